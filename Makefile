@@ -1,0 +1,94 @@
+# Every target makes what it needs: a fresh machine wants only python3 (3.10 or newer, with venv) and make.
+#   make demo    evaluate a built-in example from end to end
+#   make test    run the tests (set CI=true for the slow ones as well)
+# PYTHON picks the interpreter, VENV the folder of the environment, WORKERS the number of test processes.
+
+PYTHON ?= python3
+VENV ?= .venv
+WORKERS ?= 2
+PYTEST_ARGS ?=
+CI ?=
+
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+SELECT := $(if $(filter true,$(CI)),,-m "not slow")
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-all lint format type docs docs-check bench-quick check-python clean
+
+help:
+	@sed -n 's/^#   //p' Makefile
+	@echo "also: test-all lint format type docs docs-check bench-quick clean"
+
+demo: $(VENV)/.stamp-demo
+	@$(BIN)/vsebench demo
+
+test: $(VENV)/.stamp-test
+	@$(BIN)/python -m pytest $(SELECT) -n $(WORKERS) $(PYTEST_ARGS)
+
+test-all: $(VENV)/.stamp-all
+	@$(BIN)/python -m pytest -n $(WORKERS) $(PYTEST_ARGS)
+
+lint: $(VENV)/.stamp-dev
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/codespell
+
+format: $(VENV)/.stamp-dev
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+type: $(VENV)/.stamp-dev
+	@$(BIN)/mypy
+
+docs: $(VENV)/.stamp-docs
+	@$(BIN)/python -m sphinx --fail-on-warning --keep-going -q -b html docs docs/_build/html
+	@echo "open docs/_build/html/index.html"
+
+docs-check: $(VENV)/.stamp-docs
+	@$(BIN)/python -m docs.generate --check
+
+bench-quick: $(VENV)/.stamp-test
+	@$(BIN)/python -m benchmarks.ranking --quick
+
+clean:
+	rm -rf .venv .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
+	find vsebench train_reference tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+
+# What each target has to have installed. A stamp is older than pyproject.toml when the list changed.
+
+$(VENV)/.stamp-demo: EXTRAS = .[text]
+$(VENV)/.stamp-demo: WHAT = vsebench and the packages that carry the COCO captions
+$(VENV)/.stamp-test: EXTRAS = .[text,formats] --group test
+$(VENV)/.stamp-test: WHAT = vsebench, the file formats and the test tools
+$(VENV)/.stamp-dev: EXTRAS = .[text,formats] --group dev
+$(VENV)/.stamp-dev: WHAT = vsebench and the development tools
+$(VENV)/.stamp-docs: EXTRAS = .[text] --group docs
+$(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
+$(VENV)/.stamp-all: EXTRAS = .[all,train,spice] --group dev
+$(VENV)/.stamp-all: WHAT = everything, with torch (about 5 GB)
+
+$(VENV)/.stamp-demo $(VENV)/.stamp-test $(VENV)/.stamp-dev $(VENV)/.stamp-docs $(VENV)/.stamp-all: $(VENV)/.stamp-pip pyproject.toml
+	@echo "== installing $(WHAT) into $(VENV) (the first time takes a few minutes)"
+	@$(PIP) install -e $(EXTRAS)
+	@touch $@
+
+# An environment that was left half made is made again. pip must be able to read [dependency-groups].
+$(VENV)/.stamp-pip: | check-python
+	@echo "== making the environment $(VENV)"
+	@$(BIN)/python -c "import pip" 2>/dev/null || $(PYTHON) -m venv --clear "$(VENV)"
+	@$(PIP) install --upgrade "pip>=25.1"
+	@touch $@
+
+check-python:
+	@command -v "$(PYTHON)" >/dev/null 2>&1 || { \
+	  echo "make: '$(PYTHON)' was not found. Install Python 3.10 or newer, or name one: make PYTHON=/path/to/python3 ..." >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 10))' || { \
+	  echo "make: '$(PYTHON)' is $$("$(PYTHON)" --version 2>&1); vsebench needs Python 3.10 or newer." >&2; \
+	  echo "  fix: name a newer one: make PYTHON=python3.12 ..." >&2; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import venv, ensurepip' 2>/dev/null || { \
+	  echo "make: '$(PYTHON)' cannot make virtual environments (venv or ensurepip is missing)." >&2; \
+	  echo "  fix: on Debian or Ubuntu: sudo apt install python3-venv; elsewhere install Python with pip." >&2; \
+	  exit 1; }

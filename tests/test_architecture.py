@@ -1,0 +1,252 @@
+"""The shape of the house: who imports whom, what stays late, and what every file has to keep to.
+
+The imports are read from the syntax tree, so that files are judged whether or not a test runs them.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("vsebench", "train_reference")
+MAX_LINES = 350
+
+# (whose files, what they must not import, except). A name covers everything below it.
+LAYERS = [
+    ("vsebench.errors", ["vsebench"], []),
+    ("vsebench.types", ["vsebench"], ["vsebench.errors"]),
+    ("vsebench.registry", ["vsebench"], ["vsebench.errors"]),
+    ("vsebench.data", ["vsebench.metrics", "vsebench.report"], []),
+    ("vsebench.relevance", ["vsebench.metrics", "vsebench.report"], []),
+    ("vsebench.metrics", ["vsebench.rank", "vsebench.data", "vsebench.report"], []),
+    ("vsebench.report", ["vsebench.metrics", "vsebench.rank"], []),
+    ("vsebench", ["train_reference"], []),
+]
+# Only these may import them: (what, by whom).
+ONLY_IN = [
+    ("vsebench.cli", ["vsebench.cli", "vsebench.__main__"]),
+    ("typer", ["vsebench.cli"]),
+    ("click", ["vsebench.cli"]),
+    ("rich", ["vsebench.cli", "vsebench.report.terminal"]),
+]
+# Imported inside the function that needs them, never when a module of vsebench is loaded.
+LATE = [
+    "altair", "dask", "eccv_caption", "faiss", "h5py", "jinja2", "joblib", "jpype", "pandas", "pyarrow",
+    "pycocoevalcap", "safetensors", "scipy", "torch", "vl_convert",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, absolute, and whether it is imported when the module is loaded."""
+
+    module: str
+    name: str
+    at_load: bool
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.name}"
+
+
+def within(name: str, *packages: str) -> bool:
+    """Whether a dotted name is one of the packages or lies below one."""
+    return any(name == p or name.startswith(p + ".") for p in packages)
+
+
+def sources(root: Path, packages: tuple[str, ...] = PACKAGES) -> list[tuple[str, Path]]:
+    """(dotted module, file) of every Python file of the packages."""
+    found = []
+    for path in sorted(p for package in packages for p in (root / package).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
+    return found
+
+
+def imports_of(module: str, path: Path) -> list[Import]:
+    """Every import statement of a file; relative ones made absolute."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    found: list[Import] = []
+
+    def visit(node: ast.AST, at_load: bool) -> None:
+        if isinstance(node, ast.Import):
+            found.extend(Import(module, alias.name, at_load, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names = [base if alias.name == "*" else f"{base}.{alias.name}" for alias in node.names]
+            found.extend(Import(module, name, at_load, node.lineno) for name in names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.body:
+                visit(child, False)
+            for child in node.orelse:
+                visit(child, at_load)
+        else:
+            inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            for child in ast.iter_child_nodes(node):
+                visit(child, at_load and not inside)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), True)
+    return found
+
+
+def violations(root: Path) -> Iterator[str]:
+    """One sentence for every import that the layering forbids."""
+    for module, path in sources(root):
+        for imported in imports_of(module, path):
+            name = imported.name
+            for who, forbidden, allowed in LAYERS:
+                if within(module, who) and within(name, *forbidden) and not within(name, *allowed):
+                    yield f"{imported}: {who} stays free of {' and '.join(forbidden)}"
+            for what, by in ONLY_IN:
+                if within(name, what) and not within(module, *by):
+                    yield f"{imported}: only {' and '.join(by)} may"
+            if within(module, "vsebench") and imported.at_load and within(name, *LATE):
+                yield f"{imported} when it is loaded: import it inside the function that needs it"
+            if within(module, "train_reference") and within(name, "vsebench") and "._" in name:
+                yield f"{imported}: train_reference uses public names of vsebench only"
+
+
+def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Public functions and classes of a file, and the public methods of those classes."""
+    stack: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while stack:
+        for node in ast.iter_child_nodes(stack.pop()):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            decorators = {ast.unparse(d).split(".")[-1] for d in node.decorator_list}
+            if node.name.startswith("_") or decorators & {"overload", "setter"}:
+                continue
+            yield node
+            if isinstance(node, ast.ClassDef):
+                stack.append(node)
+
+
+def test_layers_are_kept():
+    assert list(violations(ROOT)) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "message"),
+    [
+        ("vsebench/errors.py", "from .types import Split", "vsebench.errors stays free of vsebench"),
+        ("vsebench/types.py", "from . import registry", "vsebench.types stays free of vsebench"),
+        ("vsebench/registry.py", "import vsebench.types", "vsebench.registry stays free of vsebench"),
+        ("vsebench/metrics/recall.py", "from ..rank.count import ranks", "vsebench.metrics stays free"),
+        ("vsebench/metrics/recall.py", "from .. import data", "vsebench.metrics stays free"),
+        ("vsebench/metrics/__init__.py", "from ..rank import plan", "vsebench.metrics stays free"),
+        ("vsebench/metrics/a/b.py", "def f():\n    from ...rank import plan", "vsebench.metrics stays free"),
+        ("vsebench/report/table.py", "from vsebench.metrics import parse", "vsebench.report stays free"),
+        ("vsebench/report/json.py", "if TYPE_CHECKING:\n    from ..rank import x", "report stays free"),
+        ("vsebench/relevance/gt.py", "from ..metrics import parse", "vsebench.relevance stays free"),
+        ("vsebench/data/npz.py", "from ..report import table", "vsebench.data stays free"),
+        ("vsebench/evaluate.py", "import train_reference", "vsebench stays free of train_reference"),
+        ("vsebench/evaluate.py", "from .cli import main", "only vsebench.cli and vsebench.__main__ may"),
+        ("vsebench/report/html.py", "import rich.table", "only vsebench.cli and vsebench.report"),
+        ("vsebench/data/npz.py", "def f():\n    import typer", "only vsebench.cli may"),
+        ("vsebench/rank/gpu.py", "import torch.nn as nn", "import it inside the function"),
+        ("vsebench/rank/gpu.py", "try:\n    import torch\nexcept ImportError:\n    pass", "import it inside"),
+        ("vsebench/cli/x.py", "class A:\n    from scipy.stats import kendalltau", "import it inside"),
+        ("train_reference/train.py", "from vsebench.types import _refuse", "public names of vsebench only"),
+        ("train_reference/train.py", "from vsebench.rank._fast import f", "public names of vsebench only"),
+    ],
+)
+def test_a_forbidden_import_is_caught(tmp_path, file, line, message):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n", encoding="utf-8")
+    assert [v for v in violations(tmp_path) if message in v], f"'{line}' in {file} went unnoticed"
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("vsebench/types.py", "from .errors import BadInput"),
+        ("vsebench/metrics/recall.py", "from ..types import Ranks\nfrom .declare import metric"),
+        ("vsebench/relevance/eccv.py", "from ..data import coco\ndef f():\n    import eccv_caption"),
+        ("vsebench/rank/kernels.py", "import numba\nif TYPE_CHECKING:\n    import torch"),
+        ("vsebench/report/terminal.py", "from rich.table import Table"),
+        ("vsebench/data/torchvision_like.py", "from .torch import x"),
+        ("train_reference/model.py", "import torch\nfrom vsebench.errors import UsageError"),
+    ],
+)
+def test_an_allowed_import_is_left_alone(tmp_path, file, line):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n", encoding="utf-8")
+    assert list(violations(tmp_path)) == []
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code in a fresh interpreter, from the root of the checkout."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+
+
+def test_importing_vsebench_is_light():
+    heavy = ["torch", "faiss", "pandas", "scipy", "numba", "typer", "rich"]
+    done = run(f"import sys, vsebench\nprint([m for m in {heavy} if m in sys.modules])")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")
+
+
+def test_help_is_light():
+    heavy = ["torch", "faiss", "pandas", "scipy", "numba", "pyarrow", "h5py"]
+    done = run(
+        "import sys\nfrom vsebench.cli import main\nsys.argv = ['vsebench', '--help']\ncode = None\n"
+        "try:\n    code = main()\nexcept SystemExit as end:\n    code = end.code\n"
+        f"print('loaded', code or 0, [m for m in {heavy} if m in sys.modules])"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "eval" in done.stdout
+    assert done.stdout.splitlines()[-1] == "loaded 0 []"
+
+
+def test_everything_public_has_a_docstring():
+    missing = [
+        f"{module}:{node.lineno} {node.name}"
+        for module, path in sources(ROOT)
+        if not any(part.startswith("_") and part != "__main__" for part in module.split("."))
+        for node in public_definitions(path)
+        if not ast.get_docstring(node)
+    ]
+    assert missing == []
+
+
+def test_every_module_says_what_it_is():
+    texts = {module: path.read_text(encoding="utf-8") for module, path in sources(ROOT)}
+    assert [m for m, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))] == []
+
+
+def test_files_stay_small():
+    folders = (*PACKAGES, "tests", "benchmarks")
+    sizes = {m: len(p.read_text(encoding="utf-8").splitlines()) for m, p in sources(ROOT, folders)}
+    assert {m: n for m, n in sizes.items() if n > MAX_LINES} == {}
+
+
+def test_nothing_is_left_for_later():
+    words = ("TODO", "FIXME", "raise NotImplementedError")  # catching one of the standard library is fine
+    found = [
+        f"{module}:{number} {word}"
+        for module, path in sources(ROOT)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for word in words
+        if word in line
+    ]
+    assert found == []
+
+
+def test_vsebench_prints_only_from_the_command_line():
+    prints = [
+        f"{module}:{node.lineno}"
+        for module, path in sources(ROOT, ("vsebench",))
+        if not within(module, "vsebench.cli")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert prints == []

@@ -1,0 +1,215 @@
+"""The losses: published values, an oracle in plain Python, gradients, and what every loss must keep to."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import train_reference.losses as losses
+from vsebench.errors import MissingPackage, UsageError
+
+try:
+    import torch
+except ImportError:
+    torch = None
+
+needs_torch = pytest.mark.skipif(torch is None, reason="torch is not installed (extra: train)")
+
+# A batch of four pairs. The values below were computed on it by the authors' code of VSE++ (ContrastiveLoss)
+# and of the ladder loss (PairwiseRankingLoss), margin 0.2.
+SCORES = [[0.6, 0.55, 0.1, 0.4], [0.35, 0.5, 0.45, 0.2], [0.3, 0.65, 0.7, 0.25], [0.58, 0.05, 0.15, 0.52]]
+OFFICIAL = {"sh": 1.62, "mh": 1.32}
+SAME_IMAGE = [0, 0, 1, 2]  # the first two pairs share their image
+MH_SAME_IMAGE = {"unmasked": 1.32, "masked": 1.17}
+
+NAMES = losses.loss_names() if torch is not None else []
+
+
+def batch(b: int, seed: int = 0, requires_grad: bool = False):
+    """Random float64 scores (b, b), the identity as positives, and a degree for losses that want one."""
+    rng = np.random.default_rng(seed)
+    scores = torch.tensor(rng.normal(0, 0.3, (b, b)), dtype=torch.float64, requires_grad=requires_grad)
+    degree = rng.uniform(-1, 1, (b, b))
+    np.fill_diagonal(degree, 1)
+    return scores, torch.eye(b, dtype=torch.bool), torch.tensor((degree + degree.T) / 2)
+
+
+def call(name: str, scores, positive, degree, **settings):
+    """Call a loss by name; hand over ``degree`` when it asks for it."""
+    entry = losses.get_loss(name)
+    if entry.needs_degree:
+        settings["degree"] = degree
+    return entry.function(scores, positive, **settings)
+
+
+def oracle(scores: list[list[float]], positive: list[list[bool]], margin: float, hardest: bool) -> float:
+    """The two formulas with loops over pairs, independent of torch."""
+    total = 0.0
+    for i in range(len(scores)):
+        others = [j for j in range(len(scores)) if j != i]
+        caption = [max(0.0, margin - scores[i][i] + scores[i][j]) for j in others if not positive[i][j]]
+        image = [max(0.0, margin - scores[i][i] + scores[j][i]) for j in others if not positive[j][i]]
+        for costs in (caption, image):
+            total += (max(costs, default=0.0)) if hardest else math.fsum(costs)
+    return total
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["sh", "mh"])
+def test_value_of_the_official_code(name):
+    scores, positive = torch.tensor(SCORES, dtype=torch.float64), torch.eye(4, dtype=torch.bool)
+    loss = losses.get_loss(name).function
+    assert loss(scores, positive).item() == pytest.approx(OFFICIAL[name], abs=1e-12)
+    assert loss(scores, positive, reduction="mean").item() == pytest.approx(OFFICIAL[name] / 4, abs=1e-12)
+
+
+@needs_torch
+def test_other_captions_of_the_image_can_be_spared():
+    scores, image = torch.tensor(SCORES, dtype=torch.float64), torch.tensor(SAME_IMAGE)
+    mh = losses.get_loss("mh").function
+    same = image[:, None] == image[None, :]
+    assert mh(scores, torch.eye(4, dtype=torch.bool)).item() == pytest.approx(MH_SAME_IMAGE["unmasked"])
+    assert mh(scores, same).item() == pytest.approx(MH_SAME_IMAGE["masked"])
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["sh", "mh"])
+@pytest.mark.parametrize("margin", [0.0, 0.05, 0.2, 1.0])
+def test_equals_the_oracle(name, margin):
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        scores = rng.integers(-3, 4, (6, 6)) / 8  # ties abound
+        image = rng.integers(0, 4, 6)
+        positive = image[:, None] == image[None, :]
+        expected = oracle(scores.tolist(), positive.tolist(), margin, hardest=name == "mh")
+        got = losses.get_loss(name).function(torch.tensor(scores), torch.tensor(positive), margin=margin)
+        assert got.item() == pytest.approx(expected, abs=1e-12)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient(name):
+    scores, positive, degree = batch(5, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda s: call(name, s, positive, degree), (scores,))
+
+
+@needs_torch
+@pytest.mark.parametrize("name", NAMES)
+def test_order_of_the_batch_does_not_matter(name):
+    scores, positive, degree = batch(6)
+    p = torch.randperm(6, generator=torch.Generator().manual_seed(1))
+    moved = call(name, scores[p][:, p], positive[p][:, p], degree[p][:, p])
+    assert moved.item() == pytest.approx(call(name, scores, positive, degree).item(), abs=1e-12)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", NAMES)
+def test_images_and_captions_are_treated_alike(name):
+    scores, positive, degree = batch(6)
+    swapped = call(name, scores.T, positive.T, degree.T)
+    assert swapped.item() == pytest.approx(call(name, scores, positive, degree).item(), abs=1e-12)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", NAMES)
+def test_one_pair_costs_nothing(name):
+    scores, positive, degree = batch(1, requires_grad=True)
+    value = call(name, scores, positive, degree)
+    value.backward()
+    assert value.item() == 0
+    assert scores.grad.item() == 0
+
+
+@needs_torch
+@pytest.mark.parametrize("name", NAMES)
+def test_a_batch_without_negatives_costs_nothing_and_inputs_stay(name):
+    scores, positive, degree = batch(4)
+    before = scores.clone()
+    value = call(name, scores, torch.ones_like(positive), degree)
+    assert math.isfinite(value.item())
+    assert torch.equal(scores, before)
+    if not losses.get_loss(name).needs_degree:  # a graded loss orders the positives among themselves
+        assert value.item() == pytest.approx(0, abs=1e-12)
+
+
+@needs_torch
+def test_hardest_negatives_that_tie_share_the_gradient():
+    scores = torch.zeros(3, 3, dtype=torch.float64, requires_grad=True)
+    losses.get_loss("mh").function(scores, torch.eye(3, dtype=torch.bool)).backward()
+    expected = torch.full((3, 3), 1.0, dtype=torch.float64).fill_diagonal_(-2.0)
+    assert torch.equal(scores.grad, expected)
+
+
+@needs_torch
+def test_half_precision_scores_are_summed_in_single():
+    scores, positive, _ = batch(64)
+    half = scores.to(torch.bfloat16)
+    value = losses.get_loss("sh").function(half, positive)
+    assert value.dtype == torch.float32
+    exact = losses.get_loss("sh").function(half.double(), positive)
+    assert value.item() == pytest.approx(exact.item(), rel=1e-5)
+
+
+@needs_torch
+def test_names_aliases_and_facts():
+    mh = losses.get_loss("mh")
+    assert losses.get_loss("max_hinge") is mh
+    assert losses.get_loss("vse++") is mh
+    assert mh.settings == {"margin": 0.2}
+    assert not mh.needs_degree
+    assert {"sh", "mh"} <= set(losses.loss_names())
+    with pytest.raises(UsageError, match=r"unknown loss 'max_hing'\n  fix: did you mean 'max_hinge'"):
+        losses.get_loss("max_hing")
+    for name in NAMES:
+        assert losses.get_loss(name).cite, f"loss {name} has no source"
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    ("scores", "positive", "message"),
+    [
+        ((2, 3), (2, 3), r"scores has shape \(2, 3\) and dtype torch\.float32"),
+        ((0, 0), (0, 0), r"scores has shape \(0, 0\)"),
+        ((4,), (4,), r"scores has shape \(4,\)"),
+        ((2, 2), (3, 3), r"positive has shape \(3, 3\) and dtype torch\.bool, scores \(2, 2\)"),
+    ],
+)
+def test_misshapen_batches_are_refused(scores, positive, message):
+    with pytest.raises(UsageError, match=message):
+        losses.get_loss("sh").function(torch.zeros(scores), torch.zeros(positive, dtype=torch.bool))
+
+
+@needs_torch
+def test_wrong_dtypes_and_reductions_are_refused():
+    sh, identity = losses.get_loss("sh").function, torch.eye(2)
+    with pytest.raises(UsageError, match=r"dtype torch\.int64"):
+        sh(torch.zeros(2, 2, dtype=torch.int64), identity.bool())
+    with pytest.raises(UsageError, match=r"positive has shape .* dtype torch\.float32"):
+        sh(torch.zeros(2, 2), identity)
+    with pytest.raises(UsageError, match="unknown reduction 'none'\n  fix: use 'sum' or 'mean'"):
+        sh(torch.zeros(2, 2), identity.bool(), reduction="none")
+
+
+def test_a_function_that_is_no_loss_is_refused():
+    with pytest.raises(UsageError, match=r"loss 'x' takes \(sims\)"):
+        losses.loss("x", cite="nowhere")(lambda sims: sims)
+    with pytest.raises(UsageError, match="loss 'x' has 'margin' without a default or name"):
+        losses.loss("x", cite="nowhere")(lambda scores, positive, margin, reduction="sum": scores)
+    with pytest.raises(UsageError, match="loss 'x' has no 'reduction'"):
+        losses.loss("x", cite="nowhere")(lambda scores, positive, *, margin=0.2: scores)
+
+
+def test_package_imports_without_torch_and_says_what_is_missing():
+    code = (
+        "import sys; sys.modules['torch'] = None\n"
+        "import train_reference, train_reference.losses as losses\n"
+        "try:\n    losses.get_loss('mh')\n"
+        "except losses.MissingPackage as error:\n    print(error, error.exit_code)\n"
+    )
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    fix = "pip install 'vsebench[train]'"
+    assert out.strip() == f"the losses need torch\n  fix: {fix} {MissingPackage.exit_code}"

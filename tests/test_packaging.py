@@ -1,0 +1,100 @@
+"""What the project says about itself in several places agrees, and the wheel holds what it should."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import vsebench
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = {"cpu", "gpu", "train", "text", "spice", "report", "dist", "formats", "all"}
+
+
+def names(requirements: list[str]) -> set[str]:
+    """Distribution names of requirement strings."""
+    return {re.match(r"[A-Za-z0-9._-]+", r)[0] for r in requirements}
+
+
+def test_core_dependencies():
+    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs"}
+    assert names(PROJECT["project"]["dependencies"]) == core
+
+
+def test_extras_and_groups_exist():
+    assert set(PROJECT["project"]["optional-dependencies"]) == EXTRAS
+    assert {"test", "dev", "docs"} <= set(PROJECT["dependency-groups"])
+
+
+def test_no_extra_takes_both_builds_of_faiss():
+    conflicts = [{c["extra"] for c in pair} for pair in PROJECT["tool"]["uv"]["conflicts"]]
+    assert {"cpu", "gpu"} in conflicts
+    assert {"all", "gpu"} in conflicts
+    (everything,) = PROJECT["project"]["optional-dependencies"]["all"]
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {"all", "gpu", "train", "spice"}
+
+
+def test_one_version():
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "vsebench/__init__.py"
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^version: (.*)$", citation) == [vsebench.__version__]
+
+
+def test_changelog_tells_of_this_version_and_its_numbers():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"(?m)^## ", changelog)[1:]
+    (own,) = [v for v in versions if v.startswith(f"[{vsebench.__version__}]")]
+    assert own is versions[0] or versions[0].startswith("[Unreleased]")
+    for version in versions:
+        assert "\n### Numbers\n" in version, f"no Numbers section under '{version.splitlines()[0]}'"
+
+
+def test_every_extra_that_an_error_message_names_exists():
+    named = {
+        extra
+        for package in ("vsebench", "train_reference")
+        for path in (ROOT / package).rglob("*.py")
+        for found in re.findall(r"vsebench\[([a-z, ]+)\]", path.read_text(encoding="utf-8"))
+        for extra in re.split(r", *", found)
+    }
+    assert named - EXTRAS == set()
+    assert "train" in named
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("build") is None, reason="build is not installed (group: dev)")
+def test_wheel(tmp_path):
+    isolated = [] if importlib.util.find_spec("hatchling") is None else ["--no-isolation"]
+    command = [sys.executable, "-m", "build", "--wheel", *isolated, "--outdir", str(tmp_path), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name == f"vsebench-{vsebench.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as opened:
+        held = set(opened.namelist())
+        info = f"vsebench-{vsebench.__version__}.dist-info"
+        metadata = opened.read(f"{info}/METADATA").decode()
+        assert "vsebench = vsebench.cli:main" in opened.read(f"{info}/entry_points.txt").decode()
+    assert {name.split("/")[0] for name in held} == {"vsebench", "train_reference", info}
+    here = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("vsebench", "train_reference")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert here - held == set()
+    assert {"vsebench/py.typed", "train_reference/py.typed", f"{info}/licenses/LICENSE"} <= held
+    assert set(re.findall(r"(?m)^Provides-Extra: (.*)$", metadata)) == EXTRAS
+    assert re.search(r"(?m)^Requires-Python: >=3\.10$", metadata)

@@ -1,0 +1,112 @@
+"""The table of losses. One function in one file makes a loss; ``@loss`` puts it here.
+
+A loss is ``f(scores, positive, *, hyper-parameters, reduction="sum")`` on a batch of ``b`` aligned pairs:
+
+- ``scores`` (b, b) float: row = image, column = caption, the diagonal holds the pairs of the batch.
+- ``positive`` (b, b) bool: True where caption j must not be a negative of image i.
+- ``degree`` (b, b) float, only when the function asks for it: how relevant caption j is to image i.
+
+It returns a scalar tensor, keeps no state, and is 0 with zero gradient for a batch of one pair.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pkgutil
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, TypeVar
+
+from vsebench.errors import MissingPackage, UsageError
+from vsebench.registry import Registry
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_LOSSES: Registry[Loss] = Registry("loss")
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A registered loss: its function and the facts that are read off it.
+
+    Attributes:
+        name: canonical name, as in a configuration file.
+        aka: other names it answers to.
+        cite: where the formula comes from.
+        function: ``f(scores, positive, *, ...) -> scalar tensor``.
+        needs_degree: the function also takes ``degree``.
+        settings: hyper-parameters and their defaults, as named in the paper.
+    """
+
+    name: str
+    aka: tuple[str, ...]
+    cite: str
+    function: Callable[..., Any]
+    needs_degree: bool
+    settings: dict[str, Any]
+
+
+def loss(name: str, *, cite: str, aka: Iterable[str] = ()) -> Callable[[F], F]:
+    """Decorator: register a function as the loss ``name``; the function itself is returned unchanged.
+
+    Raises:
+        UsageError: the name is taken, or the signature is not that of a loss.
+    """
+
+    def register(function: F) -> F:
+        needs_degree, settings = _declaration(name, function)
+        _LOSSES.add(name, Loss(name, tuple(aka), cite, function, needs_degree, settings), aliases=tuple(aka))
+        return function
+
+    return register
+
+
+def _declaration(name: str, function: Callable[..., Any]) -> tuple[bool, dict[str, Any]]:
+    """What the signature says: whether ``degree`` is asked for, and the hyper-parameters."""
+    parameters = inspect.signature(function).parameters
+    if list(parameters)[:2] != ["scores", "positive"]:
+        raise UsageError(
+            f"loss '{name}' takes ({', '.join(parameters)})",
+            where=function.__module__,
+            fix="let it take scores and positive first, and everything else by keyword",
+        )
+    rest = {key: p for key, p in list(parameters.items())[2:] if key != "degree"}
+    loose = [key for key, p in rest.items() if p.kind is not p.KEYWORD_ONLY or p.default is p.empty]
+    if loose or rest.pop("reduction", None) is None:
+        fault = f"'{loose[0]}' without a default or name" if loose else "no 'reduction'"
+        raise UsageError(
+            f"loss '{name}' has {fault}",
+            where=function.__module__,
+            fix="give reduction and every hyper-parameter as a keyword with a default, after a bare *",
+        )
+    return "degree" in parameters, {key: p.default for key, p in rest.items()}
+
+
+@cache
+def _load() -> None:
+    """Import every module of this folder once, so that a new file needs no list to be edited."""
+    try:
+        import torch  # noqa: F401
+    except ImportError as missing:
+        raise MissingPackage("the losses need torch", fix="pip install 'vsebench[train]'") from missing
+    for module in pkgutil.iter_modules(__path__):
+        importlib.import_module(f"{__name__}.{module.name}")
+
+
+def get_loss(name: str) -> Loss:
+    """The loss under a name or alias.
+
+    Raises:
+        UsageError: there is none; close matches are suggested.
+        MissingPackage: torch is not installed.
+    """
+    _load()
+    return _LOSSES.get(name)
+
+
+def loss_names() -> list[str]:
+    """Canonical names of all losses. Raises MissingPackage when torch is not installed."""
+    _load()
+    return _LOSSES.names()

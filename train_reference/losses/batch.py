@@ -1,0 +1,54 @@
+"""What every loss does with its batch: check the shapes, find the negatives, reduce to a number."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from vsebench.errors import UsageError
+
+Reduction = Literal["sum", "mean"]
+
+
+def checked(scores: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
+    """The scores in at least float32: under autocast a sum of b*b half-precision costs would lose digits.
+
+    Args:
+        scores: (b, b) floating point, b >= 1.
+        positive: (b, b) bool.
+
+    Raises:
+        UsageError: another shape or dtype.
+    """
+    b = scores.shape[0] if scores.ndim else 0
+    if b == 0 or tuple(scores.shape) != (b, b) or not scores.is_floating_point():
+        raise UsageError(
+            f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}",
+            fix="give one floating point row and one column for every pair of the batch: (b, b)",
+        )
+    if positive.shape != scores.shape or positive.dtype != torch.bool:
+        raise UsageError(
+            f"positive has shape {tuple(positive.shape)} and dtype {positive.dtype}, "
+            f"scores {tuple(scores.shape)}",
+            fix="give a bool for every score, True on the diagonal",
+        )
+    return scores if scores.dtype == torch.float64 else scores.float()
+
+
+def diagonal(scores: torch.Tensor) -> torch.Tensor:
+    """(b, b) bool, True on the diagonal: the pairs that the batch was made of."""
+    return torch.eye(len(scores), dtype=torch.bool, device=scores.device)
+
+
+def reduced(total: torch.Tensor, pairs: int, reduction: Reduction) -> torch.Tensor:
+    """``total`` as it is ("sum", what published learning rates assume) or divided by the pairs ("mean").
+
+    Raises:
+        UsageError: another word.
+    """
+    if reduction == "sum":
+        return total
+    if reduction == "mean":
+        return total / pairs
+    raise UsageError(f"unknown reduction '{reduction}'", fix="use 'sum' or 'mean'")

@@ -1,0 +1,53 @@
+"""vsebench: exact, complete evaluation of image-text retrieval.
+
+``evaluate`` ranks and measures; ``load`` gives a declared split; the command line does both:
+``vsebench eval embeddings.npz``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+_PUBLIC = {
+    "evaluate": "vsebench.evaluation",
+    "evaluate_file": "vsebench.evaluation",
+    "load": "vsebench.data.splits",
+    "Split": "vsebench.types",
+    "Embeddings": "vsebench.types",
+    "Relevance": "vsebench.types",
+    "Report": "vsebench.report.model",
+    "metric": "vsebench.metrics",
+    "parse": "vsebench.metrics",
+    "VsebenchError": "vsebench.errors",
+}
+
+__all__ = ["__version__", *_PUBLIC]
+
+if TYPE_CHECKING:
+    from .data.splits import load as load
+    from .errors import VsebenchError as VsebenchError
+    from .evaluation import evaluate as evaluate
+    from .evaluation import evaluate_file as evaluate_file
+    from .metrics import metric as metric
+    from .metrics import parse as parse
+    from .report.model import Report as Report
+    from .types import Embeddings as Embeddings
+    from .types import Relevance as Relevance
+    from .types import Split as Split
+
+
+def __getattr__(name: str) -> Any:
+    # Imported on first use: `import vsebench` and `vsebench --help` must not wait for numpy and numba.
+    if name in _PUBLIC:
+        from importlib import import_module
+
+        value = getattr(import_module(_PUBLIC[name]), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'vsebench' has no attribute '{name}'")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,6 @@
+"""``python -m vsebench``."""
+
+from .cli import main
+
+if __name__ == "__main__":
+    main()

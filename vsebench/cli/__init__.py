@@ -1,0 +1,57 @@
+"""The command line. One file a command; everything heavy is imported when a command runs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from .. import __version__
+from . import data, demo, doctor, evaluate, inspect, metrics
+from .talk import GLOBAL, Json, NoProgress, Quiet
+
+EPILOG = (
+    "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
+    "130 interrupted."
+)
+
+app = typer.Typer(
+    name="vsebench",
+    help="Exact, complete evaluation of image-text retrieval.",
+    epilog=EPILOG,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(show: bool) -> None:
+    if show:
+        typer.echo(f"vsebench {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Exact, complete evaluation of image-text retrieval."""
+    GLOBAL.json, GLOBAL.quiet, GLOBAL.no_progress = as_json, quiet, no_progress
+
+
+app.command("eval")(evaluate.run)
+app.command("inspect")(inspect.run)
+app.command("metrics")(metrics.run)
+app.add_typer(data.app, name="data")
+app.command("doctor")(doctor.run)
+app.command("demo")(demo.run)
+
+
+def main() -> None:
+    """Entry point of the ``vsebench`` command."""
+    app()

@@ -1,0 +1,88 @@
+"""``vsebench data``: the declared test sets - what is there, build, verify."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ..errors import GATE_NOT_MET
+from .talk import Json, NoProgress, Quiet, Talk, command
+
+app = typer.Typer(help="The declared test sets: list, build, verify.", no_args_is_help=True)
+
+
+@app.command("list")
+@command
+def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
+    """Show the declared splits and whether they can be used here."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..data import splits
+
+    rows = splits.status()
+    if talk.json:
+        talk.emit({"splits": [r.to_json() for r in rows]})
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("split", "images", "captions", "available", "how to get it"):
+        table.add_column(heading)
+    for r in rows:
+        table.add_row(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs)
+    talk.out.print(table)
+
+
+@app.command("build")
+@command
+def build(
+    name: Annotated[str, typer.Argument(help="The split.")],
+    source: Annotated[
+        Path | None,
+        typer.Option(
+            "--from",
+            help="COCO annotations, a Karpathy dataset_*.json or captions.jsonl; the installed packages by default.",
+        ),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build again even if it is there.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Read a split from its source, check it, and keep it in the cache."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..data import splits
+
+    path = splits.build(name, source, force=force)
+    if talk.json:
+        talk.emit({"split": name, "file": str(path), "bytes": path.stat().st_size})
+    else:
+        talk.out.print(f"{name} is in {path}", markup=False, soft_wrap=True)
+
+
+@app.command("verify")
+@command
+def verify(
+    name: Annotated[str, typer.Argument(help="The split.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..data import splits
+
+    checks = splits.verify(name)
+    if talk.json:
+        talk.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
+    else:
+        for c in checks:
+            talk.out.print(
+                f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}",
+                style=None if c.ok else "red",
+                markup=False,
+            )
+    if not all(c.ok for c in checks):
+        raise typer.Exit(GATE_NOT_MET)

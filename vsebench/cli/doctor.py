@@ -1,0 +1,34 @@
+"""``vsebench doctor``: versions, BLAS, GPU, faiss conflicts, Java - what works here and what to do about the rest."""
+
+from __future__ import annotations
+
+import typer
+
+from ..errors import GATE_NOT_MET
+from .talk import Json, NoProgress, Quiet, Talk, command
+
+MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
+
+
+@command
+def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
+    """Report what is installed and whether it works; exit code 1 when there is a fault."""
+    talk = Talk(as_json, quiet, no_progress)
+    from .. import health
+
+    findings = health.examine()
+    if talk.json:
+        talk.emit({"schema": "vsebench/doctor/1", "findings": [f.to_json() for f in findings]})
+    else:
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+        for heading in ("", "what", "found", "what to do"):
+            table.add_column(heading)
+        for f in findings:
+            mark, style = MARKS[f.state]
+            table.add_row(f"[{style}]{mark}[/]", f.name, f.detail, f.fix or "")
+        talk.out.print(table)
+    if any(f.state == "fault" for f in findings):
+        raise typer.Exit(GATE_NOT_MET)

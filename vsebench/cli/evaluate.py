@@ -1,0 +1,197 @@
+"""``vsebench eval``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from .talk import Json, NoProgress, Quiet, Talk, command
+
+if TYPE_CHECKING:
+    from ..evaluation import Evaluation, Options
+
+
+@command
+def run(
+    file: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Embeddings: .npz, .npy (with --texts), .safetensors, .pt, .h5, .parquet, or a folder of shards."
+        ),
+    ] = None,
+    texts: Annotated[Path | None, typer.Option(help="The text vectors, when FILE is an .npy of image vectors.")] = None,
+    scores: Annotated[
+        Path | None, typer.Option(help="A score matrix instead: one row an image, one column a text.")
+    ] = None,
+    retrieved: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--run",
+            help="Retrieved lists instead: a TREC run or eccv-style JSON; i2t=FILE or t2i=FILE says which. Repeatable.",
+        ),
+    ] = None,
+    split: Annotated[
+        str | None, typer.Option(help="coco-5k, coco-1k, f30k or custom; by default the ids decide.")
+    ] = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(
+            help="Names, families (recall, 1k, eccv, cxc) or all, separated by commas; see `vsebench metrics`."
+        ),
+    ] = None,
+    direction: Annotated[str, typer.Option(help="both, i2t or t2i.")] = "both",
+    similarity: Annotated[str, typer.Option(help="auto, cosine or dot.")] = "auto",
+    ties: Annotated[str, typer.Option(help="index (canonical), optimistic, pessimistic or mean.")] = "index",
+    no_positive: Annotated[str, typer.Option(help="Queries without positives: skip, or count a miss.")] = "skip",
+    short_lists: Annotated[
+        str, typer.Option(help="Metrics deeper than the retrieved lists: refuse, or count a miss.")
+    ] = "refuse",
+    captions_per_image: Annotated[
+        int | None, typer.Option(min=1, help="Texts an image, in order, for files without ids.")
+    ] = None,
+    image_key: Annotated[str | None, typer.Option(help="Name of the image array in FILE.")] = None,
+    text_key: Annotated[str | None, typer.Option(help="Name of the text array in FILE.")] = None,
+    score_key: Annotated[str | None, typer.Option(help="Name of the score array.")] = None,
+    trust: Annotated[
+        bool, typer.Option("--trust", help="Rank a file that looks misread; the suspicion becomes a warning.")
+    ] = False,
+    per_query: Annotated[
+        Path | None, typer.Option(help="Write every metric's per-query values (.parquet or .csv).")
+    ] = None,
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON report to a file.")] = None,
+    save_run: Annotated[Path | None, typer.Option(help="Write the top of every ranking as eccv-style JSON.")] = None,
+    depth: Annotated[int, typer.Option(min=1, help="Items a query in --save-run.")] = 100,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of the ranking kernels; never changes a result.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Rank, measure and report.
+
+    FILE holds image and text vectors; a file whose ids are COCO test ids selects its split by itself.
+    """
+    talk = Talk(as_json, quiet, no_progress)
+    from ..errors import UsageError
+    from ..report import per_query as per_query_file
+
+    given = [x for x in (file, scores, retrieved) if x]
+    if len(given) != 1:
+        what = "nothing to evaluate" if not given else "more than one of FILE, --scores and --run"
+        raise UsageError(what, fix="give embeddings (vsebench eval FILE), or --scores FILE, or --run FILE")
+    for only, value, needs in (
+        ("--texts", texts, file),
+        ("--score-key", score_key, scores),
+        ("--image-key", image_key, file),
+        ("--text-key", text_key, file),
+    ):
+        if value is not None and not needs:
+            raise UsageError(f"{only} has no meaning here", fix="leave it out")
+    if direction not in ("both", "i2t", "t2i"):
+        raise UsageError(f"--direction is '{direction}'", fix="use both, i2t or t2i")
+    if per_query is not None:
+        per_query_file.check_path(per_query)
+    for path in (output, save_run):
+        _check_folder(path)
+    from ..evaluation import Options
+
+    with talk.progress("ranking") as progress:
+        options = Options(
+            metrics=metrics,
+            directions=("i2t", "t2i") if direction == "both" else (direction,),  # type: ignore[arg-type]
+            similarity=similarity,
+            ties=ties,
+            empty=no_positive,
+            short=short_lists,
+            captions_per_image=captions_per_image,
+            trust=trust,
+            depth=depth if save_run else None,
+            threads=threads,
+            progress=progress,
+        )
+        done = _evaluate(file, texts, scores, retrieved, split, image_key, text_key, score_key, options)
+    report = done.report
+    for note in report.notes:
+        talk.note(f"· {note}")
+    for warning in report.warnings:
+        talk.warn(warning)
+    from ..report import document
+
+    text = document.dumps(report)
+    if per_query is not None:
+        per_query_file.write(report, per_query)
+    if save_run is not None:
+        _save_run(done, save_run)
+    if output is not None:
+        from ..data.atomic import write_atomically
+
+        with write_atomically(output, "w") as stream:
+            stream.write(text + "\n")
+    if talk.json:
+        talk.emit(text)
+    else:
+        from ..report.terminal import show
+
+        show(report, talk.out)
+
+
+def _evaluate(
+    file: Path | None,
+    texts: Path | None,
+    scores: Path | None,
+    retrieved: list[str] | None,
+    split: str | None,
+    image_key: str | None,
+    text_key: str | None,
+    score_key: str | None,
+    options: Options,
+) -> Evaluation:
+    from .. import evaluation, provenance
+
+    clock = provenance.start()
+    if file is not None:
+        done = evaluation.evaluate_file(
+            file, texts=texts, split=split, image_key=image_key, text_key=text_key, options=options
+        )
+    elif scores is not None:
+        done = evaluation.evaluate_scores(scores, split=split, key=score_key, options=options)
+    else:
+        named = [_named(x) for x in retrieved or ()]
+        done = evaluation.evaluate_runs(
+            [p for _, p in named],
+            directions=[d for d, _ in named],  # type: ignore[misc]
+            split=split,
+            options=options,
+        )
+    return provenance.attach(done, clock, options.threads)
+
+
+def _named(text: str) -> tuple[str | None, Path]:
+    head, equals, tail = text.partition("=")
+    return (head, Path(tail)) if equals and head in ("i2t", "t2i") else (None, Path(text))
+
+
+def _check_folder(path: Path | None) -> None:
+    from ..errors import UsageError
+
+    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+        what = "is a folder" if path.is_dir() else "cannot be written: no such folder"
+        raise UsageError(what, where=path, fix="name a file in a folder that exists")
+
+
+def _save_run(done: Evaluation, path: Path) -> None:
+    import json
+
+    from ..data.atomic import write_atomically
+
+    document = {}
+    for direction, top in done.lists.items():
+        queries, items = done.split.image_ids, done.split.caption_ids
+        if direction == "t2i":
+            queries, items = items, queries
+        document[direction] = {str(q): row for q, row in zip(queries.tolist(), items[top.items].tolist(), strict=True)}
+    with write_atomically(path, "w") as stream:
+        json.dump(document, stream)

@@ -1,0 +1,145 @@
+"""``vsebench inspect``: what would be read, and how it would be matched. Evaluates nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .talk import Json, NoProgress, Quiet, Talk, command
+
+
+@command
+def run(
+    file: Annotated[Path, typer.Argument(help="Embeddings, or a score matrix with --scores.")],
+    texts: Annotated[Path | None, typer.Option(help="The text vectors, when FILE is an .npy of image vectors.")] = None,
+    scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix.")] = False,
+    split: Annotated[
+        str | None, typer.Option(help="coco-5k, coco-1k, f30k or custom; by default the ids decide.")
+    ] = None,
+    captions_per_image: Annotated[
+        int | None, typer.Option(min=1, help="Texts an image, in order, for files without ids.")
+    ] = None,
+    image_key: Annotated[str | None, typer.Option(help="Name of the image array in FILE.")] = None,
+    text_key: Annotated[str | None, typer.Option(help="Name of the text array in FILE.")] = None,
+    score_key: Annotated[str | None, typer.Option(help="Name of the score array.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Show what a file holds and how it would be read. Evaluates nothing.
+
+    Ends with exit code 3 and the reason when the file could not be evaluated.
+    """
+    talk = Talk(as_json, quiet, no_progress)
+    from ..data import prepare, read
+    from ..errors import BadInput
+
+    fault: BadInput | None = None
+    matched: dict[str, Any] | None = None
+    if scores:
+        raw_scores = read.read_scores(file, key=score_key)
+        rows = [("scores", raw_scores.scores)]
+        ids = [
+            ("image_ids", raw_scores.image_ids),
+            ("text_ids", raw_scores.text_ids),
+            ("image_of_text", raw_scores.image_of_text),
+        ]
+        kind, sources, notes = raw_scores.format, raw_scores.sources, raw_scores.notes
+    else:
+        raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
+        rows = [("images", raw.images), ("texts", raw.texts)]
+        ids = [("image_ids", raw.image_ids), ("text_ids", raw.text_ids), ("image_of_text", raw.image_of_text)]
+        kind, sources, notes = raw.format, raw.sources, raw.notes
+    try:
+        if scores:
+            ready: Any = prepare.scores(raw_scores, split, captions_per_image)
+        else:
+            ready = prepare.embeddings(raw, split, captions_per_image)
+        matched = {
+            "split": ready.split.name,
+            "images": len(ready.split.image_ids),
+            "captions": len(ready.split.caption_ids),
+            "notes": list(ready.notes),
+            "warnings": list(ready.warnings),
+        }
+    except BadInput as error:
+        fault = error
+    arrays = [_array(name, array) for name, array in rows] + [
+        _ids(name, array) for name, array in ids if array is not None
+    ]
+    document = {
+        "schema": "vsebench/inspect/1",
+        "files": [p.name for p in sources],
+        "format": kind,
+        "arrays": arrays,
+        "matched": matched,
+        "fault": None if fault is None else str(fault),
+        "notes": list(notes),
+    }
+    if talk.json:
+        talk.emit(document)
+    else:
+        _show(document, talk)
+    if fault is not None:
+        raise fault
+
+
+def _array(name: str, array: Any) -> dict[str, Any]:
+    import numpy as np
+
+    out: dict[str, Any] = {"name": name, "shape": list(array.shape), "dtype": str(array.dtype)}
+    if array.ndim == 2 and array.size and name != "scores":
+        with np.errstate(all="ignore"):
+            length = np.sqrt(np.einsum("ij,ij->i", array, array, dtype=np.float64))
+        if np.isfinite(length).all():
+            out["lengths"] = {
+                "min": float(length.min()),
+                "median": float(np.median(length)),
+                "max": float(length.max()),
+            }
+    return out
+
+
+def _ids(name: str, array: Any) -> dict[str, Any]:
+    return {
+        "name": name,
+        "shape": list(array.shape),
+        "dtype": "text" if array.dtype.kind == "U" else "int64",
+        "first": array[:3].tolist(),
+    }
+
+
+def _show(document: dict[str, Any], talk: Talk) -> None:
+    from rich import box
+    from rich.table import Table
+
+    table = Table(
+        box=box.SIMPLE_HEAD,
+        pad_edge=False,
+        title=f"{', '.join(document['files'][:3])} ({document['format']})",
+        title_justify="left",
+    )
+    for heading in ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids"):
+        table.add_column(heading)
+    for a in document["arrays"]:
+        lengths = a.get("lengths")
+        last = (
+            " / ".join(f"{lengths[k]:.4g}" for k in ("min", "median", "max"))
+            if lengths
+            else ", ".join(map(str, a.get("first", [])))
+        )
+        table.add_row(a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last)
+    talk.out.print(table)
+    matched = document["matched"]
+    if matched:
+        talk.out.print(
+            f"would be evaluated as {matched['split']}: {matched['images']:,} images, {matched['captions']:,} captions"
+        )
+        for note in matched["notes"]:
+            talk.out.print(f"· {note}", style="dim", markup=False)
+        for warning in matched["warnings"]:
+            talk.out.print(f"warning: {warning}", style="yellow", markup=False)
+    else:
+        talk.out.print("could not be evaluated, see the error", style="bold")

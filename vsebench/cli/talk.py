@@ -1,0 +1,141 @@
+"""stdout is the result, stderr the talk: consoles, progress and the error boundary of every command."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+
+import typer
+
+from ..errors import ENGINE_FAILURE, INTERRUPTED, VsebenchError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, warnings or progress on stderr.")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress bar.")]
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@dataclass
+class Settings:
+    """The global flags; they may stand before or behind the command."""
+
+    json: bool = False
+    quiet: bool = False
+    no_progress: bool = False
+
+
+GLOBAL = Settings()
+
+
+class Talk:
+    """How one command speaks."""
+
+    def __init__(self, as_json: bool = False, quiet: bool = False, no_progress: bool = False) -> None:
+        self.json = as_json or GLOBAL.json
+        self.quiet = quiet or GLOBAL.quiet
+        self.no_progress = no_progress or GLOBAL.no_progress
+
+    @functools.cached_property
+    def out(self) -> Console:
+        """The result console (stdout)."""
+        return _console(stderr=False)
+
+    @functools.cached_property
+    def err(self) -> Console:
+        """The talk console (stderr)."""
+        return _console(stderr=True)
+
+    def note(self, text: str) -> None:
+        """A line of talk."""
+        if not self.quiet:
+            self.err.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+
+    def warn(self, text: str) -> None:
+        """A warning."""
+        if not self.quiet:
+            self.err.print(f"warning: {text}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+
+    def emit(self, document: Any) -> None:
+        """Print a JSON document (or ready JSON text) on stdout."""
+        text = (
+            document
+            if isinstance(document, str)
+            else json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        )
+        sys.stdout.write(text + "\n")
+
+    @contextlib.contextmanager
+    def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
+        """A progress bar on stderr, only on a terminal."""
+        if self.quiet or self.no_progress or not sys.stderr.isatty():
+            yield None
+            return
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        with Progress(*columns, console=self.err, transient=True) as bar:
+            task = bar.add_task(words, total=None)
+            yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+def _console(stderr: bool) -> Console:
+    from rich.console import Console
+
+    stream = sys.stderr if stderr else sys.stdout
+    # Not a terminal: do not wrap what a pipe or a file will read.
+    width = None if stream.isatty() or os.environ.get("COLUMNS") else 120
+    return Console(stderr=stderr, width=width, highlight=False)
+
+
+def command(function: F) -> F:
+    """End every failure with one message on stderr and the documented exit code."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except VsebenchError as error:
+            _fail(str(error), error.exit_code)
+        except KeyboardInterrupt:
+            _fail("interrupted; nothing was written", INTERRUPTED)
+        except BrokenPipeError:
+            # The reader (head, less) has gone; anything more would only raise again at exit.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        except (typer.Exit, typer.Abort):
+            raise
+        except MemoryError:
+            _fail(
+                "not enough memory for this input\n  fix: free memory or evaluate a smaller file",
+                ENGINE_FAILURE,
+            )
+        except Exception as error:
+            if os.environ.get("VSEBENCH_DEBUG"):
+                raise
+            name = type(error).__name__
+            _fail(
+                f"unexpected {name}: {error}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback",
+                ENGINE_FAILURE,
+            )
+
+    return run  # type: ignore[return-value]
+
+
+def _fail(message: str, code: int) -> None:
+    from rich.text import Text
+
+    text = Text("error: ", style="bold red")
+    text.append(message, style="none")
+    with contextlib.suppress(OSError):
+        _console(stderr=True).print(text, soft_wrap=True)
+    raise typer.Exit(code)

@@ -1,0 +1,113 @@
+"""The input audit: everything that is checked about vectors and scores before anything is ranked.
+
+Each fault has one error that names the file, the place and the fix. What is repaired (repeated image rows)
+or merely risky (half precision) is said in a note or a warning.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+from ..types import Ids
+
+Array = npt.NDArray[Any]
+
+CHUNK = 1 << 14  # rows looked at together, so that a memory-mapped file is never copied whole
+
+
+def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | None, text_ids: Ids | None) -> None:
+    """Refuse what cannot be a pair of embedding matrices.
+
+    Raises:
+        BadInput: not two-dimensional (region features are named as such), empty, widths that differ, a NaN or
+            infinite value (first row named), a zero vector (first row named).
+    """
+    for side, array in (("image", images), ("text", texts)):
+        if array.ndim == 3:
+            n, regions, dim = array.shape
+            raise BadInput(
+                f"{side} array has shape {array.shape}: {regions} vectors of {dim} numbers for each of {n} {side}s. "
+                "These are region (or token) features, the input of a model, and not embeddings",
+                where=where,
+                fix="encode them with the model and save one vector a row, or evaluate its score matrix with --scores",
+            )
+        if array.ndim != 2:
+            raise BadInput(
+                f"{side} array has shape {array.shape}, expected (rows, dim)",
+                where=where,
+                fix="save one vector a row",
+            )
+        if 0 in array.shape:
+            raise BadInput(f"{side} array is empty: shape {array.shape}", where=where, fix="save at least one vector")
+    if images.shape[1] != texts.shape[1]:
+        raise BadInput(
+            f"image vectors have {images.shape[1]} numbers and text vectors {texts.shape[1]}",
+            where=where,
+            fix="save both sides in the joint space of the model, behind its projections",
+        )
+    for side, array, ids in (("image", images, image_ids), ("text", texts, text_ids)):
+        check_finite(array, side, where, ids)
+        zero = _first_row(array, lambda block: ~block.any(axis=1))
+        if zero is not None:
+            raise BadInput(
+                f"{_row(side, zero[0], ids)} is all zeros ({zero[1]} such rows): it has no direction to compare",
+                where=where,
+                fix="look for items that failed to load or encode, and encode them again",
+            )
+
+
+def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -> None:
+    """Raise BadInput naming the first row that holds a NaN or an infinite value."""
+    bad = _first_row(array, lambda block: ~np.isfinite(block).all(axis=1))
+    if bad is not None:
+        values = np.asarray(array[bad[0]])
+        column = int(np.flatnonzero(~np.isfinite(values))[0])
+        raise BadInput(
+            f"{_row(side, bad[0], ids)} holds {values[column]} in column {column} ({bad[1]} such rows)",
+            where=where,
+            fix="find out why the model produced it (often half-precision overflow) and encode again",
+        )
+
+
+def check_scores(scores: Array, where: Path) -> None:
+    """Refuse what cannot be a score matrix: shape, emptiness, non-finite entries."""
+    if scores.ndim != 2:
+        raise BadInput(
+            f"score array has shape {scores.shape}, expected (images, texts)",
+            where=where,
+            fix="save one row an image and one column a text",
+        )
+    if 0 in scores.shape:
+        raise BadInput(f"score matrix is empty: shape {scores.shape}", where=where, fix="save at least one score")
+    check_finite(scores, "image (score)", where)
+
+
+def _row(side: str, row: int, ids: Ids | None) -> str:
+    return f"{side} row {row}" + (f" (id {ids[row]})" if ids is not None and row < len(ids) else "")
+
+
+def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
+    """First row where ``test`` of a block holds, and the number of such rows."""
+    first, count = -1, 0
+    step = max(1, (CHUNK << 10) // max(array.shape[1], 1))
+    for start in range(0, len(array), step):
+        hits = np.flatnonzero(test(array[start : start + step]))
+        if len(hits):
+            first = start + int(hits[0]) if first < 0 else first
+            count += len(hits)
+    return None if first < 0 else (first, count)
+
+
+def repeated_rows(images: Array, n_text: int, times: int) -> bool:
+    """Whether every image row stands ``times`` in a row, once for each of its captions."""
+    n = len(images)
+    if times < 2 or n != n_text or n % times:
+        return False
+    blocks = images.reshape(n // times, times, images.shape[1])
+    step = max(1, (CHUNK << 8) // (times * images.shape[1]))
+    return all(bool((blocks[s : s + step, 1:] == blocks[s : s + step, :1]).all()) for s in range(0, n // times, step))

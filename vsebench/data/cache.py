@@ -1,0 +1,21 @@
+"""Where vsebench keeps what it has built."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+CACHE_VARIABLE = "VSEBENCH_CACHE"
+
+
+def cache_dir() -> Path:
+    """The folder named by the environment variable ``VSEBENCH_CACHE``, else the user's cache folder.
+
+    The folder is not made here; whoever writes into it makes it.
+    """
+    named = os.environ.get(CACHE_VARIABLE, "").strip()
+    if named:
+        return Path(named).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_cache_dir("vsebench"))

@@ -1,0 +1,99 @@
+"""The declared test splits, as data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+
+@dataclass(frozen=True)
+class DeclaredSplit:
+    """What makes a test set the one that papers report on.
+
+    Attributes:
+        name: the name on the command line.
+        built_as: the split whose cached file holds the items (COCO 1K is a view of COCO 5K).
+        images: number of images.
+        captions: number of captions, five for every image, consecutive.
+        fold_size: images in each contiguous fold, or None.
+        rows_sha256: of the lines ``<image id> <caption id>\\n`` of all captions in canonical order.
+        images_sha256: of the sorted image ids, one a line; needs no order.
+        captions_sha256: of the sorted caption ids, one a line.
+        id_kind: ``int`` (COCO ids) or ``str`` (file names).
+        order: where the canonical order comes from: ``package`` eccv_caption, or ids ``sorted`` as text.
+        cite: whom to cite.
+        licence: what is known of the terms.
+        sources: the files and packages it can be built from.
+    """
+
+    name: str
+    built_as: str
+    images: int
+    captions: int
+    fold_size: int | None
+    rows_sha256: str
+    images_sha256: str
+    captions_sha256: str
+    id_kind: Literal["int", "str"]
+    order: Literal["package", "sorted"]
+    cite: str
+    licence: str
+    sources: tuple[str, ...]
+
+
+_COCO_CITE = (
+    "Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; Chen et al., Microsoft COCO Captions, "
+    "arXiv 1504.00325; split of Karpathy and Fei-Fei, Deep Visual-Semantic Alignments, CVPR 2015"
+)
+_COCO_LICENCE = "terms of use at cocodataset.org; vsebench reads your own copy and redistributes nothing"
+_COCO_SOURCES = (
+    "packages eccv_caption and pycocoevalcap (pip install 'vsebench[text]')",
+    "captions_val2014.json of the official annotations",
+    "Karpathy's dataset_coco.json",
+    "JSON lines with caption_id, image_id, caption",
+)
+
+
+def _coco(name: str) -> DeclaredSplit:
+    return DeclaredSplit(
+        name=name,
+        built_as="coco-5k",
+        images=5_000,
+        captions=25_000,
+        fold_size=1_000,
+        rows_sha256="63e3f11b32d1f151532c4b83e73625d8f377e55a22f35562e92e3f0a05a736cc",
+        images_sha256="d20da3dd48646d91a7ff7837c1c1f591d52c75e72921b2fd7f6854dc1093339f",
+        captions_sha256="913c01643dcef07102e6874469fcb25e3f1017f88c228729153e6aca80954722",
+        id_kind="int",
+        order="package",
+        cite=_COCO_CITE,
+        licence=_COCO_LICENCE,
+        sources=_COCO_SOURCES,
+    )
+
+
+DECLARED: dict[str, DeclaredSplit] = {
+    split.name: split
+    for split in (
+        _coco("coco-5k"),
+        _coco("coco-1k"),
+        DeclaredSplit(
+            name="f30k",
+            built_as="f30k",
+            images=1_000,
+            captions=5_000,
+            fold_size=None,
+            rows_sha256="b7d567c0c89b84cc5968239cec5579e7f8f55f0883acd7a58af17fd3b5100d36",
+            images_sha256="871e8ecafc66fb13e044ecccf669d04a865b4c58553227df86b933f0337a1563",
+            captions_sha256="b7e29f741fd072fdf210b5210a835613dc266e99e53981317449d47b6656457b",
+            id_kind="str",
+            order="sorted",
+            cite=(
+                "Young et al., From Image Descriptions to Visual Denotations, TACL 2014; split of Karpathy and "
+                "Fei-Fei, Deep Visual-Semantic Alignments, CVPR 2015"
+            ),
+            licence="distributed for research use; vsebench reads your own copy and redistributes nothing",
+            sources=("Karpathy's dataset_flickr30k.json", "JSON lines with image, caption_index, caption"),
+        ),
+    )
+}

@@ -1,0 +1,227 @@
+"""The front door: a path goes in, plain arrays come out, whatever the format."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..errors import BadInput, UsageError
+from ..types import Ids
+from .aliases import (
+    IMAGE_IDS,
+    IMAGE_OF_TEXT,
+    IMAGES,
+    SCORES,
+    TEXT_IDS,
+    TEXTS,
+    Field,
+    describe,
+    pick,
+)
+from .guard import check_size
+from .ids import as_ids
+from .members import floats, members_of
+from .npy import npy_member
+from .raw import Member, RawEmbeddings, RawScores
+from .sniff import Kind, expect, sniff
+
+StrPath = str | os.PathLike[str]
+
+_KEYED: tuple[Kind, ...] = ("npz", "safetensors", "torch", "torch-legacy", "hdf5")
+_TABLES: tuple[Kind, ...] = ("parquet", "arrow", "arrow-stream")
+_RUN = "give retrieved lists with --run"
+
+
+def read_embeddings(
+    path: StrPath, *, texts: StrPath | None = None, image_key: str | None = None, text_key: str | None = None
+) -> RawEmbeddings:
+    """Embeddings of images and texts from a file, a pair of .npy files, or a clip-retrieval folder.
+
+    Args:
+        path: .npz, .safetensors, torch, HDF5, parquet or arrow file, folder of shards, or the .npy of the
+            images.
+        texts: the .npy of the texts, when ``path`` is the .npy of the images.
+        image_key: name of the array of image vectors, when it is not one of the known names.
+        text_key: likewise for the text vectors.
+
+    Raises:
+        BadInput: the file is not readable, not what it should be, or does not hold both sides.
+        UsageError: an argument does not fit the kind of file.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    path = Path(path)
+    kind = sniff(path)
+    if kind not in _KEYED and (image_key or text_key):
+        raise UsageError(
+            "--image-key and --text-key name arrays inside a file", where=path, fix="leave them out"
+        )
+    if kind != "npy" and texts is not None:
+        raise UsageError(
+            "--texts is the second of two .npy files", where=path, fix="leave it out, or give two .npy files"
+        )
+    if kind == "npy":
+        return _pair(path, texts)
+    if kind == "folder":
+        from .shards import read_folder
+
+        return read_folder(path)
+    if kind in _TABLES:
+        from .tables import read_table
+
+        return read_table(path, kind)
+    expect(path, kind, _KEYED, "a file of embeddings", _RUN)
+    return _keyed(path, kind, image_key, text_key)
+
+
+def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
+    """A score matrix, one row an image and one column a text.
+
+    Args:
+        path: .npy (memory-mapped), .npz, .safetensors, torch or HDF5 file.
+        key: name of the array; by default a known name, or else the only two-dimensional array.
+
+    Raises:
+        BadInput: the file is not readable, or it is not clear which array holds the scores.
+        UsageError: ``key`` was given for a file that holds a single array.
+        MissingPackage: the package that reads this format is not installed.
+    """
+    path = Path(path)
+    kind = sniff(path)
+    if kind == "npy":
+        if key is not None:
+            raise UsageError(
+                "an .npy file holds a single array without a name", where=path, fix="leave the key out"
+            )
+        member = npy_member(path)
+        _check_matrix(member, path)
+        return RawScores(floats(member, path), None, None, None, "npy", (path,))
+    expect(
+        path,
+        kind,
+        _KEYED,
+        "a score matrix",
+        f"save it with np.save; {_RUN}" if kind in ("json", "text") else "save the scores with np.save",
+    )
+    members = members_of(path, kind)
+    chosen = pick(members, SCORES, path, key)
+    notes: list[str] = []
+    if chosen is None:
+        chosen = _only_matrix(members, path)
+        notes.append(f"scores are read from '{chosen.name}', the only two-dimensional array")
+    _check_matrix(chosen, path)
+    ids, used = _id_fields(members, path, chosen)
+    check_size([chosen, *used], path)
+    return RawScores(
+        floats(chosen, path), *ids, _format(kind), (path,), (*notes, *_ignored(members, [chosen, *used]))
+    )
+
+
+def _pair(path: Path, texts: StrPath | None) -> RawEmbeddings:
+    images = npy_member(path)
+    if texts is None:
+        shape = images.shape
+        if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
+            raise BadInput(
+                f"holds one array {shape}, five columns a row: this looks like a score matrix",
+                where=path,
+                fix="give it with --scores, or add --texts FILE if it holds image vectors",
+            )
+        raise BadInput(
+            f"holds one array {shape}; the text vectors are missing",
+            where=path,
+            fix="add --texts FILE, the .npy of the texts",
+        )
+    second = Path(texts)
+    expect(
+        second, sniff(second), ("npy",), "the .npy file of the texts", "save the text vectors with np.save"
+    )
+    member = npy_member(second)
+    return RawEmbeddings(
+        floats(images, path), floats(member, second), None, None, None, "npy pair", (path, second)
+    )
+
+
+def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) -> RawEmbeddings:
+    members = members_of(path, kind)
+    images = pick(members, IMAGES, path, image_key)
+    texts = pick(members, TEXTS, path, text_key, beside=images)
+    if images is None or texts is None:
+        raise _not_found(members, images, texts, path)
+    if images is texts:
+        raise UsageError(
+            f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays"
+        )
+    ids, used = _id_fields(members, path, images)
+    check_size([images, texts, *used], path)
+    return RawEmbeddings(
+        floats(images, path),
+        floats(texts, path),
+        *ids,
+        _format(kind),
+        (path,),
+        _ignored(members, [images, texts, *used]),
+    )
+
+
+def _not_found(
+    members: Sequence[Member], images: Member | None, texts: Member | None, path: Path
+) -> BadInput:
+    missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
+    words = " and no ".join(field.words for field in missing)
+    flags = " and ".join(f"{field.flag} KEY" for field in missing)
+    fix = f"name them with {flags}"
+    if any(m.base in SCORES.names for m in members) and len(missing) == 2:
+        fix = f"give a score matrix with --scores, or {fix}"
+    return BadInput(f"has no {words} under a known name; it holds {describe(members)}", where=path, fix=fix)
+
+
+def _id_fields(
+    members: Sequence[Member], path: Path, beside: Member
+) -> tuple[tuple[Ids | None, Ids | None, Ids | None], list[Member]]:
+    found = [pick(members, field, path, beside=beside) for field in (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)]
+    used = [member for member in found if member is not None]
+    check_size(used, path)
+    image_ids, text_ids, image_of_text = (_ids(member, path) for member in found)
+    return (image_ids, text_ids, image_of_text), used
+
+
+def _ids(member: Member | None, path: Path) -> Ids | None:
+    if member is None:
+        return None
+    if not member.dtype.startswith(("int", "uint", "float", "str", "bytes")):
+        raise BadInput(
+            f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
+            where=path,
+            fix="save ids as integers or fixed-width strings, as np.array([...]) makes them",
+        )
+    return as_ids(member.load(), member.name, path)
+
+
+def _only_matrix(members: Sequence[Member], path: Path) -> Member:
+    known: tuple[Field, ...] = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)
+    matrices = [m for m in members if len(m.shape) == 2 and not any(m.base in field.names for field in known)]
+    if len(matrices) == 1 and matrices[0].base not in (*IMAGES.names, *TEXTS.names):
+        return matrices[0]
+    fix = f"name it {SCORES.names[0]}, or choose an array with {SCORES.flag} KEY"
+    if any(m.base in (*IMAGES.names, *TEXTS.names) for m in matrices):
+        fix = f"leave out --scores if the file holds embeddings, or {fix}"
+    raise BadInput(f"has no scores under a known name; it holds {describe(members)}", where=path, fix=fix)
+
+
+def _check_matrix(member: Member, path: Path) -> None:
+    if len(member.shape) != 2:
+        raise BadInput(
+            f"array '{member.name}' has shape {member.shape}; scores are two-dimensional",
+            where=path,
+            fix="save one row an image and one column a text",
+        )
+
+
+def _ignored(members: Sequence[Member], used: Sequence[Member]) -> tuple[str, ...]:
+    rest = [member for member in members if not any(member is u for u in used)]
+    return (f"ignored arrays: {describe(rest)}",) if rest else ()
+
+
+def _format(kind: Kind) -> str:
+    return "torch" if kind == "torch-legacy" else kind

@@ -1,0 +1,122 @@
+"""Text and JSON from a file the user named, plain or gzip, with errors that name the file."""
+
+from __future__ import annotations
+
+import difflib
+import gzip
+import json
+import os
+import zlib
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput
+
+LARGEST = 2 << 30  # bytes after unpacking; the largest file in use (Karpathy's COCO) has 144 MB
+KINDS = {
+    b"PK\x03\x04": ("a zip archive", "unpack it and give the .json file inside"),
+    b"\x80": ("a pickle, which can run code when it is read", "export the captions as JSON lines"),
+    b"\x93NUMPY": ("a numpy array", "give a file of captions"),
+    b"version https://git-lfs": ("a git-lfs pointer, not the file itself", "run: git lfs pull"),
+    b"<": ("a web page or XML, perhaps a saved error of a download", "download the file again"),
+}
+
+
+def read_text(path: str | os.PathLike[str]) -> str:
+    """The whole file as text; gzip is unpacked, recognised by its first bytes.
+
+    Raises:
+        BadInput: missing, no regular file, unreadable, empty, of another kind, larger than 2 GiB, truncated
+            or not UTF-8.
+    """
+    path = Path(path)
+    data = _bytes(path)
+    head = data[:64].lstrip()
+    for start, (kind, fix) in KINDS.items():
+        if head.startswith(start):
+            raise BadInput(f"this is {kind}", where=path, fix=fix)
+    if not data.strip():
+        raise BadInput("the file is empty", where=path, fix="give a file that holds captions")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"not UTF-8 text (byte {error.start})", where=path, fix="save it as UTF-8") from error
+
+
+def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
+    """One JSON document.
+
+    Raises:
+        BadInput: not JSON (with line and column), or nested too deeply.
+    """
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise BadInput(
+            f"not valid JSON at line {error.lineno}, column {error.colno}: {error.msg}",
+            where=where,
+            fix="check that the file is complete, and copy or download it again",
+        ) from error
+    except RecursionError as error:
+        raise BadInput("JSON nested too deeply", where=where, fix="give a file of captions") from error
+
+
+def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> Any:
+    """``record[name]``, checked to be of ``kind`` (bool is no int).
+
+    Raises:
+        BadInput: ``record`` is no object, the field is missing, or it has another type.
+    """
+    wanted = " or ".join(WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
+    if not isinstance(record, dict):
+        raise BadInput(f"a JSON object is expected, found {shown(record)}", where=where)
+    if name not in record:
+        raise BadInput(
+            f"field '{name}' is missing (fields found: {', '.join(list(record)[:8]) or 'none'})",
+            where=where,
+            fix=f"give every record a field '{name}'",
+        )
+    value = record[name]
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise BadInput(f"field '{name}' is {shown(value)}, expected {wanted}", where=where)
+    return value
+
+
+WORDS: dict[type, str] = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}
+
+
+def shown(value: Any) -> str:
+    """A value for a message, cut to 40 characters."""
+    text = repr(value)
+    return text if len(text) <= 40 else text[:37] + "..."
+
+
+def _bytes(path: Path) -> bytes:
+    if not path.exists():
+        near = difflib.get_close_matches(path.name, _names(path.parent), n=1)
+        fix = f"did you mean '{path.parent / near[0]}'?" if near else "check the path"
+        raise BadInput("no such file", where=path, fix=fix)
+    if not path.is_file():
+        kind = "a folder" if path.is_dir() else "not a regular file"
+        raise BadInput(f"this is {kind}", where=path, fix="give the file with the captions")
+    try:
+        with path.open("rb") as plain:
+            packed = plain.read(2) == b"\x1f\x8b"
+        with gzip.open(path) if packed else path.open("rb") as stream:
+            data: bytes = stream.read(LARGEST + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise BadInput(
+            f"the gzip data is truncated or damaged ({error})", where=path, fix="copy or download it again"
+        ) from error
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
+    if len(data) > LARGEST:
+        raise BadInput("holds more than 2 GiB of text", where=path, fix="give the file with the captions only")
+    return data
+
+
+def _names(folder: Path) -> list[str]:
+    try:
+        return [entry.name for entry in folder.iterdir()]
+    except OSError:
+        return []

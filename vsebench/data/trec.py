@@ -1,0 +1,98 @@
+"""The TREC run format: ``query Q0 item rank score tag``, one retrieved item a line.
+
+Source: the format that trec_eval reads; like there, the score decides the order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from ..errors import BadInput
+
+_COLUMNS = "write six columns a line: query Q0 item rank score tag"
+_Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
+
+
+def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]], str]:
+    """Retrieved lists of a TREC run, best first, and a sentence that says how they were ordered.
+
+    Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
+    count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column.
+
+    Raises:
+        BadInput: a line has another number of columns, a rank or score is not a number, an item occurs twice
+            for one query, the text holds binary data, or there are no lines.
+    """
+    rows: dict[str, list[_Row]] = {}
+    for number, line in enumerate(lines, 1):
+        parts = line.split()
+        if not parts:
+            continue
+        if "\0" in line:
+            raise BadInput(f"line {number} holds binary data", where=where, fix=_COLUMNS)
+        if len(parts) != 6:
+            raise BadInput(
+                f"line {number} has {len(parts)} columns, expected 6: {line.strip()[:80]!r}",
+                where=where,
+                fix=_COLUMNS,
+            )
+        query, _, item, rank, score, _ = parts
+        rows.setdefault(query, []).append(
+            (-_score(score, number, where), _rank(rank, number, where), number, item)
+        )
+    if not rows:
+        raise BadInput("holds no lines", where=where, fix=_COLUMNS)
+    lists: dict[str, list[str]] = {}
+    contradicts: str | None = None
+    for query, found in rows.items():
+        _refuse_repeated(query, found, where)
+        found.sort()
+        lists[query] = [item for _, _, _, item in found]
+        if contradicts is None and not _ranks_agree(found):
+            contradicts = query
+    if contradicts is None:
+        return lists, "lists are ordered by the rank column, which agrees with the scores"
+    return (
+        lists,
+        f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores",
+    )
+
+
+def _ranks_agree(ordered: list[_Row]) -> bool:
+    first = ordered[0][1]
+    return first in (0, 1) and all(row[1] == first + at for at, row in enumerate(ordered))
+
+
+def _score(text: str, number: int, where: Path) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise BadInput(
+            f"line {number}: score '{text[:40]}' is not a finite number", where=where, fix=_COLUMNS
+        )
+    return value
+
+
+def _rank(text: str, number: int, where: Path) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise BadInput(
+            f"line {number}: rank '{text[:40]}' is not an integer", where=where, fix=_COLUMNS
+        ) from None
+
+
+def _refuse_repeated(query: str, found: list[_Row], where: Path) -> None:
+    first: dict[str, int] = {}
+    for _, _, number, item in found:
+        if item in first:
+            raise BadInput(
+                f"query '{query}' lists item '{item}' twice, in lines {first[item]} and {number}",
+                where=where,
+                fix="keep each item once a query: a repeated one would count twice",
+            )
+        first[item] = number

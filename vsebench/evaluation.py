@@ -1,0 +1,262 @@
+"""The whole way on one page: split and scores in, report out. The only module that knows all the others."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import measure, relevance
+from .data import match_runs, prepare, read
+from .data import runs as run_files
+from .errors import BadInput, UsageError
+from .metrics import Metric
+from .rank import lists as retrieved
+from .rank.observe import Request, observe
+from .rank.order import check_ties
+from .rank.scorers import Matrix, Scorer, choose
+from .report.model import Report
+from .suspicion import suspect
+from .types import DIRECTIONS, Direction, Embeddings, Everyone, Int, Observation, Ranks, SameFold, Split, TopK
+
+Progress = Callable[[int, int], None]
+PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to measure.
+
+    Attributes:
+        metrics: names, families or ``all``; None for the headline families of the split.
+        directions: which side asks.
+        similarity: ``auto``, ``cosine`` or ``dot``.
+        ties: tie rule, see ``rank.order.TIES``.
+        empty: queries that the judgements cover but that have no positive: ``skip`` them, or count a ``miss``.
+        short: metrics that look deeper than a retrieved list: ``refuse`` them, or count a ``miss``.
+        captions_per_image: for files without ids: texts an image, in order.
+        trust: evaluate even if the file looks misread.
+        depth: also list the top items of every query, this many.
+        threads: of the counting kernels; never changes a result.
+        progress: called with (done, in all) while scores stream by.
+    """
+
+    metrics: str | Sequence[str] | None = None
+    directions: tuple[Direction, ...] = DIRECTIONS
+    similarity: str = "auto"
+    ties: str = "index"
+    empty: str = "skip"
+    short: str = "refuse"
+    captions_per_image: int | None = None
+    trust: bool = False
+    depth: int | None = None
+    threads: int | None = None
+    progress: Progress | None = field(default=None, compare=False)
+
+    def __post_init__(self) -> None:
+        for name, value, allowed in (
+            ("similarity", self.similarity, ("auto", "cosine", "dot")),
+            ("empty", self.empty, ("skip", "miss")),
+            ("short", self.short, ("refuse", "miss")),
+        ):
+            if value not in allowed:
+                raise UsageError(f"{name} is '{value}'", fix=f"use {', '.join(allowed)}")
+        check_ties(self.ties)
+        if not self.directions or any(d not in DIRECTIONS for d in self.directions):
+            raise UsageError(f"directions are {self.directions}", fix="use i2t, t2i or both")
+
+
+def evaluate(
+    images: npt.ArrayLike | Embeddings,
+    captions: npt.ArrayLike | Embeddings,
+    split: Split | str = "custom",
+    **options: Any,
+) -> Report:
+    """Measure image and caption vectors that are in memory.
+
+    Args:
+        images: (image, dim) floats in the order of the split, or Embeddings.
+        captions: (caption, dim) floats in the order of the split, or Embeddings.
+        split: a Split, the name of a declared one, or ``custom``: five captions an image, in order (or
+            ``captions_per_image``).
+        **options: fields of ``Options``, for example ``metrics="R@1,eccv"``.
+
+    Raises:
+        BadInput: what the input audit refuses.
+        UsageError: unknown metrics, splits or options.
+    """
+    from .data.raw import RawEmbeddings
+
+    chosen = Options(**options)
+
+    def vectors(side: npt.ArrayLike | Embeddings) -> npt.NDArray[Any]:
+        return side.vectors if isinstance(side, Embeddings) else np.asarray(side)
+
+    ids = [x.ids if isinstance(x, Embeddings) else None for x in (images, captions)]
+    raw = RawEmbeddings(vectors(images), vectors(captions), ids[0], ids[1], None, "arrays", (Path("<arrays>"),))
+    if isinstance(split, Split):
+        ready = prepare.in_order(raw, split)
+    else:
+        ready = prepare.embeddings(raw, split, chosen.captions_per_image)
+    return _evaluate_embeddings(ready, chosen).report
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """A report, the split it is about, and the top lists if they were asked for."""
+
+    report: Report
+    split: Split
+    lists: Mapping[Direction, TopK]
+    sources: tuple[Path, ...] = ()
+
+
+def evaluate_file(
+    path: PathLike,
+    *,
+    texts: PathLike | None = None,
+    split: str | None = None,
+    image_key: str | None = None,
+    text_key: str | None = None,
+    options: Options | None = None,
+) -> Evaluation:
+    """Read, audit, match and measure a file of embeddings (see ``data.read`` for the formats).
+
+    Raises:
+        BadInput: unreadable, misshapen, unmatched or suspicious data.
+        UsageError: unknown metrics, splits or options.
+        MissingPackage: a format or a split needs a package that is not installed.
+    """
+    options = options or Options()
+    raw = read.read_embeddings(
+        Path(path), texts=None if texts is None else Path(texts), image_key=image_key, text_key=text_key
+    )
+    ready = prepare.embeddings(raw, split, options.captions_per_image)
+    return replace(_evaluate_embeddings(ready, options), sources=raw.sources)
+
+
+def _evaluate_embeddings(ready: prepare.PreparedEmbeddings, options: Options) -> Evaluation:
+    scorer, decision = choose(ready.images, ready.captions, options.similarity)
+    return _evaluate_scorer(
+        scorer, ready.split, options, [*ready.notes, decision], list(ready.warnings), ready.where, ready.rows
+    )
+
+
+def evaluate_scores(
+    path: PathLike, *, split: str | None = None, key: str | None = None, options: Options | None = None
+) -> Evaluation:
+    """Measure a score matrix, one row an image and one column a text, for models without a joint space.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: as ``evaluate_file``.
+    """
+    options = options or Options()
+    if options.similarity != "auto":
+        raise UsageError("--similarity has no meaning for a score matrix", fix="leave it out")
+    raw = read.read_scores(Path(path), key=key)
+    ready = prepare.scores(raw, split, options.captions_per_image)
+    scorer = Matrix(ready.scores, ready.image_rows, ready.text_rows)
+    rows = (ready.image_rows, ready.text_rows)
+    done = _evaluate_scorer(scorer, ready.split, options, list(ready.notes), list(ready.warnings), Path(path), rows)
+    return replace(done, sources=raw.sources)
+
+
+def _evaluate_scorer(
+    scorer: Scorer,
+    split: Split,
+    options: Options,
+    notes: list[str],
+    warnings: list[str],
+    where: Path,
+    file_rows: tuple[Int | None, Int | None],
+) -> Evaluation:
+    metrics = measure.plan(options.metrics, split, options.directions)
+    as_read, better = suspect(scorer, split, file_rows)
+    if better is not None:
+        what = (
+            f"recall collapses: sampled text-to-image R@10 is {as_read.recall:.1%} as read and {better.recall:.1%} "
+            f"{better.words}"
+        )
+        if not options.trust:
+            raise BadInput(
+                what,
+                where=where,
+                fix="save image_of_text (or correct ids) with the file; --trust ranks it as read",
+            )
+        warnings.append(what)
+    requests = _requests(metrics, split, options.directions)
+    depth = {} if options.depth is None else dict.fromkeys(options.directions, options.depth)
+    seen = observe(scorer, requests, ties=options.ties, depth=depth, threads=options.threads, progress=options.progress)
+    report = measure.report(
+        metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings
+    )
+    return Evaluation(report, split, {d: o.lists["all"] for d, o in seen.items() if "all" in o.lists})
+
+
+def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
+    """One request for every view and direction that some metric looks at."""
+    requests = []
+    for view in dict.fromkeys(m.view for m in metrics):
+        for direction in directions:
+            judged = relevance.load("gt" if view == "1k" else view, split, direction)
+            requests.append(Request(view, judged, _candidates(view, split, direction) or Everyone()))
+    return requests
+
+
+def _candidates(view: str, split: Split, direction: Direction) -> SameFold | None:
+    if not (view == "1k" or split.name == "coco-1k"):
+        return None
+    if split.fold is None or split.caption_fold is None:
+        raise UsageError(f"split '{split.name}' has no folds, which view '{view}' needs", fix="use --split coco-5k")
+    sides = (split.fold, split.caption_fold)
+    return SameFold(*(sides if direction == "i2t" else sides[::-1]))
+
+
+def evaluate_runs(
+    paths: Sequence[PathLike],
+    *,
+    directions: Sequence[Direction | None] = (),
+    split: str | None = None,
+    options: Options | None = None,
+) -> Evaluation:
+    """Measure retrieved lists (TREC run, eccv-style JSON).
+
+    Metrics that look deeper than the lists reach are refused by name, or count what a list does not hold as
+    not found when ``options.short`` is ``miss``.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: as ``evaluate_file``.
+    """
+    options = options or Options()
+    if options.depth is not None or options.ties != "index" or options.similarity != "auto":
+        raise UsageError(
+            "retrieved lists have an order and no scores", fix="leave out --ties, --similarity and --save-run"
+        )
+    raw = run_files.read_runs([Path(p) for p in paths], directions)
+    held = match_runs.resolve(raw, split)
+    asked = tuple(d for d in options.directions if d in held.lists)
+    if not asked:
+        raise BadInput(
+            f"no list for {', '.join(options.directions)}",
+            where=raw.sources[0],
+            fix="give a run of that direction",
+        )
+    metrics = measure.plan(options.metrics, held.split, asked)
+    seen: dict[Direction, Observation] = {}
+    for direction in asked:
+        ranks: dict[str, Ranks] = {}
+        gallery = len(held.split.caption_ids if direction == "i2t" else held.split.image_ids)
+        for request in (r for r in _requests(metrics, held.split, asked) if r.relevance.direction == direction):
+            fold = request.candidates if isinstance(request.candidates, SameFold) else None
+            ranks[request.view] = retrieved.ranks_from_lists(request.relevance, held.lists[direction], gallery, fold)
+        seen[direction] = Observation(direction, ranks, {})
+    warnings = measure.refuse_shallow(metrics, seen, held.split, raw.sources[0], options.short)
+    report = measure.report(
+        metrics, seen, held.split, "run", options.ties, options.empty, asked, list(raw.notes), warnings
+    )
+    return Evaluation(report, held.split, {}, raw.sources)

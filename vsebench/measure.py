@@ -1,0 +1,245 @@
+"""From observations to results: which metrics, their values, sums, and what deserves a warning."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from . import __version__, relevance, signature
+from .errors import BadInput, UsageError
+from .metrics import Metric, expand
+from .metrics.suites import default_words
+from .rank.lists import too_shallow
+from .report.model import Report, Result
+from .types import UNRANKED, Direction, Float, Observation, Ranks, Split
+
+TIE_SHARE = 0.001  # above this share of tied relevant items a report warns
+
+
+def views(split: Split) -> list[str]:
+    """The sets of judgements (and candidates) that a split has, headline first."""
+    judged = relevance.names(split)
+    has_folds = split.fold is not None and split.name != "coco-1k"
+    return ["gt", *(["1k"] if has_folds else []), *(v for v in judged if v != "gt")]
+
+
+def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[Direction]) -> list[Metric]:
+    """The metrics to measure.
+
+    Raises:
+        UsageError: an unknown name; a view the split does not have; a sum that needs a direction left out.
+    """
+    available = views(split)
+    metrics = expand(words if words is not None else default_words(available), available)
+    for m in metrics:
+        if m.view not in available and not (m.view == "1k" and split.name == "coco-1k"):
+            raise UsageError(
+                f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
+                fix="use --split coco-5k: the judgements are about its whole gallery",
+            )
+    if len(directions) == 2:
+        return metrics
+    kept = [m for m in metrics if m.family.compute is not None]
+    if not kept:
+        raise UsageError(f"{metrics[0]} is a sum over both directions", fix="leave out --direction")
+    return kept
+
+
+def report(
+    metrics: Sequence[Metric],
+    seen: dict[Direction, Observation],
+    split: Split,
+    score: str,
+    ties: str,
+    empty: str,
+    directions: Sequence[Direction],
+    notes: Sequence[str],
+    warnings: Sequence[str],
+) -> Report:
+    """All results of a run, with its signature and warnings.
+
+    Args:
+        metrics: what to measure.
+        seen: one observation a direction.
+        split: what was ranked.
+        score: what the order came from: ``dot``, ``cosine``, ``scores`` or ``run``.
+        ties: the tie rule of the ranks.
+        empty: ``skip`` or ``miss`` for covered queries without positives.
+        directions: directions asked for.
+        notes: decisions to be told.
+        warnings: warnings so far.
+    """
+    results: dict[tuple[str, Direction | None], Result] = {}
+    for m in _elementary(metrics):
+        for direction in directions:
+            results[str(m), direction] = measure(m, seen[direction].ranks[m.view], split, direction, empty)
+    wanted: list[Result] = []
+    for m in metrics:
+        if m.family.compute is None:
+            wanted.append(_sum(m, results, directions))
+        else:
+            wanted += [results[str(m), d] for d in directions]
+    fields = {
+        "vsebench": __version__,
+        "split": f"{split.name}#{signature.fingerprint(split)}",
+        **{v: t for v, t in relevance.identities(split).items() if any(m.view == v for m in metrics)},
+        "score": score,
+        "order": "f64",
+        "ties": ties,
+        "empty": empty,
+    }
+    warned = [*warnings, *_ties(seen, results), *_unreachable(seen), *_clipped(metrics, split)]
+    return Report(split.name, signature.write(fields), tuple(wanted), tuple(warned), tuple(notes))
+
+
+def _elementary(metrics: Sequence[Metric]) -> list[Metric]:
+    """Metrics with sums replaced by their parts, without repeats."""
+    return list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))
+
+
+def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: str) -> Result:
+    """One metric in one direction.
+
+    Raises:
+        BadInput: no query has a positive.
+        UsageError: ``empty`` is ``miss`` and the metric has no value for a miss.
+    """
+    judged = ranks.relevance
+    if not len(judged.queries):
+        raise BadInput(f"{m} ({direction}): no query has a relevant item", fix="check image_of_text and the ids")
+    values = m.per_query(ranks)
+    skipped = judged.skipped
+    if empty == "miss" and skipped:
+        if m.family.unit == "rank":
+            raise UsageError(
+                f"{m} ({direction}) has no value for the {skipped} queries without positives",
+                fix="leave out --no-positive miss, or the metric",
+            )
+        missed, skipped = np.zeros(skipped), 0
+    else:
+        missed = np.zeros(0)
+    value = _aggregate(m, values, missed, ranks)
+    extremes = None
+    if ranks.extremes is not None:
+        extremes = tuple(
+            _aggregate(m, m.per_query(Ranks(judged, r, ranks.tied, fold=ranks.fold)), missed, ranks)
+            for r in ranks.extremes
+        )
+    ids = split.ids("image" if direction == "i2t" else "caption")[judged.queries]
+    return Result(
+        str(m),
+        direction,
+        value,
+        len(values) + len(missed),
+        skipped,
+        None,
+        m.family.unit,
+        m.family.higher_is_better,
+        ids,
+        values,
+        extremes,  # type: ignore[arg-type]
+    )
+
+
+def _aggregate(m: Metric, values: Float, missed: Float, ranks: Ranks) -> float:
+    if ranks.fold is None:
+        return _one(m, np.concatenate([values, missed]))
+    return float(np.mean([_one(m, values[ranks.fold == f]) for f in np.unique(ranks.fold)]))
+
+
+def _one(m: Metric, values: Float) -> float:
+    if m.family.aggregate == "floor-median":
+        return float(np.floor(np.median(values - 1)) + 1)
+    return float(values.mean())
+
+
+def _sum(m: Metric, results: dict[tuple[str, Direction | None], Result], directions: Sequence[Direction]) -> Result:
+    parts = [results[str(p), d] for p in m.parts() for d in directions]
+    ties = None
+    if any(p.ties for p in parts):
+        both = [p.ties or (p.value, p.value) for p in parts]
+        ties = (sum(x for x, _ in both), sum(y for _, y in both))
+    n = sum(results[str(m.parts()[0]), d].n for d in directions)
+    undefined = sum(results[str(m.parts()[0]), d].undefined for d in directions)
+    return Result(str(m), None, sum(p.value for p in parts), n, undefined, ties=ties)
+
+
+def _ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction | None], Result]) -> list[str]:
+    out = []
+    for direction, observation in seen.items():
+        for view, ranks in observation.ranks.items():
+            share = float(ranks.tied.mean()) if len(ranks.tied) else 0.0
+            if view == "1k" or share <= TIE_SHARE:
+                continue
+            text = f"{view} {direction}: {share:.1%} of the relevant items have exactly the score of another candidate"
+            if share > 0.99:
+                text += " (collapsed scores)"
+            swing = [r for (_, d), r in results.items() if d == direction and r.ties and _view(r.metric) == view]
+            if swing:
+                widest = max(swing, key=lambda r: abs(r.ties[0] - r.ties[1]) / (abs(r.value) + 1e-9))  # type: ignore[index]
+                low, high = sorted(widest.ties)  # type: ignore[arg-type]
+                scale = 1 if widest.unit == "rank" else 100
+                text += f"; {widest.metric} is {scale * low:.2f} to {scale * high:.2f} by tie rule (--ties)"
+            out.append(text)
+    return out
+
+
+def _view(name: str) -> str:
+    return name.partition(":")[0] if ":" in name else "gt"
+
+
+def _unreachable(seen: dict[Direction, Observation]) -> list[str]:
+    return [
+        f"{view} {direction}: {ranks.relevance.unreachable} positives are not in the gallery and count as not found"
+        for direction, observation in seen.items()
+        for view, ranks in observation.ranks.items()
+        if ranks.relevance.unreachable
+    ]
+
+
+def _clipped(metrics: Sequence[Metric], split: Split) -> list[str]:
+    smallest = min(len(split.image_ids), len(split.caption_ids))
+    deep = [str(m) for m in metrics if (m.k or 0) > smallest]
+    return (
+        [f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"]
+        if deep
+        else []
+    )
+
+
+def refuse_shallow(
+    metrics: Sequence[Metric], seen: dict[Direction, Observation], split: Split, where: Path, short: str
+) -> list[str]:
+    """Refuse metrics that look deeper than the retrieved lists reach; with ``short="miss"`` only warn.
+
+    Raises:
+        BadInput: naming every such metric, the first query, its list length and the depth needed.
+    """
+    refused: list[str] = []
+    detail = ""
+    for m in _elementary(metrics):
+        for direction, observation in seen.items():
+            gallery = len(split.caption_ids if direction == "i2t" else split.image_ids)
+            found = too_shallow(observation.ranks[m.view], m.family.depth, m.k, gallery)
+            if found is None:
+                continue
+            if short == "miss" and m.family.unit == "rank" and (observation.ranks[m.view].best() == UNRANKED).any():
+                short = "refuse"
+            i, depth, wanted = found
+            query = split.ids("image" if direction == "i2t" else "caption")[
+                observation.ranks[m.view].relevance.queries[i]
+            ]
+            refused.append(f"{m} ({direction})")
+            detail = detail or f"for {refused[0]} query {query} has {depth} usable items and {wanted} are needed"
+    if not refused:
+        return []
+    if short == "miss":
+        return [f"lists are too short for {', '.join(refused)}; what they do not hold counts as not found"]
+    raise BadInput(
+        f"the lists are too short for {', '.join(refused)}: {detail}",
+        where=where,
+        fix="store longer lists, leave these metrics out, or count what is not listed as not found "
+        "with --short-lists miss (not for median and mean ranks)",
+    )

@@ -1,0 +1,55 @@
+"""Where the first relevant item stands: median, mean and reciprocal rank."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..types import UNRANKED, Float, Ranks
+from .declare import metric
+
+
+@metric(
+    "MedR",
+    depth="best",
+    low=1,
+    high=None,
+    higher_is_better=False,
+    unit="rank",
+    aggregate="floor-median",
+    formula="floor(median over queries of (best rank - 1)) + 1",
+    cite=("faghri2018vsepp",),
+)
+def median_rank(ranks: Ranks) -> Float:
+    """Median over queries of the rank of the first relevant item, rounded down between two ranks.
+
+    The rounding is that of the VSE++ code and its descendants; published values with decimals are means over
+    the five folds of COCO 1K.
+    """
+    return ranks.best().astype(float)
+
+
+@metric(
+    "MeanR",
+    depth="best",
+    low=1,
+    high=None,
+    higher_is_better=False,
+    unit="rank",
+    formula="mean over queries of the best rank",
+    cite=("faghri2018vsepp",),
+)
+def mean_rank(ranks: Ranks) -> Float:
+    """Mean over queries of the rank of the first relevant item."""
+    return ranks.best().astype(float)
+
+
+@metric(
+    "MRR",
+    depth="best",
+    formula="mean over queries of 1 / best rank",
+    cite=("voorhees1999trec8",),
+)
+def reciprocal_rank(ranks: Ranks) -> Float:
+    """Mean reciprocal rank of the first relevant item."""
+    best = ranks.best()
+    return np.where(best == UNRANKED, 0.0, 1.0 / best)

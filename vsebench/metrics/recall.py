@@ -1,0 +1,41 @@
+"""Recall: is any relevant item in the top k, and which fraction of them is."""
+
+from __future__ import annotations
+
+from ..types import Float, Ranks
+from .declare import metric
+
+KS = (1, 5, 10)
+
+
+@metric(
+    "R@{k}",
+    depth="k",
+    ks=KS,
+    aliases=("RV@{k}",),
+    formula="1 if any relevant item has rank <= k, else 0",
+    cite=("faghri2018vsepp", "biten2022semantic"),
+)
+def recall_any(ranks: Ranks, k: int) -> Float:
+    """Any-hit recall: whether at least one relevant item is among the top k.
+
+    This is what the field prints as R@K. Biten et al. write it R^V@K (eq. 2), information retrieval calls it
+    Success@k. The fraction of relevant items found is ``Recall@k``. A k beyond the gallery gives 1.
+    """
+    return (ranks.best() <= k).astype(float)
+
+
+@metric(
+    "Recall@{k}",
+    depth="k",
+    ks=KS,
+    formula="|relevant items with rank <= k| / |relevant items|",
+    cite=("biten2022semantic",),
+)
+def recall_fraction(ranks: Ranks, k: int) -> Float:
+    """The fraction of the relevant items that is among the top k (R@k of Biten et al., eq. 1).
+
+    With five captions an image it cannot exceed 0.2 at k = 1. Relevant items that are not in the gallery
+    count as not found.
+    """
+    return ranks.within(k) / ranks.relevance.size

@@ -1,0 +1,1 @@
+"""The exact ranking engine: scorers, the streaming pass, tie rules, retrieved lists."""

@@ -1,0 +1,172 @@
+"""Rank counting: how many candidates score above each relevant pair, while the score tile is in cache.
+
+A float32 score above ``high`` is certainly above the pair's exact score, one below ``low`` certainly below
+it; what falls between is compared in float64. Tiles have images as rows and captions as columns; pairs
+of image queries are counted along rows, pairs of caption queries along columns.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+from .exact import dot64
+
+STRIP = 256  # columns looked at together; a constant trip count is what lets the compiler vectorise the loop
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _row_strip(strip, high, low):  # type: ignore[no-untyped-def]
+    """How many of STRIP scores are certainly above, and how many are not certainly below."""
+    over = np.int32(0)
+    maybe = np.int32(0)
+    for c in range(STRIP):
+        over = np.int32(over + np.int32(strip[c] > high))
+        maybe = np.int32(maybe + np.int32(strip[c] >= low))
+    return over, maybe
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _column_strip(strip, high, low, over):  # type: ignore[no-untyped-def]
+    """Add to ``over`` where certainly above; return how many scores are uncertain."""
+    unsure = np.int32(0)
+    for c in range(STRIP):
+        more = np.int32(strip[c] > high[c])
+        over[c] = np.int32(over[c] + more)
+        unsure = np.int32(unsure + np.int32(np.int32(strip[c] >= low[c]) - more))
+    return unsure
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):  # type: ignore[no-untyped-def]
+    # A score matrix has no vectors: its own entries are the canonical scores.
+    if x.shape[1] == 0:
+        return np.float64(tile[r - r0, c - c0])
+    return dot64(x[r], y[c]) * row_scale[r] * col_scale[c]
+
+
+@nb.njit(nogil=True, cache=True)
+def count_rows(  # type: ignore[no-untyped-def]
+    tile,
+    r0,
+    c0,
+    start,
+    stop,
+    indptr,
+    item,
+    exact,
+    high,
+    low,
+    first,
+    last,
+    x,
+    y,
+    row_scale,
+    col_scale,
+    above,
+    before,
+    after,
+):
+    """Add the counts of image-query pairs for tile rows ``start:stop``.
+
+    ``indptr`` (row + 1,) delimits the pairs of each row; ``item`` their caption, ``exact`` the canonical
+    score, ``high``/``low`` the certain bounds; candidates of row r are captions ``first[r]:last[r]``.
+    ``above``, ``before``, ``after`` (pair,) grow by the numbers of candidates that score higher, tie with a
+    lower index, and tie with a higher index.
+    """
+    width = tile.shape[1]
+    for r in range(start, stop):
+        a = max(first[r + r0] - c0, 0)
+        b = min(last[r + r0] - c0, width)
+        if a >= b:
+            continue
+        row = tile[r]
+        for p in range(indptr[r + r0], indptr[r + r0 + 1]):
+            hi, lo, score, own = high[p], low[p], exact[p], item[p]
+            total = 0
+            for s in range(a, b, STRIP):
+                e = min(s + STRIP, b)
+                if e - s == STRIP:
+                    over, maybe = _row_strip(row[s:e], hi, lo)
+                else:
+                    over, maybe = 0, 0
+                    for c in range(s, e):
+                        over += row[c] > hi
+                        maybe += row[c] >= lo
+                total += over
+                unsure = maybe - over
+                if s + c0 <= own < e + c0:
+                    unsure -= 1
+                if unsure != 0:
+                    for c in range(s, e):
+                        if row[c] >= lo and not row[c] > hi and c + c0 != own:
+                            value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
+                            if value > score:
+                                total += 1
+                            elif value == score:
+                                if c + c0 < own:
+                                    before[p] += 1
+                                else:
+                                    after[p] += 1
+            above[p] += total
+
+
+@nb.njit(nogil=True, cache=True)
+def count_columns(  # type: ignore[no-untyped-def]
+    tile, r0, c0, start, stop, lead, extra, extra_col, item, exact, high, low, first, last, x, y, row_scale, col_scale,
+    lead_high, lead_low, above, before, after,
+):  # fmt: skip
+    """Add the counts of caption-query pairs for tile rows ``start:stop``.
+
+    Every caption's first pair (``lead`` (width,), -1 for none) is compared in a contiguous sweep against
+    ``lead_high``/``lead_low`` (width,); the pairs beyond the first (``extra`` with their tile column
+    ``extra_col``, ascending) one by one. Candidates of caption column c are images whose row r has
+    ``first[r] <= c < last[r]``. ``above``, ``before``, ``after`` have one private row a thread.
+    """
+    width = tile.shape[1]
+    sweep = np.zeros(width, np.int32)
+    for r in range(start, stop):
+        a = max(first[r + r0] - c0, 0)
+        b = min(last[r + r0] - c0, width)
+        if a >= b:
+            continue
+        row = tile[r]
+        for s in range(a, b, STRIP):
+            e = min(s + STRIP, b)
+            if e - s == STRIP:
+                unsure = _column_strip(row[s:e], lead_high[s:e], lead_low[s:e], sweep[s:e])
+            else:
+                unsure = 0
+                for c in range(s, e):
+                    sweep[c] += row[c] > lead_high[c]
+                    unsure += row[c] >= lead_low[c] and not row[c] > lead_high[c]
+            if unsure != 0:
+                for c in range(s, e):
+                    if row[c] >= lead_low[c] and not row[c] > lead_high[c]:
+                        p = lead[c]
+                        if item[p] == r + r0:
+                            continue
+                        value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
+                        if value > exact[p]:
+                            sweep[c] += 1
+                        elif value == exact[p]:
+                            if r + r0 < item[p]:
+                                before[p] += 1
+                            else:
+                                after[p] += 1
+        for k in range(np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)):
+            c, p = extra_col[k], extra[k]
+            if row[c] > high[p]:
+                above[p] += 1
+            elif row[c] >= low[p] and item[p] != r + r0:
+                value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
+                if value > exact[p]:
+                    above[p] += 1
+                elif value == exact[p]:
+                    if r + r0 < item[p]:
+                        before[p] += 1
+                    else:
+                        after[p] += 1
+    for c in range(width):
+        if lead[c] >= 0:
+            above[lead[c]] += sweep[c]

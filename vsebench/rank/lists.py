@@ -1,0 +1,73 @@
+"""Ranks from retrieved lists: what a list holds has a rank, what it does not hold has none."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..types import UNRANKED, Int, Ranks, Relevance, SameFold
+
+
+def ranks_from_lists(
+    relevance: Relevance, lists: Mapping[int, Int], gallery: int, candidates: SameFold | None = None
+) -> Ranks:
+    """Ranks of the relevant items in the lists of their queries.
+
+    Args:
+        relevance: the pairs.
+        lists: query index -> (length,) distinct gallery indices, best first. A query without a list counts
+            as an empty one.
+        gallery: size of the gallery; a list as long is complete.
+        candidates: only the query's fold competes: other items are taken out of the list first.
+
+    Returns:
+        Ranks whose ``depth`` says how far down each query's ranking is known.
+    """
+    empty = np.empty(0, np.int64)
+    rank = np.full(len(relevance.items), UNRANKED)
+    depth = np.empty(len(relevance.queries), np.int64)
+    fold = None if candidates is None else candidates.query_fold[relevance.queries]
+    place = np.full(gallery, UNRANKED)
+    for i, query in enumerate(relevance.queries.tolist()):
+        items = lists.get(query, empty)
+        size = gallery
+        if candidates is not None:
+            own = candidates.query_fold[query]
+            items = items[candidates.gallery_fold[items] == own]
+            size = int(np.searchsorted(candidates.gallery_fold, own, side="right")) - int(
+                np.searchsorted(candidates.gallery_fold, own)
+            )
+        place[items] = np.arange(1, len(items) + 1)
+        pairs = slice(relevance.indptr[i], relevance.indptr[i + 1])
+        rank[pairs] = place[relevance.items[pairs]]
+        place[items] = UNRANKED
+        depth[i] = gallery if len(items) >= size else len(items)
+    return Ranks(relevance, rank, np.zeros(len(rank), bool), depth=depth, fold=fold)
+
+
+def too_shallow(ranks: Ranks, need: str, k: int | None, gallery: int) -> tuple[int, int, int] | None:
+    """The first query whose list does not reach as deep as a metric looks.
+
+    Args:
+        ranks: from ``ranks_from_lists``.
+        need: ``k``, ``R`` or ``best``.
+        k: the k of the metric.
+        gallery: size of the gallery.
+
+    Returns:
+        (position in ``relevance.queries``, its depth, the depth needed), or None when every list is deep enough.
+    """
+    if ranks.depth is None:
+        return None
+    if need == "best":
+        wanted = np.where(ranks.best() == UNRANKED, gallery, 0)
+    elif need == "R":
+        wanted = ranks.relevance.size
+    else:
+        wanted = np.full(len(ranks.depth), k or 1)
+    short = np.flatnonzero(ranks.depth < np.minimum(wanted, gallery))
+    if not len(short):
+        return None
+    i = int(short[0])
+    return i, int(ranks.depth[i]), int(min(wanted[i], gallery))

@@ -1,0 +1,239 @@
+"""The pass: every score is looked at once, and what the metrics need is written down.
+
+Images are rows and captions are columns, whatever the direction. Tiles of the product stream by; while
+one is in cache, the pairs of image queries are counted along its rows, those of caption queries along
+its columns, and both kinds of queries collect their top lists.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import UsageError
+from ..types import (
+    DIRECTIONS,
+    Candidates,
+    Direction,
+    Everyone,
+    Float,
+    Int,
+    Observation,
+    Ranks,
+    Relevance,
+    SameFold,
+    TopK,
+    Without,
+)
+from . import count, thresholds
+from .exact import spread
+from .order import check_ties, ranks_from_counts
+from .scorers import Scorer
+from .select import Selector
+from .thresholds import Thresholds
+
+TILE_COLUMNS = 10 * count.STRIP
+TILE_BYTES = 64 << 20
+
+Array = npt.NDArray[Any]
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Request:
+    """Ranks of one relevance among some candidates, kept under the name ``view``."""
+
+    view: str
+    relevance: Relevance
+    candidates: Candidates = field(default_factory=Everyone)
+
+
+def default_threads() -> int:
+    """``VSEBENCH_NUM_THREADS``, else the cores this process may use."""
+    asked = os.environ.get("VSEBENCH_NUM_THREADS", "")
+    if asked:
+        if not asked.isdigit() or int(asked) < 1:
+            raise UsageError(f"VSEBENCH_NUM_THREADS is '{asked}'", fix="set it to a whole number of at least 1")
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def observe(
+    scorer: Scorer,
+    requests: Sequence[Request],
+    *,
+    ties: str = "index",
+    depth: dict[Direction, int] | None = None,
+    threads: int | None = None,
+    tile_shape: tuple[int, int] | None = None,
+    progress: Progress | None = None,
+) -> dict[Direction, Observation]:
+    """Rank every relevant pair, and list the top of every query, in one pass over the scores.
+
+    Args:
+        scorer: scores of all images with all captions.
+        requests: which pairs, among which candidates.
+        ties: tie rule of the ranks, see ``order.TIES``. Lists are always in canonical order.
+        depth: per direction, how many items to list for every query; clipped to the gallery.
+        threads: number of threads of the counting kernels; never changes a result.
+        tile_shape: (image, caption) size of a tile; never changes a result.
+        progress: called with (captions done, captions in all).
+
+    Returns:
+        One observation a direction that was asked for.
+
+    Raises:
+        UsageError: unknown tie rule, a depth below 1, or a relevance that overlaps the items it excludes.
+    """
+    check_ties(ties)
+    threads = threads or default_threads()
+    depth = depth or {}
+    n_image, n_caption = scorer.shape
+    counters = [_Counter(scorer, d, group, fold, threads) for d, group, fold in _groups(requests)]
+    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
+    selectors = [Selector(scorer, d, k, threads) for d, k in depth.items()]
+    height, width = tile_shape or _tile(n_image, n_caption)
+    buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
+    for c0 in range(0, n_caption, width):
+        c1 = min(c0 + width, n_caption)
+        for r0 in range(0, n_image, height):
+            r1 = min(r0 + height, n_image)
+            out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
+            tile = scorer.tile(r0, r1, c0, c1, out)
+            for counter in counters:
+                counter.see(tile, r0, c0)
+            for selector in selectors:
+                selector.see(tile, r0, c0)
+        if progress:
+            progress(c1, n_caption)
+    found: dict[Direction, Observation] = {}
+    for direction in DIRECTIONS:
+        ranks = {}
+        for own in (c for c in counters if c.direction == direction):
+            for request in own.requests:
+                ranks[request.view] = own.ranks(request, gallery[direction], ties)
+        lists: dict[str, TopK] = {}
+        for selector in (s for s in selectors if s.direction == direction):
+            lists["all"] = selector.finish()
+        if ranks or lists:
+            found[direction] = Observation(direction, ranks, lists)
+    return found
+
+
+def _tile(n_image: int, n_caption: int) -> tuple[int, int]:
+    width = min(TILE_COLUMNS, n_caption)
+    return max(1, min(n_image, TILE_BYTES // (4 * width))), width
+
+
+def _groups(requests: Sequence[Request]) -> list[tuple[Direction, list[Request], SameFold | None]]:
+    """Requests that share a direction and a range of candidates are counted together."""
+    groups: list[tuple[Direction, list[Request], SameFold | None]] = []
+    for direction in DIRECTIONS:
+        own = [r for r in requests if r.relevance.direction == direction]
+        plain = [r for r in own if not isinstance(r.candidates, SameFold)]
+        if plain:
+            groups.append((direction, plain, None))
+        for r in own:
+            if isinstance(r.candidates, SameFold):
+                groups.append((direction, [r], r.candidates))
+    return groups
+
+
+class _Counter:
+    """Counts of one group of requests."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        direction: Direction,
+        requests: list[Request],
+        fold: SameFold | None,
+        threads: int,
+    ):
+        self.scorer, self.direction, self.requests, self.fold, self.threads = (
+            scorer,
+            direction,
+            requests,
+            fold,
+            threads,
+        )
+        relevances = [r.relevance for r in requests]
+        relevances += [r.candidates.excluded for r in requests if isinstance(r.candidates, Without)]
+        self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, threads)
+        parts = 1 if direction == "i2t" else threads
+        self.counts = np.zeros((3, parts, len(self.pairs.query)), np.int64)
+        # The first pair of every query is swept in one go; pairs beyond it are rare for caption queries.
+        is_first = np.ones(len(self.pairs.query), bool)
+        is_first[1:] = np.diff(self.pairs.query) != 0
+        self.extra = np.flatnonzero(~is_first)
+        n_query = len(self.pairs.indptr) - 1
+        self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
+
+    def see(self, tile: Array, r0: int, c0: int) -> None:
+        t, exact = self.pairs, self.scorer.exact_arguments
+        if not len(t.query):
+            return
+        if self.direction == "i2t":
+            above, before, after = self.counts[:, 0]
+
+            def along_rows(start: int, stop: int, _part: int) -> None:
+                count.count_rows(
+                    tile, r0, c0, start, stop, t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact,
+                    above, before, after,
+                )  # fmt: skip
+
+            spread(along_rows, len(tile), self.threads)
+            return
+        c1 = c0 + tile.shape[1]
+        lead = self.lead[c0:c1]
+        high = np.where(lead >= 0, t.high[lead], np.inf).astype(tile.dtype)
+        low = np.where(lead >= 0, t.low[lead], np.inf).astype(tile.dtype)
+        a, b = np.searchsorted(t.query[self.extra], (c0, c1))
+        extra = self.extra[a:b]
+        extra_col = t.query[extra] - c0
+
+        def along_columns(start: int, stop: int, part: int) -> None:
+            count.count_columns(
+                tile, r0, c0, start, stop, lead, extra, extra_col, t.item, t.exact, t.high, t.low, t.first, t.last,
+                *exact, high, low, *self.counts[:, part],
+            )  # fmt: skip
+
+        spread(along_columns, len(tile), self.threads)
+
+    def ranks(self, request: Request, gallery: int, ties: str) -> Ranks:
+        relevance, t = request.relevance, self.pairs
+        where = t.locate(relevance, gallery)
+        above, before, after = self.counts.sum(1)[:, where]
+        exact = t.exact[where]
+        if isinstance(request.candidates, Without):
+            gone = _excluded(request.candidates.excluded, relevance, t, gallery, exact)
+            above, before, after = above - gone[0], before - gone[1], after - gone[2]
+        fold = None if self.fold is None else self.fold.query_fold[relevance.queries]
+        return ranks_from_counts(relevance, above, before, after, exact, ties, fold)
+
+
+def _excluded(excluded: Relevance, relevance: Relevance, t: Thresholds, gallery: int, exact: Float) -> list[Int]:
+    """How many excluded items stand above, before and after each relevant pair."""
+    if np.intersect1d(
+        excluded.queries[excluded.owner] * gallery + excluded.items,
+        relevance.queries[relevance.owner] * gallery + relevance.items,
+    ).size:
+        raise UsageError(f"relevance '{relevance.name}' holds items that '{excluded.name}' excludes")
+    position = np.searchsorted(excluded.queries, relevance.queries).clip(max=len(excluded.queries) - 1)
+    has = excluded.queries[position] == relevance.queries
+    size = np.where(has, excluded.found[position], 0)[relevance.owner]
+    pair = np.repeat(np.arange(len(size)), size)
+    offset = np.arange(len(pair)) - np.repeat(np.cumsum(size) - size, size)
+    other = excluded.indptr[position][relevance.owner][pair] + offset
+    score = t.exact[t.locate(excluded, gallery)][other]
+    equal = score == exact[pair]
+    lower = excluded.items[other] < relevance.items[pair]
+    return [
+        np.bincount(pair[mask], minlength=len(size)).astype(np.int64)
+        for mask in (score > exact[pair], equal & lower, equal & ~lower)
+    ]

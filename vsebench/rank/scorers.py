@@ -1,0 +1,215 @@
+"""Scorers: where the scores of all image-caption pairs come from, one tile at a time.
+
+A scorer gives tiles in float32 (fast, slightly wrong) and single pairs in float64 (canonical), together
+with a bound on how far apart the two can be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+from ..types import Embeddings, Float, Int, Vectors, frozen
+from .exact import exact_pairs, norms, product_bound
+
+NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
+SAFE_NORM = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
+
+
+class Scorer(Protocol):
+    """Scores of every image (rows) with every caption (columns)."""
+
+    @property
+    def name(self) -> str:
+        """``dot``, ``cosine`` or ``scores``, as in the signature."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(image, caption) sizes."""
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """Dtype of the tiles."""
+
+    def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """Scores of images r0:r1 with captions c0:c1, in ``out`` or elsewhere."""
+
+    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+        """(pair,) canonical float64 scores."""
+
+    def error(self) -> tuple[Float, Float]:
+        """Bounds on |tile - canonical|: (image,) over an image's row and (caption,) over a caption's column."""
+
+    @property
+    def exact_arguments(self) -> tuple[Any, Any, Float, Float]:
+        """What the kernels need for a canonical score: image and caption vectors (empty for a matrix), scales."""
+
+
+@dataclass(frozen=True, eq=False)
+class Dot:
+    """Inner products of float32 vectors; with ``cosine`` divided by both lengths, in float64.
+
+    Args:
+        images: (image, dim) float32.
+        captions: (caption, dim) float32.
+        cosine: divide by the lengths. Vectors that are already of unit length need no division.
+
+    Raises:
+        BadInput: a length is so large or small that float32 products would overflow or vanish.
+    """
+
+    images: Vectors
+    captions: Vectors
+    cosine: bool = False
+
+    def __post_init__(self) -> None:
+        for what, length in (("image", self.lengths[0]), ("caption", self.lengths[1])):
+            bad = np.flatnonzero((length < SAFE_NORM[0]) | (length > SAFE_NORM[1]))
+            if len(bad):
+                raise BadInput(
+                    f"{what} row {bad[0]} has length {length[bad[0]]:.3g}, outside {SAFE_NORM[0]:g} to {SAFE_NORM[1]:g}"
+                    f" ({len(bad)} such rows)",
+                    fix="scale the vectors, for example to unit length",
+                )
+
+    @property
+    def name(self) -> str:
+        """``cosine`` or ``dot``."""
+        return "cosine" if self.cosine else "dot"
+
+    @cached_property
+    def lengths(self) -> tuple[Float, Float]:
+        """(image,) and (caption,) float64 vector lengths."""
+        return norms(self.images), norms(self.captions)
+
+    @cached_property
+    def scales(self) -> tuple[Float, Float]:
+        """(image,) and (caption,) float64 factors on the inner product: one over the length, or ones."""
+        if self.cosine:
+            return 1.0 / self.lengths[0], 1.0 / self.lengths[1]
+        return np.ones(len(self.images)), np.ones(len(self.captions))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(image, caption) sizes."""
+        return len(self.images), len(self.captions)
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """float32."""
+        return np.float32
+
+    def _block(self, vectors: Vectors, scale: Float, start: int, stop: int) -> Vectors:
+        block = vectors[start:stop]
+        return block * scale[start:stop, None].astype(np.float32) if self.cosine else block
+
+    def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(r1 - r0, c1 - c0) float32 scores, written to ``out``."""
+        rows = self._block(self.images, self.scales[0], r0, r1)
+        cols = self._block(self.captions, self.scales[1], c0, c1)
+        return np.matmul(rows, cols.T, out=out)
+
+    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+        """(pair,) canonical float64 scores."""
+        return exact_pairs(self.images, self.captions, rows, cols, *self.scales, threads)
+
+    def error(self) -> tuple[Float, Float]:
+        """(image,) and (caption,) bounds from the length of the vectors and their dimension."""
+        bound = product_bound(self.images.shape[1])
+        if self.cosine:
+            return np.full(self.shape[0], bound), np.full(self.shape[1], bound)
+        rows, cols = self.lengths
+        return bound * rows * cols.max() + 1e-37, bound * cols * rows.max() + 1e-37
+
+    @property
+    def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
+        """Vectors and scales of the canonical product."""
+        # Read-only views whatever the caller has: numba compiles a kernel anew for every kind of array.
+        return (frozen(self.images), frozen(self.captions), *self.scales)
+
+
+@dataclass(frozen=True, eq=False)
+class Matrix:
+    """Given scores, for example of a cross-attention model: (image, caption) of any float type, maybe memory-mapped.
+
+    The given numbers are canonical, so nothing is re-checked.
+    """
+
+    scores: npt.NDArray[Any]
+    image_order: Int | None = None
+    caption_order: Int | None = None
+    name: str = "scores"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(image, caption) sizes after mapping to the split."""
+        n, m = self.scores.shape
+        return (
+            n if self.image_order is None else len(self.image_order),
+            m if self.caption_order is None else len(self.caption_order),
+        )
+
+    @property
+    def dtype(self) -> npt.DTypeLike:
+        """float64 for a float64 matrix, else float32."""
+        return np.float64 if self.scores.dtype.itemsize > 4 else np.float32
+
+    def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(r1 - r0, c1 - c0) scores, written to ``out``."""
+        if self.image_order is None and self.caption_order is None:
+            out[...] = self.scores[r0:r1, c0:c1]
+            return out
+        rows = np.arange(r0, r1) if self.image_order is None else self.image_order[r0:r1]
+        cols = np.arange(c0, c1) if self.caption_order is None else self.caption_order[c0:c1]
+        out[...] = self.scores[np.ix_(rows, cols)]
+        return out
+
+    def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
+        """(pair,) float64 entries."""
+        rows = rows if self.image_order is None else self.image_order[rows]
+        cols = cols if self.caption_order is None else self.caption_order[cols]
+        return np.asarray(self.scores[rows, cols], np.float64)
+
+    def error(self) -> tuple[Float, Float]:
+        """Zeros: the entries are exact."""
+        return np.zeros(self.shape[0]), np.zeros(self.shape[1])
+
+    @property
+    def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
+        """No vectors: the kernels read the tile."""
+        return NO_VECTORS, NO_VECTORS, np.ones(1), np.ones(1)
+
+
+UNIT_TOLERANCE = 1e-3
+
+
+def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[Dot, str]:
+    """The scorer for a pair of embeddings and one sentence that says what was decided.
+
+    Args:
+        images: image vectors.
+        captions: caption vectors.
+        similarity: ``cosine``, ``dot``, or ``auto``: inner product when every vector has unit length within
+            0.001 (cosine up to the rounding of the file), else cosine.
+    """
+    dot = Dot(images.vectors, captions.vectors, cosine=False)
+    low = min(float(x.min()) for x in dot.lengths)
+    high = max(float(x.max()) for x in dot.lengths)
+    unit = high - 1 <= UNIT_TOLERANCE and 1 - low <= UNIT_TOLERANCE
+    spread = f"lengths {low:.4g} to {high:.4g}"
+    if similarity == "dot":
+        return dot, f"inner product as asked ({spread})"
+    if similarity == "auto" and unit:
+        return dot, f"vectors have unit length ({spread}): inner product, which is the cosine"
+    cosine = Dot(images.vectors, captions.vectors, cosine=True)
+    if similarity == "cosine":
+        return cosine, f"cosine as asked ({spread})"
+    return (
+        cosine,
+        f"vectors are not of unit length ({spread}): cosine; --similarity dot takes them as they are",
+    )

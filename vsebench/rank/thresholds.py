@@ -1,0 +1,86 @@
+"""The relevant pairs of one direction and one set of candidates, as thresholds to count against."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+from ..types import Direction, Float, Int, Relevance, SameFold
+from .scorers import Scorer
+
+
+@dataclass(frozen=True, eq=False)
+class Thresholds:
+    """Distinct (query, item) pairs sorted by query, then item.
+
+    Attributes:
+        query: (pair,) int64.
+        item: (pair,) int64.
+        indptr: (query + 1,) int64, pairs of each query.
+        exact: (pair,) float64 canonical score.
+        high: (pair,) a tile value above it is certainly above ``exact``.
+        low: (pair,) a tile value below it is certainly below ``exact``.
+        first: (image,) int64, first caption that competes with the image row.
+        last: (image,) int64, one behind the last such caption.
+    """
+
+    query: Int
+    item: Int
+    indptr: Int
+    exact: Float
+    high: npt.NDArray[Any]
+    low: npt.NDArray[Any]
+    first: Int
+    last: Int
+
+    def locate(self, relevance: Relevance, gallery: int) -> Int:
+        """(pair,) positions of a relevance's pairs among these."""
+        key = self.query * gallery + self.item
+        return np.searchsorted(key, relevance.queries[relevance.owner] * gallery + relevance.items)
+
+
+def make(
+    scorer: Scorer, direction: Direction, relevances: list[Relevance], fold: SameFold | None, threads: int
+) -> Thresholds:
+    """Collect the pairs of several relevances, score them canonically and bound the tile error."""
+    n_image, n_caption = scorer.shape
+    n_query, n_gallery = (n_image, n_caption) if direction == "i2t" else (n_caption, n_image)
+    keys = [r.queries[r.owner] * n_gallery + r.items for r in relevances]
+    key = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    query, item = np.divmod(key, max(n_gallery, 1))
+    rows, cols = (query, item) if direction == "i2t" else (item, query)
+    exact = scorer.pairs(rows, cols, threads)
+    slack = scorer.error()[0 if direction == "i2t" else 1][query]
+    first, last = _range(n_image, n_caption, direction, fold)
+    return Thresholds(
+        query,
+        item,
+        np.searchsorted(query, np.arange(n_query + 1)),
+        exact,
+        _round(exact + slack, scorer.dtype, np.inf),
+        _round(exact - slack, scorer.dtype, -np.inf),
+        first,
+        last,
+    )
+
+
+def _range(n_image: int, n_caption: int, direction: Direction, fold: SameFold | None) -> tuple[Int, Int]:
+    if fold is None:
+        return np.zeros(n_image, np.int64), np.full(n_image, n_caption)
+    image, caption = fold.query_fold, fold.gallery_fold
+    if direction == "t2i":
+        image, caption = caption, image
+    if (np.diff(caption) < 0).any():
+        raise BadInput("the captions of a fold are not contiguous", fix="order captions by their image's fold")
+    return np.searchsorted(caption, image), np.searchsorted(caption, image, side="right")
+
+
+def _round(value: Float, dtype: npt.DTypeLike, towards: float) -> npt.NDArray[Any]:
+    """``value`` in the tile's dtype, rounded outwards so that the bound stays certain."""
+    out = value.astype(dtype)
+    wrong = out < value if towards > 0 else out > value
+    return np.where(wrong, np.nextafter(out, np.asarray(towards, dtype)), out)

@@ -1,0 +1,62 @@
+"""A named table: add once, look up with a helpful error, list in order of registration."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import Generic, TypeVar
+
+from .errors import UsageError
+
+T = TypeVar("T")
+
+
+def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
+    """Up to ``n`` of the known names that resemble ``name``, best first, ignoring case."""
+    known = list(known)
+    by_lower = {k.lower(): k for k in known}
+    hits = difflib.get_close_matches(name.lower(), by_lower, n=n, cutoff=0.5)
+    return [by_lower[h] for h in hits]
+
+
+def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None) -> UsageError:
+    """The error for a name that does not exist: suggests close matches, else lists what there is."""
+    known = list(known)
+    near = closest(name, known)
+    hint = f"did you mean {' or '.join(repr(x) for x in near)}?" if near else f"known: {', '.join(known)}"
+    return UsageError(f"unknown {kind} '{name}'", where=where, fix=hint)
+
+
+class Registry(Generic[T]):
+    """Names of one kind of thing (metrics, losses, relevances), with aliases."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self._items: dict[str, T] = {}
+        self._aliases: dict[str, str] = {}
+
+    def add(self, name: str, value: T, aliases: Iterable[str] = ()) -> T:
+        """Register ``value``; raises UsageError when the name or an alias is taken."""
+        for key in (name, *aliases):
+            if key in self:
+                raise UsageError(f"{self.kind} '{key}' is registered twice")
+        self._items[name] = value
+        self._aliases.update((alias, name) for alias in aliases)
+        return value
+
+    def get(self, name: str) -> T:
+        """The value under a name or alias; raises UsageError with close matches."""
+        key = self._aliases.get(name, name)
+        if key not in self._items:
+            raise unknown(self.kind, name, [*self._items, *self._aliases])
+        return self._items[key]
+
+    def names(self) -> list[str]:
+        """Canonical names in order of registration."""
+        return list(self._items)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._items or name in self._aliases
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items.values())

@@ -1,0 +1,1 @@
+"""Reports: the document, the table layout and one renderer a format."""

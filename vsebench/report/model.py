@@ -1,0 +1,106 @@
+"""Report: an immutable set of results with a signature; its JSON is what other tools read.
+
+Values are fractions (ranks are ranks). Percent exists only in the renderers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+from ..errors import UsageError
+from ..types import Direction, Float, Ids
+
+SCHEMA = "vsebench/report/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """One metric in one direction.
+
+    Attributes:
+        metric: canonical name.
+        direction: ``i2t``, ``t2i``, or None for a sum over both.
+        value: fraction, or rank for rank metrics.
+        n: number of queries.
+        undefined: queries left out because the metric is not defined for them.
+        interval: (low, high) or None.
+        unit: ``fraction`` or ``rank``.
+        higher_is_better: direction of the metric.
+        queries: (query,) ids behind ``per_query``, or None.
+        per_query: (query,) float64 values, or None for a sum.
+        ties: the value under the optimistic and pessimistic tie rule, or None without ties.
+    """
+
+    metric: str
+    direction: Direction | None
+    value: float
+    n: int
+    undefined: int = 0
+    interval: tuple[float, float] | None = None
+    unit: Literal["fraction", "rank"] = "fraction"
+    higher_is_better: bool = True
+    queries: Ids | None = field(default=None, repr=False)
+    per_query: Float | None = field(default=None, repr=False)
+    ties: tuple[float, float] | None = None
+
+    def __post_init__(self) -> None:
+        if not math.isfinite(self.value):
+            raise UsageError(f"{self.metric} ({self.direction}) has no finite value")
+
+    def to_json(self) -> dict[str, Any]:
+        """The entry in a report's ``results``."""
+        return {
+            "metric": self.metric,
+            "direction": self.direction,
+            "value": self.value,
+            "n": self.n,
+            "undefined": self.undefined,
+            "interval": None if self.interval is None else list(self.interval),
+        }
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """All results of one evaluation."""
+
+    split: str
+    signature: str
+    results: tuple[Result, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+
+    def __getitem__(self, key: tuple[str, Direction | None] | str) -> Result:
+        """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured."""
+        metric, direction = (key, None) if isinstance(key, str) else key
+        for result in self.results:
+            if result.metric == metric and result.direction == direction:
+                return result
+        raise KeyError(key)
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of schema ``vsebench/report/1``: plain values, no NaN."""
+        return {
+            "schema": SCHEMA,
+            "split": self.split,
+            "signature": self.signature,
+            "provenance": {**self.provenance, "notes": list(self.notes)},
+            "warnings": list(self.warnings),
+            "results": [r.to_json() for r in self.results],
+        }
+
+    def per_query_table(self) -> dict[str, list[Any]]:
+        """Columns metric, direction, query, value: one row for every query of every metric (not for sums)."""
+        columns: dict[str, list[Any]] = {"metric": [], "direction": [], "query": [], "value": []}
+        for r in self.results:
+            if r.per_query is None or r.queries is None:
+                continue
+            columns["metric"] += [r.metric] * len(r.per_query)
+            columns["direction"] += [r.direction] * len(r.per_query)
+            columns["query"] += [str(q) for q in np.asarray(r.queries).tolist()]
+            columns["value"] += r.per_query.tolist()
+        return columns

@@ -1,0 +1,53 @@
+"""Per-query values of every metric, as parquet or CSV."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ..errors import MissingPackage, UsageError
+from .model import Report
+
+SUFFIXES = (".parquet", ".csv", ".csv.gz")
+
+
+def check_path(path: Path) -> Path:
+    """``path`` if per-query values can be written there.
+
+    Raises:
+        UsageError: another suffix, or a folder that does not exist.
+        MissingPackage: parquet without pyarrow.
+    """
+    if not path.name.endswith(SUFFIXES):
+        raise UsageError(
+            "per-query values are written as parquet or CSV",
+            where=path,
+            fix="end the name in .parquet or .csv",
+        )
+    if path.is_dir() or not path.absolute().parent.is_dir():
+        raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
+    if path.suffix == ".parquet":
+        try:
+            import pyarrow  # noqa: F401
+        except ImportError:
+            raise MissingPackage(
+                "parquet needs pyarrow",
+                where=path,
+                fix="pip install 'vsebench[formats]', or end the name in .csv",
+            ) from None
+    return path
+
+
+def write(report: Report, path: Path) -> None:
+    """Write columns metric, direction, query, value to a path that ``check_path`` accepts, atomically."""
+    import pandas as pd
+
+    from ..data.atomic import write_atomically
+
+    table = pd.DataFrame(report.per_query_table())
+    for column in ("metric", "direction"):
+        table[column] = table[column].astype("category")
+    with write_atomically(path) as stream:
+        if path.suffix == ".parquet":
+            table.to_parquet(stream, index=False)
+        else:
+            table.to_csv(stream, index=False, compression="gzip" if path.suffix == ".gz" else None)

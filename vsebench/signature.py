@@ -1,0 +1,47 @@
+"""The one-line identity of a number: what was measured, on what, by which rules.
+
+``vsebench:0.1.0|split:coco-5k#3f2a9c01|score:dot|ties:index|empty:skip|order:f64``. Two numbers with equal signatures
+were measured alike; anything that can move a digit is in it, anything that cannot (threads, block size, machine)
+is not.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from .errors import UsageError
+from .types import Split
+
+_FORBIDDEN = "|:"
+
+
+def fingerprint(split: Split) -> str:
+    """Eight hex digits over the ids of a split and who belongs to whom, in canonical order."""
+    digest = hashlib.sha256()
+    for ids in (split.image_ids, split.caption_ids):
+        digest.update("\n".join(map(str, ids.tolist())).encode())
+        digest.update(b"\0")
+    digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
+    return digest.hexdigest()[:8]
+
+
+def write(fields: Mapping[str, str]) -> str:
+    """``key:value`` pairs joined by ``|``; raises UsageError if a key or value holds a separator."""
+    for key, value in fields.items():
+        if any(c in key for c in _FORBIDDEN) or "|" in value:
+            raise UsageError(f"'{key}:{value}' cannot stand in a signature", fix="leave out '|' and ':' in keys")
+    return "|".join(f"{key}:{value}" for key, value in fields.items())
+
+
+def read(signature: str) -> dict[str, str]:
+    """The fields of a signature; raises UsageError when it is not one."""
+    fields = {}
+    for part in signature.split("|"):
+        key, colon, value = part.partition(":")
+        if not colon or not key:
+            raise UsageError(f"'{signature}' is not a signature", fix="write key:value pairs joined by '|'")
+        fields[key] = value
+    return fields

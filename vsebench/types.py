@@ -1,0 +1,300 @@
+"""The nouns. Frozen, validated when made, free of algorithms.
+
+Axis words used everywhere: ``image``, ``caption``, ``query``, ``gallery``, ``judged`` (queries that have
+relevant items), ``pair`` (a query and one of its relevant items), ``k``, ``dim``, ``block``.
+Ranks are 1-based and called rank; indices are 0-based and called index or items; values are fractions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from .errors import BadInput
+
+Direction = Literal["i2t", "t2i"]
+Modality = Literal["image", "caption"]
+Ids = npt.NDArray[Any]  # int64 or unicode, (item,)
+Int = npt.NDArray[np.int64]
+Float = npt.NDArray[np.float64]
+Vectors = npt.NDArray[np.float32]
+Bool = npt.NDArray[np.bool_]
+
+DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
+
+
+def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:
+    """A read-only view (or converted copy) of ``array``; the caller's own array stays writable."""
+    out = np.asarray(array, dtype=dtype).view()
+    out.flags.writeable = False
+    return out
+
+
+def _refuse_duplicates(ids: Ids, what: str) -> None:
+    unique, count = np.unique(ids, return_counts=True)
+    if len(unique) != len(ids):
+        first = unique[count > 1][0]
+        raise BadInput(
+            f"{int((count > 1).sum())} {what} ids occur more than once (first: {first}, {count[count > 1][0]} times)",
+            fix=f"give every {what} one row and one id",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Who is in the test set, and which caption belongs to which image.
+
+    Attributes:
+        name: ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``.
+        image_ids: (image,) int64 or unicode, unique, in the split's canonical order.
+        caption_ids: (caption,) int64 or unicode, unique, in canonical order.
+        image_of: (caption,) int64, index of the image a caption was written for.
+        texts: the captions, (caption,), or None when they were not asked for or are not known.
+        fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
+
+    Raises:
+        BadInput: ids repeat, lengths differ, an image has no caption, or folds are not contiguous.
+    """
+
+    name: str
+    image_ids: Ids
+    caption_ids: Ids
+    image_of: Int
+    texts: tuple[str, ...] | None = None
+    fold: Int | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "image_ids", frozen(self.image_ids))
+        object.__setattr__(self, "caption_ids", frozen(self.caption_ids))
+        object.__setattr__(self, "image_of", frozen(self.image_of, np.int64))
+        _refuse_duplicates(self.image_ids, "image")
+        _refuse_duplicates(self.caption_ids, "caption")
+        n_image, n_caption = len(self.image_ids), len(self.caption_ids)
+        if n_image == 0 or n_caption == 0:
+            raise BadInput(
+                f"split '{self.name}' is empty: {n_image} images, {n_caption} captions",
+                fix="give at least one image and one caption",
+            )
+        if len(self.image_of) != n_caption:
+            raise BadInput(
+                f"image_of_text has {len(self.image_of)} entries for {n_caption} captions",
+                fix="give one image row for every caption",
+            )
+        if self.image_of.min() < 0 or self.image_of.max() >= n_image:
+            bad = int(np.flatnonzero((self.image_of < 0) | (self.image_of >= n_image))[0])
+            raise BadInput(
+                f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)",
+                fix="count image rows from 0",
+            )
+        if self.texts is not None and len(self.texts) != n_caption:
+            raise BadInput(f"{len(self.texts)} texts for {n_caption} captions")
+        if self.fold is not None:
+            object.__setattr__(self, "fold", frozen(self.fold, np.int64))
+            if len(self.fold) != n_image or (np.diff(self.fold) < 0).any():
+                raise BadInput(f"the folds of split '{self.name}' are not contiguous runs of images")
+
+    @cached_property
+    def caption_fold(self) -> Int | None:
+        """(caption,) int64 fold of every caption's image, or None."""
+        return None if self.fold is None else self.fold[self.image_of]
+
+    def ids(self, modality: Modality) -> Ids:
+        """The ids of one side, (item,)."""
+        return self.image_ids if modality == "image" else self.caption_ids
+
+
+@dataclass(frozen=True, eq=False)
+class Embeddings:
+    """The vectors of one modality, row for row the items of a split.
+
+    Attributes:
+        modality: ``image`` or ``caption``.
+        ids: (item,) int64 or unicode.
+        vectors: (item, dim) float32, finite, C-contiguous.
+    """
+
+    modality: Modality
+    ids: Ids
+    vectors: Vectors
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", frozen(self.ids))
+        object.__setattr__(self, "vectors", frozen(np.ascontiguousarray(self.vectors, dtype=np.float32)))
+        if self.vectors.ndim != 2 or len(self.vectors) != len(self.ids):
+            raise BadInput(f"{self.modality} vectors of shape {self.vectors.shape} for {len(self.ids)} ids")
+
+    @property
+    def dim(self) -> int:
+        """Number of columns."""
+        return int(self.vectors.shape[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Relevance:
+    """Who is relevant to whom, as compressed rows over the judged queries of one direction.
+
+    Queries without a relevant item are absent, so no policy is needed for them; those that the
+    judgements cover are counted in ``skipped``.
+
+    Attributes:
+        name: ``gt``, ``eccv``, ``cxc``.
+        direction: ``i2t`` or ``t2i``.
+        queries: (judged,) int64, strictly ascending query indices.
+        indptr: (judged + 1,) int64, row pointers.
+        items: (pair,) int64 gallery indices, strictly ascending inside a query.
+        missing: (judged,) int64, positives that are not in the gallery. They can never be retrieved but
+            count in ``size`` (two ECCV Caption positives are not among the 25,000 captions).
+        skipped: queries covered by the judgements that have no positive at all.
+    """
+
+    name: str
+    direction: Direction
+    queries: Int
+    indptr: Int
+    items: Int
+    missing: Int
+    skipped: int = 0
+
+    def __post_init__(self) -> None:
+        for field in ("queries", "indptr", "items", "missing"):
+            object.__setattr__(self, field, frozen(getattr(self, field), np.int64))
+        n = len(self.queries)
+        if len(self.indptr) != n + 1 or len(self.missing) != n or self.indptr[-1] != len(self.items):
+            raise BadInput(f"relevance '{self.name}' ({self.direction}) has inconsistent lengths")
+        if n and (np.diff(self.queries) <= 0).any():
+            raise BadInput(f"relevance '{self.name}' ({self.direction}) lists a query twice or out of order")
+        if (self.size <= 0).any():
+            raise BadInput(f"relevance '{self.name}' ({self.direction}) lists a query without positives")
+        inside = np.ones(max(len(self.items) - 1, 0), bool)
+        starts = self.indptr[1:-1]
+        inside[starts[(starts > 0) & (starts < len(self.items))] - 1] = False
+        if (np.diff(self.items)[inside] <= 0).any():
+            raise BadInput(f"relevance '{self.name}' ({self.direction}) lists an item twice or out of order")
+
+    @cached_property
+    def found(self) -> Int:
+        """(judged,) int64, positives that are in the gallery."""
+        return np.diff(self.indptr)
+
+    @cached_property
+    def size(self) -> Int:
+        """(judged,) int64, R: the number of positives, retrievable or not."""
+        return self.found + self.missing
+
+    @cached_property
+    def owner(self) -> Int:
+        """(pair,) int64, position in ``queries`` of every pair."""
+        return np.repeat(np.arange(len(self.queries)), self.found)
+
+    @property
+    def unreachable(self) -> int:
+        """How many positives are not in the gallery."""
+        return int(self.missing.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class Everyone:
+    """All of the gallery competes."""
+
+    name: str = "all"
+
+
+@dataclass(frozen=True, eq=False)
+class SameFold:
+    """Only gallery items of the query's own fold compete (COCO 1K)."""
+
+    query_fold: Int  # (query,) non-decreasing
+    gallery_fold: Int  # (gallery,) non-decreasing
+    name: str = "fold"
+
+
+@dataclass(frozen=True, eq=False)
+class Without:
+    """Everyone but the items that ``excluded`` calls relevant to the query (leave-own-out)."""
+
+    excluded: Relevance
+
+    @property
+    def name(self) -> str:
+        """``without-`` and the name of the excluded relevance."""
+        return f"without-{self.excluded.name}"
+
+
+Candidates = Everyone | SameFold | Without
+
+
+@dataclass(frozen=True, eq=False)
+class Ranks:
+    """Where the relevant items landed.
+
+    Attributes:
+        relevance: the pairs.
+        rank: (pair,) 1-based rank among the candidates; int64, or float64 for expected ranks (ties="mean").
+            A pair that a retrieved list does not hold has rank ``UNRANKED``.
+        tied: (pair,) bool, another candidate has exactly the same score.
+        depth: (judged,) int64, how far down the ranking of a query is known; None when it is complete.
+        fold: (judged,) int64 fold of the query, or None. Values are averaged per fold, then over folds.
+        extremes: (pair,) ranks under the optimistic and the pessimistic tie rule, or None without ties.
+    """
+
+    relevance: Relevance
+    rank: npt.NDArray[Any]
+    tied: Bool
+    depth: Int | None = None
+    fold: Int | None = None
+    extremes: tuple[Int, Int] | None = None
+
+    def best(self) -> npt.NDArray[Any]:
+        """(judged,) rank of the first relevant item; ``UNRANKED`` when none is known."""
+        out = np.full(len(self.relevance.queries), UNRANKED, dtype=self.rank.dtype)
+        np.minimum.at(out, self.relevance.owner, self.rank)
+        return out
+
+    def within(self, k: int | Int) -> Int:
+        """(judged,) int64 number of relevant items with rank <= k; ``k`` may differ by query, (judged,)."""
+        limit = np.broadcast_to(np.asarray(k), (len(self.relevance.queries),))
+        hit = self.rank <= limit[self.relevance.owner]
+        return np.bincount(self.relevance.owner[hit], minlength=len(limit)).astype(np.int64)
+
+    def ordered(self) -> tuple[npt.NDArray[Any], Int]:
+        """(pair,) ranks ascending inside each query, and (pair,) their 1-based place among the positives."""
+        owner = self.relevance.owner
+        order = np.lexsort((self.rank, owner))
+        place = np.arange(len(owner)) - self.relevance.indptr[:-1][owner] + 1
+        return self.rank[order], place
+
+
+UNRANKED = np.iinfo(np.int64).max
+
+
+@dataclass(frozen=True, eq=False)
+class TopK:
+    """What landed on top: ``rank <= k`` if and only if the item is in the list.
+
+    Attributes:
+        items: (query, k) int64 gallery indices, best first; k never exceeds the number
+            of candidates.
+        scores: (query, k) float64 canonical scores.
+    """
+
+    items: Int
+    scores: Float
+
+
+@dataclass(frozen=True, eq=False)
+class Observation:
+    """Everything the metrics of one direction may look at.
+
+    Attributes:
+        direction: ``i2t`` or ``t2i``.
+        ranks: by view name (``gt``, ``1k``, ``eccv``, ``cxc``).
+        lists: by candidates name, only when asked for.
+    """
+
+    direction: Direction
+    ranks: dict[str, Ranks]
+    lists: dict[str, TopK]
