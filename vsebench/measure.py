@@ -167,23 +167,32 @@ def _sum(m: Metric, results: dict[tuple[str, Direction | None], Result], directi
 
 
 def _ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction | None], Result]) -> list[str]:
+    """One line a direction: how many relevant items tie, and how far each view's most affected metric can swing."""
     out = []
     for direction, observation in seen.items():
-        for view, ranks in observation.ranks.items():
-            share = float(ranks.tied.mean()) if len(ranks.tied) else 0.0
-            if view == "1k" or share <= TIE_SHARE:
-                continue
-            text = f"{view} {direction}: {share:.1%} of the relevant items have exactly the score of another candidate"
-            if share > 0.99:
-                text += " (collapsed scores)"
-            swing = [r for (_, d), r in results.items() if d == direction and r.ties and _view(r.metric) == view]
-            if swing:
-                widest = max(swing, key=lambda r: abs(r.ties[0] - r.ties[1]) / (abs(r.value) + 1e-9))  # type: ignore[index]
-                low, high = sorted(widest.ties)  # type: ignore[arg-type]
-                scale = 1 if widest.unit == "rank" else 100
-                text += f"; {widest.metric} is {scale * low:.2f} to {scale * high:.2f} by tie rule (--ties)"
-            out.append(text)
+        shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
+        view = max(shares, key=lambda v: shares[v], default=None)
+        if view is None or shares[view] <= TIE_SHARE:
+            continue
+        text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
+        if shares[view] > 0.99:
+            text += " (collapsed scores)"
+        swings = [_swing(v, direction, results) for v in shares if v != "1k"]
+        out.append(f"{text}; by tie rule (--ties) {', '.join(filter(None, swings))}")
     return out
+
+
+def _swing(view: str, direction: Direction, results: dict[tuple[str, Direction | None], Result]) -> str:
+    moved = [
+        (*r.ties, r)
+        for (_, d), r in results.items()
+        if d == direction and r.ties is not None and _view(r.metric) == view
+    ]
+    if not moved:
+        return ""
+    best, worst, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
+    scale = 1 if result.unit == "rank" else 100
+    return f"{result.metric} is {scale * min(best, worst):.2f} to {scale * max(best, worst):.2f}"
 
 
 def _view(name: str) -> str:

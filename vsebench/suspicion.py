@@ -40,7 +40,7 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
     """
     n_image, n_caption = scorer.shape
     sample = np.unique(np.linspace(0, n_caption - 1, min(SAMPLE, n_caption)).astype(np.int64))
-    score = sample_columns(scorer, sample)
+    score = np.asarray(scorer.columns(sample), np.float64)
     as_read = Reading("as read", _recall(score, split.image_of[sample]))
     if n_image < SMALLEST or as_read.recall > 5 * DEPTH / n_image + 0.02:
         return as_read, None
@@ -66,16 +66,6 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
     if better is not None and better.recall >= max(0.1, 10 * as_read.recall):
         return as_read, better
     return as_read, None
-
-
-def sample_columns(scorer: Scorer, columns: Int) -> npt.NDArray[np.float64]:
-    """(image, sample) scores of some captions with every image."""
-    n_image = scorer.shape[0]
-    out = np.empty((n_image, len(columns)))
-    tile = np.empty((n_image, 1), scorer.dtype)
-    for i, c in enumerate(columns.tolist()):
-        out[:, i] = scorer.tile(0, n_image, c, c + 1, tile)[:, 0]
-    return out
 
 
 def _recall(score: npt.NDArray[np.float64], own: Int) -> float:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import GATE_NOT_MET
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .talk import Json, NoProgress, Quiet, Talk, cells, command
 
 app = typer.Typer(help="The declared test sets: list, build, verify.", no_args_is_help=True)
 
@@ -31,7 +31,7 @@ def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProg
     for heading in ("split", "images", "captions", "available", "how to get it"):
         table.add_column(heading)
     for r in rows:
-        table.add_row(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs)
+        table.add_row(*cells(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs))
     talk.out.print(table)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..errors import GATE_NOT_MET
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .talk import Json, NoProgress, Quiet, Talk, cells, command
 
 MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
 
@@ -22,13 +22,14 @@ def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = F
     else:
         from rich import box
         from rich.table import Table
+        from rich.text import Text
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for heading in ("", "what", "found", "what to do"):
             table.add_column(heading)
         for f in findings:
             mark, style = MARKS[f.state]
-            table.add_row(f"[{style}]{mark}[/]", f.name, f.detail, f.fix or "")
+            table.add_row(*cells(Text(mark, style), f.name, f.detail, f.fix or ""))
         talk.out.print(table)
     if any(f.state == "fault" for f in findings):
         raise typer.Exit(GATE_NOT_MET)

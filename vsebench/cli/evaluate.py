@@ -53,7 +53,7 @@ def run(
     ] = None,
     image_key: Annotated[str | None, typer.Option(help="Name of the image array in FILE.")] = None,
     text_key: Annotated[str | None, typer.Option(help="Name of the text array in FILE.")] = None,
-    score_key: Annotated[str | None, typer.Option(help="Name of the score array.")] = None,
+    score_key: Annotated[str | None, typer.Option("--scores-key", help="Name of the score array.")] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Rank a file that looks misread; the suspicion becomes a warning.")
     ] = False,
@@ -84,7 +84,7 @@ def run(
         raise UsageError(what, fix="give embeddings (vsebench eval FILE), or --scores FILE, or --run FILE")
     for only, value, needs in (
         ("--texts", texts, file),
-        ("--score-key", score_key, scores),
+        ("--scores-key", score_key, scores),
         ("--image-key", image_key, file),
         ("--text-key", text_key, file),
     ):

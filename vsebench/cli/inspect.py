@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .talk import Json, NoProgress, Quiet, Talk, cells, command
 
 
 @command
@@ -23,7 +23,7 @@ def run(
     ] = None,
     image_key: Annotated[str | None, typer.Option(help="Name of the image array in FILE.")] = None,
     text_key: Annotated[str | None, typer.Option(help="Name of the text array in FILE.")] = None,
-    score_key: Annotated[str | None, typer.Option(help="Name of the score array.")] = None,
+    score_key: Annotated[str | None, typer.Option("--scores-key", help="Name of the score array.")] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -114,11 +114,12 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
 def _show(document: dict[str, Any], talk: Talk) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        title=f"{', '.join(document['files'][:3])} ({document['format']})",
+        title=Text(f"{', '.join(document['files'][:3])} ({document['format']})"),
         title_justify="left",
     )
     for heading in ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids"):
@@ -130,7 +131,7 @@ def _show(document: dict[str, Any], talk: Talk) -> None:
             if lengths
             else ", ".join(map(str, a.get("first", [])))
         )
-        table.add_row(a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last)
+        table.add_row(*cells(a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
     talk.out.print(table)
     matched = document["matched"]
     if matched:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .talk import Json, NoProgress, Quiet, Talk, cells, command
 
 
 @command
@@ -44,7 +44,7 @@ def run(
     for heading in ("name", "also", "range", "better", "formula"):
         table.add_column(heading)
     for f in metrics:
-        table.add_row(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"])
+        table.add_row(*cells(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]))
     talk.out.print(table)
     for title, rows in (
         ("views, put in front of a name as in eccv:R@1", VIEWS),
@@ -52,7 +52,7 @@ def run(
     ):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", show_header=False)
         for key, value in rows.items():
-            table.add_row(key, value)
+            table.add_row(*cells(key, value))
         talk.out.print(table)
 
 
@@ -79,5 +79,5 @@ def _explain(facts: dict[str, Any], talk: Talk) -> None:
     table = Table.grid(padding=(0, 2))
     for key in ("metric", "formula", "range", "better", "unit", "looks_at", "view", "definition", "cite"):
         value = facts[key]
-        table.add_row(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value))
+        table.add_row(*cells(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value)))
     talk.out.print(table)

@@ -17,6 +17,7 @@ from ..errors import ENGINE_FAILURE, INTERRUPTED, VsebenchError
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, warnings or progress on stderr.")]
@@ -95,6 +96,13 @@ def _console(stderr: bool) -> Console:
     # Not a terminal: do not wrap what a pipe or a file will read.
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 120
     return Console(stderr=stderr, width=width, highlight=False)
+
+
+def cells(*values: object) -> list[Text]:
+    """Table cells that print what they are given: rich would read ``vsebench[text]`` as markup."""
+    from rich.text import Text
+
+    return [value if isinstance(value, Text) else Text(str(value)) for value in values]
 
 
 def command(function: F) -> F:

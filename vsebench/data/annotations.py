@@ -33,9 +33,7 @@ def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> Captio
     for i, note in enumerate(document["annotations"]):
         at = f"{where}: annotations[{i}]"
         if i == 0 and isinstance(note, dict) and "caption" not in note and "category_id" in note:
-            raise BadInput(
-                "these are object annotations, not captions", where=where, fix="give captions_val2014.json"
-            )
+            raise BadInput("these are object annotations, not captions", where=where, fix="give captions_val2014.json")
         number = field(note, "id", int, at)
         if number not in needed:
             continue
@@ -51,4 +49,4 @@ def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> Captio
             fix="give captions_val2014.json; all test images are in val2014",
         )
     image_id, texts = zip(*(found[i] for i in wanted.tolist()), strict=True)
-    return CaptionRows(np.asarray(image_id, np.int64), wanted, texts, where)
+    return CaptionRows(np.asarray(image_id), wanted, texts, where)

@@ -43,7 +43,8 @@ def write_atomically(
     except OSError as error:
         raise _refused(shown, error) from error
     try:
-        with os.fdopen(handle, mode, **({"encoding": "utf-8", "newline": ""} if mode == "w" else {})) as stream:
+        as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
+        with open(handle, mode, **as_text) as stream:  # noqa: PTH123 (a descriptor, not a path)
             yield stream
             stream.flush()
             if old_mode is not None:

@@ -33,9 +33,7 @@ def safetensors_members(path: Path) -> list[Member]:
         raise MissingPackage(
             "reading .safetensors needs safetensors", where=path, fix="pip install 'vsebench[formats]'"
         ) from None
-    with reading(
-        path, "is a truncated or damaged safetensors file", SafetensorError, OSError, ValueError, KeyError
-    ):
+    with reading(path, "is a truncated or damaged safetensors file", SafetensorError, OSError, ValueError, KeyError):
         with safe_open(path, framework="numpy"):
             pass  # the library validates the header: offsets, overlaps, sizes, length of the file
         with path.open("rb") as stream:
@@ -78,9 +76,7 @@ def hdf5_members(path: Path) -> list[Member]:
     try:
         import h5py
     except ImportError:
-        raise MissingPackage(
-            "reading HDF5 needs h5py", where=path, fix="pip install 'vsebench[formats]'"
-        ) from None
+        raise MissingPackage("reading HDF5 needs h5py", where=path, fix="pip install 'vsebench[formats]'") from None
     found: list[Member] = []
 
     def visit(name: str, node: Any) -> None:
@@ -115,6 +111,4 @@ def _dataset(path: Path, name: str, node: Any) -> Member:
                 return np.array(strings.ravel().tolist(), dtype=np.str_).reshape(strings.shape)
             return np.asarray(dataset[...])
 
-    return Member(
-        name, shape, dtype, math.prod(shape) * node.dtype.itemsize, node.id.get_storage_size(), load
-    )
+    return Member(name, shape, dtype, math.prod(shape) * node.dtype.itemsize, node.id.get_storage_size(), load)

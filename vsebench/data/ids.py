@@ -38,14 +38,10 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     if ids.ndim == 2 and ids.shape[1] == 1:
         ids = ids[:, 0]
     if ids.ndim != 1:
-        raise BadInput(
-            f"'{name}' has shape {ids.shape}", where=where, fix="save ids as one 1-D array, one id a row"
-        )
+        raise BadInput(f"'{name}' has shape {ids.shape}", where=where, fix="save ids as one 1-D array, one id a row")
     kind = ids.dtype.kind
     if kind == "u" and len(ids) and int(ids.max()) > _INT64_MAX:
-        raise BadInput(
-            f"'{name}' holds {int(ids.max())}, which is not an int64", where=where, fix="use smaller ids"
-        )
+        raise BadInput(f"'{name}' holds {int(ids.max())}, which is not an int64", where=where, fix="use smaller ids")
     if kind in "iu":
         return ids.astype(np.int64)
     if kind == "f":
@@ -78,7 +74,5 @@ def _decoded(ids: Ids, name: str, where: Path | str) -> Ids:
         try:
             texts.append(raw.decode("utf-8"))
         except UnicodeDecodeError:
-            raise BadInput(
-                f"'{name}'[{row}] = {raw!r} is not UTF-8", where=where, fix="save ids as UTF-8"
-            ) from None
+            raise BadInput(f"'{name}'[{row}] = {raw!r} is not UTF-8", where=where, fix="save ids as UTF-8") from None
     return np.array(texts, dtype=np.str_)

@@ -20,7 +20,7 @@ def is_jsonl(text: str) -> bool:
         return False
     try:
         record = json.loads(first)
-    except (json.JSONDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return False
     return isinstance(record, dict) and len({*COCO_FIELDS, *FILE_FIELDS} & record.keys()) >= 2
 

@@ -65,6 +65,6 @@ def _sentence_id(image: dict[str, Any], sentence: dict[str, Any], j: int, spot: 
     if "sentid" in sentence:
         return int(field(sentence, "sentid", int, spot))
     ids = field(image, "sentids", list, spot)
-    if j >= len(ids) or not isinstance(ids[j], int):
+    if j >= len(ids) or not isinstance(ids[j], int) or isinstance(ids[j], bool):
         raise BadInput(f"no sentence id at place {j} of 'sentids' ({shown(ids)})", where=spot)
-    return ids[j]
+    return int(ids[j])

@@ -62,17 +62,17 @@ def match(items: Items, name: str | None = None, captions_per_image: int | None 
 def _recognise(items: Items) -> str:
     if items.image_ids is None and items.text_ids is None:
         return "custom"
-    try:
-        known = splits.load("coco-5k")
-    except MissingPackage:
-        known = None
     found = splits.matches_ids(
         None if items.image_ids is None else _like(items.image_ids, np.empty(0, np.int64)),
         None if items.text_ids is None else _like(items.text_ids, np.empty(0, np.int64)),
     )
     if found:
-        return found
-    if known is not None and items.image_ids is not None and items.text_ids is not None:
+        return str(found)
+    try:
+        known = splits.load("coco-5k")
+    except MissingPackage:
+        return "custom"
+    if items.image_ids is not None and items.text_ids is not None:
         image_ids, text_ids = (
             _like(items.image_ids, known.image_ids),
             _like(items.text_ids, known.caption_ids),
@@ -233,7 +233,7 @@ def _owner(items: Items) -> tuple[Int, str]:
             return order[np.searchsorted(items.image_ids[order], given)], "image_of_text holds image ids"
         bad = int(np.flatnonzero(~known)[0])
         raise BadInput(
-            f"image_of_text[{bad}] = {given[bad]} is neither an image row (there are {items.n_image:,}) nor an image id",
+            f"image_of_text[{bad}] = {given[bad]} is neither an image row ({items.n_image:,} rows) nor an image id",
             where=items.where,
             fix="give one image row (counted from 0) or image id for every text",
         )

@@ -45,9 +45,7 @@ def npz_members(path: Path) -> list[Member]:
     ):
         entries = [info for info in archive.infolist() if info.filename.endswith(".npy")]
         if len(entries) > MAX_MEMBERS:
-            raise BadInput(
-                f"holds {len(entries):,} arrays", where=path, fix="save only the arrays to be evaluated"
-            )
+            raise BadInput(f"holds {len(entries):,} arrays", where=path, fix="save only the arrays to be evaluated")
         twice = [name for name, n in Counter(info.filename for info in entries).items() if n > 1]
         if twice:
             raise BadInput(f"holds '{twice[0]}' more than once", where=path, fix="save every array once")

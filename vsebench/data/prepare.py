@@ -71,7 +71,7 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
         if array.dtype == np.float64 and _loses(array):
             notes.append(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
-            notes.append(f"{side} vectors are float16: ranked as they are, in float32 and float64")
+            notes.append(f"{side} vectors are float16: converted to float32, exactly")
     found = match.match(
         match.Items(len(images), len(raw.texts), image_ids, raw.text_ids, image_of_text, where),
         split,

@@ -53,9 +53,7 @@ def read_embeddings(
     path = Path(path)
     kind = sniff(path)
     if kind not in _KEYED and (image_key or text_key):
-        raise UsageError(
-            "--image-key and --text-key name arrays inside a file", where=path, fix="leave them out"
-        )
+        raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
     if kind != "npy" and texts is not None:
         raise UsageError(
             "--texts is the second of two .npy files", where=path, fix="leave it out, or give two .npy files"
@@ -90,19 +88,12 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
     kind = sniff(path)
     if kind == "npy":
         if key is not None:
-            raise UsageError(
-                "an .npy file holds a single array without a name", where=path, fix="leave the key out"
-            )
+            raise UsageError("an .npy file holds a single array without a name", where=path, fix="leave the key out")
         member = npy_member(path)
         _check_matrix(member, path)
         return RawScores(floats(member, path), None, None, None, "npy", (path,))
-    expect(
-        path,
-        kind,
-        _KEYED,
-        "a score matrix",
-        f"save it with np.save; {_RUN}" if kind in ("json", "text") else "save the scores with np.save",
-    )
+    fix = f"save it with np.save, or {_RUN}" if kind in ("json", "text") else "save it with np.save"
+    expect(path, kind, _KEYED, "a score matrix", fix)
     members = members_of(path, kind)
     chosen = pick(members, SCORES, path, key)
     notes: list[str] = []
@@ -112,9 +103,7 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
     _check_matrix(chosen, path)
     ids, used = _id_fields(members, path, chosen)
     check_size([chosen, *used], path)
-    return RawScores(
-        floats(chosen, path), *ids, _format(kind), (path,), (*notes, *_ignored(members, [chosen, *used]))
-    )
+    return RawScores(floats(chosen, path), *ids, _format(kind), (path,), (*notes, *_ignored(members, [chosen, *used])))
 
 
 def _pair(path: Path, texts: StrPath | None) -> RawEmbeddings:
@@ -133,13 +122,9 @@ def _pair(path: Path, texts: StrPath | None) -> RawEmbeddings:
             fix="add --texts FILE, the .npy of the texts",
         )
     second = Path(texts)
-    expect(
-        second, sniff(second), ("npy",), "the .npy file of the texts", "save the text vectors with np.save"
-    )
+    expect(second, sniff(second), ("npy",), "the .npy file of the texts", "save the text vectors with np.save")
     member = npy_member(second)
-    return RawEmbeddings(
-        floats(images, path), floats(member, second), None, None, None, "npy pair", (path, second)
-    )
+    return RawEmbeddings(floats(images, path), floats(member, second), None, None, None, "npy pair", (path, second))
 
 
 def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) -> RawEmbeddings:
@@ -149,9 +134,7 @@ def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) 
     if images is None or texts is None:
         raise _not_found(members, images, texts, path)
     if images is texts:
-        raise UsageError(
-            f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays"
-        )
+        raise UsageError(f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays")
     ids, used = _id_fields(members, path, images)
     check_size([images, texts, *used], path)
     return RawEmbeddings(
@@ -164,9 +147,7 @@ def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) 
     )
 
 
-def _not_found(
-    members: Sequence[Member], images: Member | None, texts: Member | None, path: Path
-) -> BadInput:
+def _not_found(members: Sequence[Member], images: Member | None, texts: Member | None, path: Path) -> BadInput:
     missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
     words = " and no ".join(field.words for field in missing)
     flags = " and ".join(f"{field.flag} KEY" for field in missing)

@@ -47,9 +47,7 @@ def read_runs(
     if not files:
         raise UsageError("no run was given", fix="give at least one file")
     if directions and len(directions) != len(files):
-        raise UsageError(
-            f"{len(directions)} directions for {len(files)} runs", fix="give one direction a run"
-        )
+        raise UsageError(f"{len(directions)} directions for {len(files)} runs", fix="give one direction a run")
     lists: dict[str, _Lists] = {}
     origin: dict[str, Path] = {}
     formats: list[str] = []
@@ -60,16 +58,12 @@ def read_runs(
         notes.extend(f"{path.name}: {note}" for note in note)
         for key, one in _directed(found, directions[at] if directions else None, at, path).items():
             if key in lists:
-                raise BadInput(
-                    f"holds {key}, as does {origin[key]}", where=path, fix="give one file a direction"
-                )
+                raise BadInput(f"holds {key}, as does {origin[key]}", where=path, fix="give one file a direction")
             lists[key], origin[key] = one, path
     return RawRun(_with_ids(lists), " + ".join(dict.fromkeys(formats)), tuple(files), tuple(notes))
 
 
-def _directed(
-    found: dict[str, _Lists], direction: Direction | None, at: int, path: Path
-) -> dict[str, _Lists]:
+def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, path: Path) -> dict[str, _Lists]:
     if "" in found:
         return {direction or f"?{at}": found[""]}
     if direction is not None and list(found) != [direction]:
@@ -93,9 +87,7 @@ def _read(path: Path) -> tuple[dict[str, _Lists], str, list[str]]:
         limit = memory_limit() // 16  # parsed JSON takes many times its text
         text = stream.read(limit + 1)
         if len(text) > limit:
-            raise BadInput(
-                f"is longer than {limit:,} characters", where=path, fix="give shorter lists or a TREC run"
-            )
+            raise BadInput(f"is longer than {limit:,} characters", where=path, fix="give shorter lists or a TREC run")
         return parse_json(text, path), "eccv-json", []
 
 
@@ -203,6 +195,4 @@ def _with_ids(lists: dict[str, _Lists]) -> dict[str, dict[int | str, list[int | 
 
 
 def _kinds(key: str) -> tuple[str, str]:
-    return {"i2t": ("image", "caption"), "t2i": ("caption", "image")}.get(
-        key, (f"{key} query", f"{key} item")
-    )
+    return {"i2t": ("image", "caption"), "t2i": ("caption", "image")}.get(key, (f"{key} query", f"{key} item"))

@@ -72,11 +72,7 @@ def numbered(folder: Path, stem: str, suffix: str) -> list[Path]:
     numbers = [number for number, _ in matches]
     for at, number in enumerate(numbers):
         if number != at:
-            what = (
-                "occurs twice"
-                if at and number == numbers[at - 1]
-                else f"is missing (found up to {numbers[-1]})"
-            )
+            what = "occurs twice" if at and number == numbers[at - 1] else f"is missing (found up to {numbers[-1]})"
             name = f"{stem}_{number if 'twice' in what else at}{suffix}"
             raise BadInput(f"shard {name} {what}", where=folder, fix="write all shards, numbered from 0")
     return [path for _, path in matches]
@@ -132,23 +128,17 @@ def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ..
     wanted = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
     parts: dict[str, list[Array]] = {}
     for path in files:
-        with reading(
-            path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError
-        ):
+        with reading(path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError):
             held = pq.read_schema(path).names
             table = pq.read_table(path, columns=[name for name in wanted if name in held])
             for name in table.column_names:
                 values = table.column(name).to_pylist()
                 if any(value is None for value in values):
-                    raise BadInput(
-                        f"column '{name}' has missing values", where=path, fix="give every row an id"
-                    )
+                    raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
                 parts.setdefault(name, []).append(np.array(values))
     if not parts:
         return {}, files, (f"metadata has none of the columns {', '.join(wanted)}: rows carry no ids",)
     for name, arrays in parts.items():
         if len(arrays) != len(files):
-            raise BadInput(
-                f"column '{name}' is missing from some files", where=place, fix="write all metadata alike"
-            )
+            raise BadInput(f"column '{name}' is missing from some files", where=place, fix="write all metadata alike")
     return {name: as_ids(np.concatenate(arrays), name, place) for name, arrays in parts.items()}, files, ()

@@ -71,9 +71,7 @@ def sniff(path: Path) -> Kind:
             head = stream.read(_HEAD)
             size = os.fstat(stream.fileno()).st_size
     except OSError as error:
-        reason = (
-            "no permission to read it" if isinstance(error, PermissionError) else f"cannot be read ({error})"
-        )
+        reason = "no permission to read it" if isinstance(error, PermissionError) else f"cannot be read ({error})"
         raise BadInput(reason, where=path, fix="check the permissions and the disk") from None
     if not head:
         raise BadInput("is empty (0 bytes)", where=path, fix=_AGAIN)

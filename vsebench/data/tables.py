@@ -32,9 +32,7 @@ def read_table(path: Path, kind: str) -> RawEmbeddings:
         BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
     """
     pa = arrow(path)
-    columns: dict[str, dict[str, list[Any]]] = {
-        side: {"id": [], "embedding": [], "image_id": []} for side in _SIDES
-    }
+    columns: dict[str, dict[str, list[Any]]] = {side: {"id": [], "embedding": [], "image_id": []} for side in _SIDES}
     used, row, width = 0, 0, None
     limit = memory_limit()
     with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
@@ -48,9 +46,7 @@ def read_table(path: Path, kind: str) -> RawEmbeddings:
             width = vectors.shape[1]
             used += vectors.nbytes
             if used > limit:
-                raise BadInput(
-                    f"expands to more than {limit:,} bytes", where=path, fix="save .npy files instead"
-                )
+                raise BadInput(f"expands to more than {limit:,} bytes", where=path, fix="save .npy files instead")
             for side in _SIDES:
                 mask = modality == side
                 columns[side]["embedding"].append(vectors[mask])
@@ -125,9 +121,7 @@ def _modalities(pa: Any, batch: Any, row: int, path: Path) -> Array:
     names = batch.column("modality").to_pylist()
     for at, name in enumerate(names):
         if name not in _MODALITIES:
-            raise BadInput(
-                f"row {row + at}: modality is {name!r}, not image, text or caption", where=path, fix=_LAYOUT
-            )
+            raise BadInput(f"row {row + at}: modality is {name!r}, not image, text or caption", where=path, fix=_LAYOUT)
     return np.array([_MODALITIES[name] for name in names], dtype=np.str_)
 
 

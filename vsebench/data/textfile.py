@@ -57,8 +57,10 @@ def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
             where=where,
             fix="check that the file is complete, and copy or download it again",
         ) from error
-    except RecursionError as error:
-        raise BadInput("JSON nested too deeply", where=where, fix="give a file of captions") from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, endless brackets
+        raise BadInput(
+            "JSON nested too deeply or with absurd numbers", where=where, fix="give a file of captions"
+        ) from error
 
 
 def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> Any:

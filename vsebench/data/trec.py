@@ -32,16 +32,14 @@ def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]],
             continue
         if "\0" in line:
             raise BadInput(f"line {number} holds binary data", where=where, fix=_COLUMNS)
-        if len(parts) != 6:
-            raise BadInput(
-                f"line {number} has {len(parts)} columns, expected 6: {line.strip()[:80]!r}",
-                where=where,
-                fix=_COLUMNS,
-            )
-        query, _, item, rank, score, _ = parts
-        rows.setdefault(query, []).append(
-            (-_score(score, number, where), _rank(rank, number, where), number, item)
-        )
+        try:
+            query, _, item, rank, score, _ = parts
+            row = (-float(score), int(rank), number, item)
+        except ValueError:
+            raise _bad_line(parts, number, where) from None
+        if not math.isfinite(row[0]):
+            raise _bad_line(parts, number, where)
+        rows.setdefault(query, []).append(row)
     if not rows:
         raise BadInput("holds no lines", where=where, fix=_COLUMNS)
     lists: dict[str, list[str]] = {}
@@ -65,25 +63,22 @@ def _ranks_agree(ordered: list[_Row]) -> bool:
     return first in (0, 1) and all(row[1] == first + at for at, row in enumerate(ordered))
 
 
-def _score(text: str, number: int, where: Path) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
-        raise BadInput(
-            f"line {number}: score '{text[:40]}' is not a finite number", where=where, fix=_COLUMNS
-        )
-    return value
+def _bad_line(parts: list[str], number: int, where: Path) -> BadInput:
+    if len(parts) != 6:
+        what = f"line {number} has {len(parts)} columns, expected 6: {' '.join(parts)[:80]!r}"
+    elif _is_integer(parts[3]):
+        what = f"line {number}: score '{parts[4][:40]}' is not a finite number"
+    else:
+        what = f"line {number}: rank '{parts[3][:40]}' is not an integer"
+    return BadInput(what, where=where, fix=_COLUMNS)
 
 
-def _rank(text: str, number: int, where: Path) -> int:
+def _is_integer(text: str) -> bool:
     try:
-        return int(text)
+        int(text)
     except ValueError:
-        raise BadInput(
-            f"line {number}: rank '{text[:40]}' is not an integer", where=where, fix=_COLUMNS
-        ) from None
+        return False
+    return True
 
 
 def _refuse_repeated(query: str, found: list[_Row], where: Path) -> None:

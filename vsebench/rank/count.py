@@ -16,7 +16,7 @@ STRIP = 256  # columns looked at together; a constant trip count is what lets th
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _row_strip(strip, high, low):  # type: ignore[no-untyped-def]
+def _row_strip(strip, high, low):
     """How many of STRIP scores are certainly above, and how many are not certainly below."""
     over = np.int32(0)
     maybe = np.int32(0)
@@ -27,7 +27,7 @@ def _row_strip(strip, high, low):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _column_strip(strip, high, low, over):  # type: ignore[no-untyped-def]
+def _column_strip(strip, high, low, over):
     """Add to ``over`` where certainly above; return how many scores are uncertain."""
     unsure = np.int32(0)
     for c in range(STRIP):
@@ -38,7 +38,7 @@ def _column_strip(strip, high, low, over):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):  # type: ignore[no-untyped-def]
+def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):
     # A score matrix has no vectors: its own entries are the canonical scores.
     if x.shape[1] == 0:
         return np.float64(tile[r - r0, c - c0])
@@ -46,7 +46,7 @@ def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):  # type: ignore[no-u
 
 
 @nb.njit(nogil=True, cache=True)
-def count_rows(  # type: ignore[no-untyped-def]
+def count_rows(
     tile,
     r0,
     c0,
@@ -112,7 +112,7 @@ def count_rows(  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def count_columns(  # type: ignore[no-untyped-def]
+def count_columns(
     tile, r0, c0, start, stop, lead, extra, extra_col, item, exact, high, low, first, last, x, y, row_scale, col_scale,
     lead_high, lead_low, above, before, after,
 ):  # fmt: skip

@@ -7,6 +7,8 @@ multiply-add and no block size can change a digit, and equal vectors always get 
 
 from __future__ import annotations
 
+import functools
+import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numba as nb
@@ -18,7 +20,7 @@ UNIT_ROUNDOFF = 2.0**-24
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def dot64(x, y):  # type: ignore[no-untyped-def]
+def dot64(x, y):
     """Canonical inner product of two float32 rows, float64."""
     n = x.shape[0]
     a0 = a1 = a2 = a3 = a4 = a5 = a6 = a7 = 0.0
@@ -39,7 +41,7 @@ def dot64(x, y):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def pair_dots(x, y, rows, cols, row_scale, col_scale, out):  # type: ignore[no-untyped-def]
+def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
     """Canonical scores of given pairs; ``out`` (pair,) float64 is filled."""
     for p in range(rows.shape[0]):
         r, c = rows[p], cols[p]
@@ -47,7 +49,7 @@ def pair_dots(x, y, rows, cols, row_scale, col_scale, out):  # type: ignore[no-u
 
 
 @nb.njit(nogil=True, cache=True)
-def norms64(x, out):  # type: ignore[no-untyped-def]
+def norms64(x, out):
     """Euclidean length of every row in float64."""
     for r in range(x.shape[0]):
         out[r] = np.sqrt(dot64(x[r], x[r]))
@@ -70,16 +72,22 @@ def product_bound(dim: int) -> float:
     return n / (1.0 - n)
 
 
-def spread(work, n: int, threads: int) -> None:  # type: ignore[no-untyped-def]
+def spread(work, n: int, threads: int) -> None:
     """Run ``work(start, stop, part)`` over ``range(n)`` cut into one contiguous part a thread."""
     threads = max(1, min(threads, n))
     edges = np.linspace(0, n, threads + 1).astype(np.int64)
     if threads == 1:
         work(0, n, 0)
         return
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(work, int(edges[t]), int(edges[t + 1]), t) for t in range(threads)]:
-            done.result()
+    pool = _pool(threads, os.getpid())
+    for done in [pool.submit(work, int(edges[t]), int(edges[t + 1]), t) for t in range(threads)]:
+        done.result()
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
+    # Kept between tiles; one a process, because threads do not survive a fork.
+    return ThreadPoolExecutor(threads, thread_name_prefix="vsebench")
 
 
 def exact_pairs(

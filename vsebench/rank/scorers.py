@@ -6,7 +6,7 @@ with a bound on how far apart the two can be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -39,6 +39,9 @@ class Scorer(Protocol):
     def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Scores of images r0:r1 with captions c0:c1, in ``out`` or elsewhere."""
 
+    def columns(self, captions: Int) -> npt.NDArray[Any]:
+        """(image, captions) approximate scores of some captions with every image."""
+
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
 
@@ -66,6 +69,7 @@ class Dot:
     images: Vectors
     captions: Vectors
     cosine: bool = False
+    _rows: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for what, length in (("image", self.lengths[0]), ("caption", self.lengths[1])):
@@ -104,15 +108,18 @@ class Dot:
         """float32."""
         return np.float32
 
-    def _block(self, vectors: Vectors, scale: Float, start: int, stop: int) -> Vectors:
-        block = vectors[start:stop]
-        return block * scale[start:stop, None].astype(np.float32) if self.cosine else block
-
     def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """(r1 - r0, c1 - c0) float32 scores, written to ``out``."""
-        rows = self._block(self.images, self.scales[0], r0, r1)
-        cols = self._block(self.captions, self.scales[1], c0, c1)
-        return np.matmul(rows, cols.T, out=out)
+        if not self.cosine:
+            return np.matmul(self.images[r0:r1], self.captions[c0:c1].T, out=out)
+        if self._rows.get("block") != (r0, r1):  # every tile of a row of tiles has the same images
+            self._rows.update(block=(r0, r1), unit=_unit(self.images[r0:r1], self.scales[0][r0:r1]))
+        return np.matmul(self._rows["unit"], _unit(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
+
+    def columns(self, captions: Int) -> npt.NDArray[Any]:
+        """(image, captions) float32 scores of some captions with every image."""
+        picked = self.captions[captions].astype(np.float64) * self.scales[1][captions, None]
+        return np.asarray((self.images @ picked.T.astype(np.float32)) * self.scales[0][:, None].astype(np.float32))
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
@@ -169,6 +176,12 @@ class Matrix:
         out[...] = self.scores[np.ix_(rows, cols)]
         return out
 
+    def columns(self, captions: Int) -> npt.NDArray[Any]:
+        """(image, captions) scores of some captions with every image."""
+        cols = captions if self.caption_order is None else self.caption_order[captions]
+        picked = np.asarray(self.scores[:, cols])
+        return picked if self.image_order is None else picked[self.image_order]
+
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) float64 entries."""
         rows = rows if self.image_order is None else self.image_order[rows]
@@ -183,6 +196,10 @@ class Matrix:
     def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
         """No vectors: the kernels read the tile."""
         return NO_VECTORS, NO_VECTORS, np.ones(1), np.ones(1)
+
+
+def _unit(vectors: Vectors, scale: Float) -> Vectors:
+    return vectors * scale[:, None].astype(np.float32)
 
 
 UNIT_TOLERANCE = 1e-3

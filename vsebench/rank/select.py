@@ -21,7 +21,7 @@ from .scorers import Scorer
 
 
 @nb.njit(nogil=True, cache=True)
-def _best(score, index, k):  # type: ignore[no-untyped-def]
+def _best(score, index, k):
     """Positions of the k best by score descending, then index ascending."""
     by_index = np.argsort(index)
     order = np.argsort(-score[by_index], kind="mergesort")
@@ -29,7 +29,7 @@ def _best(score, index, k):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):  # type: ignore[no-untyped-def]
+def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
     """Canonical scores of the n buffered candidates of a query."""
     out = np.empty(n)
     for i in range(n):
@@ -42,7 +42,7 @@ def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):  # t
 
 
 @nb.njit(nogil=True, cache=True)
-def _shrink(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):  # type: ignore[no-untyped-def]
+def _shrink(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
     """Drop what cannot be among the k best; returns how many stay and the new floor."""
     kth = np.partition(value[:n].copy(), n - k)[n - k]
     limit = np.full(1, np.float64(kth) - slack).astype(value.dtype)  # in the tile's dtype, rounded down
@@ -64,7 +64,7 @@ def _shrink(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row
 
 
 @nb.njit(nogil=True, cache=True)
-def _any_above(strip, floor):  # type: ignore[no-untyped-def]
+def _any_above(strip, floor):
     hits = np.int32(0)
     for c in range(STRIP):
         hits = np.int32(hits + np.int32(strip[c] >= floor[c]))
@@ -72,7 +72,7 @@ def _any_above(strip, floor):  # type: ignore[no-untyped-def]
 
 
 @nb.njit(nogil=True, cache=True)
-def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, floor, slack, k):  # type: ignore[no-untyped-def]
+def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, floor, slack, k):
     """Offer a tile (query rows by gallery columns, as a view) to queries ``start:stop`` of the tile.
 
     ``q0`` and ``g0`` are the tile's first query and gallery index.
@@ -103,7 +103,7 @@ def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value
 
 
 @nb.njit(nogil=True, cache=True)
-def conclude(start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, k, items, scores):  # type: ignore[no-untyped-def]
+def conclude(start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, k, items, scores):
     """Score the survivors of queries ``start:stop`` canonically and write their sorted best k."""
     for q in range(start, stop):
         n = fill[q]

@@ -1,0 +1,1 @@
+"""Other ways to get the same numbers, written anew from their descriptions."""

@@ -1,0 +1,118 @@
+"""Seeded embeddings that behave like those of a trained model: what the benchmarks rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vsebench.errors import MissingPackage
+from vsebench.types import Split
+
+CAPTIONS = 5
+SIGNAL = 64  # latent directions that images and captions share; the remaining dimensions carry nothing
+COCO_IMAGES = 5_000
+
+Array = npt.NDArray[Any]
+
+
+@dataclass(frozen=True, eq=False)
+class World:
+    """Vectors and ids of one synthetic test set.
+
+    Attributes:
+        images: (image, dim) float32.
+        captions: (caption, dim) float32, five for every image, in order.
+        image_ids: (image,) int64, COCO ids when ``coco``.
+        caption_ids: (caption,) int64.
+        coco: whether the ids are those of COCO 5K (or its first images).
+    """
+
+    images: Array
+    captions: Array
+    image_ids: Array
+    caption_ids: Array
+    coco: bool
+
+    @property
+    def mib(self) -> float:
+        """Size of the vectors in MiB."""
+        return (self.images.nbytes + self.captions.nbytes) / 2**20
+
+    @property
+    def split_name(self) -> str:
+        """What ``--split`` has to be for the file: a part of COCO 5K has to be called custom."""
+        return "coco-5k" if self.coco and len(self.images) == COCO_IMAGES else "custom"
+
+    def split(self) -> Split:
+        """The whole of COCO 5K as declared, or a custom split with five folds."""
+        if self.split_name == "coco-5k":
+            from vsebench.data import splits
+
+            return splits.load("coco-5k")
+        n = len(self.images)
+        image_of = np.repeat(np.arange(n), CAPTIONS)
+        return Split("custom", self.image_ids, self.caption_ids, image_of, fold=np.arange(n) * 5 // n)
+
+    def save(self, path: Path) -> None:
+        """Write the embedding file that ``vsebench eval`` reads."""
+        np.savez(
+            path,
+            image_embeddings=self.images,
+            text_embeddings=self.captions,
+            image_ids=self.image_ids,
+            text_ids=self.caption_ids,
+            image_of_text=self.image_ids[np.arange(len(self.captions)) // CAPTIONS],
+        )
+
+
+def load(path: Path, coco: bool) -> World:
+    """Read what ``save`` wrote."""
+    with np.load(path, allow_pickle=False) as held:
+        names = ("image_embeddings", "text_embeddings", "image_ids", "text_ids")
+        return World(*(held[name] for name in names), coco)
+
+
+def world(images: int, dim: int, seed: int = 0) -> World:
+    """Unit-norm float32 vectors with a low-rank signal: recalls like those of a trained model, no exact ties.
+
+    An image and its captions share a latent point of ``SIGNAL`` numbers; every item adds noise of its own and
+    all go through one random projection to ``dim`` numbers.
+    """
+    rng = np.random.default_rng(seed)
+    weight = np.arange(1, SIGNAL + 1) ** -0.35
+    shared = rng.standard_normal((images, SIGNAL)) * weight
+    own_image = shared + 0.9 * weight * rng.standard_normal((images, SIGNAL))
+    own_caption = np.repeat(shared, CAPTIONS, axis=0)
+    own_caption = own_caption + 1.2 * weight * rng.standard_normal((images * CAPTIONS, SIGNAL))
+    projection = rng.standard_normal((SIGNAL, dim)) / np.sqrt(SIGNAL)
+    return World(_unit(own_image @ projection), _unit(own_caption @ projection), *_ids(images))
+
+
+def tied_world(images: int, dim: int, seed: int = 0) -> World:
+    """Vectors of -1, 0 and 1: every score is a small whole number, exact in any precision, and most are tied."""
+    rng = np.random.default_rng(seed)
+    base = rng.integers(-1, 2, (images, dim))
+    noise = rng.integers(-1, 2, (images * CAPTIONS, dim))
+    keep = rng.random((images * CAPTIONS, dim)) < 0.6
+    captions = np.where(keep, np.repeat(base, CAPTIONS, axis=0), noise)
+    base[:, 0] = captions[:, 0] = 1  # no vector is all zeros
+    return World(base.astype(np.float32), captions.astype(np.float32), *_ids(images))
+
+
+def _unit(x: Array) -> Array:
+    return np.ascontiguousarray(x / np.linalg.norm(x, axis=1, keepdims=True), dtype=np.float32)
+
+
+def _ids(images: int) -> tuple[Array, Array, bool]:
+    """The ids of the first images of COCO 5K and their captions, or row numbers without the package."""
+    from vsebench.data import splits
+
+    try:
+        coco = splits.load("coco-5k")
+    except MissingPackage:
+        return np.arange(images), np.arange(images * CAPTIONS), False
+    return coco.image_ids[:images], coco.caption_ids[: images * CAPTIONS], True

@@ -1,0 +1,137 @@
+"""What is measured, one function each; run as ``python -m benchmarks.tasks NAME OPTIONS`` by the harness.
+
+A task function imports what it needs and returns the work to be timed. The process holds nothing else, so
+that its memory can be told apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from . import harness, synthetic
+from .synthetic import World
+
+Work = Callable[[], Any]
+
+
+def observe(world: World) -> Work:
+    """Exact ranks of the written captions and R@K, median and mean rank, both directions."""
+    from vsebench.metrics import parse
+    from vsebench.rank.observe import Request, observe
+    from vsebench.rank.scorers import Dot
+    from vsebench.relevance import load
+    from vsebench.types import DIRECTIONS
+
+    split = world.split()
+    requests = [Request("gt", load("gt", split, d)) for d in DIRECTIONS]
+    names = ("R@1", "R@5", "R@10", "MedR", "MeanR")
+
+    def work() -> dict[str, float]:
+        seen = observe(Dot(world.images, world.captions), requests)
+        out = {}
+        for d in DIRECTIONS:
+            for name in names:
+                values = parse(name).per_query(seen[d].ranks["gt"])
+                out[f"{name} {d}"] = float(values.mean())
+        return out
+
+    return work
+
+
+def vsepp(world: World, share: float) -> Work:
+    """VSE++-style evaluation of a share of the queries."""
+    from .peers import vsepp_style
+
+    return lambda: vsepp_style.run(world.images, world.captions, share)
+
+
+def scan(world: World) -> Work:
+    """SCAN-style evaluation."""
+    from .peers import scan_style
+
+    return lambda: scan_style.run(world.images, world.captions)
+
+
+def eccv(world: World) -> Work:
+    """The official package, from embeddings to values."""
+    from .peers import eccv as peer
+
+    # Where the memory is not there after all, fail here and leave the rest of the machine alone.
+    import resource
+
+    limit = int(1.2 * peer.NEEDED_GB * 1e9)
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    return lambda: peer.run(world.images, world.captions, world.image_ids, world.caption_ids)
+
+
+TASKS: dict[str, Callable[..., Work]] = {"observe": observe, "vsepp": vsepp, "scan": scan, "eccv": eccv}
+
+
+def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) -> harness.Usage:
+    """Measure a task that gets vectors in memory. With ``repeats`` 0 its only run is the first."""
+    bare = harness.resident_mib()
+    world = synthetic.load(path, coco)
+    work = TASKS[task](world, **options)
+    ready = harness.resident_mib()
+    harness.forget_peak()
+    first = harness.interleaved(work, None, 1)
+    memory = _memory(bare, ready, world.mib)
+    if not repeats:
+        return dataclasses.replace(first, **memory)
+    usage = harness.interleaved(work, harness.Floor(world.images, world.captions), repeats)
+    return dataclasses.replace(usage, **memory)
+
+
+def evaluate(path: Path, split: str, repeats: int) -> harness.Usage:
+    """Measure ``--metrics all`` on a file in a warm process; loading is timed apart (in ``detail``)."""
+    bare = harness.resident_mib()
+    from vsebench import evaluation
+    from vsebench.data import prepare, read
+    from vsebench.report import document
+
+    options = evaluation.Options(metrics="all")
+
+    def load() -> prepare.PreparedEmbeddings:
+        return prepare.embeddings(read.read_embeddings(path), split, None)
+
+    modules = harness.resident_mib()
+    harness.forget_peak()
+    ready = load()
+    inputs = (ready.images.vectors.nbytes + ready.captions.vectors.nbytes) / harness.MIB
+    evaluation._evaluate_embeddings(ready, options)
+    memory = _memory(bare, None if modules is None else modules + inputs, inputs)
+
+    def work() -> dict[str, Any]:
+        report = evaluation._evaluate_embeddings(ready, options).report
+        document.dumps(report)
+        values = [[r.metric, r.direction, r.value] for r in report.results if r.direction]
+        return {"values": values, "metrics": len(report.results)}
+
+    usage = harness.interleaved(work, harness.Floor(ready.images.vectors, ready.captions.vectors), repeats)
+    loading = harness.interleaved(load, None, repeats)
+    detail = {**usage.detail, "loading": loading.seconds, "loading_cpu": loading.cpu}
+    return dataclasses.replace(usage, detail=detail, **memory)
+
+
+def _memory(bare: float | None, ready: float | None, inputs: float) -> dict[str, float | None]:
+    """Peak beyond the bare interpreter and the input vectors, and the part of it that was loaded code."""
+    peak = harness.resident_mib(peak=True)
+    if bare is None or ready is None or peak is None:
+        return {"added_mib": None}
+    return {"added_mib": peak - bare - inputs, "code_mib": ready - bare - inputs}
+
+
+def main() -> None:
+    """Entry point of a child process."""
+    task, options = sys.argv[1], json.loads(sys.argv[2])
+    path = Path(options.pop("path"))
+    harness.report_usage(evaluate(path, **options) if task == "evaluate" else on_world(task, path, **options))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,111 @@
+"""Write the pages that are made from the registries; with --check, only say whether they are current.
+
+    python -m docs.generate [--check]
+"""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import inspect
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+MARK = "% Made by `python -m docs.generate` from the registries. Edit the code, not this page.\n\n"
+
+
+def metrics_page() -> str:
+    """Every metric: formula, range, direction, depth, definition, source; views and families."""
+    from vsebench.metrics import FAMILIES, REGISTRY, VIEWS
+    from vsebench.metrics.declare import DEPTHS
+
+    out = ["# Metrics\n\n"]
+    out.append(
+        "A name is `[view:]Name[@k]`, for example `R@1`, `eccv:mAP@R`, `1k:RSum`. Values are fractions between 0 and 1 "
+        "(ranks are ranks); the terminal prints fractions times 100. `vsebench metrics NAME` shows the same facts.\n\n"
+    )
+    for family in REGISTRY:
+        name = family.template.replace("{k}", "k")
+        high = "size of the gallery" if family.high is None else f"{family.high:g}"
+        out.append(f"## {name}\n\n`{family.formula}`\n\n")
+        facts = [
+            ("also written", ", ".join(f"`{a.replace('{k}', 'k')}`" for a in family.aliases)),
+            ("range", f"{family.low:g} to {high}"),
+            ("better", "higher" if family.higher_is_better else "lower"),
+            ("looks at", DEPTHS[family.depth]),
+            ("usual k", ", ".join(map(str, family.ks))),
+            ("source", ", ".join(f"[{key}](references.md)" for key in family.cite)),
+        ]
+        out += [f"- {key}: {value}\n" for key, value in facts if value]
+        if family.doc:
+            out.append("\n" + inspect.cleandoc(family.doc).replace("``", "`") + "\n")
+        out.append("\n")
+    out.append("## Views\n\nPut in front of a name: which judgements, and who competes.\n\n")
+    out += [f"- `{name}`: {words}\n" for name, words in VIEWS.items()]
+    out.append("\n## Families\n\nWhat `--metrics` understands besides names and `all`.\n\n")
+    out += [f"- `{name}`: {', '.join(f'`{m}`' for m in members)}\n" for name, members in FAMILIES.items()]
+    return "".join(out)
+
+
+def cli_page() -> str:
+    """Every command with its options, and the exit codes."""
+    import typer
+
+    from vsebench.cli import app
+    from vsebench.errors import EXIT_CODES
+
+    out = ["# Command line\n\n"]
+    out.append("The result goes to stdout, everything else to stderr. `--json`, `--quiet` and `--no-progress` may stand ")
+    out.append("before or behind the command.\n\n")
+    for path, command in _commands("vsebench", typer.main.get_command(app)):
+        out.append(f"## {path}\n\n{(command.help or '').strip()}\n\n")
+        for p in command.params:
+            shown = f"`{p.name.upper()}`" if p.param_type_name == "argument" else ", ".join(f"`{o}`" for o in p.opts)
+            words = getattr(p, "help", None) or ""
+            default = "" if p.default in (None, False) or callable(p.default) else f" (default `{p.default}`)"
+            out.append(f"- {shown}: {words}{default}\n")
+        out.append("\n")
+    out.append("## Exit codes\n\n")
+    out += [f"- {code}: {words}\n" for code, words in EXIT_CODES.items()]
+    return "".join(out)
+
+
+def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
+    children = getattr(command, "commands", None)
+    if children is None:
+        yield path, command
+    else:
+        for name, child in children.items():
+            yield from _commands(f"{path} {name}", child)
+
+
+PAGES: dict[str, Callable[[], str]] = {"metrics.md": metrics_page, "cli.md": cli_page}
+
+
+def main() -> int:
+    """Write or check all pages; returns the exit code."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="fail if a page would change")
+    check = parser.parse_args().check
+    stale = 0
+    for name, make in PAGES.items():
+        page, new = HERE / name, MARK + make()
+        old = page.read_text(encoding="utf-8") if page.exists() else ""
+        if old == new:
+            continue
+        stale += 1
+        if check:
+            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), f"docs/{name}", "made now"))
+        else:
+            page.write_text(new, encoding="utf-8")
+            print(f"wrote docs/{name}")
+    if check and stale:
+        print(f"{stale} page(s) out of date: run python -m docs.generate")
+    return 1 if check and stale else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

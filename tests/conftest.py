@@ -1,0 +1,82 @@
+"""Fixtures that several test files share."""
+
+from __future__ import annotations
+
+import json
+import os
+import warnings
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+from vsebench.types import Split
+
+HERE = Path(__file__).resolve().parent
+
+# Kernels are compiled on first use, so no single example has a deadline.
+_COMMON: dict[str, Any] = {
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+settings.register_profile("quick", max_examples=30, derandomize=True, **_COMMON)
+settings.register_profile("ci", max_examples=120, derandomize=True, **_COMMON)
+settings.register_profile("search", max_examples=1000, **_COMMON)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "quick"))
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Path:
+    """The folder of test data: VSEBENCH_TEST_DATA, else ../shared/data beside the checkout; skips without it."""
+    told = os.environ.get("VSEBENCH_TEST_DATA")
+    folder = Path(told) if told else HERE.parent.parent / "shared" / "data"
+    if not folder.is_dir():
+        reason = f"no test data at {folder}; set VSEBENCH_TEST_DATA to its folder"
+        print(reason)
+        pytest.skip(reason)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def coco() -> Split:
+    """The COCO 5K test split, ids only; skips without the package that carries them."""
+    if find_spec("eccv_caption") is None:
+        pytest.skip("eccv_caption is not installed (pip install 'vsebench[text]')")
+    import vsebench
+
+    return vsebench.load("coco-5k")
+
+
+@pytest.fixture(scope="session")
+def eccv_package() -> Any:
+    """The eccv_caption package, imported without its chatter; skips when it is not installed."""
+    if find_spec("eccv_caption") is None:
+        pytest.skip("eccv_caption is not installed (pip install 'vsebench[text]')")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import eccv_caption
+    return eccv_caption
+
+
+@pytest.fixture(scope="session")
+def golden() -> Callable[[str], dict[str, Any]]:
+    """``golden("case")``: inputs and expected values that other code or a definition has produced."""
+    cases: dict[str, dict[str, Any]] = {}
+    for path in sorted((HERE / "golden").glob("*.json")):
+        cases.update(json.loads(path.read_text(encoding="utf-8"))["cases"])
+
+    def case(name: str) -> dict[str, Any]:
+        return cases[name]
+
+    return case
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    """Seeded random numbers."""
+    return np.random.default_rng(20)

@@ -1,0 +1,57 @@
+"""A small file of embeddings, and what its readers must say."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vsebench.data.raw import RawEmbeddings
+from vsebench.data.read import read_embeddings
+from vsebench.errors import BadInput
+
+RNG = np.random.default_rng(0)
+IMAGES = RNG.standard_normal((4, 3)).astype(np.float32)
+TEXTS = RNG.standard_normal((8, 3)).astype(np.float32)
+OWNER = np.repeat(np.arange(4), 2)
+IMAGE_IDS = np.array([391895, 522418, 184613, 318219])
+TEXT_IDS = np.arange(100, 108)
+FULL = {
+    "image_embeddings": IMAGES,
+    "text_embeddings": TEXTS,
+    "image_ids": IMAGE_IDS,
+    "text_ids": TEXT_IDS,
+    "image_of_text": OWNER,
+}
+
+
+def same(raw: RawEmbeddings, kind: str) -> None:
+    """The arrays of FULL came back."""
+    assert raw.format == kind
+    assert np.array_equal(raw.images, IMAGES) and raw.images.dtype == np.float32
+    assert np.array_equal(raw.texts, TEXTS)
+    for found, expected in ((raw.image_ids, IMAGE_IDS), (raw.text_ids, TEXT_IDS), (raw.image_of_text, OWNER)):
+        assert found is not None and found.dtype == np.int64 and np.array_equal(found, expected)
+
+
+def refused(path: Path, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> str:
+    """The message of the refusal, which names the file, every given word, and a fix."""
+    with pytest.raises(error) as caught:
+        read_embeddings(path, **kwargs)
+    message = str(caught.value)
+    for word in words:
+        assert word in message, message
+    assert "fix: " in message and str(path)[:100] in message, message
+    return message
+
+
+def save(path: Path, **arrays: Any) -> Path:
+    np.savez(path, **arrays)
+    return path
+
+
+def save_deflated(path: Path, **arrays: Any) -> Path:
+    np.savez_compressed(path, **arrays)
+    return path

@@ -1,0 +1,30 @@
+"""What one hostile input is: how to make it, how it ends, and what is said."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+Make = Callable[[Path], Sequence[str]]
+
+
+@dataclass(frozen=True)
+class Case:
+    """A malformed or hostile input.
+
+    Attributes:
+        name: what is wrong with it.
+        make: writes it into an empty folder and returns the command line.
+        code: the documented exit code.
+        says: start of the error message, the folder left out; when the code is 0, a part of the warnings and notes.
+        needs: packages without which it cannot be made or read.
+        patch: (object's dotted name, replacement): limits made small, so that no test needs a large file.
+    """
+
+    name: str
+    make: Make
+    code: int
+    says: str
+    needs: tuple[str, ...] = ()
+    patch: tuple[str, object] | None = None

@@ -1,0 +1,127 @@
+"""Damaged safetensors, HDF5, parquet and torch files."""
+
+from __future__ import annotations
+
+import io
+import json
+import struct
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.hostile import good
+from tests.hostile.case import Case
+from tests.hostile.file_cases import Bomb
+from tests.hostile.good import raw
+
+X, Y = good.vectors()
+
+
+def safetensors(folder: Path, change: Callable[[dict[str, Any]], None]) -> list[str]:
+    """A safetensors file with a changed header."""
+    header: dict[str, Any] = {}
+    start = 0
+    for name, array in (("image_embeddings", X), ("text_embeddings", Y)):
+        header[name] = {"dtype": "F32", "shape": list(array.shape), "data_offsets": [start, start + array.nbytes]}
+        start += array.nbytes
+    change(header)
+    text = json.dumps(header).encode()
+    return raw(folder, "e.safetensors", struct.pack("<Q", len(text)) + text + X.tobytes() + Y.tobytes())
+
+
+def parquet(folder: Path, share: float = 1.0, **change: Any) -> list[str]:
+    """A parquet table, or a share of it, with changed columns."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {
+        "id": [*range(60), *range(300)],
+        "modality": ["image"] * 60 + ["text"] * 300,
+        "embedding": [*X.tolist(), *Y.tolist()],
+        "image_id": [*range(60), *(np.arange(300) // 5).tolist()],
+    }
+    columns.update(change)
+    stream = io.BytesIO()
+    pq.write_table(pa.table({k: v for k, v in columns.items() if v is not None}), stream)
+    data = stream.getvalue()
+    return raw(folder, "e.parquet", data[: int(share * len(data))])
+
+
+def hdf5(folder: Path, share: float = 1.0, **change: Any) -> list[str]:
+    """An HDF5 file, or a share of it."""
+    import h5py
+
+    path = folder / "e.h5"
+    with h5py.File(path, "w") as file:
+        for name, array in good.arrays(**change).items():
+            file[name] = array
+    data = path.read_bytes()
+    return raw(folder, "e.h5", data[: int(share * len(data))])
+
+
+def outside(folder: Path) -> list[str]:
+    """An HDF5 data set whose data is another file."""
+    import h5py
+
+    (folder / "secret").write_bytes(X.tobytes())
+    with h5py.File(folder / "e.h5", "w") as file:
+        file["text_embeddings"] = Y
+        external = [(str(folder / "secret"), 0, X.nbytes)]
+        file.create_dataset("image_embeddings", X.shape, "f4", external=external)
+    return ["eval", str(folder / "e.h5")]
+
+
+def torch_file(folder: Path, share: float = 1.0, content: Any = None, legacy: bool = False) -> list[str]:
+    """A torch file, or a share of it."""
+    import torch
+
+    if content is None:
+        content = {"image_embeddings": torch.from_numpy(X), "text_embeddings": torch.from_numpy(Y)}
+    stream = io.BytesIO()
+    torch.save(content, stream, _use_new_zipfile_serialization=not legacy)
+    data = stream.getvalue()
+    return raw(folder, "e.pt", data[: int(share * len(data))])
+
+
+def expanded(folder: Path) -> list[str]:
+    """One number that claims to be 4 TB."""
+    import torch
+
+    return torch_file(folder, content={"image_embeddings": torch.ones(1).expand(10**6, 10**6), "text_embeddings": torch.ones(2, 2)})
+
+
+def shape(name: str, value: list[int]) -> Callable[[dict[str, Any]], None]:
+    """Change the shape of a tensor in a header."""
+    return lambda header: header[name].update(shape=value)
+
+
+ST, PA, H5, PT = ("safetensors",), ("pyarrow",), ("h5py",), ("torch",)
+LONG = struct.pack("<Q", 1 << 26) + b'{"a":'
+
+CASES = [
+    Case("safetensors shape lies", lambda f: safetensors(f, shape("image_embeddings", [10**9, 16])), 3, "?", ST),
+    Case("safetensors offsets outside", lambda f: safetensors(f, lambda h: h["text_embeddings"].update(data_offsets=[0, 10**12])), 3, "?", ST),
+    Case("safetensors dtype unknown", lambda f: safetensors(f, lambda h: h["text_embeddings"].update(dtype="F33")), 3, "?", ST),
+    Case("safetensors header cut", lambda f: raw(f, "e.safetensors", LONG), 3, "?", ST),
+    Case("parquet cut", lambda f: parquet(f, 0.7), 3, "?", PA),
+    Case("parquet footer cut", lambda f: parquet(f, 0.999), 3, "?", PA),
+    Case("parquet without modality", lambda f: parquet(f, modality=None), 3, "?", PA),
+    Case("parquet of another modality", lambda f: parquet(f, modality=["sound"] * 360), 3, "?", PA),
+    Case("parquet ragged", lambda f: parquet(f, embedding=[[1.0], *[[1.0, 2.0]] * 359]), 3, "?", PA),
+    Case("parquet with a null", lambda f: parquet(f, embedding=[None, *[[1.0, 2.0]] * 359]), 3, "?", PA),
+    Case("parquet with NaN", lambda f: parquet(f, embedding=[[1.0, float("nan")], *[[1.0, 2.0]] * 359]), 3, "?", PA),
+    Case("arrow of garbage", lambda f: raw(f, "e.arrow", b"ARROW1\0\0" + bytes(99)), 3, "?", PA),
+    Case("arrow stream of garbage", lambda f: raw(f, "e.arrow", b"\xff\xff\xff\xff\xff\xff\xff\x7f"), 3, "?", PA),
+    Case("h5 cut", lambda f: hdf5(f, 0.5), 3, "?", H5),
+    Case("h5 of a signature only", lambda f: raw(f, "e.h5", b"\x89HDF\r\n\x1a\n"), 3, "?", H5),
+    Case("h5 with data outside", outside, 3, "?", H5),
+    Case("h5 of integers", lambda f: hdf5(f, image_embeddings=np.ones((60, 16), int)), 3, "?", H5),
+    Case("torch cut", lambda f: torch_file(f, 0.6), 3, "?", PT),
+    Case("torch legacy cut", lambda f: torch_file(f, 0.6, legacy=True), 3, "?", PT),
+    Case("torch malicious", lambda f: torch_file(f, content={"image_embeddings": Bomb(f)}), 3, "?", PT),
+    Case("torch legacy malicious", lambda f: torch_file(f, content={"x": Bomb(f)}, legacy=True), 3, "?", PT),
+    Case("torch of a number", lambda f: torch_file(f, content=5), 3, "?", PT),
+    Case("torch expanded", expanded, 3, "?", PT),
+]

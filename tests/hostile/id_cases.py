@@ -1,0 +1,112 @@
+"""Ids and owners that do not fit, sides that are exchanged, rows in another order."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.hostile import good
+from tests.hostile.case import Case
+from tests.hostile.good import arrays, bare, npz
+
+X, Y = good.vectors()
+OWNER = np.arange(good.TEXTS) // good.TIMES
+MAJOR = Y.reshape(good.IMAGES, good.TIMES, -1).swapaxes(0, 1).reshape(good.TEXTS, -1)
+SHUFFLED = np.random.default_rng(3).permutation(good.IMAGES)
+NAMES = np.array([f"фото-{i:03}-写真" for i in range(good.IMAGES)])
+COCO = ("eccv_caption",)
+
+
+def changed(name: str, row: int, value: Any) -> dict[str, Any]:
+    """``{name: array}`` with one entry replaced."""
+    array = arrays()[name].copy()
+    array[row] = value
+    return {name: array}
+
+
+def coco(folder: Path, *more: str, images: Any = slice(None), texts: Any = slice(None), **change: Any) -> list[str]:
+    """A file of COCO 5K, two numbers a vector, or some of its rows."""
+    from vsebench.data import splits
+
+    split = splits.load("coco-5k")
+    angle = np.linspace(0, 6, len(split.image_ids))
+    circle = np.stack([np.cos(angle), np.sin(angle)], 1).astype(np.float32)
+    full = {
+        "image_embeddings": circle[images],
+        "text_embeddings": circle[split.image_of][texts],
+        "image_ids": split.image_ids[images],
+        "text_ids": split.caption_ids[texts],
+        "image_of_text": None,
+    }
+    return [*npz(folder, **{**full, **{k: v(full[k]) for k, v in change.items()}}), *more]
+
+
+def swap(folder: Path) -> list[str]:
+    """COCO ids with the sides exchanged."""
+    whole = coco(folder)
+    with np.load(whole[1]) as file:
+        a = dict(file)
+    return npz(
+        folder,
+        image_embeddings=a["text_embeddings"],
+        text_embeddings=a["image_embeddings"],
+        image_ids=a["text_ids"],
+        text_ids=a["image_ids"],
+        image_of_text=None,
+    )
+
+
+def spoil(row: int, value: Any) -> Any:
+    """A function that replaces one entry."""
+
+    def change(array: Any) -> Any:
+        out = array.copy()
+        out[row] = value
+        return out
+
+    return change
+
+
+CASES = [
+    Case("image id twice", lambda f: npz(f, **changed("image_ids", 9, 1003)), 3, "?"),
+    Case("text id twice", lambda f: npz(f, **changed("text_ids", 299, 5000)), 3, "?"),
+    Case("fewer ids than rows", lambda f: npz(f, image_ids=np.arange(59)), 3, "?"),
+    Case("more text ids than rows", lambda f: npz(f, text_ids=np.arange(301)), 3, "?"),
+    Case("2-D ids", lambda f: npz(f, image_ids=np.arange(120).reshape(60, 2)), 3, "?"),
+    Case("ids with fractions", lambda f: npz(f, image_ids=np.arange(60) + 0.5), 3, "?"),
+    Case("ids beyond int64", lambda f: npz(f, image_ids=np.arange(60, dtype=np.uint64) + np.uint64(2**63)), 3, "?"),
+    Case("ids as objects", lambda f: npz(f, image_ids=np.array([str(i) for i in range(60)], object)), 3, "?"),
+    Case("ids that are no UTF-8", lambda f: npz(f, image_ids=np.array([b"\xff%d" % i for i in range(60)])), 3, "?"),
+    Case("owner out of range", lambda f: npz(f, **changed("image_of_text", 17, 60)), 3, "?"),
+    Case("owner negative", lambda f: npz(f, **changed("image_of_text", 0, -1)), 3, "?"),
+    Case("owner out of range without ids", lambda f: npz(f, image_ids=None, **changed("image_of_text", 4, 77)), 3, "?"),
+    Case("owner too short", lambda f: npz(f, image_of_text=OWNER[:-1]), 3, "?"),
+    Case("owner of the images", lambda f: npz(f, image_of_text=np.arange(60)), 3, "?"),
+    Case("owner as names without ids", lambda f: bare(f, X, Y, image_of_text=OWNER.astype(str) + np.array("x")), 3, "?"),
+    Case("owner empty", lambda f: npz(f, image_of_text=OWNER[:0]), 3, "?"),
+    Case("image without a text", lambda f: npz(f, **changed("image_of_text", slice(5, 10), 0)), 3, "?"),
+    Case("sides exchanged, by shape", lambda f: bare(f, Y, X), 3, "?"),
+    Case("four texts an image", lambda f: bare(f, X, Y[:240]), 3, "?"),
+    Case("wrong number of rows", lambda f: bare(f, X, Y[:-1]), 3, "?"),
+    Case("texts image by image within captions", lambda f: bare(f, X, MAJOR), 3, "?"),
+    Case("texts in that order, trusted", lambda f: [*bare(f, X, MAJOR), "--trust"], 0, "?"),
+    Case("owner of the wrong order", lambda f: npz(f, text_embeddings=MAJOR, text_ids=None, image_ids=None), 3, "?"),
+    Case("image ids of another order", lambda f: npz(f, image_ids=SHUFFLED, image_of_text=SHUFFLED[SHUFFLED][OWNER]), 3, "?"),
+    Case("unicode ids", lambda f: npz(f, image_ids=NAMES, image_of_text=NAMES[OWNER]), 0, "?"),
+    Case("ids with NUL inside", lambda f: npz(f, image_ids=np.array([f"a\0{i}" for i in range(60)])), 0, "?"),
+    Case("very long ids", lambda f: npz(f, image_ids=np.array(["x" * 5000 + str(i % 30) for i in range(60)])), 3, "?"),
+    Case("ids with markup and escapes", lambda f: npz(f, image_ids=np.array(["[bold]\x1b[31m"] * 60)), 3, "?"),
+    Case("COCO sides exchanged, by ids", swap, 3, "?", COCO),
+    Case("COCO sides exchanged, split named", lambda f: [*swap(f), "--split", "coco-5k"], 3, "?", COCO),
+    Case("COCO image missing", lambda f: coco(f, images=slice(1, None)), 3, "?", COCO),
+    Case("COCO captions missing", lambda f: coco(f, "--split", "coco-5k", texts=slice(0, 24000)), 3, "?", COCO),
+    Case("COCO caption unknown", lambda f: coco(f, text_ids=spoil(3, 1)), 3, "?", COCO),
+    Case("COCO id twice", lambda f: coco(f, image_ids=spoil(1, 391895)), 3, "?", COCO),
+    Case("COCO rows short, no ids", lambda f: [*bare(f, X, Y), "--split", "coco-5k"], 3, "?", COCO),
+    Case("COCO exchanged, no ids", lambda f: [*bare(f, np.ones((25000, 2), "f2"), np.ones((5000, 2), "f2")), "--split", "coco-5k"], 3, "?", COCO),
+    Case("names where COCO has numbers", lambda f: [*npz(f, image_ids=NAMES), "--split", "coco-5k"], 3, "?", COCO),
+    Case("image ids of strangers as coco-5k", lambda f: [*npz(f), "--split", "coco-5k"], 3, "?", COCO),
+    Case("texts of absent images", lambda f: coco(f, images=slice(0, 50), texts=slice(0, 300)), 3, "?", COCO),
+]

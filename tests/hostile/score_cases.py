@@ -1,0 +1,44 @@
+"""Score matrices that are none."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tests.hostile import good
+from tests.hostile.case import Case
+from tests.hostile.good import npz, raw, scores
+
+S = good.good_scores()
+TWO = np.array([[2.0, 1.0]], np.float32)
+
+
+def spoiled(row: int, column: int, value: float) -> good.Array:
+    """The good scores with one entry replaced."""
+    out = S.copy()
+    out[row, column] = value
+    return out
+
+
+CASES = [
+    Case("scores transposed", lambda f: scores(f, S.T), 3, "?"),
+    Case("scores NaN", lambda f: scores(f, spoiled(4, 9, np.nan)), 3, "?"),
+    Case("scores minus infinity", lambda f: scores(f, spoiled(59, 299, -np.inf)), 3, "?"),
+    Case("scores 1-D", lambda f: scores(f, S.ravel()), 3, "?"),
+    Case("scores 3-D", lambda f: scores(f, S[None]), 3, "?"),
+    Case("scores 0-D", lambda f: scores(f, np.float32(1)), 3, "?"),
+    Case("scores empty", lambda f: scores(f, S[:0]), 3, "?"),
+    Case("scores without columns", lambda f: scores(f, S[:, :0]), 3, "?"),
+    Case("scores of odd shape", lambda f: scores(f, S[:, :-7]), 3, "?"),
+    Case("scores of integers", lambda f: scores(f, (S * 100).astype(int)), 3, "?"),
+    Case("scores of objects", lambda f: scores(f, np.array([[None, 1]], object)), 3, "?"),
+    Case("scores of text", lambda f: scores(f, np.array([["a", "b"]])), 3, "?"),
+    Case("scores shape and split differ", lambda f: scores(f, S, "--split", "coco-5k"), 3, "?", ("eccv_caption",)),
+    Case("scores and ids transposed", lambda f: ["eval", "--scores", npz(f, image_embeddings=None, text_embeddings=None, scores=S.T)[1]], 3, "?"),
+    Case("embeddings given as scores", lambda f: ["eval", "--scores", npz(f)[1]], 3, "?"),
+    Case("scores given as embeddings", lambda f: ["eval", scores(f, S)[2]], 3, "?"),
+    Case("npz of scores given as embeddings", lambda f: npz(f, image_embeddings=None, text_embeddings=None, scores=S), 3, "?"),
+    Case("scores in JSON", lambda f: ["eval", "--scores", raw(f, "s.json", b"[[1, 2], [3, 4]]")[1]], 3, "?"),
+    Case("scores in float16", lambda f: scores(f, S.round().astype(np.float16)), 0, "?"),
+    Case("scores of one image", lambda f: scores(f, TWO, "--captions-per-image", "2"), 0, "?"),
+    Case("scores of 1e300", lambda f: scores(f, S.astype(np.float64) * 1e300), 0, "?"),
+]

@@ -1,0 +1,162 @@
+"""The slow truth: rankings by sorting, metrics by walking down the sorted list.
+
+Nothing here shares code with the library; of vsebench it knows only the nouns. Everything is a loop over one
+query at a time, so that it can be checked by reading.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from fractions import Fraction
+from itertools import combinations
+
+import numpy as np
+import numpy.typing as npt
+
+from vsebench.types import Candidates, Relevance, SameFold, Without
+
+Scores = npt.NDArray[np.float64]  # (query, gallery)
+
+
+def scores64(queries: npt.ArrayLike, gallery: npt.ArrayLike) -> Scores:
+    """(query, gallery) float64 inner products, element by element; exact for small integers in any order."""
+    x, y = np.asarray(queries, np.float64), np.asarray(gallery, np.float64)
+    out = np.zeros((len(x), len(y)))
+    for d in range(x.shape[1]):
+        out += x[:, d, None] * y[None, :, d]
+    return out
+
+
+def positives(relevance: Relevance) -> dict[int, list[int]]:
+    """Query index -> its relevant items that are in the gallery."""
+    return {
+        int(q): relevance.items[relevance.indptr[i] : relevance.indptr[i + 1]].tolist()
+        for i, q in enumerate(relevance.queries)
+    }
+
+
+def competitors(query: int, gallery: int, candidates: Candidates) -> list[int]:
+    """The items that a query chooses from."""
+    if isinstance(candidates, SameFold):
+        return [g for g in range(gallery) if candidates.gallery_fold[g] == candidates.query_fold[query]]
+    if isinstance(candidates, Without):
+        gone = set(positives(candidates.excluded).get(query, []))
+        return [g for g in range(gallery) if g not in gone]
+    return list(range(gallery))
+
+
+def ordering(score: Sequence[float], among: Iterable[int], relevant: set[int], ties: str = "index") -> list[int]:
+    """Items best first. Ties: lower index, or the relevant ones first (optimistic) or last (pessimistic)."""
+    turn = {"index": 0, "optimistic": -1, "pessimistic": 1}[ties]
+    return sorted(among, key=lambda g: (-score[g], turn * (g in relevant), g))
+
+
+def expected_places(size: int, relevant: int) -> list[Fraction]:
+    """Mean position (1-based) of the first, second, ... relevant item of a tie, over all its equally likely orders."""
+    total, count = [0] * relevant, 0
+    for places in combinations(range(1, size + 1), relevant):
+        total = [t + p for t, p in zip(total, places, strict=True)]
+        count += 1
+    return [Fraction(t, count) for t in total]
+
+
+def query_ranks(score: Sequence[float], among: list[int], relevant: list[int], ties: str) -> dict[int, Fraction]:
+    """Relevant item -> 1-based rank under a tie rule."""
+    if ties != "mean":
+        order = ordering(score, among, set(relevant), ties)
+        return {g: Fraction(order.index(g) + 1) for g in relevant}
+    out: dict[int, Fraction] = {}
+    for value in {score[g] for g in relevant}:
+        above = sum(score[g] > value for g in among)
+        group = [g for g in among if score[g] == value]
+        own = sorted(g for g in relevant if score[g] == value)
+        for g, place in zip(own, expected_places(len(group), len(own)), strict=True):
+            out[g] = above + place
+    return out
+
+
+def ranks(scores: Scores, relevance: Relevance, candidates: Candidates, ties: str) -> list[Fraction]:
+    """Rank of every pair, in the order of the relevance's pairs. ``scores`` are (query, gallery)."""
+    out: list[Fraction] = []
+    for query, relevant in positives(relevance).items():
+        row = scores[query].tolist()
+        found = query_ranks(row, competitors(query, len(row), candidates), relevant, ties)
+        out += [found[g] for g in relevant]
+    return out
+
+
+def tied(scores: Scores, relevance: Relevance, candidates: Candidates) -> list[bool]:
+    """For every pair: does another candidate have exactly its score."""
+    out = []
+    for query, relevant in positives(relevance).items():
+        row = scores[query].tolist()
+        among = competitors(query, len(row), candidates)
+        out += [sum(row[g] == row[own] for g in among) > 1 for own in relevant]
+    return out
+
+
+def recall_any(order: list[int], relevant: set[int], size: int, k: int) -> float:
+    """1 if the top k hold a relevant item."""
+    return float(any(g in relevant for g in order[:k]))
+
+
+def recall_fraction(order: list[int], relevant: set[int], size: int, k: int) -> float:
+    """Share of the relevant items in the top k."""
+    return len(relevant & set(order[:k])) / size
+
+
+def first_hit(order: list[int], relevant: set[int]) -> int:
+    """1-based place of the first relevant item."""
+    return next(place for place, g in enumerate(order, 1) if g in relevant)
+
+
+def r_precision(order: list[int], relevant: set[int], size: int, k: int) -> float:
+    """Share of the relevant items in the top R."""
+    return len(relevant & set(order[:size])) / size
+
+
+def map_at_r(order: list[int], relevant: set[int], size: int, k: int) -> float:
+    """Precision at every hit within the top R, summed and divided by R."""
+    hits, total = 0, Fraction(0)
+    for place, g in enumerate(order[:size], 1):
+        if g in relevant:
+            hits += 1
+            total += Fraction(hits, place)
+    return float(total / size)
+
+
+PER_QUERY: dict[str, Callable[[list[int], set[int], int, int], float]] = {
+    "R@": recall_any,
+    "Recall@": recall_fraction,
+    "MedR": lambda order, relevant, size, k: float(first_hit(order, relevant)),
+    "MeanR": lambda order, relevant, size, k: float(first_hit(order, relevant)),
+    "MRR": lambda order, relevant, size, k: 1.0 / first_hit(order, relevant),
+    "R-P": r_precision,
+    "mAP@R": map_at_r,
+}
+
+
+def aggregate(name: str, values: Sequence[float]) -> float:
+    """Mean over queries; the median counts from 0, is rounded down and moved back to 1."""
+    if name != "MedR":
+        return math.fsum(values) / len(values)
+    zero_based = sorted(v - 1 for v in values)
+    middle = len(zero_based) // 2
+    if len(zero_based) % 2:
+        return float(math.floor(zero_based[middle]) + 1)
+    return float(math.floor((zero_based[middle - 1] + zero_based[middle]) / 2) + 1)
+
+
+def value(
+    name: str, k: int, scores: Scores, relevance: Relevance, candidates: Candidates, ties: str = "index"
+) -> float:
+    """A metric in one direction. With folds: the mean over folds of the folds' own values."""
+    by_fold: dict[int, list[float]] = {}
+    for i, (query, relevant) in enumerate(positives(relevance).items()):
+        row = scores[query].tolist()
+        order = ordering(row, competitors(query, len(row), candidates), set(relevant), ties)
+        fold = int(candidates.query_fold[query]) if isinstance(candidates, SameFold) else 0
+        size = len(relevant) + int(relevance.missing[i])
+        by_fold.setdefault(fold, []).append(PER_QUERY[name](order, set(relevant), size, k))
+    return math.fsum(aggregate(name, v) for v in by_fold.values()) / len(by_fold)

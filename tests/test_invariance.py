@@ -1,0 +1,197 @@
+"""What must not change a digit: tiles, threads, file order, scale, and the way scores are stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.worlds import World, crowd, own, same_fold, worlds
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.order import TIES
+from vsebench.rank.scorers import Dot, Matrix, Scorer
+from vsebench.types import DIRECTIONS, Embeddings, Observation, Split
+
+
+def flat(seen: dict[Any, Observation]) -> dict[str, list[Any]]:
+    """Everything an observation holds, as plain lists."""
+    out: dict[str, list[Any]] = {}
+    for d, o in seen.items():
+        for name, r in o.ranks.items():
+            out[f"{d} {name}"] = [r.rank.tolist(), r.tied.tolist(), [] if r.extremes is None else [e.tolist() for e in r.extremes]]
+        for name, t in o.lists.items():
+            out[f"{d} list {name}"] = [t.items.tolist(), t.scores.tolist()]
+    return out
+
+
+def look(scorer: Scorer, requests: list[Request], scores: bool = True, **options: Any) -> dict[str, list[Any]]:
+    """Ranks of the requests and lists of ten in both directions."""
+    seen = flat(observe(scorer, requests, depth={"i2t": 10, "t2i": 10}, **options))
+    return seen if scores else {k: v[:1] if " list " in k else v for k, v in seen.items()}
+
+
+def folded(n: int, m: int) -> list[Request]:
+    """The images' own captions in three folds."""
+    image_of = np.sort(np.arange(m) % n)
+    split = Split("custom", np.arange(n), np.arange(m), image_of, fold=np.arange(n) * 3 // n)
+    return [Request("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+
+
+@pytest.mark.parametrize("reach", [1, 1000])
+@pytest.mark.parametrize("kind", ["dot", "cosine", "float32", "float64"])
+def test_tiles_and_threads(kind: str, reach: int) -> None:
+    world = crowd(90, 620, 6, reach, seed=reach)
+    requests = [Request("x", r) for r in world.judged.values()] + folded(90, 620)
+    scorer: Scorer
+    if kind in ("dot", "cosine"):
+        scorer = Dot(world.images, world.captions, cosine=kind == "cosine")
+    else:
+        scorer = Matrix(world.scores("i2t").astype(kind))
+    first = look(scorer, requests, threads=1)
+    for tile, threads in (((1, 620), 2), ((90, 7), 5), ((7, 300), 1), ((64, 256), 3), ((89, 619), 2), ((10**6, 10**6), 5)):
+        assert look(scorer, requests, threads=threads, tile_shape=tile) == first
+
+
+@given(worlds(), st.integers(1, 8), st.integers(1, 11), st.integers(1, 3), st.sampled_from(sorted(TIES)))
+def test_any_tile_of_a_small_world(world: World, height: int, width: int, threads: int, ties: str) -> None:
+    scorer = Dot(world.images, world.captions)
+    requests = [Request("x", r) for r in world.judged.values()]
+    whole = look(scorer, requests, ties=ties, threads=1)
+    assert look(scorer, requests, ties=ties, tile_shape=(height, width), threads=threads) == whole
+
+
+@given(worlds(), st.integers(-20, 20), st.integers(-20, 20), st.booleans())
+def test_powers_of_two_change_nothing(world: World, a: int, b: int, cosine: bool) -> None:
+    requests = [Request("x", r) for r in world.judged.values()]
+    plain = look(Dot(world.images, world.captions, cosine), requests, scores=cosine)
+    scaled = Dot(np.ldexp(world.images, a), np.ldexp(world.captions, b), cosine)
+    assert look(scaled, requests, scores=cosine) == plain
+
+
+@given(worlds())
+def test_a_rising_transform_changes_nothing(world: World) -> None:
+    scores = world.scores("i2t")
+    requests = [Request("x", r) for r in world.judged.values()]
+    plain = look(Matrix(scores), requests, scores=False)
+    for other in (scores**3 - 5, np.exp(scores / 4), 1e-300 * scores, scores * 2.0**900):
+        assert look(Matrix(other), requests, scores=False) == plain
+
+
+def stored(scores: npt.NDArray[np.float64], dtype: str, folder: Path, mapped: bool) -> npt.NDArray[Any]:
+    """The scores in another dtype, maybe memory-mapped; small integers fit all of them."""
+    array = scores.astype(dtype)
+    assert (array == scores).all()
+    if not mapped:
+        return array
+    path = folder / f"{dtype}.npy"
+    np.save(path, array)
+    return np.load(path, mmap_mode="r")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_a_matrix_of_the_exact_scores_equals_the_vectors(dtype: str, mapped: bool, tmp_path: Path) -> None:
+    world = crowd(70, 530, 4, 2, seed=9)
+    requests = [Request("x", r) for r in world.judged.values()] + folded(70, 530)
+    matrix = stored(world.scores("i2t"), dtype, tmp_path, mapped)
+    assert look(Matrix(matrix), requests) == look(Dot(world.images, world.captions), requests)
+    shuffle = np.random.default_rng(0)
+    rows, cols = shuffle.permutation(70), shuffle.permutation(530)
+    turned = Matrix(np.asarray(matrix)[rows][:, cols], np.argsort(rows), np.argsort(cols))
+    assert turned.shape == (70, 530)
+    assert look(turned, requests) == look(Dot(world.images, world.captions), requests)
+
+
+def test_inputs_stay_as_they_are() -> None:
+    world = crowd(20, 300, 3, 1, seed=4)
+    x, y = world.images.copy(), world.captions.copy()
+    for cosine in (False, True):
+        look(Dot(world.images, world.captions, cosine), [Request("x", r) for r in world.judged.values()])
+    assert (world.images == x).all() and (world.captions == y).all()
+    assert world.images.flags.writeable
+
+
+def test_readonly_and_strided_vectors() -> None:
+    world = crowd(20, 300, 3, 1, seed=4)
+    requests = [Request("x", r) for r in world.judged.values()]
+    plain = look(Dot(world.images, world.captions), requests)
+    wide = np.zeros((40, 3), np.float32)
+    wide[::2] = world.images
+    sides = Embeddings("image", np.arange(20), wide[::2]), Embeddings("caption", np.arange(300), world.captions)
+    assert look(Dot(sides[0].vectors, sides[1].vectors), requests) == plain
+
+
+# From here on the whole way: files, ids and reports.
+
+
+def saved(path: Path, world: World, image_of: npt.NDArray[np.int64], rng: np.random.Generator | None, **change: Any) -> Path:
+    """An .npz with ids; ``rng`` shuffles its rows."""
+    n, m = len(world.images), len(world.captions)
+    rows = np.arange(n) if rng is None else rng.permutation(n)
+    cols = np.arange(m) if rng is None else rng.permutation(m)
+    fields = {
+        "image_embeddings": world.images[rows],
+        "text_embeddings": world.captions[cols],
+        "image_ids": rows * 10 + 5,
+        "text_ids": cols + 7000,
+        "image_of_text": image_of[cols] * 10 + 5,
+    }
+    np.savez(path, **{**fields, **change})
+    return path
+
+
+@pytest.mark.parametrize("ties", sorted(TIES))
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+def test_the_order_of_rows_in_a_file(tmp_path: Path, ties: str, similarity: str) -> None:
+    from vsebench.evaluation import Options, evaluate_file
+
+    world = crowd(40, 120, 3, 1, seed=6)  # many exact ties
+    image_of = np.random.default_rng(1).permutation(np.arange(120) % 40)
+    options = Options(metrics="all", ties=ties, similarity=similarity, trust=True)
+    plain = evaluate_file(saved(tmp_path / "a.npz", world, image_of, None), options=options).report
+    for seed in range(3):
+        path = saved(tmp_path / f"b{seed}.npz", world, image_of, np.random.default_rng(seed))
+        other = evaluate_file(path, options=options).report
+        assert json.dumps(other.to_json()) == json.dumps(plain.to_json())
+        assert other.per_query_table() == plain.per_query_table()
+
+
+def test_half_precision_is_ranked_as_it_is(rng: np.random.Generator) -> None:
+    import vsebench
+
+    x = rng.standard_normal((12, 32)).astype(np.float16)
+    y = rng.standard_normal((60, 32)).astype(np.float16)
+    half = vsebench.evaluate(x, y, similarity="dot", metrics="all")
+    full = vsebench.evaluate(x.astype(np.float32), y.astype(np.float64), similarity="dot", metrics="all")
+    assert [r.to_json() for r in half.results] == [r.to_json() for r in full.results]
+    assert half.per_query_table() == full.per_query_table()
+
+
+def test_threads_are_no_part_of_a_report(rng: np.random.Generator) -> None:
+    import vsebench
+
+    x, y = rng.integers(-1, 2, (20, 4)) * 2 + 1, rng.integers(-1, 2, (100, 4)) * 2 + 1
+    x, y = x.astype(np.float32), y.astype(np.float32)
+    one, three = (vsebench.evaluate(x, y, metrics="all", threads=t, trust=True).to_json() for t in (1, 3))
+    assert one == three
+
+
+def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
+    from vsebench.evaluation import Options, evaluate_file, evaluate_scores
+
+    world = crowd(30, 90, 3, 2, seed=8)
+    image_of = np.arange(90) // 3
+    options = Options(metrics="all", similarity="dot", trust=True)
+    file = saved(tmp_path / "vectors.npz", world, image_of, np.random.default_rng(3))
+    vectors = evaluate_file(file, options=options).report
+    ids = {"image_ids": np.arange(30) * 10 + 5, "text_ids": np.arange(90) + 7000, "image_of_text": image_of * 10 + 5}
+    np.savez(tmp_path / "scores.npz", scores=world.scores("i2t").astype(np.float32), **ids)
+    scores = evaluate_scores(tmp_path / "scores.npz", options=Options(metrics="all", trust=True)).report
+    assert [r.to_json() for r in scores.results] == [r.to_json() for r in vectors.results]
+    assert scores.signature == vectors.signature.replace("score:dot", "score:scores")

@@ -1,0 +1,160 @@
+"""Every metric, from vectors to report, against the oracle's walk down a sorted list."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vsebench
+from tests import oracle
+from tests.worlds import World, own, relevance, same_fold, splits, without_zero_rows, worlds
+from vsebench import measure
+from vsebench.metrics import Metric, parse
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.types import DIRECTIONS, Direction, Everyone, Ranks, Split
+
+NAMES = ["R@1", "R@2", "R@7", "R@1000", "Recall@1", "Recall@3", "Recall@1000", "MedR", "MeanR", "MRR", "R-P", "mAP@R"]
+RULES = ["index", "optimistic", "pessimistic"]
+
+
+def oracle_name(name: str) -> tuple[str, int]:
+    """The oracle's key and k of a metric's name."""
+    stem, at, k = name.partition("@")
+    return (stem + at, int(k)) if k.isdigit() else (name, 0)
+
+
+def a_split(n: int, m: int) -> Split:
+    """Any split of this size: only its ids are looked at."""
+    return Split("custom", np.arange(n), np.arange(m), np.arange(m) % n) if m >= n else Split(
+        "custom", np.arange(n), np.arange(n), np.arange(n)
+    )  # fmt: skip
+
+
+@given(worlds(), st.sampled_from(RULES))
+def test_metrics_of_any_judgements(world: World, ties: str) -> None:
+    requests = [Request("x", r) for r in world.judged.values()]
+    seen = observe(Dot(world.images, world.captions), requests, ties=ties)
+    split = a_split(*(len(v) for v in (world.images, world.captions)))
+    for d in DIRECTIONS:
+        ranks, scores = seen[d].ranks["x"], world.scores(d)
+        for name in NAMES:
+            got = measure.measure(parse(name), ranks, split, d, "skip")
+            want = oracle.value(*oracle_name(name), scores, world.judged[d], Everyone(), ties)
+            assert got.value == pytest.approx(want, rel=1e-12), (name, d)
+            assert got.n == len(world.judged[d].queries)
+            assert got.per_query is not None and len(got.per_query) == got.n
+            if got.ties is not None:
+                for end, rule in zip(got.ties, ("optimistic", "pessimistic"), strict=True):
+                    extreme = oracle.value(*oracle_name(name), scores, world.judged[d], Everyone(), rule)
+                    assert end == pytest.approx(extreme, rel=1e-12), (name, d, rule)
+
+
+@st.composite
+def embedded_splits(draw: st.DrawFn) -> tuple[Split, World]:
+    split = draw(splits())
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    dim = draw(st.integers(1, 3))
+    x = without_zero_rows(rng.integers(-2, 3, (len(split.image_ids), dim)))
+    y = without_zero_rows(rng.integers(-2, 3, (len(split.caption_ids), dim)))
+    return split, World(x, y, {d: own(split, d) for d in DIRECTIONS})
+
+
+@given(embedded_splits(), st.sampled_from(RULES))
+def test_a_whole_report_with_folds(case: tuple[Split, World], ties: str) -> None:
+    split, world = case
+    names = ["R@1", "R@5", "R@10", "Recall@2", "MedR", "MeanR", "MRR", "R-P", "mAP@R"]
+    words = ["RSum", "1k:RSum", *names, *(f"1k:{n}" for n in names)]
+    report = vsebench.evaluate(
+        world.images, world.captions, split, metrics=words, ties=ties, similarity="dot", trust=True
+    )
+    total = {"": 0.0, "1k:": 0.0}
+    for d in DIRECTIONS:
+        for view, among in (("", Everyone()), ("1k:", same_fold(split, d))):
+            for name in names:
+                want = oracle.value(*oracle_name(name), world.scores(d), world.judged[d], among, ties)
+                assert report[view + name, d].value == pytest.approx(want, rel=1e-12), (view + name, d)
+                if name in ("R@1", "R@5", "R@10"):
+                    total[view] += want
+    for view, want in total.items():
+        assert report[f"{view}RSum"].value == pytest.approx(want, rel=1e-12)
+        assert report[f"{view}RSum"].direction is None
+
+
+def test_expected_ranks_in_metrics() -> None:
+    # Two captions of one image among four equal scores: expected ranks 5/3 and 10/3.
+    split = Split("custom", [0, 1], [0, 1, 2, 3], [0, 0, 1, 1])
+    report = vsebench.evaluate(np.ones((2, 1)), np.ones((4, 1)), split, metrics="all,R@2,Recall@4", ties="mean")
+    want = {"R@1": 0, "R@2": 1, "Recall@1": 0, "Recall@4": 1, "MeanR": 5 / 3, "MedR": 1, "MRR": 3 / 5, "R-P": 1 / 2, "mAP@R": 3 / 10}
+    for name, value in want.items():
+        assert report[name, "i2t"].value == pytest.approx(value), name
+    # Two images for every caption: expected rank 1.5.
+    assert [report[n, "t2i"].value for n in ("R@1", "MeanR", "MedR", "MRR")] == pytest.approx([0, 1.5, 1, 2 / 3])
+
+
+def hand(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None, skipped: int = 0) -> Ranks:
+    judged = relevance("i2t", rows, missing)
+    rank = [rows[q][g] for q, items in oracle.positives(judged).items() for g in items]
+    object.__setattr__(judged, "skipped", skipped)
+    return Ranks(judged, np.array(rank), np.zeros(len(rank), bool))
+
+
+def test_values_by_hand() -> None:
+    ranks = hand({0: {1: 1, 2: 3, 3: 9}, 1: {5: 2}, 2: {7: 4, 8: 5}}, missing={1: 1})
+    want = {
+        "R@1": [1, 0, 0],
+        "R@4": [1, 1, 1],
+        "Recall@1": [1 / 3, 0, 0],
+        "Recall@4": [2 / 3, 1 / 2, 1 / 2],
+        "MedR": [1, 2, 4],
+        "MeanR": [1, 2, 4],
+        "MRR": [1, 1 / 2, 1 / 4],
+        "R-P": [2 / 3, 1 / 2, 0],
+        "mAP@R": [(1 + 2 / 3) / 3, 1 / 4, 0],
+    }
+    for name, values in want.items():
+        assert parse(name).per_query(ranks).tolist() == pytest.approx(values), name
+
+
+@pytest.mark.parametrize(
+    ("best", "median"), [([1, 2], 1), ([1, 2, 3], 2), ([1, 4], 2), ([2, 3, 4, 5], 3), ([7], 7), ([1, 1, 9, 9], 5)]
+)
+def test_the_median_is_rounded_down_from_zero(best: list[int], median: int) -> None:
+    ranks = hand({q: {q: r} for q, r in enumerate(best)})
+    n = len(best)
+    assert measure.measure(parse("MedR"), ranks, a_split(n, n), "i2t", "skip").value == median
+
+
+def test_queries_without_positives_are_skipped_or_missed() -> None:
+    ranks = hand({0: {0: 1}, 1: {1: 2}}, skipped=2)
+    split = a_split(4, 4)
+    skip = measure.measure(parse("R@1"), ranks, split, "i2t", "skip")
+    miss = measure.measure(parse("R@1"), ranks, split, "i2t", "miss")
+    assert (skip.value, skip.n, skip.undefined) == (0.5, 2, 2)
+    assert (miss.value, miss.n, miss.undefined) == (0.25, 4, 0)
+    with pytest.raises(vsebench.VsebenchError) as error:
+        measure.measure(parse("MeanR"), ranks, split, "i2t", "miss")
+    assert str(error.value) == (
+        "MeanR (i2t) has no value for the 2 queries without positives\n  fix: leave out --no-positive miss, or the metric"
+    )
+
+
+def test_a_direction_without_positives_is_refused() -> None:
+    with pytest.raises(vsebench.VsebenchError, match=r"R@1 \(i2t\): no query has a relevant item"):
+        measure.measure(parse("R@1"), hand({}), a_split(1, 1), "i2t", "skip")
+
+
+def test_a_summary_has_no_value_for_one_query() -> None:
+    total: Metric = parse("RSum")
+    with pytest.raises(vsebench.VsebenchError, match="RSum is a sum over metrics and has no value for a single query"):
+        total.per_query(hand({0: {0: 1}}))
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_one_direction_alone_gives_the_same_numbers(direction: Direction, rng: np.random.Generator) -> None:
+    x, y = rng.standard_normal((15, 8)), rng.standard_normal((75, 8))
+    both = vsebench.evaluate(x, y, metrics="all")
+    one = vsebench.evaluate(x, y, metrics="all", directions=(direction,))
+    assert [r.to_json() for r in one.results] == [r.to_json() for r in both.results if r.direction == direction]

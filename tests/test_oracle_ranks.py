@@ -1,0 +1,153 @@
+"""Ranks of the engine against ranks by sorting, on worlds full of ties."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle
+from tests.worlds import World, crowd, own, relevance, same_fold, splits, without_zero_rows, worlds
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.order import TIES
+from vsebench.rank.scorers import Dot, Matrix
+from vsebench.types import DIRECTIONS, Candidates, Direction, Everyone, Relevance, Without
+
+
+def check(
+    scorer: Dot | Matrix,
+    scores: dict[Direction, oracle.Scores],
+    requests: list[Request],
+    rules: tuple[str, ...] = tuple(TIES),
+) -> None:
+    """Every rank, tie flag and extreme of these requests equals the oracle's."""
+    for ties in rules:
+        seen = observe(scorer, requests, ties=ties, threads=1)
+        for request in requests:
+            judged = request.relevance
+            got = seen[judged.direction].ranks[request.view]
+            want = [float(r) for r in oracle.ranks(scores[judged.direction], judged, request.candidates, ties)]
+            assert got.rank.tolist() == pytest.approx(want, rel=1e-14), (request.view, ties)
+            assert got.rank.dtype == (np.float64 if ties == "mean" else np.int64)
+            tied = oracle.tied(scores[judged.direction], judged, request.candidates)
+            assert got.tied.tolist() == tied
+            assert (got.extremes is None) == (not any(tied))
+            for end, rule in enumerate(("optimistic", "pessimistic")):
+                ends = oracle.ranks(scores[judged.direction], judged, request.candidates, rule)
+                assert (got.rank if got.extremes is None else got.extremes[end]).tolist() == pytest.approx(
+                    [float(r) for r in ends]
+                )
+
+
+def both(world: World) -> dict[Direction, oracle.Scores]:
+    return {d: world.scores(d) for d in DIRECTIONS}
+
+
+@given(worlds())
+def test_every_tie_rule(world: World) -> None:
+    check(Dot(world.images, world.captions), both(world), [Request("x", r) for r in world.judged.values()])
+
+
+@given(worlds(reach=1))
+def test_every_tie_rule_of_a_matrix(world: World) -> None:
+    scores = world.scores("i2t")
+    check(Matrix(scores.astype(np.float32)), both(world), [Request("x", r) for r in world.judged.values()])
+
+
+@given(splits(), st.integers(1, 3), st.integers(0, 2**32 - 1))
+def test_folds(split, dim: int, seed: int) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(seed)
+    x = without_zero_rows(rng.integers(-2, 3, (len(split.image_ids), dim)))
+    y = without_zero_rows(rng.integers(-2, 3, (len(split.caption_ids), dim)))
+    requests = [Request("fold", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    requests += [Request("all", own(split, d)) for d in DIRECTIONS]
+    check(Dot(x, y), both(World(x, y, {})), requests)
+    for d in DIRECTIONS:
+        fold = observe(Dot(x, y), requests)[d].ranks["fold"].fold
+        query_fold = split.fold if d == "i2t" else split.caption_fold
+        assert fold is not None and fold.tolist() == query_fold.tolist()
+
+
+@st.composite
+def with_excluded(draw: st.DrawFn) -> tuple[World, list[Request]]:
+    """Disjoint judged and excluded items; some queries exclude nothing."""
+    world = draw(worlds())
+    requests = []
+    for direction, gallery in (("i2t", len(world.captions)), ("t2i", len(world.images))):
+        judged = world.judged[direction]  # type: ignore[index]
+        gone = {}
+        for query, items in oracle.positives(judged).items():
+            rest = sorted(set(range(gallery)) - set(items))
+            if rest:
+                gone[query] = draw(st.sets(st.sampled_from(rest), max_size=3))
+        excluded = relevance(direction, gone, name="own")  # type: ignore[arg-type]
+        if len(excluded.queries):
+            requests.append(Request("without", judged, Without(excluded)))
+            requests.append(Request("all", judged))
+    return world, requests
+
+
+@given(with_excluded())
+def test_without(case: tuple[World, list[Request]]) -> None:
+    world, requests = case
+    if requests:
+        check(Dot(world.images, world.captions), both(world), requests)
+
+
+@given(with_excluded())
+def test_without_is_masking(case: tuple[World, list[Request]]) -> None:
+    world, requests = case
+    for request in requests:
+        if not isinstance(request.candidates, Without):
+            continue
+        masked = world.scores(request.relevance.direction).astype(np.float32)
+        for query, gone in oracle.positives(request.candidates.excluded).items():
+            masked[query, gone] = -np.inf
+        image_rows = masked if request.relevance.direction == "i2t" else masked.T
+        d = request.relevance.direction
+        for ties in TIES:
+            removed = observe(Dot(world.images, world.captions), [request], ties=ties)[d].ranks["without"]
+            hidden = observe(Matrix(image_rows), [Request("x", request.relevance)], ties=ties)[d].ranks["x"]
+            assert removed.rank.tolist() == hidden.rank.tolist()
+            assert removed.tied.tolist() == hidden.tied.tolist()
+
+
+@pytest.mark.parametrize(("n", "m", "dim", "reach"), [(300, 700, 3, 2), (30, 1100, 2, 1), (600, 40, 4, 3), (257, 256, 9, 5)])
+def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
+    world = crowd(n, m, dim, reach, seed=n, positives=2)
+    requests = [Request("x", r) for r in world.judged.values()]
+    rules = ("index", "optimistic", "pessimistic")  # enumerating the orders of a tie of hundreds takes too long
+    for scorer in (Dot(world.images, world.captions), Matrix(world.scores("i2t"))):
+        check(scorer, both(world), requests, rules)
+
+
+def test_expected_place_is_the_mean_over_all_orders() -> None:
+    # The oracle enumerates placements; here every order of a tie is listed one by one.
+    for size, relevant in ((2, 1), (3, 2), (4, 2), (5, 3), (5, 5)):
+        places = [
+            sorted(order.index(item) + 1 for item in range(relevant)) for order in permutations(range(size))
+        ]
+        mean = np.mean(places, axis=0)
+        assert [float(p) for p in oracle.expected_places(size, relevant)] == pytest.approx(mean.tolist())
+        scorer = Matrix(np.zeros((1, size), np.float32))
+        judged = relevance("i2t", {0: range(size - relevant, size)})
+        got = observe(scorer, [Request("x", judged)], ties="mean")["i2t"].ranks["x"]
+        assert got.rank.tolist() == pytest.approx(mean.tolist())
+
+
+def test_several_relevances_in_one_pass_equal_one_at_a_time() -> None:
+    world = crowd(60, 400, 3, 2, seed=1)
+    other = crowd(60, 400, 3, 2, seed=2)
+    scorer = Dot(world.images, world.captions)
+    kinds: list[tuple[str, Relevance, Candidates]] = []
+    for w, name in ((world, "a"), (other, "b")):
+        kinds += [(name, r, Everyone()) for r in w.judged.values()]
+    together = observe(scorer, [Request(*k) for k in kinds])
+    for name, judged, candidates in kinds:
+        alone = observe(scorer, [Request(name, judged, candidates)])
+        one, many = alone[judged.direction].ranks[name], together[judged.direction].ranks[name]
+        assert one.rank.tolist() == many.rank.tolist()
+        assert one.tied.tolist() == many.tied.tolist()

@@ -1,0 +1,148 @@
+"""Ranks as the metrics see them, ranks from retrieved lists, and what the engine refuses."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle
+from tests.worlds import World, crowd, own, relevance, same_fold, splits, worlds
+from vsebench.errors import BadInput, UsageError
+from vsebench.rank.lists import ranks_from_lists, too_shallow
+from vsebench.rank.observe import Request, default_threads, observe
+from vsebench.rank.scorers import Dot, Matrix, choose
+from vsebench.types import DIRECTIONS, UNRANKED, Embeddings, Ranks, Without
+
+
+def made(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
+    """Ranks written by hand: query -> {item: rank}."""
+    judged = relevance("i2t", rows, missing)
+    rank = [rows[q][g] for q, items in oracle.positives(judged).items() for g in items]
+    return Ranks(judged, np.array(rank, np.int64), np.zeros(len(rank), bool))
+
+
+def test_best_within_ordered() -> None:
+    ranks = made({0: {4: 7, 5: 2, 9: 3}, 3: {1: 1}, 8: {2: 5, 3: 4}}, {3: 2, 9: 1})
+    assert ranks.relevance.queries.tolist() == [0, 3, 8, 9]
+    assert ranks.relevance.size.tolist() == [3, 3, 2, 1]
+    assert ranks.relevance.unreachable == 3
+    assert ranks.best().tolist() == [2, 1, 4, UNRANKED]
+    assert ranks.within(3).tolist() == [2, 1, 0, 0]
+    assert ranks.within(ranks.relevance.size).tolist() == [2, 1, 0, 0]
+    rank, place = ranks.ordered()
+    assert rank.tolist() == [2, 3, 7, 1, 4, 5]
+    assert place.tolist() == [1, 2, 3, 1, 1, 2]
+
+
+@given(worlds(), st.integers(1, 12))
+def test_lists_as_long_as_the_gallery_give_the_engine_s_ranks(world: World, k: int) -> None:
+    scorer = Dot(world.images, world.captions)
+    n, m = scorer.shape
+    seen = observe(scorer, [Request("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
+    for d in DIRECTIONS:
+        gallery = m if d == "i2t" else n
+        direct, judged = seen[d].ranks["x"], world.judged[d]
+        whole = ranks_from_lists(judged, dict(enumerate(seen[d].lists["all"].items)), gallery)
+        assert whole.rank.tolist() == direct.rank.tolist()
+        assert whole.depth is not None and (whole.depth == gallery).all()
+        assert too_shallow(whole, "best", None, gallery) is None
+        cut = ranks_from_lists(judged, dict(enumerate(seen[d].lists["all"].items[:, :k])), gallery)
+        assert cut.rank.tolist() == [r if r <= k else UNRANKED for r in direct.rank.tolist()]
+        assert cut.depth is not None and (cut.depth == min(k, gallery)).all()
+
+
+@given(splits(), st.integers(0, 2**32 - 1))
+def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # type: ignore[no-untyped-def]
+    rng = np.random.default_rng(seed)
+    n, m = len(split.image_ids), len(split.caption_ids)
+    scorer = Matrix(rng.integers(0, 5, (n, m)).astype(np.float64))
+    requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    seen = observe(scorer, requests, depth={"i2t": m, "t2i": n})
+    for d, gallery in (("i2t", m), ("t2i", n)):
+        lists = dict(enumerate(seen[d].lists["all"].items))  # type: ignore[index]
+        got = ranks_from_lists(own(split, d), lists, gallery, same_fold(split, d))  # type: ignore[arg-type]
+        assert got.rank.tolist() == seen[d].ranks["1k"].rank.tolist()  # type: ignore[index]
+        assert got.fold is not None and got.fold.tolist() == seen[d].ranks["1k"].fold.tolist()  # type: ignore[index, union-attr]
+        assert too_shallow(got, "best", None, gallery) is None
+        assert too_shallow(got, "k", 10**6, gallery) is None
+
+
+def test_a_query_without_a_list_has_an_empty_one() -> None:
+    judged = relevance("i2t", {0: [1], 2: [0, 3]})
+    ranks = ranks_from_lists(judged, {2: np.array([3, 1])}, gallery=4)
+    assert ranks.rank.tolist() == [UNRANKED, UNRANKED, 1]
+    assert ranks.depth is not None and ranks.depth.tolist() == [0, 2]
+    assert too_shallow(ranks, "k", 1, 4) == (0, 0, 1)
+    assert too_shallow(ranks, "R", None, 4) == (0, 0, 1)
+    assert too_shallow(ranks, "best", None, 4) == (0, 0, 4)
+
+
+def test_how_deep_each_metric_looks() -> None:
+    judged = relevance("i2t", {0: [1, 2, 3], 1: [0]}, {1: 2})
+    lists = {0: np.array([2, 9, 8]), 1: np.array([5, 0, 7])}
+    ranks = ranks_from_lists(judged, lists, gallery=10)
+    assert too_shallow(ranks, "k", 3, 10) is None
+    assert too_shallow(ranks, "k", 4, 10) == (0, 3, 4)
+    assert too_shallow(ranks, "R", None, 10) is None
+    assert too_shallow(ranks, "best", None, 10) is None
+    short = ranks_from_lists(judged, {q: items[:2] for q, items in lists.items()}, gallery=10)
+    assert too_shallow(short, "R", None, 10) == (0, 2, 3)
+
+
+def test_excluding_what_is_judged_is_refused() -> None:
+    judged = relevance("i2t", {0: [1, 2]}, name="eccv")
+    excluded = relevance("i2t", {0: [2]}, name="gt")
+    with pytest.raises(UsageError, match="relevance 'eccv' holds items that 'gt' excludes"):
+        observe(Matrix(np.eye(3)), [Request("x", judged, Without(excluded))])
+
+
+@pytest.mark.parametrize(("rule", "fix"), [("pesimistic", "use pessimistic"), ("zzz", "use index, optimistic, pessimistic, mean")])
+def test_unknown_tie_rules_are_refused(rule: str, fix: str) -> None:
+    with pytest.raises(UsageError) as error:
+        observe(Matrix(np.eye(2)), [], ties=rule)
+    assert str(error.value) == f"unknown tie rule '{rule}'\n  fix: {fix}"
+
+
+@pytest.mark.parametrize("length", [1e-20, 1e20])
+def test_lengths_that_float32_cannot_multiply_are_refused(length: float) -> None:
+    with pytest.raises(BadInput, match=r"caption row 1 has length 1e[+-]20, outside 1e-15 to 1e\+15 \(1 such rows\)"):
+        Dot(np.ones((2, 1), np.float32), np.array([[1.0], [length], [1.0]], np.float32))
+
+
+def test_similarity_is_chosen_from_the_lengths() -> None:
+    unit = np.array([[0.6, 0.8], [1.0, 0.0]], np.float32)
+
+    def pair(scale: float) -> tuple[Embeddings, Embeddings]:
+        return Embeddings("image", np.arange(2), unit * scale), Embeddings("caption", np.arange(2), unit)
+
+    for scale, asked, cosine, words in (
+        (1.0, "auto", False, "vectors have unit length (lengths 1 to 1): inner product, which is the cosine"),
+        (1.0005, "auto", False, "vectors have unit length"),
+        (2.0, "auto", True, "vectors are not of unit length (lengths 1 to 2): cosine; --similarity dot takes them as they are"),
+        (2.0, "dot", False, "inner product as asked (lengths 1 to 2)"),
+        (1.0, "cosine", True, "cosine as asked"),
+    ):
+        scorer, decision = choose(*pair(scale), asked)
+        assert scorer.cosine is cosine
+        assert scorer.name == ("cosine" if cosine else "dot")
+        assert decision.startswith(words)
+
+
+def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_NUM_THREADS", "3")
+    assert default_threads() == 3
+    monkeypatch.setenv("VSEBENCH_NUM_THREADS", "many")
+    with pytest.raises(UsageError, match="VSEBENCH_NUM_THREADS is 'many'"):
+        default_threads()
+    monkeypatch.delenv("VSEBENCH_NUM_THREADS")
+    assert default_threads() >= 1
+
+
+def test_progress_ends_at_the_end() -> None:
+    world = crowd(9, 50, 2, 1, seed=0)
+    calls: list[tuple[int, int]] = []
+    observe(Dot(world.images, world.captions), [], depth={"i2t": 1}, tile_shape=(4, 20),
+            progress=lambda done, total: calls.append((done, total)))  # fmt: skip
+    assert calls == [(20, 50), (40, 50), (50, 50)]

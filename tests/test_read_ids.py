@@ -1,0 +1,56 @@
+"""Ids come in many dtypes and leave in two: int64 and unicode."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vsebench.data.ids import as_ids
+from vsebench.errors import BadInput
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        (np.array([1, 2], np.uint8), [1, 2]),
+        (np.array([1, 2], ">i4"), [1, 2]),
+        (np.array([1.0, 391895.0]), [1, 391895]),
+        (np.array([[1], [2]]), [1, 2]),
+        (np.array(["391895", "0"]), [391895, 0]),
+        (np.array([b"7", b"8"]), [7, 8]),
+        (np.array(["391895", "007"]), ["391895", "007"]),
+        (np.array(["-1", "2"]), ["-1", "2"]),
+        (np.array(["1", "9223372036854775808"]), ["1", "9223372036854775808"]),
+        (np.array(["\u0661", "2"]), ["\u0661", "2"]),
+        (np.array(["caf\u00e9", "cafe\u0301"]), ["caf\u00e9", "cafe\u0301"]),
+        (np.array(["\u56fe\u7247.jpg".encode()]), ["\u56fe\u7247.jpg"]),
+    ],
+)
+def test_ids_are_numbers_or_names(given: np.ndarray, expected: list[Any]) -> None:
+    before = given.copy()
+    ids = as_ids(given, "image_ids", "f.npz")
+    assert ids.tolist() == expected and ids.dtype.kind in "iU"
+    assert ids.dtype.kind != "i" or ids.dtype == np.int64
+    assert np.array_equal(given, before)
+
+
+@pytest.mark.parametrize(
+    ("given", "word"),
+    [
+        (np.array([1.5]), "'image_ids'[0] = 1.5 is not a whole number"),
+        (np.array([1.0, np.nan]), "'image_ids'[1] = nan is not a whole number"),
+        (np.array([2.0**25], np.float32), "too large to be exact in float32"),
+        (np.array([2**63], np.uint64), "which is not an int64"),
+        (np.ones((2, 2), int), "has shape (2, 2)"),
+        (np.array(5), "has shape ()"),
+        (np.array([True]), "has dtype bool"),
+        (np.array(["a", None], dtype=object), "has dtype object"),
+        (np.array([b"ok", b"\xff"]), "'image_ids'[1] = b'\\xff' is not UTF-8"),
+    ],
+)
+def test_ids_that_are_refused(given: np.ndarray, word: str) -> None:
+    with pytest.raises(BadInput) as caught:
+        as_ids(given, "image_ids", "f.npz")
+    assert word in str(caught.value) and "f.npz" in str(caught.value) and "fix:" in str(caught.value)

@@ -1,0 +1,191 @@
+"""Retrieved lists come back best first, once an item, and as ids of one type a kind."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from vsebench.data import runs
+from vsebench.data.raw import RawRun
+from vsebench.data.runs import parse_json, read_runs
+from vsebench.data.trec import parse_trec
+from vsebench.errors import BadInput, UsageError
+
+BOTH = {"i2t": {"391895": [2, 1], "522418": [3]}, "t2i": {"1": [391895], "2": [522418, 391895]}}
+
+
+def write(path: Path, content: Any) -> Path:
+    if isinstance(content, bytes):
+        path.write_bytes(content)
+    else:
+        path.write_text(content if isinstance(content, str) else json.dumps(content), encoding="utf-8")
+    return path
+
+
+def refused(path: Path, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> None:
+    with pytest.raises(error) as caught:
+        read_runs([path], **kwargs)
+    message = str(caught.value)
+    for word in words:
+        assert word in message, message
+    assert "fix: " in message and str(path) in message
+
+
+# --- JSON ------------------------------------------------------------------------------------------------
+
+
+def check_both(raw: RawRun) -> None:
+    assert raw.lists == {
+        "i2t": {391895: [2, 1], 522418: [3]},
+        "t2i": {1: [391895], 2: [522418, 391895]},
+    }
+
+
+def test_json_holds_both_directions(tmp_path: Path) -> None:
+    raw = read_runs(write(tmp_path / "r.json", BOTH))
+    check_both(raw)
+    assert raw.format == "eccv-json" and raw.sources == (tmp_path / "r.json",) and raw.notes == ()
+    check_both(read_runs([write(tmp_path / "r.gz", gzip.compress(json.dumps(BOTH).encode()))]))
+    check_both(read_runs([write(tmp_path / "bom.json", b"\xef\xbb\xbf" + json.dumps(BOTH).encode())]))
+
+
+def test_json_of_two_files(tmp_path: Path) -> None:
+    one, two = write(tmp_path / "1", BOTH["i2t"]), write(tmp_path / "2", BOTH["t2i"])
+    check_both(read_runs([one, two], ["i2t", "t2i"]))
+    assert list(read_runs([one, two]).lists) == ["?0", "?1"]
+    assert list(read_runs([one, two], [None, "t2i"]).lists) == ["?0", "t2i"]
+    check_both(read_runs([write(tmp_path / "3", {"i2t": BOTH["i2t"]}), two], ["i2t", "t2i"]))
+    with pytest.raises(BadInput, match=f"holds i2t, as does {one}"):
+        read_runs([one, two], ["i2t", "i2t"])
+    refused(write(tmp_path / "4", BOTH), "holds i2t and t2i, but was given as i2t", "leave out", directions=["i2t"])
+    with pytest.raises(UsageError, match="1 directions for 2 runs"):
+        read_runs([one, two], ["i2t"])
+    with pytest.raises(UsageError, match="no run was given"):
+        read_runs([])
+
+
+def test_ids_are_numbers_only_when_all_of_their_kind_are(tmp_path: Path) -> None:
+    lists = {"i2t": {"1": ["2", 3]}, "t2i": {"5": ["1", "a.jpg"], "007": ["1"]}}
+    raw = read_runs([write(tmp_path / "r", lists)])
+    assert raw.lists == {"i2t": {"1": ["2", "3"]}, "t2i": {"5": ["1", "a.jpg"], "007": ["1"]}}
+    raw = read_runs([write(tmp_path / "r", {"a.jpg": ["2", 3], "\u56fe": [4]})])
+    assert raw.lists == {"?0": {"a.jpg": [2, 3], "\u56fe": [4]}}
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("{}", ("holds no lists",)),
+        ("[1, 2]", ("is a JSON list, not an object", '{"i2t"')),
+        ('{"i2t": {}}', ("i2t: holds no lists",)),
+        ('{"i2t": [1]}', ("i2t: is a JSON list, not an object",)),
+        ('{"i2t": {"1": [1]}, "meta": 3}', ("has the key 'meta' beside i2t and t2i",)),
+        ('{"1": []}', ("query '1' has an empty list",)),
+        ('{"1": {"2": 0.5}}', ("query '1' has a JSON object, not a list of ids",)),
+        ('{"1": null}', ("query '1' has a JSON null",)),
+        ('{"1": 3}', ("query '1' has a JSON number",)),
+        ('{"1": [1, 2.5]}', ("query '1', place 2: 2.5 is not an id",)),
+        ('{"1": [true]}', ("place 1: True is not an id",)),
+        ('{"1": [NaN]}', ("place 1: nan is not an id",)),
+        ('{"1": [[1]]}', ("place 1: [1] is not an id",)),
+        ('{"1": [5, 6, "5"]}', ("query '1' lists item '5' twice, at places 1 and 3", "count twice")),
+        ('{"i2t": {"1": [5, 5]}}', ("i2t: query '1' lists item '5' twice",)),
+        ('{"1": [1], "1": [2]}', ("has the key '1' twice in one object",)),
+        ('{"1": [1, 2', ("is not valid JSON",)),
+        ('{"1": [1]} x', ("is not valid JSON (Extra data",)),
+        ('{"a":' * 100000, ("is not valid JSON",)),
+        ("{" + "9" * 5000, ("is not valid JSON",)),
+        ('{"1": [' + "9" * 5000 + "]}", ("is not valid JSON",)),
+    ],
+)
+def test_json_that_is_refused(tmp_path: Path, content: str, words: tuple[str, ...]) -> None:
+    refused(write(tmp_path / "r.json", content), *words)
+
+
+# --- TREC ------------------------------------------------------------------------------------------------
+
+RUN = """391895 Q0 770337 1 0.9 model
+391895\tQ0\t771687\t2\t0.8\tmodel
+
+522418 Q0 681330 0 0.5 model
+522418 Q0 686718 1 0.5 model
+"""
+
+
+def test_trec(tmp_path: Path) -> None:
+    expected = {391895: [770337, 771687], 522418: [681330, 686718]}
+    raw = read_runs([write(tmp_path / "run.txt", RUN)], ["i2t"])
+    assert raw.lists == {"i2t": expected} and raw.format == "trec"
+    assert raw.notes == ("run.txt: lists are ordered by the rank column, which agrees with the scores",)
+    packed = write(tmp_path / "run.gz", gzip.compress(RUN.replace("\n", "\r\n").encode()))
+    assert read_runs([packed]).lists == {"?0": expected}
+    mixed = read_runs([packed, write(tmp_path / "r", {"1": [2]})], ["i2t", "t2i"])
+    assert mixed.format == "trec + eccv-json"
+
+
+@pytest.mark.parametrize(
+    ("lines", "order"),
+    [
+        (["q Q0 a 1 0.1 t", "q Q0 b 2 0.9 t"], ["b", "a"]),
+        (["q Q0 a 2 0.5 t", "q Q0 b 1 0.5 t", "q Q0 c 9 1e3 t"], ["c", "b", "a"]),
+        (["q Q0 a 0 0.5 t", "q Q0 b 0 0.5 t"], ["a", "b"]),
+        (["q Q0 a 5 0.9 t", "q Q0 b 6 0.5 t"], ["a", "b"]),
+    ],
+)
+def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str]) -> None:
+    lists, note = parse_trec(lines, Path("run"))
+    assert lists == {"q": order}
+    assert note == "lists are ordered by score, then rank: the ranks of query 'q' contradict its scores"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("a Q0 b 1 0.5\n", ("line 1 has 5 columns, expected 6: 'a Q0 b 1 0.5'", "query Q0 item rank score tag")),
+        ("q Q0 a 1 0.5 t\nq Q0 b 2 0.4 t x\n", ("line 2 has 7 columns",)),
+        ("q Q0 a 1 high t\n", ("line 1: score 'high' is not a finite number",)),
+        ("q Q0 a 1 nan t\n", ("line 1: score 'nan' is not a finite number",)),
+        ("q Q0 a 1 inf t\n", ("line 1: score 'inf'",)),
+        ("q Q0 a 1.5 0.5 t\n", ("line 1: rank '1.5' is not an integer",)),
+        ("q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\nq Q0 a 3 0.7 t\n", ("query 'q' lists item 'a' twice, in lines 1 and 3",)),
+        ("q Q0 a 1 0.9 t\nq Q0 a 2 0.95 t\n", ("in lines 1 and 2",)),
+        ("\n \n", ("holds no lines",)),
+        (b"q Q0 a 1 0.5 t\n" * 400 + b"\xff\xfe\n", ("is not readable text",)),
+        (gzip.compress(b"q Q0 a\0 1 0.5 t\n"), ("line 1 holds binary data",)),
+        (gzip.compress(RUN.encode() * 99)[:-9], ("is not readable text",)),
+        (gzip.compress(RUN.encode())[:12] + b"\xff" * 30, ("is not readable text",)),
+        (gzip.compress(b"a" * 200000), ("line 1 is longer than 65,536 characters",)),
+        (b"\x93NUMPY", ("is a single .npy array, not retrieved lists",)),
+        (b"", ("is empty",)),
+        (b"\x80\x04N.", ("is a pickle",)),
+    ],
+)
+def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ...]) -> None:
+    refused(write(tmp_path / "run", content), *words)
+
+
+def test_other_paths(tmp_path: Path) -> None:
+    refused(tmp_path, "is a folder, not retrieved lists")
+    refused(tmp_path / "run", "does not exist")
+
+
+def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "memory_limit", lambda: 160)
+    refused(write(tmp_path / "r", gzip.compress(json.dumps(BOTH).encode())), "is longer than 10 characters")
+
+
+@settings(max_examples=50, deadline=None)
+@given(st.dictionaries(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=1, unique=True), min_size=1))
+def test_both_formats_tell_the_same(lists: dict[int, list[int]]) -> None:
+    lines = [
+        f"{query} Q0 {item} {rank} {-rank} t" for query, items in lists.items() for rank, item in enumerate(items, 1)
+    ]
+    trec, _ = parse_trec(lines, Path("run"))
+    assert trec == parse_json(json.dumps(lists), Path("run"))[""]
+    assert trec == {str(query): [str(item) for item in items] for query, items in lists.items()}

@@ -1,0 +1,143 @@
+"""Binary relevance: ground truth, ECCV Caption and CxC by id, building from lists and pairs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vsebench import relevance
+from vsebench.data import wheels
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.types import DIRECTIONS, Direction, Relevance, Split
+
+
+def as_sets(judged: Relevance) -> dict[int, set[int]]:
+    return {
+        int(q): set(judged.items[judged.indptr[i] : judged.indptr[i + 1]].tolist())
+        for i, q in enumerate(judged.queries)
+    }
+
+
+@pytest.fixture
+def uneven() -> Split:
+    """Three images with two, one and three captions, not in runs."""
+    return Split("custom", np.arange(3), np.arange(10, 16), np.array([2, 0, 2, 1, 0, 2]))
+
+
+def test_ground_truth_of_any_split(uneven: Split) -> None:
+    assert relevance.names(uneven) == ["gt"]
+    i2t, t2i = relevance.load("gt", uneven, "i2t"), relevance.load("gt", uneven, "t2i")
+    assert as_sets(i2t) == {0: {1, 4}, 1: {3}, 2: {0, 2, 5}}
+    assert as_sets(t2i) == {0: {2}, 1: {0}, 2: {2}, 3: {1}, 4: {0}, 5: {2}}
+    assert (i2t.name, i2t.direction, i2t.skipped, i2t.unreachable) == ("gt", "i2t", 0, 0)
+
+
+@pytest.mark.parametrize(("name", "direction"), list(relevance.COUNTS))
+def test_judgements_have_the_published_counts_and_the_right_pairs(coco: Split, name: str, direction: Direction) -> None:
+    judged = relevance.load(name, coco, direction)
+    assert (len(judged.queries), int(judged.size.sum()), judged.unreachable) == relevance.COUNTS[name, direction]
+    side = {"i2t": "image_to_caption", "t2i": "caption_to_image"}[direction]
+    lists = json.loads(wheels.judgement_file(f"{name}_{side}.json").read_text(encoding="utf-8"))
+    query, gallery = (coco.image_ids, coco.caption_ids) if direction == "i2t" else (coco.caption_ids, coco.image_ids)
+    known = set(gallery.tolist())
+    wanted = {int(q): known.intersection(items) for q, items in lists.items()}
+    seen = {int(query[q]): {int(gallery[i]) for i in items} for q, items in as_sets(judged).items()}
+    assert seen == wanted
+
+
+def test_skipped_and_unreachable(coco: Split) -> None:
+    skipped = {(n, d): relevance.load(n, coco, d).skipped for n in ("gt", "eccv", "cxc") for d in DIRECTIONS}
+    assert {k: v for k, v in skipped.items() if v} == {("cxc", "t2i"): 28}
+    eccv = relevance.load("eccv", coco, "i2t")
+    assert set(coco.image_ids[eccv.queries[eccv.missing > 0]].tolist()) == {575916, 421999}
+    assert not np.isin([144675, 467259], coco.caption_ids).any()
+
+
+def test_judgements_are_matched_by_id_not_by_place(coco: Split, rng: np.random.Generator) -> None:
+    order, other = rng.permutation(5000), rng.permutation(25000)
+    place = np.argsort(order)
+    mixed = Split("coco-5k", coco.image_ids[order], coco.caption_ids[other], place[coco.image_of[other]])
+    for direction in DIRECTIONS:
+        a, b = relevance.load("eccv", coco, direction), relevance.load("eccv", mixed, direction)
+        query, item = (order, other) if direction == "i2t" else (other, order)
+        moved = {int(query[q]): {int(item[i]) for i in items} for q, items in as_sets(b).items()}
+        assert moved == as_sets(a)
+
+
+def test_what_does_not_exist_is_refused(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert relevance.names(coco) == ["gt", "eccv", "cxc"]
+    one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
+    assert relevance.names(one) == ["gt"] and relevance.identities(one) == {}
+    with pytest.raises(
+        UsageError, match=r"'eccv' judges the whole gallery of COCO 5K.*'coco-1k'\n  fix: use --split coco-5k"
+    ):
+        relevance.load("eccv", one, "i2t")
+    with pytest.raises(UsageError, match=r"unknown relevance 'ecv'\n  fix: did you mean 'eccv'"):
+        relevance.load("ecv", coco, "i2t")
+    with pytest.raises(UsageError, match="unknown direction 'i2i'"):
+        relevance.load("gt", coco, "i2i")  # type: ignore[arg-type]
+    part = Split("coco-5k", coco.image_ids[1:], coco.caption_ids[5:], coco.image_of[5:] - 1)
+    with pytest.raises(BadInput, match="1 judged queries are not in split 'coco-5k'"):
+        relevance.load("cxc", part, "i2t")
+    named = Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))
+    with pytest.raises(BadInput, match="are not COCO ids"):
+        relevance.load("cxc", named, "i2t")
+    monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
+    with pytest.raises(MissingPackage, match=r"eccv_caption.*\n  fix: pip install 'vsebench\[text\]'"):
+        relevance.load("cxc", coco, "t2i")
+    assert relevance.identities(coco) == {}
+
+
+def test_identities_name_the_judgements(coco: Split) -> None:
+    found = relevance.identities(coco)
+    assert set(found) == {"eccv", "cxc"}
+    assert all(v.startswith("eccv_caption#") and len(v) == len("eccv_caption#") + 8 for v in found.values())
+
+
+def test_from_lists_and_its_policy_for_the_empty() -> None:
+    judged = relevance.from_lists("x", "t2i", {4: [9, 1], 2: [], 7: [0], 5: []}, missing={7: 2, 5: 1, 2: 0}, skipped=3)
+    assert judged.queries.tolist() == [4, 5, 7] and judged.indptr.tolist() == [0, 2, 2, 3]
+    assert judged.items.tolist() == [1, 9, 0] and judged.missing.tolist() == [0, 1, 2]
+    assert judged.skipped == 4  # query 2, and the three that were told
+    nobody = relevance.from_lists("x", "t2i", {1: []})
+    assert (len(nobody.queries), nobody.skipped) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("lists", "words"),
+    [
+        ({3: [2, 5, 2]}, r"relevance 'x' \(i2t\) lists item 2 twice for query 3"),
+        ({-1: [2]}, "negative indices"),
+        ({1: [-1]}, "negative indices"),
+    ],
+)
+def test_from_lists_refuses(lists: dict[int, list[int]], words: str) -> None:
+    with pytest.raises(BadInput, match=words):
+        relevance.from_lists("x", "i2t", lists)
+
+
+@given(st.dictionaries(st.integers(0, 30), st.sets(st.integers(0, 20))), st.randoms())
+def test_pairs_and_lists_agree_in_any_order(lists: dict[int, set[int]], random: Any) -> None:
+    pairs = [(q, i) for q, items in lists.items() for i in items]
+    random.shuffle(pairs)
+    array = np.array(pairs, np.int64).reshape(-1, 2)
+    judged = relevance.from_pairs("x", "i2t", array[:, 0], array[:, 1])
+    assert as_sets(judged) == {q: items for q, items in lists.items() if items}
+    assert as_sets(relevance.from_lists("x", "i2t", lists)) == as_sets(judged)
+
+
+def test_pairs_outside_the_gallery_are_missing() -> None:
+    judged = relevance.from_pairs("x", "i2t", np.array([5, 0, 5, 5]), np.array([-1, -1, 3, -1]))
+    assert judged.queries.tolist() == [0, 5] and judged.missing.tolist() == [1, 2] and judged.size.tolist() == [1, 3]
+
+
+def test_every_relevance_is_described() -> None:
+    assert list(relevance.DESCRIPTIONS) == ["gt", "eccv", "cxc"]
+    assert "agg_score >= 3" in relevance.DESCRIPTIONS["cxc"].rule
+    for name, d in relevance.DESCRIPTIONS.items():
+        assert d.name == name and all((d.title, d.rule, d.judged_by, d.cite, d.reference))

@@ -1,0 +1,168 @@
+"""Near-ties and exact ties: the order of the float64 products, whatever float32 makes of them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+from tests import oracle
+from tests.worlds import relevance
+from vsebench.rank.exact import dot64, norms, product_bound
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.types import DIRECTIONS, Relevance
+
+DIM = 1024
+GALLERY = 700
+TILES = [None, (1, 1), (3, 37), (5, 256), (2, 699), (64, 700)]
+
+Int = npt.NDArray[np.int64]
+
+
+@pytest.fixture(scope="module")
+def near() -> tuple[Int, Int]:
+    """Integer vectors (5, 1024) and (700, 1024) whose inner products agree to a few parts in a billion.
+
+    All are below 2^20, so that the products and their sums stay below 2^53: int64 and float64 are both exact,
+    while float32 keeps 24 of the up to 50 bits. Every tenth gallery vector repeats an earlier one exactly.
+    """
+    rng = np.random.default_rng(7)
+    base = rng.integers(-(2**19), 2**19, DIM)
+    gallery = np.repeat(base[None], GALLERY, 0)
+    for row in gallery:
+        row[rng.choice(DIM, 3, replace=False)] += rng.integers(-2, 3, 3)
+    for i in range(10, GALLERY, 10):
+        gallery[i] = gallery[rng.integers(0, i)]
+    queries = base + rng.integers(-3, 4, (5, DIM))
+    assert np.abs(queries).max() * np.abs(gallery).max() * DIM < 2**53
+    return queries, gallery
+
+
+@pytest.fixture(scope="module")
+def exact_scores(near: tuple[Int, Int]) -> list[list[int]]:
+    queries, gallery = near
+    return (queries @ gallery.T).tolist()  # type: ignore[no-any-return]
+
+
+def as_vectors(integers: Int) -> npt.NDArray[np.float32]:
+    out = np.ldexp(integers.astype(np.float32), -24)
+    assert (np.ldexp(out.astype(np.float64), 24) == integers).all()
+    return out  # type: ignore[no-any-return]
+
+
+def everything(queries: int) -> Relevance:
+    """Some thirty positives a query, spread over the gallery."""
+    return relevance("i2t", {q: range(q, GALLERY, 23) for q in range(queries)})
+
+
+def test_the_case_is_one_that_float32_gets_wrong(near: tuple[Int, Int], exact_scores: list[list[int]]) -> None:
+    queries, gallery = map(as_vectors, near)
+    rough = queries @ gallery.T
+    for row, score in zip(rough, exact_scores, strict=True):
+        assert np.argsort(-row, kind="stable").tolist() != oracle.ordering(score, range(GALLERY), set())
+        spread = (max(score) - min(score)) / max(score)
+        assert 0 < spread < 1e-7
+        assert len(set(score)) < GALLERY
+
+
+@pytest.mark.parametrize("tile", TILES)
+@pytest.mark.parametrize("turned", [False, True])
+def test_near_ties_follow_the_exact_order(
+    near: tuple[Int, Int], exact_scores: list[list[int]], tile: tuple[int, int] | None, turned: bool
+) -> None:
+    queries, gallery = map(as_vectors, near)
+    judged = everything(len(queries))
+    if turned:
+        scorer = Dot(gallery, queries)
+        judged = Relevance("gt", "t2i", judged.queries, judged.indptr, judged.items, judged.missing)
+        tile = None if tile is None else tile[::-1]
+    else:
+        scorer = Dot(queries, gallery)
+    d = judged.direction
+    for ties in ("index", "optimistic", "pessimistic"):
+        seen = observe(scorer, [Request("x", judged)], depth={d: 50}, ties=ties, tile_shape=tile, threads=2)[d]
+        rank = iter(seen.ranks["x"].rank.tolist())
+        for q, items in oracle.positives(judged).items():
+            want = oracle.query_ranks(exact_scores[q], list(range(GALLERY)), items, ties)
+            assert [next(rank) for _ in items] == [int(want[g]) for g in items]
+        for q, score in enumerate(exact_scores):
+            assert seen.lists["all"].items[q].tolist() == oracle.ordering(score, range(GALLERY), set())[:50]
+            assert seen.lists["all"].scores[q].tolist() == [
+                score[g] * 2.0**-48 for g in seen.lists["all"].items[q].tolist()
+            ]
+
+
+def test_cosine_of_vectors_of_any_length() -> None:
+    # cos(q, c) orders like (q.c)|q.c| / |c|^2, which is a fraction of integers and therefore exact.
+    rng = np.random.default_rng(11)
+    queries = rng.integers(-50, 51, (6, 40))
+    gallery = rng.integers(-50, 51, (300, 40)) * rng.integers(1, 30, (300, 1))
+    gallery[7], gallery[250] = gallery[100] * 4, gallery[100] * 16  # powers of two: exactly the same cosine
+    product, square = queries @ gallery.T, (gallery**2).sum(1)
+    exact = [
+        [Fraction(int(p) * abs(int(p)), int(s)) for p, s in zip(row, square, strict=True)] for row in product
+    ]
+    for row in exact:
+        distinct = np.array(sorted({float(v) for v in row}))
+        assert len(distinct) == len(set(row)) == 298
+        assert np.diff(distinct).min() > 1e-9  # far above the rounding of float64
+    judged = relevance("i2t", {q: range(0, 300, 7) for q in range(6)})
+    scorer = Dot(queries.astype(np.float32), gallery.astype(np.float32), cosine=True)
+    for tile in (None, (2, 33)):
+        seen = observe(scorer, [Request("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
+        for q, row in enumerate(exact):
+            order = sorted(range(300), key=lambda g: (-row[g], g))  # noqa: B023
+            assert seen.lists["all"].items[q].tolist() == order
+            got = seen.ranks["x"].rank[q * 43 : (q + 1) * 43].tolist()
+            assert got == [order.index(g) + 1 for g in range(0, 300, 7)]
+        cosines = product / np.sqrt((queries**2).sum(1)[:, None] * square)
+        assert np.allclose(seen.lists["all"].scores, -np.sort(-cosines, 1), rtol=1e-14)
+
+
+def test_random_vectors_are_in_float64_order() -> None:
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((40, 384)).astype(np.float32)
+    y = rng.standard_normal((900, 384)).astype(np.float32)
+    scores = x.astype(np.float64) @ y.astype(np.float64).T
+    assert np.diff(np.sort(scores, 1)).min() > 1e-11 and np.diff(np.sort(scores.T, 1)).min() > 1e-11
+    top = observe(Dot(x, y), [], depth={"i2t": 900, "t2i": 40})
+    for d, s in zip(DIRECTIONS, (scores, scores.T), strict=True):
+        assert (top[d].lists["all"].items == np.argsort(-s, 1)).all()
+        assert np.allclose(top[d].lists["all"].scores, -np.sort(-s, 1), rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("dim", [1, 7, 8, 9, 16, 383])
+def test_the_canonical_product_is_correct_and_symmetric(dim: int) -> None:
+    rng = np.random.default_rng(dim)
+    x, y = rng.standard_normal((2, dim)).astype(np.float32)
+    exact = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, y, strict=True)), Fraction(0))
+    assert dot64(x, y) == dot64(y, x)
+    assert abs(Fraction(float(dot64(x, y))) - exact) <= Fraction(float(np.abs(x) @ np.abs(y))) * dim / 2**52
+    assert norms(x[None])[0] == pytest.approx(float(np.linalg.norm(x.astype(np.float64))), rel=1e-14)
+
+
+@pytest.mark.parametrize("dim", [3, 64, 1000])
+def test_float32_errors_stay_within_the_bound(dim: int) -> None:
+    rng = np.random.default_rng(dim)
+    x = np.abs(rng.standard_normal((50, dim))).astype(np.float32)  # one sign: rounding errors add up
+    y = np.abs(rng.standard_normal((400, dim))).astype(np.float32)
+    for cosine in (False, True):
+        scorer = Dot(x, y, cosine=cosine)
+        tile = scorer.tile(0, 50, 0, 400, np.empty((50, 400), np.float32))
+        rows, cols = (a.ravel() for a in np.indices((50, 400)))
+        wrong = np.abs(tile.ravel() - scorer.pairs(rows, cols, 1)).reshape(50, 400)
+        of_image, of_caption = scorer.error()
+        assert (wrong <= of_image[:, None]).all() and (wrong <= of_caption[None]).all()
+    assert 0 < product_bound(dim) < dim * 1e-6
+
+
+def test_a_collapsed_model() -> None:
+    one = np.full((6, 5), 0.3, np.float32)
+    judged = relevance("t2i", {c: [c] for c in range(6)})
+    for ties, want in (("index", [1, 2, 3, 4, 5, 6]), ("optimistic", [1] * 6), ("pessimistic", [6] * 6), ("mean", [3.5] * 6)):
+        ranks = observe(Dot(one, one), [Request("x", judged)], ties=ties)["t2i"].ranks["x"]
+        assert ranks.rank.tolist() == want
+        assert ranks.tied.all()
