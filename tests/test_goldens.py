@@ -66,7 +66,8 @@ def test_recall_all_equal_scores(golden: Golden, tmp_path: Path, ties: str, dire
     assert best is not None and (best - 1).tolist() == want["ranks0"]
     assert 100 * report["R@1", direction].value == pytest.approx(want["R1"])
     assert report["R@1", direction].ties == (1.0, 0.0)
-    assert any("100.0% of the relevant items have exactly the score of another candidate (collapsed scores)" in w for w in report.warnings)
+    words = "100.0% of the relevant items (gt) tie exactly with another candidate (collapsed scores)"
+    assert [w.partition(";")[0] for w in report.warnings] == [f"i2t: {words}", f"t2i: {words}"]
 
 
 def test_recall_nan_score(golden: Golden, tmp_path: Path) -> None:

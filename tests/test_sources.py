@@ -1,4 +1,4 @@
-"""Where captions come from: files told apart by content; and the two helpers below them, cache and atomic writing."""
+"""Where captions come from: files told apart by content. And what lies below: cache and atomic writing."""
 
 from __future__ import annotations
 

@@ -177,8 +177,8 @@ def _ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction
         text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
         if shares[view] > 0.99:
             text += " (collapsed scores)"
-        swings = [_swing(v, direction, results) for v in shares if v != "1k"]
-        out.append(f"{text}; by tie rule (--ties) {', '.join(filter(None, swings))}")
+        swings = [s for s in (_swing(v, direction, results) for v in shares if v != "1k") if s]
+        out.append(f"{text}; by tie rule (--ties) {', '.join(swings) or 'no metric moves'}")
     return out
 
 
@@ -186,7 +186,7 @@ def _swing(view: str, direction: Direction, results: dict[tuple[str, Direction |
     moved = [
         (*r.ties, r)
         for (_, d), r in results.items()
-        if d == direction and r.ties is not None and _view(r.metric) == view
+        if d == direction and r.ties is not None and r.ties[0] != r.ties[1] and _view(r.metric) == view
     ]
     if not moved:
         return ""

@@ -42,7 +42,8 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
     sample = np.unique(np.linspace(0, n_caption - 1, min(SAMPLE, n_caption)).astype(np.int64))
     score = np.asarray(scorer.columns(sample), np.float64)
     as_read = Reading("as read", _recall(score, split.image_of[sample]))
-    if n_image < SMALLEST or as_read.recall > 5 * DEPTH / n_image + 0.02:
+    chance = DEPTH / n_image
+    if n_image < SMALLEST or as_read.recall > min(5 * chance, chance + 0.15) + 0.02:
         return as_read, None
     others = []
     if n_caption % n_image == 0 and n_caption > n_image:
@@ -63,9 +64,18 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
             )
         )
     better = max(others, key=lambda r: r.recall, default=None)
-    if better is not None and better.recall >= max(0.1, 10 * as_read.recall):
+    if better is not None and better.recall >= _far_better(as_read.recall, chance):
         return as_read, better
     return as_read, None
+
+
+def _far_better(as_read: float, chance: float) -> float:
+    """The recall from which another reading is beyond doubt.
+
+    In a large gallery many times chance and many times the reading at hand; in a small one, where chance is high,
+    more than halfway from there to 1. A reading at or below chance (a model whose sign is wrong) proves nothing.
+    """
+    return max(0.1, min(5 * chance, (1 + chance) / 2), min(10 * as_read, (1 + as_read) / 2))
 
 
 def _recall(score: npt.NDArray[np.float64], own: Int) -> float:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tests.hostile import good
 from tests.hostile.case import Case
-from tests.hostile.file_cases import Bomb
+from tests.hostile.damage import Bomb
 from tests.hostile.good import raw
 
 X, Y = good.vectors()
@@ -89,7 +89,9 @@ def expanded(folder: Path) -> list[str]:
     """One number that claims to be 4 TB."""
     import torch
 
-    return torch_file(folder, content={"image_embeddings": torch.ones(1).expand(10**6, 10**6), "text_embeddings": torch.ones(2, 2)})
+    return torch_file(
+        folder, content={"image_embeddings": torch.ones(1).expand(10**6, 10**6), "text_embeddings": torch.ones(2, 2)}
+    )
 
 
 def shape(name: str, value: list[int]) -> Callable[[dict[str, Any]], None]:
@@ -101,27 +103,129 @@ ST, PA, H5, PT = ("safetensors",), ("pyarrow",), ("h5py",), ("torch",)
 LONG = struct.pack("<Q", 1 << 26) + b'{"a":'
 
 CASES = [
-    Case("safetensors shape lies", lambda f: safetensors(f, shape("image_embeddings", [10**9, 16])), 3, "?", ST),
-    Case("safetensors offsets outside", lambda f: safetensors(f, lambda h: h["text_embeddings"].update(data_offsets=[0, 10**12])), 3, "?", ST),
-    Case("safetensors dtype unknown", lambda f: safetensors(f, lambda h: h["text_embeddings"].update(dtype="F33")), 3, "?", ST),
-    Case("safetensors header cut", lambda f: raw(f, "e.safetensors", LONG), 3, "?", ST),
-    Case("parquet cut", lambda f: parquet(f, 0.7), 3, "?", PA),
-    Case("parquet footer cut", lambda f: parquet(f, 0.999), 3, "?", PA),
-    Case("parquet without modality", lambda f: parquet(f, modality=None), 3, "?", PA),
-    Case("parquet of another modality", lambda f: parquet(f, modality=["sound"] * 360), 3, "?", PA),
-    Case("parquet ragged", lambda f: parquet(f, embedding=[[1.0], *[[1.0, 2.0]] * 359]), 3, "?", PA),
-    Case("parquet with a null", lambda f: parquet(f, embedding=[None, *[[1.0, 2.0]] * 359]), 3, "?", PA),
-    Case("parquet with NaN", lambda f: parquet(f, embedding=[[1.0, float("nan")], *[[1.0, 2.0]] * 359]), 3, "?", PA),
-    Case("arrow of garbage", lambda f: raw(f, "e.arrow", b"ARROW1\0\0" + bytes(99)), 3, "?", PA),
-    Case("arrow stream of garbage", lambda f: raw(f, "e.arrow", b"\xff\xff\xff\xff\xff\xff\xff\x7f"), 3, "?", PA),
-    Case("h5 cut", lambda f: hdf5(f, 0.5), 3, "?", H5),
-    Case("h5 of a signature only", lambda f: raw(f, "e.h5", b"\x89HDF\r\n\x1a\n"), 3, "?", H5),
-    Case("h5 with data outside", outside, 3, "?", H5),
-    Case("h5 of integers", lambda f: hdf5(f, image_embeddings=np.ones((60, 16), int)), 3, "?", H5),
-    Case("torch cut", lambda f: torch_file(f, 0.6), 3, "?", PT),
-    Case("torch legacy cut", lambda f: torch_file(f, 0.6, legacy=True), 3, "?", PT),
-    Case("torch malicious", lambda f: torch_file(f, content={"image_embeddings": Bomb(f)}), 3, "?", PT),
-    Case("torch legacy malicious", lambda f: torch_file(f, content={"x": Bomb(f)}, legacy=True), 3, "?", PT),
-    Case("torch of a number", lambda f: torch_file(f, content=5), 3, "?", PT),
-    Case("torch expanded", expanded, 3, "?", PT),
+    Case(
+        "safetensors shape lies",
+        lambda f: safetensors(f, shape("image_embeddings", [10**9, 16])),
+        3,
+        "e.safetensors: is a truncated or damaged safetensors file",
+        ST,
+    ),
+    Case(
+        "safetensors offsets outside",
+        lambda f: safetensors(f, lambda h: h["text_embeddings"].update(data_offsets=[0, 10**12])),
+        3,
+        "e.safetensors: is a truncated or damaged safetensors file",
+        ST,
+    ),
+    Case(
+        "safetensors dtype unknown",
+        lambda f: safetensors(f, lambda h: h["text_embeddings"].update(dtype="F33")),
+        3,
+        "e.safetensors: is a truncated or damaged safetensors file",
+        ST,
+    ),
+    Case(
+        "safetensors header cut",
+        lambda f: raw(f, "e.safetensors", LONG),
+        3,
+        "e.safetensors: is a truncated or damaged safetensors file",
+        ST,
+    ),
+    Case("parquet cut", lambda f: parquet(f, 0.7), 3, "e.parquet: is a truncated or damaged table", PA),
+    Case("parquet footer cut", lambda f: parquet(f, 0.999), 3, "e.parquet: is a truncated or damaged table", PA),
+    Case(
+        "parquet without modality",
+        lambda f: parquet(f, modality=None),
+        3,
+        "e.parquet: has no column 'modality'; it has id (int64), embedding (list<element:",
+        PA,
+    ),
+    Case(
+        "parquet of another modality",
+        lambda f: parquet(f, modality=["sound"] * 360),
+        3,
+        "e.parquet: row 0: modality is 'sound', not image, text or caption",
+        PA,
+    ),
+    Case(
+        "parquet ragged",
+        lambda f: parquet(f, embedding=[[1.0], *[[1.0, 2.0]] * 359]),
+        3,
+        "e.parquet: row 1 has an embedding of 2 values, the rows before it have 1",
+        PA,
+    ),
+    Case(
+        "parquet with a null",
+        lambda f: parquet(f, embedding=[None, *[[1.0, 2.0]] * 359]),
+        3,
+        "e.parquet: row 0 has no embedding",
+        PA,
+    ),
+    Case(
+        "parquet with NaN",
+        lambda f: parquet(f, embedding=[[1.0, float("nan")], *[[1.0, 2.0]] * 359]),
+        3,
+        "e.parquet: image row 0 (id 0) holds nan in column 1",
+        PA,
+    ),
+    Case(
+        "arrow of garbage",
+        lambda f: raw(f, "e.arrow", b"ARROW1\0\0" + bytes(99)),
+        3,
+        "e.arrow: is a truncated or damaged table",
+        PA,
+    ),
+    Case(
+        "arrow stream of garbage",
+        lambda f: raw(f, "e.arrow", b"\xff\xff\xff\xff\xff\xff\xff\x7f"),
+        3,
+        "e.arrow: is a truncated or damaged table",
+        PA,
+    ),
+    Case("h5 cut", lambda f: hdf5(f, 0.5), 3, "e.h5: is a truncated or damaged HDF5 file", H5),
+    Case(
+        "h5 of a signature only",
+        lambda f: raw(f, "e.h5", b"\x89HDF\r\n\x1a\n"),
+        3,
+        "e.h5: is a truncated or damaged HDF5 file",
+        H5,
+    ),
+    Case("h5 with data outside", outside, 3, "e.h5: data set 'image_embeddings' lives in another file", H5),
+    Case(
+        "h5 of integers",
+        lambda f: hdf5(f, image_embeddings=np.ones((60, 16), int)),
+        3,
+        "e.h5: array 'image_embeddings' (60, 16) is int64, expected float16, float32 or float64",
+        H5,
+    ),
+    Case("torch cut", lambda f: torch_file(f, 0.6), 3, "e.pt: is a truncated or damaged zip archive", PT),
+    Case(
+        "torch legacy cut",
+        lambda f: torch_file(f, 0.6, legacy=True),
+        3,
+        "e.pt: is refused by torch.load(weights_only=True): damaged, or not only tensors",
+        PT,
+    ),
+    Case(
+        "torch malicious",
+        lambda f: torch_file(f, content={"image_embeddings": Bomb(f)}),
+        3,
+        "e.pt: is refused by torch.load(weights_only=True): damaged, or not only tensors",
+        PT,
+    ),
+    Case(
+        "torch legacy malicious",
+        lambda f: torch_file(f, content={"x": Bomb(f)}, legacy=True),
+        3,
+        "e.pt: is refused by torch.load(weights_only=True): damaged, or not only tensors",
+        PT,
+    ),
+    Case("torch of a number", lambda f: torch_file(f, content=5), 3, "e.pt: holds a int, not a dict of tensors", PT),
+    Case(
+        "torch expanded",
+        expanded,
+        3,
+        "e.pt: array 'image_embeddings' takes 4 bytes in the file and would expand to",
+        PT,
+    ),
 ]

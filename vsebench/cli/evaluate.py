@@ -90,12 +90,22 @@ def run(
     ):
         if value is not None and not needs:
             raise UsageError(f"{only} has no meaning here", fix="leave it out")
-    if direction not in ("both", "i2t", "t2i"):
-        raise UsageError(f"--direction is '{direction}'", fix="use both, i2t or t2i")
+    for flag, chosen, allowed in (
+        ("--direction", direction, ("both", "i2t", "t2i")),
+        ("--similarity", similarity, ("auto", "cosine", "dot")),
+        ("--ties", ties, ("index", "optimistic", "pessimistic", "mean")),
+        ("--no-positive", no_positive, ("skip", "miss")),
+        ("--short-lists", short_lists, ("refuse", "miss")),
+    ):
+        if chosen not in allowed:
+            raise UsageError(f"{flag} is '{chosen}'", fix=f"use {', '.join(allowed[:-1])} or {allowed[-1]}")
     if per_query is not None:
         per_query_file.check_path(per_query)
     for path in (output, save_run):
         _check_folder(path)
+    inputs = [p for p in (file, texts, scores, *(_named(x)[1] for x in retrieved or ())) if p is not None]
+    _check_apart(inputs, [p for p in (per_query, output, save_run) if p is not None])
+    _check_names(metrics, split)
     from ..evaluation import Options
 
     with talk.progress("ranking") as progress:
@@ -180,6 +190,29 @@ def _check_folder(path: Path | None) -> None:
     if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
         what = "is a folder" if path.is_dir() else "cannot be written: no such folder"
         raise UsageError(what, where=path, fix="name a file in a folder that exists")
+
+
+def _check_apart(inputs: list[Path], outputs: list[Path]) -> None:
+    """Refuse to write over an input, or two results into one file."""
+    from ..errors import UsageError
+
+    taken = {p.resolve() for p in inputs}
+    for path in outputs:
+        if path.resolve() in taken:
+            what = "is an input of this command" if path.exists() else "is named for two results"
+            raise UsageError(f"cannot be written: it {what}", where=path, fix="give every result a file of its own")
+        taken.add(path.resolve())
+
+
+def _check_names(metrics: str | None, split: str | None) -> None:
+    """Find a misspelt metric or split before a large file is read."""
+    from ..data import splits
+    from ..metrics import expand
+
+    if metrics is not None:
+        expand(metrics, ["gt"])
+    if split is not None and split != "custom":
+        splits.declared(split)
 
 
 def _save_run(done: Evaluation, path: Path) -> None:

@@ -59,12 +59,12 @@ class Talk:
     def note(self, text: str) -> None:
         """A line of talk."""
         if not self.quiet:
-            self.err.print(text, style="dim", highlight=False, markup=False, soft_wrap=True)
+            self.err.print(printable(text), style="dim", highlight=False, markup=False, soft_wrap=True)
 
     def warn(self, text: str) -> None:
         """A warning."""
         if not self.quiet:
-            self.err.print(f"warning: {text}", style="yellow", highlight=False, markup=False, soft_wrap=True)
+            self.err.print(f"warning: {printable(text)}", style="yellow", highlight=False, markup=False, soft_wrap=True)
 
     def emit(self, document: Any) -> None:
         """Print a JSON document (or ready JSON text) on stdout."""
@@ -73,7 +73,7 @@ class Talk:
             if isinstance(document, str)
             else json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
         )
-        sys.stdout.write(text + "\n")
+        sys.stdout.write(encodable(text, sys.stdout.encoding) + "\n")
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
@@ -105,6 +105,20 @@ def cells(*values: object) -> list[Text]:
     return [value if isinstance(value, Text) else Text(str(value)) for value in values]
 
 
+def printable(text: str) -> str:
+    """Names from files with their control characters (newlines, terminal escapes, half characters) written out."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+
+
+def encodable(text: str, encoding: str | None) -> str:
+    """JSON text with the characters that ``encoding`` lacks as JSON escapes."""
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        return json.dumps(json.loads(text), indent=2, allow_nan=False)
+    return text
+
+
 def command(function: F) -> F:
     """End every failure with one message on stderr and the documented exit code."""
 
@@ -113,7 +127,9 @@ def command(function: F) -> F:
         try:
             return function(*args, **kwargs)
         except VsebenchError as error:
-            _fail(str(error), error.exit_code)
+            where = f"{printable(error.where)}: " if error.where else ""
+            fix = f"\n  fix: {printable(error.fix)}" if error.fix else ""
+            _fail(where + printable(error.what) + fix, error.exit_code)
         except KeyboardInterrupt:
             _fail("interrupted; nothing was written", INTERRUPTED)
         except BrokenPipeError:
@@ -132,7 +148,7 @@ def command(function: F) -> F:
                 raise
             name = type(error).__name__
             _fail(
-                f"unexpected {name}: {error}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback",
+                f"unexpected {name}: {printable(str(error))}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback",
                 ENGINE_FAILURE,
             )
 

@@ -17,6 +17,7 @@ from ..types import Ids
 
 Array = npt.NDArray[Any]
 
+SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 CHUNK = 1 << 14  # rows looked at together, so that a memory-mapped file is never copied whole
 
 
@@ -51,14 +52,38 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
             fix="save both sides in the joint space of the model, behind its projections",
         )
     for side, array, ids in (("image", images, image_ids), ("text", texts, text_ids)):
+        if _first_row(array, _unrankable) is None:
+            continue
         check_finite(array, side, where, ids)
         zero = _first_row(array, lambda block: ~block.any(axis=1))
         if zero is not None:
             raise BadInput(
-                f"{_row(side, zero[0], ids)} is all zeros ({zero[1]} such rows): it has no direction to compare",
+                f"{_row(side, zero[0], ids)} is all zeros{_such(zero[1])}: it has no direction to compare",
                 where=where,
                 fix="look for items that failed to load or encode, and encode them again",
             )
+        _check_lengths(array, side, where, ids)
+
+
+def _check_lengths(array: Array, side: str, where: Path, ids: Ids | None) -> None:
+    """Refuse vectors so long or short that float32 products of them over- or underflow."""
+    low, high = SAFE_LENGTH
+    bad = _first_row(array, _unrankable)
+    if bad is not None:
+        largest = float(np.abs(np.asarray(array[bad[0]], np.float64)).max())
+        raise BadInput(
+            f"{_row(side, bad[0], ids)} has {largest:.3g} as its largest entry{_such(bad[1])}; lengths from {low:g} to "
+            f"{high:g} can be ranked exactly",
+            where=where,
+            fix="scale the vectors, for example to unit length",
+        )
+
+
+def _unrankable(block: Array) -> Array:
+    """(row,) bool: not finite, all zeros, or outside ``SAFE_LENGTH``."""
+    # The largest entry instead of the length: it is cheap, keeps a NaN, and no square of it can overflow.
+    largest = np.maximum(block.max(axis=1), -block.min(axis=1)).astype(np.float64)
+    return ~((largest >= SAFE_LENGTH[0]) & (largest <= SAFE_LENGTH[1] / np.sqrt(block.shape[1])))
 
 
 def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -> None:
@@ -68,7 +93,7 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
         values = np.asarray(array[bad[0]])
         column = int(np.flatnonzero(~np.isfinite(values))[0])
         raise BadInput(
-            f"{_row(side, bad[0], ids)} holds {values[column]} in column {column} ({bad[1]} such rows)",
+            f"{_row(side, bad[0], ids)} holds {values[column]} in column {column}{_such(bad[1])}",
             where=where,
             fix="find out why the model produced it (often half-precision overflow) and encode again",
         )
@@ -88,7 +113,17 @@ def check_scores(scores: Array, where: Path) -> None:
 
 
 def _row(side: str, row: int, ids: Ids | None) -> str:
-    return f"{side} row {row}" + (f" (id {ids[row]})" if ids is not None and row < len(ids) else "")
+    return f"{side} row {row}" + (f" (id {shown(ids[row])})" if ids is not None and row < len(ids) else "")
+
+
+def _such(count: int) -> str:
+    return f" ({count:,} such rows)" if count > 1 else ""
+
+
+def shown(name: object) -> str:
+    """An id (or anything else from a file) for a message: at most 60 characters."""
+    text = str(name)
+    return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _first_row(array: Array, test: Any) -> tuple[int, int] | None:

@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Ids, Int, Split
 from . import splits
+from .audit import shown
 
 _FILE_NAME = re.compile(r"^(?:.*/)?(?:COCO_[A-Za-z0-9]+_)?([0-9]{12})(?:\.[A-Za-z]+)?$")
 
@@ -62,12 +63,12 @@ def match(items: Items, name: str | None = None, captions_per_image: int | None 
 def _recognise(items: Items) -> str:
     if items.image_ids is None and items.text_ids is None:
         return "custom"
-    found = splits.matches_ids(
-        None if items.image_ids is None else _like(items.image_ids, np.empty(0, np.int64)),
-        None if items.text_ids is None else _like(items.text_ids, np.empty(0, np.int64)),
-    )
-    if found:
-        return str(found)
+    # Ids may be numbers or file names; each declared split knows one form.
+    for form in (np.empty(0, np.int64), np.empty(0, np.str_)):
+        image_ids, text_ids = (None if x is None else _like(x, form) for x in (items.image_ids, items.text_ids))
+        found = splits.matches_ids(image_ids, text_ids)
+        if found:
+            return found
     try:
         known = splits.load("coco-5k")
     except MissingPackage:
@@ -146,7 +147,7 @@ def _rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Pat
         raise _swapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if ids.dtype.kind != known.dtype.kind:
         raise BadInput(
-            f"{side} ids such as {ids[0]!r} are not ids of split '{split}' (such as {known[0]!r})",
+            f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')",
             where=where,
             fix=f"save the {side} ids of the data set, or give --split custom",
         )
@@ -157,10 +158,10 @@ def _rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Pat
         if len(missing):
             parts.append(
                 f"{len(missing):,} of the {len(known):,} {side} ids of split '{split}' are missing "
-                f"(first: {missing[0]})"
+                f"(first: {shown(missing[0])})"
             )
         if len(unknown):
-            parts.append(f"{len(unknown):,} {side} ids are unknown to it (first: {unknown[0]})")
+            parts.append(f"{len(unknown):,} {side} ids are unknown to it (first: {shown(unknown[0])})")
         raise BadInput("; ".join(parts), where=where, fix=f"encode every {side} of the split and nothing else")
     order = np.argsort(ids, kind="stable")
     return order[np.searchsorted(ids[order], known)]
@@ -171,9 +172,10 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
     if len(unique) < len(ids):
         first = unique[count > 1][0]
         places = np.flatnonzero(ids == first)
+        n = int((count > 1).sum())
         raise BadInput(
-            f"{int((count > 1).sum()):,} {side} ids occur more than once "
-            f"(first: {first}, in rows {places[0]} and {places[1]})",
+            f"{n:,} {side} {'ids occur' if n > 1 else 'id occurs'} more than once "
+            f"(first: {shown(first)}, in rows {places[0]} and {places[1]})",
             where=where,
             fix=f"save every {side} once",
         )
@@ -195,6 +197,7 @@ def _custom(items: Items, captions_per_image: int | None) -> Matched:
     else:
         owner, note = _owner_from_ids(items) or _owner_in_order(items, captions_per_image)
     notes.append(note)
+    _refuse_lonely(owner, items)
     # Canonical order is ascending by id, so that the order of rows in the file cannot decide a tie.
     image_rows = None if items.image_ids is None else np.argsort(items.image_ids, kind="stable")
     text_rows = None if items.text_ids is None else np.argsort(items.text_ids, kind="stable")
@@ -210,6 +213,19 @@ def _custom(items: Items, captions_per_image: int | None) -> Matched:
     except BadInput as error:
         raise BadInput(error.what, where=items.where, fix=error.fix) from None
     return Matched(split, image_rows, text_rows, tuple(notes))
+
+
+def _refuse_lonely(owner: Int, items: Items) -> None:
+    """Every image needs a text: without one it has nothing to find, and more often the owners are wrong."""
+    lonely = np.flatnonzero(np.bincount(owner, minlength=items.n_image) == 0)
+    if len(lonely):
+        first = int(lonely[0])
+        name = "" if items.image_ids is None else f" (id {shown(items.image_ids[first])})"
+        raise BadInput(
+            f"{len(lonely):,} of the {items.n_image:,} images have no text (first: image row {first}{name})",
+            where=items.where,
+            fix="check image_of_text, or leave out images without texts",
+        )
 
 
 def _owner(items: Items) -> tuple[Int, str]:
@@ -231,15 +247,18 @@ def _owner(items: Items) -> tuple[Int, str]:
         if known.all():
             order = np.argsort(items.image_ids, kind="stable")
             return order[np.searchsorted(items.image_ids[order], given)], "image_of_text holds image ids"
-        bad = int(np.flatnonzero(~known)[0])
+        # Name the entry that does not fit what most of the others are: rows or ids.
+        inside = (given >= 0) & (given < items.n_image) if given.dtype.kind == "i" else known
+        bad = int(np.flatnonzero(~(inside if inside.sum() > known.sum() else known))[0])
         raise BadInput(
-            f"image_of_text[{bad}] = {given[bad]} is neither an image row ({items.n_image:,} rows) nor an image id",
+            f"image_of_text[{bad}] = {shown(given[bad])} is neither an image row ({items.n_image:,} rows) "
+            "nor an image id",
             where=items.where,
             fix="give one image row (counted from 0) or image id for every text",
         )
     bad = 0 if given.dtype.kind != "i" else int(np.flatnonzero((given < 0) | (given >= items.n_image))[0])
     raise BadInput(
-        f"image_of_text[{bad}] = {given[bad]} is not an image row (there are {items.n_image:,}) and the file has no "
+        f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {items.n_image:,}) and the file has no "
         "image ids of that kind",
         where=items.where,
         fix="count image rows from 0, or save image_ids as well",

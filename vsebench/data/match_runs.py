@@ -11,6 +11,7 @@ from ..errors import BadInput
 from ..registry import unknown
 from ..types import DIRECTIONS, Direction, Int, Split
 from . import splits
+from .audit import shown
 from .raw import RawRun
 
 Id = int | str
@@ -52,7 +53,7 @@ def resolve(raw: RawRun, name: str | None) -> HeldLists:
 
 
 def _recognise(raw: RawRun) -> Split:
-    queries = {q for lists in raw.lists.values() for q in list(lists)[:50]}
+    queries = dict.fromkeys(q for lists in raw.lists.values() for q in list(lists)[:50])
     for name in splits.names():
         if name == "coco-1k":
             continue
@@ -60,11 +61,11 @@ def _recognise(raw: RawRun) -> Split:
             split = splits.load(name)
         except ImportError:
             continue
-        if queries & {*split.image_ids.tolist(), *split.caption_ids.tolist()}:
+        if queries.keys() & {*split.image_ids.tolist(), *split.caption_ids.tolist()}:
             return split
     first = next(iter(queries), None)
     raise BadInput(
-        f"query ids such as {first!r} belong to no declared split that is installed ({', '.join(splits.names())})",
+        f"query ids such as '{shown(first)}' belong to no declared split that is installed ({', '.join(splits.names())})",
         where=raw.sources[0],
         fix="give --split NAME, and see `vsebench data list` for what is installed",
     )
@@ -113,7 +114,8 @@ def _indices(
     strange = [q for q in lists if q not in query]
     if strange:
         raise BadInput(
-            f"{direction}: {len(strange):,} query ids are not in split '{split}' (first: {strange[0]})",
+            f"{direction}: {len(strange):,} of the {len(lists):,} query ids are not in split '{split}' "
+            f"(first: {shown(strange[0])})",
             where=str(where),
             fix="leave them out or give the right --split",
         )
@@ -126,8 +128,8 @@ def _indices(
         out[query[q]] = np.array(places, np.int64)
     if missing:
         raise BadInput(
-            f"{direction}: the lists of {len(missing):,} queries hold items that are not in split '{split}' "
-            f"(first: item {missing[0][1]} of query {missing[0][0]})",
+            f"{direction}: {len(missing):,} of the {len(lists):,} lists hold items that are not in split '{split}' "
+            f"(first: item {shown(missing[0][1])} of query {missing[0][0]})",
             where=str(where),
             fix="rank the items of the split and nothing else",
         )

@@ -11,6 +11,7 @@ import importlib.util
 import json
 import zipfile
 import zlib
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -81,13 +82,18 @@ def has_texts() -> bool:
 
 
 def coco_id_rows() -> CaptionRows:
-    """Ids of Karpathy's COCO test captions in their order, without texts; some milliseconds.
+    """Ids of Karpathy's COCO test captions in their order, without texts; well under 0.1 s, once a process.
 
     Raises:
         MissingPackage: ``eccv_caption`` is not installed.
         BadInput: its files are damaged.
     """
     path = judgement_file("coco_test_ids.npy")
+    return _id_rows(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)  # asked for several times in a run; the rows are read-only
+def _id_rows(path: Path, _changed: int) -> CaptionRows:
     try:
         caption_ids: Ids = np.load(path, allow_pickle=False).astype(np.int64)
     except (ValueError, EOFError, OSError) as error:

@@ -1,0 +1,139 @@
+"""Ways to damage a file."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.hostile import good
+from tests.hostile.good import arrays, npz, raw
+
+X, Y = good.vectors()
+MARKER = "executed"
+
+
+class Bomb:
+    """Unpickling this creates the file ``executed`` in its folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def __reduce__(self) -> Any:
+        return os.mkdir, (str(self.folder / MARKER),)
+
+
+def whole(folder: Path, **change: Any) -> bytes:
+    """The bytes of a good .npz."""
+    path = Path(npz(folder, "whole.npz", **change)[1])
+    data = path.read_bytes()
+    path.unlink()
+    return data
+
+
+def cut(folder: Path, share: float) -> list[str]:
+    """A .npz of which only a share has arrived."""
+    data = whole(folder)
+    return raw(folder, "e.npz", data[: int(share * len(data))])
+
+
+def flipped(folder: Path, packed: bool) -> list[str]:
+    """A .npz with one bit turned in the middle of the image vectors."""
+    stream = io.BytesIO()
+    (np.savez_compressed if packed else np.savez)(stream, **arrays())
+    data = bytearray(stream.getvalue())
+    data[2000] ^= 4
+    return raw(folder, "e.npz", bytes(data))
+
+
+def zipped(folder: Path, members: dict[str, bytes], method: int = zipfile.ZIP_STORED) -> list[str]:
+    """An archive of given bytes."""
+    with zipfile.ZipFile(folder / "e.npz", "w", method) as archive:
+        for name, data in members.items():
+            archive.writestr(name, data)
+    return ["eval", str(folder / "e.npz")]
+
+
+def npy(array: Any, shape: tuple[int, ...] | None = None, descr: str | None = None) -> bytes:
+    """An .npy, with a header that may claim another shape or dtype."""
+    stream = io.BytesIO()
+    header = {"descr": descr or array.dtype.str, "fortran_order": False, "shape": shape or array.shape}
+    np.lib.format.write_array_header_1_0(stream, header)
+    return stream.getvalue() + array.tobytes()
+
+
+def bomb(folder: Path) -> list[str]:
+    """A few kilobytes that declare 3.2 GB, in every place that declares anything."""
+    data = npy(np.zeros(100_000, np.float32), (50_000_000, 16))
+    command = zipped(folder, {"image_embeddings.npy": data, "text_embeddings.npy": npy(Y)}, zipfile.ZIP_DEFLATED)
+    path = Path(command[1])
+    blob, size = bytearray(path.read_bytes()), len(data) - 400_000 + 3_200_000_000
+    struct.pack_into("<I", blob, 22, size)
+    struct.pack_into("<I", blob, blob.index(b"PK\x01\x02") + 24, size)
+    path.write_bytes(blob)
+    return command
+
+
+def real_bomb(folder: Path) -> list[str]:
+    """320 MB of zeros in 300 kB."""
+    path, block = folder / "e.npz", bytes(1 << 20)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        archive.writestr("text_embeddings.npy", npy(Y))
+        with archive.open("image_embeddings.npy", "w") as stream:
+            stream.write(npy(np.zeros(0, np.float32), (305 << 14, 16)))
+            for _ in range(305):
+                stream.write(block)
+    return ["eval", str(path)]
+
+
+def many(folder: Path) -> list[str]:
+    """An archive of thousands of arrays."""
+    return zipped(folder, {f"a{i}.npy": b"" for i in range(5000)})
+
+
+def pickled_npz(folder: Path) -> list[str]:
+    """Object arrays that would run code."""
+    return npz(folder, image_embeddings=np.array([[Bomb(folder)] * 2] * 60, object))
+
+
+def pickled_ids(folder: Path) -> list[str]:
+    """Only the ids would run code."""
+    return npz(folder, image_ids=np.array([Bomb(folder)] * 60, object))
+
+
+def fifo(folder: Path) -> list[str]:
+    """A named pipe that nobody writes to."""
+    os.mkfifo(folder / "e.npz")
+    return ["eval", str(folder / "e.npz")]
+
+
+def folder_of(path: Path) -> list[str]:
+    """An empty folder."""
+    path.mkdir()
+    return ["eval", str(path)]
+
+
+def shards(folder: Path, images: list[int], texts: list[int]) -> list[str]:
+    """A clip-retrieval folder with these shard numbers."""
+    for side, numbers, array in (("img_emb", images, X), ("text_emb", texts, Y)):
+        (folder / side).mkdir()
+        for number in numbers:
+            np.save(folder / side / f"{side}_{number}.npy", array)
+    return ["eval", str(folder)]
+
+
+def odd_name(folder: Path, name: str) -> list[str]:
+    """A damaged file with a name that could do things to a terminal."""
+    return raw(folder, name, b"\0\1\2\3")
+
+
+def two_files(folder: Path, second: bytes) -> list[str]:
+    """A good .npy of images beside ``second``."""
+    np.save(folder / "i.npy", X)
+    (folder / "t.npy").write_bytes(second)
+    return ["eval", str(folder / "i.npy"), "--texts", str(folder / "t.npy")]

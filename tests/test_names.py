@@ -1,0 +1,160 @@
+"""The grammar of metric names: ``[view:]Name[@k]``, what it refuses, and with which words."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vsebench
+from vsebench import measure
+from vsebench.errors import USAGE, UsageError
+from vsebench.metrics import FAMILIES, REGISTRY, VIEWS, Metric, expand, parse
+from vsebench.metrics.suites import default_words
+from vsebench.types import DIRECTIONS, Split
+
+
+def refused(text: str) -> str:
+    with pytest.raises(UsageError) as error:
+        parse(text)
+    assert error.value.exit_code == USAGE
+    return str(error.value)
+
+
+@given(st.sampled_from(REGISTRY.names()), st.sampled_from(sorted(VIEWS)), st.integers(1, 10**18 - 1))
+def test_any_name_parses_back(template: str, view: str, k: int) -> None:
+    m = Metric(template, k if "{k}" in template else None, view)
+    assert parse(str(m)) == m
+    assert hash(parse(str(m))) == hash(m)
+
+
+@given(st.text(max_size=12) | st.from_regex(r"[a-z0-9]{0,4}:?[RMmA-Za-z-]{0,5}@?[0-9.]{0,3}", fullmatch=True))
+def test_any_other_text_is_refused_in_words(text: str) -> None:
+    try:
+        m = parse(text)
+    except UsageError as error:
+        assert error.fix
+    else:
+        assert parse(str(m)) == m
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("R@1", "R@1"),
+        ("gt:R@1", "R@1"),
+        ("RV@5", "R@5"),
+        ("eccv:RV@5", "eccv:R@5"),
+        (" R-P ", "R-P"),
+        ("R@007", "R@7"),
+        ("cxc:mAP@R", "cxc:mAP@R"),
+        ("1k:RSum", "1k:RSum"),
+    ],
+)
+def test_other_ways_to_write_a_name(text: str, name: str) -> None:
+    assert str(parse(text)) == name
+
+
+def test_the_parts_of_a_name() -> None:
+    m = parse("eccv:Recall@5")
+    assert (m.template, m.k, m.view, m.name) == ("Recall@{k}", 5, "eccv", "Recall@5")
+    assert parse("1k:RSum").parts() == (parse("1k:R@1"), parse("1k:R@5"), parse("1k:R@10"))
+    assert parse("R@1") != parse("Recall@1")
+
+
+@pytest.mark.parametrize("k", ["0", "00", "-1", "1.5", "1e3", "k", "{k}", "١", "+1", "1_0", "1" * 19])
+def test_a_k_is_a_whole_number_of_at_least_one(k: str) -> None:
+    assert refused(f"R@{k}") == f"k of 'R@{k}' is '{k}'\n  fix: give a whole number of at least 1, as in R@10"
+
+
+@pytest.mark.parametrize("text", ["", " ", "R@", "@1", "a:b:c", "R @1", "R@1@2", ":R@1", "eccv:"])
+def test_what_is_no_name_at_all(text: str) -> None:
+    assert refused(text) == (
+        f"'{text}' is not a metric name\n  fix: write [view:]Name[@k], for example R@1 or eccv:mAP@R"
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "nearest"),
+    [("rsum", "RSum"), ("R-p", "R-P"), ("r@1", "R@1"), ("map@r", "mAP@R"), ("recal@5", "Recall@5"), ("medr", "MedR")],
+)
+def test_close_matches_are_suggested(text: str, nearest: str) -> None:
+    assert refused(text).startswith(f"unknown metric '{text}'\n  fix: did you mean '{nearest}'")
+
+
+def test_without_a_close_match_all_names_are_listed() -> None:
+    assert refused("bleu") == (
+        "unknown metric 'bleu'\n"
+        "  fix: known: R@1, R@5, R@10, Recall@1, Recall@5, Recall@10, MedR, MeanR, MRR, R-P, mAP@R, RSum"
+    )
+
+
+@pytest.mark.parametrize("text", ["R", "Recall", "RV", "eccv:R"])
+def test_a_missing_k(text: str) -> None:
+    assert refused(text) == f"'{text}' needs a k\n  fix: write {text}@10"
+
+
+def test_lists_of_names() -> None:
+    views = ["gt", "eccv"]
+    assert [str(m) for m in expand("R@1, eccv ,R@1,", views)] == ["R@1", *FAMILIES["eccv"]]
+    assert expand(["R@1", "RECALL"], views)[:2] == [parse("R@1"), parse("R@5")]
+    everything = expand("all", views)
+    assert {m.view for m in everything} == {"gt", "eccv"}
+    assert {m.template for m in everything} == set(REGISTRY.names())
+    assert len(everything) == len(set(everything))
+    assert default_words(["gt", "1k", "eccv"]) == ["recall", "1k", "eccv"]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ("", "no metric was asked for\n  fix: give --metrics R@1,eccv or all"),
+        (" , ", "no metric was asked for\n  fix: give --metrics R@1,eccv or all"),
+        ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
+        ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc"),
+        ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
+        ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give a whole number of at least 1, as in R@10"),
+    ],
+)
+def test_lists_that_are_refused(words: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        expand(words, ["gt"])
+    assert str(error.value) == message
+
+
+@pytest.mark.parametrize("word", ["eccv", "cxc:R@5", "1k"])
+def test_views_that_a_split_does_not_have(word: str) -> None:
+    with pytest.raises(UsageError) as error:
+        vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics=word)
+    first = str(expand(word, ["gt"])[0])
+    assert str(error.value) == (
+        f"{first}: split 'custom' has no view '{first.partition(':')[0]}' (it has gt)\n"
+        "  fix: use --split coco-5k: the judgements are about its whole gallery"
+    )
+
+
+def test_a_sum_needs_both_directions() -> None:
+    split = Split("custom", np.arange(3), np.arange(3), np.arange(3))
+    with pytest.raises(UsageError) as error:
+        measure.plan("RSum", split, ["i2t"])
+    assert str(error.value) == "RSum is a sum over both directions\n  fix: leave out --direction"
+    assert [str(m) for m in measure.plan("RSum,R@1", split, ["i2t"])] == ["R@1"]
+    assert [str(m) for m in measure.plan("RSum,R@1", split, DIRECTIONS)] == ["RSum", "R@1"]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "message"),
+    [
+        ("similarity", "euclid", "similarity is 'euclid'\n  fix: use auto, cosine, dot"),
+        ("empty", "drop", "empty is 'drop'\n  fix: use skip, miss"),
+        ("short", "no", "short is 'no'\n  fix: use refuse, miss"),
+        ("ties", "meen", "unknown tie rule 'meen'\n  fix: use mean"),
+        ("directions", ("i2i",), "directions are ('i2i',)\n  fix: use i2t, t2i or both"),
+        ("directions", (), "directions are ()\n  fix: use i2t, t2i or both"),
+    ],
+)
+def test_options_that_are_refused(option: str, value: object, message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, **{option: value})
+    assert str(error.value) == message
