@@ -13,6 +13,7 @@ import platform
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -153,25 +154,33 @@ def report_usage(usage: Usage) -> None:
     print(json.dumps(asdict(usage)))
 
 
-def of_command(command: Sequence[str]) -> tuple[float, float, float]:
-    """Wall seconds, CPU seconds and peak resident MiB of a command, run in the repository.
+def of_command(command: Sequence[str]) -> Usage:
+    """Wall time, CPU time and peak memory (all of it, in ``added_mib``) of a command in a fresh process.
 
     Raises:
         RuntimeError: it failed.
     """
+    # Through a small process: the peak that the system reports of a child is never below that of its parent.
+    return in_child("command", command=list(command))
+
+
+def command_usage(command: Sequence[str]) -> Usage:
+    """What ``of_command`` runs in the small process.
+
+    Raises:
+        RuntimeError: the command failed.
+    """
     start = time.perf_counter()
-    with open(os.devnull, "w") as sink:
-        child = subprocess.Popen(command, cwd=ROOT, stdout=sink, stderr=subprocess.PIPE, text=True)
-        complaint = child.stderr.read() if child.stderr else ""
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
         _, status, used = os.wait4(child.pid, 0)
-    wall = time.perf_counter() - start
-    child.returncode = os.waitstatus_to_exitcode(status)
-    if child.stderr:
-        child.stderr.close()
-    if child.returncode:
-        raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}: {complaint.strip()[-2000:]}")
+        wall = time.perf_counter() - start
+        child.returncode = os.waitstatus_to_exitcode(status)
+        errors.seek(0)
+        if child.returncode:
+            raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}: {errors.read().strip()[-2000:]}")
     per_mib = MIB if sys.platform == "darwin" else 1024
-    return wall, used.ru_utime + used.ru_stime, used.ru_maxrss / per_mib
+    return Usage(wall, used.ru_utime + used.ru_stime, added_mib=used.ru_maxrss / per_mib)
 
 
 def machine() -> dict[str, Any]:
@@ -182,7 +191,7 @@ def machine() -> dict[str, Any]:
         model = next(line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         pass
-    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]  # type: ignore[call-overload]
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return {
         "cpu": model,
@@ -200,7 +209,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     width = [max(len(r[i]) for r in (headings, *rows)) for i in range(len(headings))]
 
     def line(cells: Sequence[str]) -> str:
-        first, *others = (c.ljust(w) if not i else c.rjust(w) for i, (c, w) in enumerate(zip(cells, width, strict=True)))
-        return "  ".join((first, *others)).rstrip()
+        padded = [c.rjust(w) for c, w in zip(cells, width, strict=True)]
+        return "  ".join((cells[0].ljust(width[0]), *padded[1:])).rstrip()
 
     return "\n".join((line(headings), line(["-" * w for w in width]), *map(line, rows)))

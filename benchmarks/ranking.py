@@ -8,7 +8,7 @@ import statistics
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from vsebench.errors import MissingPackage
@@ -16,58 +16,13 @@ from vsebench.errors import MissingPackage
 from . import check, harness, synthetic
 from .harness import Usage
 from .peers import eccv
+from .rows import HEADINGS, Row
 
 GOAL_DIM = 1024  # the goals are stated for this dimension and the full size
 QUICK_IMAGES = 500
 SAMPLE = 0.05  # share of the queries that the vsepp-style loop is timed on
 HELP_GOAL = 0.5
 MEMORY_GOAL = 200.0
-HEADINGS = ("what", "seconds", "CPU s", "wall", "CPU", "MiB", "goal", "met")
-
-
-@dataclass(frozen=True)
-class Row:
-    """One line: what was measured, what it cost, as a multiple of what, against which goal.
-
-    Attributes:
-        what: words.
-        seconds: wall time.
-        cpu: CPU time.
-        ratio: wall time as a multiple of F (``unit`` "F") or of the library (``unit`` "x"), or None.
-        cpu_ratio: the same of the CPU time.
-        unit: ``F`` or ``x``.
-        mib: memory over the inputs.
-        goal: in words, or empty.
-        met: whether it holds, None where there is no goal.
-    """
-
-    what: str
-    seconds: float | None = None
-    cpu: float | None = None
-    ratio: float | None = None
-    cpu_ratio: float | None = None
-    unit: str = ""
-    mib: float | None = None
-    goal: str = ""
-    met: bool | None = None
-
-    def cells(self) -> tuple[str, ...]:
-        """The line as text."""
-
-        def number(x: float | None, form: str, unit: str = "") -> str:
-            return "" if x is None else f"{x:{form}}{unit}"
-
-        form = ".2f" if self.unit == "F" else ".1f"
-        return (
-            self.what,
-            number(self.seconds, ".3f"),
-            number(self.cpu, ".3f"),
-            number(self.ratio, form, f" {self.unit}"),
-            number(self.cpu_ratio, form, f" {self.unit}"),
-            number(self.mib, ",.0f"),
-            self.goal,
-            {True: "yes", False: "NO", None: ""}[self.met],
-        )
 
 
 class Bench:
@@ -93,7 +48,9 @@ class Bench:
             self.rows.append(Row("  memory over the inputs", mib=usage.added_mib, goal=text, met=met))
             self.rows.append(Row("  of which modules", mib=usage.code_mib))
 
-    def against_us(self, what: str, dim: int, theirs: Usage, ours: Usage, times: float | None, memory: float | None) -> None:
+    def against_us(
+        self, what: str, dim: int, theirs: Usage, ours: Usage, times: float | None, memory: float | None
+    ) -> None:
         """A row of a peer, as a multiple of the library's time (and memory)."""
         ratio = theirs.seconds / ours.seconds
         text, met = self.goal(dim, f">= {times:g} x", ratio >= times) if times else ("", None)
@@ -129,16 +86,25 @@ def dimension(bench: Bench, dim: int, peers: bool) -> None:
 def command_line(bench: Bench, world: synthetic.World, path: Path) -> None:
     """The real command in fresh processes."""
     floor = harness.Floor(world.images, world.captions)
-    command = [sys.executable, "-m", "vsebench", "eval", str(path), "--metrics", "all", "--json", "--quiet"]
-    command += ["--split", world.split_name]
-    used, floors = [], []
+    command = [sys.executable, "-m", "vsebench", "eval", str(path), "--split", world.split_name]
+    command += ["--metrics", "all", "--json", "--quiet"]
+    used, ratios = [], []
     for _ in range(1 if bench.quick else 3):
         before = floor.measure()[0]
         used.append(harness.of_command(command))
-        floors += [before, floor.measure()[0]]
-    wall, cpu, peak = (statistics.median(column) for column in zip(*used, strict=True))
-    ratio = wall / statistics.median(floors)
-    bench.rows.append(Row("command: vsebench eval FILE --metrics all", wall, cpu, ratio, None, "F", peak - world.mib))
+        ratios.append(2 * used[-1].seconds / (before + floor.measure()[0]))
+    wall, cpu, peak = _medians(used)
+    ratio = statistics.median(ratios)
+    bench.rows.append(Row("command: vsebench eval --metrics all", wall, cpu, ratio, None, "F", peak - world.mib))
+
+
+def _medians(used: list[Usage]) -> tuple[float, float, float]:
+    """Wall seconds, CPU seconds, peak MiB."""
+    return (
+        statistics.median(u.seconds for u in used),
+        statistics.median(u.cpu for u in used),
+        statistics.median(u.added_mib or 0.0 for u in used),
+    )
 
 
 def against_peers(bench: Bench, dim: int, given: dict[str, object], ranks: Usage, whole: Usage) -> None:
@@ -187,7 +153,7 @@ def help_time(bench: Bench) -> None:
     """How long a person waits for the help text."""
     command = [sys.executable, "-m", "vsebench", "--help"]
     used = [harness.of_command(command) for _ in range(5)]
-    wall, cpu, peak = (statistics.median(column) for column in zip(*used, strict=True))
+    wall, cpu, peak = _medians(used)
     met = None if bench.quick else wall < HELP_GOAL
     bench.rows.append(Row("command: vsebench --help", wall, cpu, mib=peak, goal=f"< {HELP_GOAL:g} s", met=met))
 
@@ -202,7 +168,7 @@ def run(arguments: argparse.Namespace) -> Bench:
     bench.notes += [
         "F is timed before and after every repetition; ratios are medians over repetitions, in the same process",
         "wall ratios suffer from other load on the machine, CPU ratios less",
-        "memory: peak beyond a bare interpreter with numpy and beyond the vectors; a command's also has the interpreter",
+        "MiB: peak beyond a bare interpreter with numpy and beyond the vectors; of a command: beyond the vectors",
         "peers run once, sort in one thread, and multiply with all threads of the BLAS; 'x' is their cost over ours",
     ]
     if bench.quick:
@@ -220,7 +186,7 @@ def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.ranking", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="small sizes, under half a minute; goals do not apply")
-    parser.add_argument("--check", action="store_true", help="only compare numbers with the peers; exit 1 on a difference")
+    parser.add_argument("--check", action="store_true", help="only compare numbers; exit 1 on a difference")
     parser.add_argument("--json", action="store_true", help="print one JSON object")
     parser.add_argument("--dim", type=int, nargs="+", default=[1024, 384], help="dimensions; peers run on the first")
     parser.add_argument("--no-peers", action="store_true", help="leave the peers out")

@@ -73,7 +73,8 @@ def load(path: Path, coco: bool) -> World:
     """Read what ``save`` wrote."""
     with np.load(path, allow_pickle=False) as held:
         names = ("image_embeddings", "text_embeddings", "image_ids", "text_ids")
-        return World(*(held[name] for name in names), coco)
+        images, captions, image_ids, caption_ids = (held[name] for name in names)
+        return World(images, captions, image_ids, caption_ids, coco)
 
 
 def world(images: int, dim: int, seed: int = 0) -> World:

@@ -59,11 +59,11 @@ def scan(world: World) -> Work:
 
 def eccv(world: World) -> Work:
     """The official package, from embeddings to values."""
+    import resource
+
     from .peers import eccv as peer
 
     # Where the memory is not there after all, fail here and leave the rest of the machine alone.
-    import resource
-
     limit = int(1.2 * peer.NEEDED_GB * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     return lambda: peer.run(world.images, world.captions, world.image_ids, world.caption_ids)
@@ -80,11 +80,11 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
     ready = harness.resident_mib()
     harness.forget_peak()
     first = harness.interleaved(work, None, 1)
-    memory = _memory(bare, ready, world.mib)
+    levels = (bare, ready, harness.resident_mib(peak=True))
     if not repeats:
-        return dataclasses.replace(first, **memory)
+        return _with_memory(first, levels, world.mib)
     usage = harness.interleaved(work, harness.Floor(world.images, world.captions), repeats)
-    return dataclasses.replace(usage, **memory)
+    return _with_memory(usage, levels, world.mib)
 
 
 def evaluate(path: Path, split: str, repeats: int) -> harness.Usage:
@@ -104,7 +104,7 @@ def evaluate(path: Path, split: str, repeats: int) -> harness.Usage:
     ready = load()
     inputs = (ready.images.vectors.nbytes + ready.captions.vectors.nbytes) / harness.MIB
     evaluation._evaluate_embeddings(ready, options)
-    memory = _memory(bare, None if modules is None else modules + inputs, inputs)
+    levels = (bare, None if modules is None else modules + inputs, harness.resident_mib(peak=True))
 
     def work() -> dict[str, Any]:
         report = evaluation._evaluate_embeddings(ready, options).report
@@ -115,22 +115,28 @@ def evaluate(path: Path, split: str, repeats: int) -> harness.Usage:
     usage = harness.interleaved(work, harness.Floor(ready.images.vectors, ready.captions.vectors), repeats)
     loading = harness.interleaved(load, None, repeats)
     detail = {**usage.detail, "loading": loading.seconds, "loading_cpu": loading.cpu}
-    return dataclasses.replace(usage, detail=detail, **memory)
+    return _with_memory(dataclasses.replace(usage, detail=detail), levels, inputs)
 
 
-def _memory(bare: float | None, ready: float | None, inputs: float) -> dict[str, float | None]:
-    """Peak beyond the bare interpreter and the input vectors, and the part of it that was loaded code."""
-    peak = harness.resident_mib(peak=True)
+def _with_memory(
+    usage: harness.Usage, levels: tuple[float | None, float | None, float | None], inputs: float
+) -> harness.Usage:
+    """``usage`` with the memory between a bare interpreter, everything loaded, and the peak of the first run."""
+    bare, ready, peak = levels
     if bare is None or ready is None or peak is None:
-        return {"added_mib": None}
-    return {"added_mib": peak - bare - inputs, "code_mib": ready - bare - inputs}
+        return usage
+    return dataclasses.replace(usage, added_mib=peak - bare - inputs, code_mib=ready - bare - inputs)
 
 
 def main() -> None:
     """Entry point of a child process."""
     task, options = sys.argv[1], json.loads(sys.argv[2])
-    path = Path(options.pop("path"))
-    harness.report_usage(evaluate(path, **options) if task == "evaluate" else on_world(task, path, **options))
+    if task == "command":
+        usage = harness.command_usage(**options)
+    else:
+        path = Path(options.pop("path"))
+        usage = evaluate(path, **options) if task == "evaluate" else on_world(task, path, **options)
+    harness.report_usage(usage)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Write the pages that are made from the registries; with --check, only say whether they are current.
 
-    python -m docs.generate [--check]
+python -m docs.generate [--check]
 """
 
 from __future__ import annotations
@@ -58,7 +58,9 @@ def cli_page() -> str:
     from vsebench.errors import EXIT_CODES
 
     out = ["# Command line\n\n"]
-    out.append("The result goes to stdout, everything else to stderr. `--json`, `--quiet` and `--no-progress` may stand ")
+    out.append(
+        "The result goes to stdout, everything else to stderr. `--json`, `--quiet` and `--no-progress` may stand "
+    )
     out.append("before or behind the command.\n\n")
     for path, command in _commands("vsebench", typer.main.get_command(app)):
         out.append(f"## {path}\n\n{(command.help or '').strip()}\n\n")
@@ -98,7 +100,9 @@ def main() -> int:
             continue
         stale += 1
         if check:
-            sys.stdout.writelines(difflib.unified_diff(old.splitlines(True), new.splitlines(True), f"docs/{name}", "made now"))
+            sys.stdout.writelines(
+                difflib.unified_diff(old.splitlines(True), new.splitlines(True), f"docs/{name}", "made now")
+            )
         else:
             page.write_text(new, encoding="utf-8")
             print(f"wrote docs/{name}")

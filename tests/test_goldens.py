@@ -18,7 +18,7 @@ from vsebench.evaluation import Options, evaluate_scores
 from vsebench.metrics import parse
 from vsebench.rank.lists import ranks_from_lists
 from vsebench.report.model import Report
-from vsebench.types import Observation, Ranks, Split
+from vsebench.types import Direction, Observation, Ranks, Split
 
 Golden = Callable[[str], dict[str, Any]]
 
@@ -46,12 +46,12 @@ def test_recall_3x15(golden: Golden, tmp_path: Path) -> None:
     for d in ("i2t", "t2i"):
         want = case["expected"][d]
         for k in ks:
-            assert 100 * report[f"R@{k}", d].value == pytest.approx(want[f"R@{k}"])  # type: ignore[index]
+            assert 100 * report[f"R@{k}", d].value == pytest.approx(want[f"R@{k}"])
             fraction = want.get(f"Rfrac@{k}", want[f"R@{k}"])  # one image a caption: both are the same
-            assert 100 * report[f"Recall@{k}", d].value == pytest.approx(fraction)  # type: ignore[index]
-        assert report["MedR", d].value == want["medr"]  # type: ignore[index]
-        assert report["MeanR", d].value == pytest.approx(want["meanr"])  # type: ignore[index]
-        best = report["MeanR", d].per_query  # type: ignore[index]
+            assert 100 * report[f"Recall@{k}", d].value == pytest.approx(fraction)
+        assert report["MedR", d].value == want["medr"]
+        assert report["MeanR", d].value == pytest.approx(want["meanr"])
+        best = report["MeanR", d].per_query
         assert best is not None and (best - 1).tolist() == want["ranks0"]
     assert 100 * report["RSum"].value == pytest.approx(case["expected"]["rsum"])
 
@@ -72,7 +72,7 @@ def test_recall_all_equal_scores(golden: Golden, tmp_path: Path, ties: str, dire
 
 def test_recall_nan_score(golden: Golden, tmp_path: Path) -> None:
     case = golden("recall_nan_score")
-    with pytest.raises(ValueError, match=r"image \(score\) row 0 holds nan in column 2 \(1 such rows\)") as error:
+    with pytest.raises(ValueError, match=r"image \(score\) row 0 holds nan in column 2") as error:
         score_file(tmp_path / "s.npy", case, ["R@1"])
     assert isinstance(error.value, BadInput) and error.value.where == str(tmp_path / "s.npy")
 
@@ -88,10 +88,10 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
     want = case["expected"]
     for d in ("i2t", "t2i"):
         for k in ks:
-            assert 100 * report[f"1k:R@{k}", d].value == pytest.approx(want["fold_mean"][d][f"R@{k}"])  # type: ignore[index]
-            assert 100 * report[f"R@{k}", d].value == pytest.approx(want["full"][d][f"R@{k}"])  # type: ignore[index]
-        assert report["1k:MedR", d].value == pytest.approx(want["fold_mean"][d]["medr"])  # type: ignore[index]
-        assert report["1k:MeanR", d].value == pytest.approx(want["fold_mean"][d]["meanr"])  # type: ignore[index]
+            assert 100 * report[f"1k:R@{k}", d].value == pytest.approx(want["fold_mean"][d][f"R@{k}"])
+            assert 100 * report[f"R@{k}", d].value == pytest.approx(want["full"][d][f"R@{k}"])
+        assert report["1k:MedR", d].value == pytest.approx(want["fold_mean"][d]["medr"])
+        assert report["1k:MeanR", d].value == pytest.approx(want["fold_mean"][d]["meanr"])
 
     def total(view: str) -> float:
         return sum(100 * r.value for r in report.results if r.metric.startswith(f"{view}R@"))
@@ -125,7 +125,7 @@ def test_k_larger_than_gallery(golden: Golden, tmp_path: Path) -> None:
     k = case["inputs"]["K"]
     report = score_file(tmp_path / "s.npy", case, [f"R@{k}", "R@2"])
     for d in ("i2t", "t2i"):
-        assert 100 * report[f"R@{k}", d].value == case["expected"]["recall"]  # type: ignore[index]
+        assert 100 * report[f"R@{k}", d].value == case["expected"]["recall"]
     assert report.warnings == (f"R@{k}: k is larger than a gallery of 2; everything counts as retrieved",)
 
 
@@ -133,7 +133,7 @@ def test_median_rank_even_count(golden: Golden) -> None:
     case = golden("median_rank_even_count")
     judged = relevance("i2t", {0: [0], 1: [1]})
     ranks = Ranks(judged, np.array(case["inputs"]["ranks0"]) + 1, np.zeros(2, bool))
-    split = Split("custom", [0, 1], [0, 1], [0, 1])
+    split = Split("custom", np.arange(2), np.arange(2), np.arange(2))
     assert measure.measure(parse("MedR"), ranks, split, "i2t", "skip").value == case["expected"]["medr"]
     assert measure.measure(parse("MeanR"), ranks, split, "i2t", "skip").value == case["expected"]["meanr"]
 
@@ -152,16 +152,18 @@ def test_coco1k_truncated_ranking(golden: Golden) -> None:
     full = seen(4)
     assert parse("R@1").per_query(full.ranks["1k"]).mean() == case["expected"]["full"]["R@1"]
     assert measure.refuse_shallow([parse("1k:R@1")], {"i2t": full}, split, Path("r.trec"), "refuse") == []
-    cut = {"i2t": seen(case["inputs"]["truncated_to"])}
+    cut: dict[Direction, Observation] = {"i2t": seen(case["inputs"]["truncated_to"])}
     with pytest.raises(BadInput) as error:
-        measure.refuse_shallow([parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")], cut, split, Path("r.trec"), "refuse")  # type: ignore[arg-type]
+        measure.refuse_shallow(
+            [parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")], cut, split, Path("r.trec"), "refuse"
+        )
     assert str(error.value) == (
         "r.trec: the lists are too short for 1k:R@1 (i2t), 1k:R@5 (i2t), 1k:MRR (i2t): "
         "for 1k:R@1 (i2t) query 1 has 0 usable items and 1 are needed\n"
         "  fix: store longer lists, leave these metrics out, or count what is not listed as not found "
         "with --short-lists miss (not for median and mean ranks)"
     )
-    said = measure.refuse_shallow([parse("1k:R@1")], cut, split, Path("r.trec"), "miss")  # type: ignore[arg-type]
+    said = measure.refuse_shallow([parse("1k:R@1")], cut, split, Path("r.trec"), "miss")
     assert said == ["lists are too short for 1k:R@1 (i2t); what they do not hold counts as not found"]
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 
@@ -170,7 +172,7 @@ def test_eccv_package_gt_counts(golden: Golden, coco: Split) -> None:
     want = golden("eccv_package_gt_counts")["expected"]
     for view, key in (("gt", "original"), ("cxc", "cxc"), ("eccv", "eccv")):
         for d in ("i2t", "t2i"):
-            judged = judgements.load(view, coco, d)  # type: ignore[arg-type]
+            judged = judgements.load(view, coco, d)
             assert len(judged.queries) == want[key][f"{d}_queries"]
             assert int(judged.size.sum()) == want[key].get(f"{d}_positives", int(judged.size.sum()))
             assert int(judged.size.max()) == want[key].get(f"{d}_max", int(judged.size.max()))

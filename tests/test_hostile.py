@@ -125,8 +125,8 @@ def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
         (["eval", "--nope"], "No such option"),
         (["evaluate"], "No such command"),
         (["eval", "a.npz", "--threads", "0"], "--threads"),
-        (["eval", "a.npz", "--captions-per-image", "five"], "not a valid int"),
-        (["eval", "a\0.npz"], "null byte"),
+        (["eval", "a.npz", "--threads", "1000000000000000000000"], "--threads"),
+        (["eval", "a.npz", "--captions-per-image", "five"], "integer"),
         (["eval", "a.npz", "b.npz"], "unexpected extra argument"),
         (["data", "verify"], "Missing argument"),
     ],
@@ -137,11 +137,17 @@ def test_a_wrong_command_line_is_a_usage_error(args: list[str], words: str) -> N
     assert words in " ".join(result.stderr.split()) and "Traceback" not in result.stderr
 
 
+def test_a_name_with_nul_is_refused() -> None:
+    result = invoke(["eval", "a\0.npz"])  # by the command line itself or by the reader
+    assert result.exit_code in (2, 3) and result.stdout == ""
+    assert "null byte" in result.stderr and "Traceback" not in result.stderr
+
+
 def test_a_name_in_no_encoding_survives_as_json(folders: tuple[Path, Path]) -> None:
     given, _ = folders
-    done = process(*good.npz(given, os.fsdecode(b"\xff\n[bold].npz")), "--json", "--metrics", "R@1")
+    done = process("inspect", good.npz(given, os.fsdecode(b"\xff\n[bold].npz"))[1], "--json")
     assert done.returncode == 0, done.stderr
-    assert b'"file": "\\udcff\\n[bold].npz"' in done.stdout
+    assert b'"\\udcff\\n[bold].npz"' in done.stdout
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -171,9 +177,22 @@ def test_an_ascii_terminal_gets_its_table(folders: tuple[Path, Path]) -> None:
     assert b"R@1" in done.stdout and b"error" not in done.stderr
 
 
+def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
+    given, out = folders
+    args = [sys.executable, "-m", "vsebench", *good.npz(given), "--metrics", "R@1", "--json", "-q"]
+    if Path("/dev/full").exists():
+        with Path("/dev/full").open("wb") as full:
+            done = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
+        assert done.returncode == 5 and done.stderr.startswith(b"error: the system refused: [Errno 28]"), done.stderr
+    if sys.platform != "win32":
+        shell = ["sh", "-c", 'exec "$@" >&-', "sh", *args, "-o", str(out / "r.json")]
+        done = subprocess.run(shell, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
+        assert (done.returncode, done.stderr) == (0, b"") and (out / "r.json").stat().st_size > 100
+
+
 def test_a_reader_that_leaves_is_no_failure(folders: tuple[Path, Path]) -> None:
     given, _ = folders
-    args = [sys.executable, "-m", "vsebench", *good.npz(given), "--metrics", "all", "--json"]
+    args = [sys.executable, "-m", "vsebench", "inspect", good.npz(given)[1], "--json"]
     with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as child:
         assert child.stdout is not None and child.stderr is not None
         child.stdout.close()

@@ -24,7 +24,11 @@ def flat(seen: dict[Any, Observation]) -> dict[str, list[Any]]:
     out: dict[str, list[Any]] = {}
     for d, o in seen.items():
         for name, r in o.ranks.items():
-            out[f"{d} {name}"] = [r.rank.tolist(), r.tied.tolist(), [] if r.extremes is None else [e.tolist() for e in r.extremes]]
+            out[f"{d} {name}"] = [
+                r.rank.tolist(),
+                r.tied.tolist(),
+                [] if r.extremes is None else [e.tolist() for e in r.extremes],
+            ]
         for name, t in o.lists.items():
             out[f"{d} list {name}"] = [t.items.tolist(), t.scores.tolist()]
     return out
@@ -54,7 +58,14 @@ def test_tiles_and_threads(kind: str, reach: int) -> None:
     else:
         scorer = Matrix(world.scores("i2t").astype(kind))
     first = look(scorer, requests, threads=1)
-    for tile, threads in (((1, 620), 2), ((90, 7), 5), ((7, 300), 1), ((64, 256), 3), ((89, 619), 2), ((10**6, 10**6), 5)):
+    for tile, threads in (
+        ((1, 620), 2),
+        ((90, 7), 5),
+        ((7, 300), 1),
+        ((64, 256), 3),
+        ((89, 619), 2),
+        ((10**6, 10**6), 5),
+    ):
         assert look(scorer, requests, threads=threads, tile_shape=tile) == first
 
 
@@ -130,7 +141,9 @@ def test_readonly_and_strided_vectors() -> None:
 # From here on the whole way: files, ids and reports.
 
 
-def saved(path: Path, world: World, image_of: npt.NDArray[np.int64], rng: np.random.Generator | None, **change: Any) -> Path:
+def saved(
+    path: Path, world: World, image_of: npt.NDArray[np.int64], rng: np.random.Generator | None, **change: Any
+) -> Path:
     """An .npz with ids; ``rng`` shuffles its rows."""
     n, m = len(world.images), len(world.captions)
     rows = np.arange(n) if rng is None else rng.permutation(n)
@@ -191,7 +204,7 @@ def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
     file = saved(tmp_path / "vectors.npz", world, image_of, np.random.default_rng(3))
     vectors = evaluate_file(file, options=options).report
     ids = {"image_ids": np.arange(30) * 10 + 5, "text_ids": np.arange(90) + 7000, "image_of_text": image_of * 10 + 5}
-    np.savez(tmp_path / "scores.npz", scores=world.scores("i2t").astype(np.float32), **ids)
+    np.savez(tmp_path / "scores.npz", scores=world.scores("i2t").astype(np.float32), **ids)  # type: ignore[arg-type]
     scores = evaluate_scores(tmp_path / "scores.npz", options=Options(metrics="all", trust=True)).report
     assert [r.to_json() for r in scores.results] == [r.to_json() for r in vectors.results]
     assert scores.signature == vectors.signature.replace("score:dot", "score:scores")

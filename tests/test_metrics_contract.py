@@ -180,7 +180,7 @@ def test_sums_add_up_their_parts_in_both_directions(m: Metric, rng: np.random.Ge
         total = parse(f"{view}:{m}")
         words = [str(total), *map(str, total.parts())]
         report = vsebench.evaluate(x, y, split, metrics=words)
-        parts = [report[str(p), d].value for p in total.parts() for d in ("i2t", "t2i")]  # type: ignore[index]
+        parts = [report[str(p), d].value for p in total.parts() for d in ("i2t", "t2i")]
         assert report[str(total)].value == pytest.approx(sum(parts), rel=1e-14)
         assert 0 < report[str(total)].value <= (m.family.high or 0)
     perfect = vsebench.evaluate(np.eye(12), np.repeat(np.eye(12), 5, 0), metrics=[str(m)])

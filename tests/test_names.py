@@ -29,7 +29,7 @@ def test_any_name_parses_back(template: str, view: str, k: int) -> None:
     assert hash(parse(str(m))) == hash(m)
 
 
-@given(st.text(max_size=12) | st.from_regex(r"[a-z0-9]{0,4}:?[RMmA-Za-z-]{0,5}@?[0-9.]{0,3}", fullmatch=True))
+@given(st.text(max_size=12) | st.text("RMecallAPSum-@:015. {}k", max_size=9))
 def test_any_other_text_is_refused_in_words(text: str) -> None:
     try:
         m = parse(text)
@@ -156,5 +156,5 @@ def test_a_sum_needs_both_directions() -> None:
 )
 def test_options_that_are_refused(option: str, value: object, message: str) -> None:
     with pytest.raises(UsageError) as error:
-        vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, **{option: value})
+        vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, **{option: value})  # type: ignore[arg-type]
     assert str(error.value) == message

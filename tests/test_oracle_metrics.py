@@ -85,9 +85,19 @@ def test_a_whole_report_with_folds(case: tuple[Split, World], ties: str) -> None
 
 def test_expected_ranks_in_metrics() -> None:
     # Two captions of one image among four equal scores: expected ranks 5/3 and 10/3.
-    split = Split("custom", [0, 1], [0, 1, 2, 3], [0, 0, 1, 1])
+    split = Split("custom", np.arange(2), np.arange(4), np.array([0, 0, 1, 1]))
     report = vsebench.evaluate(np.ones((2, 1)), np.ones((4, 1)), split, metrics="all,R@2,Recall@4", ties="mean")
-    want = {"R@1": 0, "R@2": 1, "Recall@1": 0, "Recall@4": 1, "MeanR": 5 / 3, "MedR": 1, "MRR": 3 / 5, "R-P": 1 / 2, "mAP@R": 3 / 10}
+    want = {
+        "R@1": 0,
+        "R@2": 1,
+        "Recall@1": 0,
+        "Recall@4": 1,
+        "MeanR": 5 / 3,
+        "MedR": 1,
+        "MRR": 3 / 5,
+        "R-P": 1 / 2,
+        "mAP@R": 3 / 10,
+    }
     for name, value in want.items():
         assert report[name, "i2t"].value == pytest.approx(value), name
     # Two images for every caption: expected rank 1.5.
@@ -137,7 +147,8 @@ def test_queries_without_positives_are_skipped_or_missed() -> None:
     with pytest.raises(vsebench.VsebenchError) as error:
         measure.measure(parse("MeanR"), ranks, split, "i2t", "miss")
     assert str(error.value) == (
-        "MeanR (i2t) has no value for the 2 queries without positives\n  fix: leave out --no-positive miss, or the metric"
+        "MeanR (i2t) has no value for the 2 queries without positives\n"
+        "  fix: leave out --no-positive miss, or the metric"
     )
 
 

@@ -115,7 +115,9 @@ def test_without_is_masking(case: tuple[World, list[Request]]) -> None:
             assert removed.tied.tolist() == hidden.tied.tolist()
 
 
-@pytest.mark.parametrize(("n", "m", "dim", "reach"), [(300, 700, 3, 2), (30, 1100, 2, 1), (600, 40, 4, 3), (257, 256, 9, 5)])
+@pytest.mark.parametrize(
+    ("n", "m", "dim", "reach"), [(300, 700, 3, 2), (30, 1100, 2, 1), (600, 40, 4, 3), (257, 256, 9, 5)]
+)
 def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
     world = crowd(n, m, dim, reach, seed=n, positives=2)
     requests = [Request("x", r) for r in world.judged.values()]
@@ -127,9 +129,7 @@ def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
 def test_expected_place_is_the_mean_over_all_orders() -> None:
     # The oracle enumerates placements; here every order of a tie is listed one by one.
     for size, relevant in ((2, 1), (3, 2), (4, 2), (5, 3), (5, 5)):
-        places = [
-            sorted(order.index(item) + 1 for item in range(relevant)) for order in permutations(range(size))
-        ]
+        places = [sorted(order.index(item) + 1 for item in range(relevant)) for order in permutations(range(size))]
         mean = np.mean(places, axis=0)
         assert [float(p) for p in oracle.expected_places(size, relevant)] == pytest.approx(mean.tolist())
         scorer = Matrix(np.zeros((1, size), np.float32))

@@ -98,7 +98,9 @@ def test_excluding_what_is_judged_is_refused() -> None:
         observe(Matrix(np.eye(3)), [Request("x", judged, Without(excluded))])
 
 
-@pytest.mark.parametrize(("rule", "fix"), [("pesimistic", "use pessimistic"), ("zzz", "use index, optimistic, pessimistic, mean")])
+@pytest.mark.parametrize(
+    ("rule", "fix"), [("pesimistic", "use pessimistic"), ("zzz", "use index, optimistic, pessimistic, mean")]
+)
 def test_unknown_tie_rules_are_refused(rule: str, fix: str) -> None:
     with pytest.raises(UsageError) as error:
         observe(Matrix(np.eye(2)), [], ties=rule)
@@ -120,7 +122,12 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
     for scale, asked, cosine, words in (
         (1.0, "auto", False, "vectors have unit length (lengths 1 to 1): inner product, which is the cosine"),
         (1.0005, "auto", False, "vectors have unit length"),
-        (2.0, "auto", True, "vectors are not of unit length (lengths 1 to 2): cosine; --similarity dot takes them as they are"),
+        (
+            2.0,
+            "auto",
+            True,
+            "vectors are not of unit length (lengths 1 to 2): cosine; --similarity dot takes them as they are",
+        ),
         (2.0, "dot", False, "inner product as asked (lengths 1 to 2)"),
         (1.0, "cosine", True, "cosine as asked"),
     ):

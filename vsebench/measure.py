@@ -13,7 +13,7 @@ from .metrics import Metric, expand
 from .metrics.suites import default_words
 from .rank.lists import too_shallow
 from .report.model import Report, Result
-from .types import UNRANKED, Direction, Float, Observation, Ranks, Split
+from .types import UNRANKED, Direction, Float, Int, Observation, Ranks, Split
 
 TIE_SHARE = 0.001  # above this share of tied relevant items a report warns
 
@@ -109,8 +109,13 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
     judged = ranks.relevance
     if not len(judged.queries):
         raise BadInput(f"{m} ({direction}): no query has a relevant item", fix="check image_of_text and the ids")
-    values = m.per_query(ranks)
+    values, kept = m.per_query(ranks), slice(None)
     skipped = judged.skipped
+    if m.family.unit == "rank" and (lost := ranks.best() == UNRANKED).any():
+        # None of its relevant items is in the gallery: such a query has no rank.
+        kept, skipped = ~lost, skipped + int(lost.sum())
+        if lost.all():
+            raise BadInput(f"{m} ({direction}): no relevant item is in the gallery", fix="check the ids")
     if empty == "miss" and skipped:
         if m.family.unit == "rank":
             raise UsageError(
@@ -120,14 +125,17 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
         missed, skipped = np.zeros(skipped), 0
     else:
         missed = np.zeros(0)
-    value = _aggregate(m, values, missed, ranks)
+    fold = None if ranks.fold is None else ranks.fold[kept]
+    value = _aggregate(m, values[kept], missed, fold)
     extremes = None
     if ranks.extremes is not None:
-        extremes = tuple(
-            _aggregate(m, m.per_query(Ranks(judged, r, ranks.tied, fold=ranks.fold)), missed, ranks)
-            for r in ranks.extremes
+        optimistic, pessimistic = (Ranks(judged, r, ranks.tied, fold=ranks.fold) for r in ranks.extremes)
+        extremes = (
+            _aggregate(m, m.per_query(optimistic)[kept], missed, fold),
+            _aggregate(m, m.per_query(pessimistic)[kept], missed, fold),
         )
-    ids = split.ids("image" if direction == "i2t" else "caption")[judged.queries]
+    ids = split.ids("image" if direction == "i2t" else "caption")[judged.queries][kept]
+    values = values[kept]
     return Result(
         str(m),
         direction,
@@ -139,14 +147,14 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
         m.family.higher_is_better,
         ids,
         values,
-        extremes,  # type: ignore[arg-type]
+        extremes,
     )
 
 
-def _aggregate(m: Metric, values: Float, missed: Float, ranks: Ranks) -> float:
-    if ranks.fold is None:
+def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> float:
+    if fold is None:
         return _one(m, np.concatenate([values, missed]))
-    return float(np.mean([_one(m, values[ranks.fold == f]) for f in np.unique(ranks.fold)]))
+    return float(np.mean([_one(m, values[fold == f]) for f in np.unique(fold)]))
 
 
 def _one(m: Metric, values: Float) -> float:
@@ -177,7 +185,9 @@ def _ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction
         text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
         if shares[view] > 0.99:
             text += " (collapsed scores)"
-        swings = [s for s in (_swing(v, direction, results) for v in shares if v != "1k") if s]
+        # COCO 1K repeats the ties of COCO 5K; it speaks only when it stands alone.
+        told = [v for v in shares if v != "1k"] or list(shares)
+        swings = [s for s in (_swing(v, direction, results) for v in told) if s]
         out.append(f"{text}; by tie rule (--ties) {', '.join(swings) or 'no metric moves'}")
     return out
 
@@ -190,9 +200,10 @@ def _swing(view: str, direction: Direction, results: dict[tuple[str, Direction |
     ]
     if not moved:
         return ""
-    best, worst, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
+    low, high, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
     scale = 1 if result.unit == "rank" else 100
-    return f"{result.metric} is {scale * min(best, worst):.2f} to {scale * max(best, worst):.2f}"
+    ends = [f"{scale * x:.2f}" for x in sorted((low, high))]
+    return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
 
 
 def _view(name: str) -> str:

@@ -57,7 +57,7 @@ class Split:
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
 
     Raises:
-        BadInput: ids repeat, lengths differ, an image has no caption, or folds are not contiguous.
+        BadInput: ids repeat, lengths differ, an owner is not an image, or folds are not contiguous.
     """
 
     name: str

@@ -11,7 +11,7 @@ import io
 import time
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -37,11 +37,11 @@ NAMES: dict[str, str] = {
 
 def rankings(scores: Array, image_ids: Array, caption_ids: Array, stable: bool = False) -> dict[str, Rankings]:
     """Complete rankings of both directions from (image, caption) scores."""
-    kind = "stable" if stable else "quicksort"
+    kind: Literal["stable", "quicksort"] = "stable" if stable else "quicksort"
 
     def listed(rows: Array, queries: Array, gallery: Array) -> Rankings:
         return {
-            query: gallery[np.argsort(-row, kind=kind)].tolist()  # type: ignore[call-overload]
+            query: gallery[np.argsort(-row, kind=kind)].tolist()
             for query, row in zip(queries.tolist(), rows, strict=True)
         }
 
@@ -106,4 +106,8 @@ def run(images: Array, captions: Array, image_ids: Array, caption_ids: Array) ->
         restrict(metrics, image_ids, caption_ids)
     found = values(metrics, retrieved)
     done = time.perf_counter()
-    return {"lists": listed - start, "measure": done - listed, "values": [[*key, value] for key, value in found.items()]}
+    return {
+        "lists": listed - start,
+        "measure": done - listed,
+        "values": [[*key, value] for key, value in found.items()],
+    }

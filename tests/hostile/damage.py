@@ -64,7 +64,8 @@ def npy(array: Any, shape: tuple[int, ...] | None = None, descr: str | None = No
     stream = io.BytesIO()
     header = {"descr": descr or array.dtype.str, "fortran_order": False, "shape": shape or array.shape}
     np.lib.format.write_array_header_1_0(stream, header)
-    return stream.getvalue() + array.tobytes()
+    data: bytes = array.tobytes()
+    return stream.getvalue() + data
 
 
 def bomb(folder: Path) -> list[str]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 import pickle
+from functools import partial
 
 import numpy as np
 
 from tests.hostile.case import Case
 from tests.hostile.damage import (
+    Bomb,
     X,
     Y,
-    Bomb,
     bomb,
     cut,
     fifo,
@@ -34,7 +35,7 @@ IMAGES_ONLY = {"image_embeddings.npy": npy(X)}
 
 CASES = [
     *(
-        Case(f"npz cut at {share:.0%}", lambda f, s=share: cut(f, s), 3, "e.npz: is a truncated or damaged zip archive")
+        Case(f"npz cut at {share:.0%}", partial(cut, share=share), 3, "e.npz: is a truncated or damaged zip archive")
         for share in CUTS
     ),
     Case("flipped bit, stored", lambda f: flipped(f, False), 3, "e.npz: is a truncated or damaged .npz"),

@@ -36,7 +36,7 @@ def arrays(**change: Any) -> dict[str, Any]:
     return {name: value for name, value in full.items() if value is not None}
 
 
-def npz(folder: Path, name: str = "e.npz", **change: Any) -> list[str]:
+def npz(folder: Path, name: str = "e.npz", /, **change: Any) -> list[str]:
     """Write a spoiled .npz and return the command that evaluates it."""
     path = folder / name
     with path.open("wb") as stream:

@@ -52,7 +52,7 @@ CASES = [
     ),
     Case(
         "scores 0-D",
-        lambda f: scores(f, np.float32(1)),
+        lambda f: scores(f, np.array(1, np.float32)),
         3,
         "scores.npy: array 'scores.npy' has shape (); scores are two-dimensional",
     ),

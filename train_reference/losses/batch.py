@@ -29,8 +29,7 @@ def checked(scores: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
         )
     if positive.shape != scores.shape or positive.dtype != torch.bool:
         raise UsageError(
-            f"positive has shape {tuple(positive.shape)} and dtype {positive.dtype}, "
-            f"scores {tuple(scores.shape)}",
+            f"positive has shape {tuple(positive.shape)} and dtype {positive.dtype}, scores {tuple(scores.shape)}",
             fix="give a bool for every score, True on the diagonal",
         )
     return scores if scores.dtype == torch.float64 else scores.float()

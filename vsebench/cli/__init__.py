@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import signal
+import sys
 from typing import Annotated
 
 import typer
@@ -54,4 +57,12 @@ app.command("demo")(demo.run)
 
 def main() -> None:
     """Entry point of the ``vsebench`` command."""
+    # Started without output (`>&-`, a service): the files that were asked for are still written.
+    sys.stdout = sys.stdout or io.StringIO()
+    sys.stderr = sys.stderr or io.StringIO()
+    # A terminal or pipe without our arrows and letters gets question marks instead of a failure.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
+    # Leave like any other exit, so that temporary files are removed.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     app()

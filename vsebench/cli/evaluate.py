@@ -64,7 +64,7 @@ def run(
     save_run: Annotated[Path | None, typer.Option(help="Write the top of every ranking as eccv-style JSON.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="Items a query in --save-run.")] = 100,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of the ranking kernels; never changes a result.")
+        int | None, typer.Option(min=1, max=1024, help="Threads of the ranking kernels; never changes a result.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,

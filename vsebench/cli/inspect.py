@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .talk import Json, NoProgress, Quiet, Talk, cells, command
+from .talk import Json, NoProgress, Quiet, Talk, cells, command, printable
 
 
 @command
@@ -116,10 +116,12 @@ def _show(document: dict[str, Any], talk: Talk) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from ..data.audit import shown
+
     table = Table(
         box=box.SIMPLE_HEAD,
         pad_edge=False,
-        title=Text(f"{', '.join(document['files'][:3])} ({document['format']})"),
+        title=Text(printable(f"{', '.join(document['files'][:3])} ({document['format']})")),
         title_justify="left",
     )
     for heading in ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids"):
@@ -129,7 +131,7 @@ def _show(document: dict[str, Any], talk: Talk) -> None:
         last = (
             " / ".join(f"{lengths[k]:.4g}" for k in ("min", "median", "max"))
             if lengths
-            else ", ".join(map(str, a.get("first", [])))
+            else ", ".join(printable(shown(x)) for x in a.get("first", []))
         )
         table.add_row(*cells(a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
     talk.out.print(table)
@@ -139,8 +141,8 @@ def _show(document: dict[str, Any], talk: Talk) -> None:
             f"would be evaluated as {matched['split']}: {matched['images']:,} images, {matched['captions']:,} captions"
         )
         for note in matched["notes"]:
-            talk.out.print(f"· {note}", style="dim", markup=False)
+            talk.out.print(f"· {printable(note)}", style="dim", markup=False)
         for warning in matched["warnings"]:
-            talk.out.print(f"warning: {warning}", style="yellow", markup=False)
+            talk.out.print(f"warning: {printable(warning)}", style="yellow", markup=False)
     else:
         talk.out.print("could not be evaluated, see the error", style="bold")

@@ -95,7 +95,9 @@ def _console(stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     # Not a terminal: do not wrap what a pipe or a file will read.
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 120
-    return Console(stderr=stderr, width=width, highlight=False)
+    # rich alone would keep bold and italics under NO_COLOR.
+    colours = None if os.environ.get("NO_COLOR") else "auto"
+    return Console(stderr=stderr, width=width, highlight=False, color_system=colours)  # type: ignore[arg-type]
 
 
 def cells(*values: object) -> list[Text]:
@@ -143,14 +145,14 @@ def command(function: F) -> F:
                 "not enough memory for this input\n  fix: free memory or evaluate a smaller file",
                 ENGINE_FAILURE,
             )
+        except OSError as error:
+            what = f"the system refused: {printable(str(error))}"
+            _fail(f"{what}\n  fix: check free space, permissions and where the output goes", ENGINE_FAILURE)
         except Exception as error:
             if os.environ.get("VSEBENCH_DEBUG"):
                 raise
-            name = type(error).__name__
-            _fail(
-                f"unexpected {name}: {printable(str(error))}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback",
-                ENGINE_FAILURE,
-            )
+            what = f"unexpected {type(error).__name__}: {printable(str(error))}"
+            _fail(f"{what}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback", ENGINE_FAILURE)
 
     return run  # type: ignore[return-value]
 

@@ -83,7 +83,8 @@ def _unrankable(block: Array) -> Array:
     """(row,) bool: not finite, all zeros, or outside ``SAFE_LENGTH``."""
     # The largest entry instead of the length: it is cheap, keeps a NaN, and no square of it can overflow.
     largest = np.maximum(block.max(axis=1), -block.min(axis=1)).astype(np.float64)
-    return ~((largest >= SAFE_LENGTH[0]) & (largest <= SAFE_LENGTH[1] / np.sqrt(block.shape[1])))
+    inside: Array = (largest >= SAFE_LENGTH[0]) & (largest <= SAFE_LENGTH[1] / np.sqrt(block.shape[1]))
+    return ~inside
 
 
 def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -> None:

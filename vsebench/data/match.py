@@ -36,6 +36,7 @@ class Matched:
     image_rows: Int | None
     text_rows: Int | None
     notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
 
 def match(items: Items, name: str | None = None, captions_per_image: int | None = None) -> Matched:
@@ -193,11 +194,17 @@ def _custom(items: Items, captions_per_image: int | None) -> Matched:
                     fix="save one id a row",
                 )
     if items.image_of_text is not None:
+        if captions_per_image is not None:
+            raise UsageError(
+                "--captions-per-image has no meaning: image_of_text says which texts belong together",
+                where=items.where,
+                fix="leave it out",
+            )
         owner, note = _owner(items)
     else:
         owner, note = _owner_from_ids(items) or _owner_in_order(items, captions_per_image)
     notes.append(note)
-    _refuse_lonely(owner, items)
+    warnings = _lonely(owner, items)
     # Canonical order is ascending by id, so that the order of rows in the file cannot decide a tie.
     image_rows = None if items.image_ids is None else np.argsort(items.image_ids, kind="stable")
     text_rows = None if items.text_ids is None else np.argsort(items.text_ids, kind="stable")
@@ -212,20 +219,20 @@ def _custom(items: Items, captions_per_image: int | None) -> Matched:
         split = Split("custom", image_ids, text_ids, owner)
     except BadInput as error:
         raise BadInput(error.what, where=items.where, fix=error.fix) from None
-    return Matched(split, image_rows, text_rows, tuple(notes))
+    return Matched(split, image_rows, text_rows, tuple(notes), warnings)
 
 
-def _refuse_lonely(owner: Int, items: Items) -> None:
-    """Every image needs a text: without one it has nothing to find, and more often the owners are wrong."""
+def _lonely(owner: Int, items: Items) -> tuple[str, ...]:
+    """Images without a text are distractors (an enlarged gallery) or a sign that the owners are wrong: say it."""
     lonely = np.flatnonzero(np.bincount(owner, minlength=items.n_image) == 0)
-    if len(lonely):
-        first = int(lonely[0])
-        name = "" if items.image_ids is None else f" (id {shown(items.image_ids[first])})"
-        raise BadInput(
-            f"{len(lonely):,} of the {items.n_image:,} images have no text (first: image row {first}{name})",
-            where=items.where,
-            fix="check image_of_text, or leave out images without texts",
-        )
+    if not len(lonely):
+        return ()
+    first = int(lonely[0])
+    name = "" if items.image_ids is None else f" (id {shown(items.image_ids[first])})"
+    return (
+        f"{len(lonely):,} of the {items.n_image:,} images have no text (first: image row {first}{name}): "
+        "they compete in text-to-image and ask nothing in image-to-text",
+    )
 
 
 def _owner(items: Items) -> tuple[Int, str]:
@@ -258,8 +265,8 @@ def _owner(items: Items) -> tuple[Int, str]:
         )
     bad = 0 if given.dtype.kind != "i" else int(np.flatnonzero((given < 0) | (given >= items.n_image))[0])
     raise BadInput(
-        f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {items.n_image:,}) and the file has no "
-        "image ids of that kind",
+        f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {items.n_image:,}) and the file "
+        "has no image ids of that kind",
         where=items.where,
         fix="count image rows from 0, or save image_ids as well",
     )

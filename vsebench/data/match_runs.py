@@ -65,7 +65,8 @@ def _recognise(raw: RawRun) -> Split:
             return split
     first = next(iter(queries), None)
     raise BadInput(
-        f"query ids such as '{shown(first)}' belong to no declared split that is installed ({', '.join(splits.names())})",
+        f"query ids such as '{shown(first)}' belong to no declared split that is installed "
+        f"({', '.join(splits.names())})",
         where=raw.sources[0],
         fix="give --split NAME, and see `vsebench data list` for what is installed",
     )

@@ -85,6 +85,7 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
         where,
         (found.image_rows, found.text_rows),
         tuple(notes),
+        found.warnings,
     )
 
 
@@ -142,7 +143,7 @@ def scores(raw: RawScores, split: str | None, captions_per_image: int | None) ->
                 fix="save scores.T: one row an image and one column a text",
             ) from None
         raise
-    warnings = []
+    warnings = list(found.warnings)
     if raw.scores.dtype == np.float16:
         warnings.append("scores are float16: many pairs tie that the model told apart; save float32 scores")
     return PreparedScores(

@@ -10,8 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..errors import BadInput
+from .guard import memory_limit
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag"
+_ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
 
 
@@ -26,7 +28,12 @@ def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]],
             for one query, the text holds binary data, or there are no lines.
     """
     rows: dict[str, list[_Row]] = {}
+    most = memory_limit() // _ROW_BYTES
     for number, line in enumerate(lines, 1):
+        if number > most:
+            raise BadInput(
+                f"has more than {most:,} lines, which do not fit in memory", where=where, fix="store shorter lists"
+            )
         parts = line.split()
         if not parts:
             continue

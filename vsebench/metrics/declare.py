@@ -180,7 +180,8 @@ def parse(text: str) -> Metric:
         return Metric(REGISTRY.get(template).template, int(tail), view)
     if not at and template in REGISTRY:
         raise UsageError(f"'{text}' needs a k", fix=f"write {text}@10")
-    raise unknown("metric", text, [*known_names(), *(a for f in REGISTRY for a in f.aliases if "{k}" not in a)])
+    prefix = f"{match['view']}:" if match["view"] else ""
+    raise unknown("metric", text, [prefix + known for known in known_names()])
 
 
 def known_names() -> list[str]:

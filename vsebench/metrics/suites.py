@@ -48,7 +48,7 @@ def expand(text: str | Sequence[str], views: Sequence[str]) -> list[Metric]:
                 chosen.append(parse(word))
             except UsageError as error:
                 near = closest(word, ["all", *FAMILIES])
-                if near and "did you mean" not in (error.fix or ""):
+                if near and ":" not in word and "did you mean" not in (error.fix or ""):
                     raise UsageError(error.what, fix=f"did you mean '{near[0]}'?") from None
                 raise
     for chosen_metric in chosen:

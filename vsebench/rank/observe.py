@@ -39,6 +39,7 @@ from .thresholds import Thresholds
 
 TILE_COLUMNS = 10 * count.STRIP
 TILE_BYTES = 64 << 20
+MAX_THREADS = 1024
 
 Array = npt.NDArray[Any]
 Progress = Callable[[int, int], None]
@@ -57,8 +58,10 @@ def default_threads() -> int:
     """``VSEBENCH_NUM_THREADS``, else the cores this process may use."""
     asked = os.environ.get("VSEBENCH_NUM_THREADS", "")
     if asked:
-        if not asked.isdigit() or int(asked) < 1:
-            raise UsageError(f"VSEBENCH_NUM_THREADS is '{asked}'", fix="set it to a whole number of at least 1")
+        if not asked.isdecimal() or not 1 <= int(asked[:6]) <= MAX_THREADS or len(asked) > 6:
+            raise UsageError(
+                f"VSEBENCH_NUM_THREADS is '{asked[:40]}'", fix=f"set it to a whole number from 1 to {MAX_THREADS}"
+            )
         return int(asked)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
@@ -88,9 +91,11 @@ def observe(
         One observation a direction that was asked for.
 
     Raises:
-        UsageError: unknown tie rule, a depth below 1, or a relevance that overlaps the items it excludes.
+        UsageError: unknown tie rule, a depth below 1, two requests of one name, or a relevant item that does not
+            compete (it is excluded, or in another fold).
     """
     check_ties(ties)
+    _check(requests)
     threads = threads or default_threads()
     depth = depth or {}
     n_image, n_caption = scorer.shape
@@ -123,6 +128,18 @@ def observe(
         if ranks or lists:
             found[direction] = Observation(direction, ranks, lists)
     return found
+
+
+def _check(requests: Sequence[Request]) -> None:
+    names = [(r.view, r.relevance.direction) for r in requests]
+    for view, direction in names:
+        if names.count((view, direction)) > 1:
+            raise UsageError(f"two requests are called '{view}' ({direction})", fix="give each its own view")
+    for r in requests:
+        if isinstance(r.candidates, SameFold):
+            own = r.candidates.query_fold[r.relevance.queries[r.relevance.owner]]
+            if (own != r.candidates.gallery_fold[r.relevance.items]).any():
+                raise UsageError(f"relevance '{r.relevance.name}' holds items outside the fold of their query")
 
 
 def _tile(n_image: int, n_caption: int) -> tuple[int, int]:

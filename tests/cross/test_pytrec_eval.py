@@ -1,0 +1,87 @@
+"""Equality with trec_eval, through pytrec_eval, for the metrics that both know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests import oracle
+from tests.worlds import World, relevance, without_zero_rows, worlds
+from vsebench.metrics import parse
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.types import DIRECTIONS, Ranks, Relevance
+
+pytrec_eval = pytest.importorskip(
+    "pytrec_eval", reason="pytrec_eval is not installed (pip install pytrec-eval-terrier)"
+)
+
+SAME = {"success_1": "R@1", "success_5": "R@5", "success_10": "R@10", "recip_rank": "MRR", "Rprec": "R-P",
+        "recall_5": "Recall@5", "recall_10": "Recall@10", "recall_100": "Recall@100"}  # fmt: skip
+
+
+def trec(judged: Relevance, lists: dict[int, list[int]]) -> dict[str, dict[str, float]]:
+    """trec_eval's values. A list's places are its scores, so that its own rule for ties never applies."""
+    qrel: dict[str, dict[str, int]] = {}
+    for i, (query, items) in enumerate(oracle.positives(judged).items()):
+        lost = {f"not in the gallery {n}": 1 for n in range(int(judged.missing[i]))}
+        qrel[str(query)] = {str(g): 1 for g in items} | lost
+    run = {str(q): {str(g): float(-place) for place, g in enumerate(lists[q])} for q in oracle.positives(judged)}
+    measures = {"success", "recip_rank", "Rprec", "recall"}
+    return pytrec_eval.RelevanceEvaluator(qrel, measures).evaluate(run)  # type: ignore[no-any-return]
+
+
+def compare(ranks: Ranks, values: dict[str, dict[str, float]], skip: frozenset[str] = frozenset()) -> None:
+    queries = [str(q) for q in ranks.relevance.queries]
+    for theirs, ours in SAME.items():
+        if theirs not in skip:
+            got = parse(ours).per_query(ranks)
+            assert got.tolist() == pytest.approx([values[q][theirs] for q in queries], abs=1e-12), ours
+
+
+def check(x: Any, y: Any, judged: dict[Any, Relevance]) -> None:
+    n, m = len(x), len(y)
+    seen = observe(Dot(x, y), [Request("x", r) for r in judged.values()], depth={"i2t": m, "t2i": n})
+    for d, relevant in judged.items():
+        lists = {int(q): seen[d].lists["all"].items[q].tolist() for q in relevant.queries}
+        compare(seen[d].ranks["x"], trec(relevant, lists))
+
+
+@given(worlds())
+@settings(max_examples=25)
+def test_small_worlds(world: World) -> None:
+    check(world.images, world.captions, world.judged)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_a_sample_at_the_size_of_coco(ties: bool) -> None:
+    rng = np.random.default_rng(int(ties))
+    n, m = 5000, 25000
+    own = np.arange(m) // 5
+    if ties:
+        x = without_zero_rows(rng.integers(-1, 2, (n, 6)))
+        y = without_zero_rows(np.clip(x[own] + rng.integers(-1, 2, (m, 6)), -1, 1))
+    else:
+        x = rng.standard_normal((n, 16)).astype(np.float32)
+        y = (x[own] + rng.standard_normal((m, 16))).astype(np.float32)
+    for d in DIRECTIONS:
+        size, gallery = (12, m) if d == "i2t" else (40, n)
+        few = np.sort(rng.choice(n if d == "i2t" else m, size, replace=False))
+        # Only the sampled queries are ranked; their own items and some others are relevant.
+        items = {i: {*range(5 * q, 5 * q + 5)} if d == "i2t" else {q // 5} for i, q in enumerate(few.tolist())}
+        for extra in items.values():
+            extra.update(rng.choice(gallery, rng.integers(0, 30), replace=False).tolist())
+        judged = relevance(d, items, {0: 2})
+        check(*((x[few], y) if d == "i2t" else (x, y[few])), {d: judged})
+
+
+def test_the_list_s_places_are_what_counts() -> None:
+    # Were scores tied, trec_eval would order by document name; places are never tied.
+    judged = relevance("i2t", {0: [0, 7]})
+    values = trec(judged, {0: [3, 0, 9, 7, 1]})
+    assert values["0"]["recip_rank"] == 0.5
+    assert values["0"]["Rprec"] == 0.5
+    assert values["0"]["success_1"] == 0

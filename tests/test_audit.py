@@ -1,0 +1,197 @@
+"""The input audit, one fault at a time, on arrays of every kind."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vsebench.data import audit
+from vsebench.data.audit import SAFE_LENGTH, check_finite, check_scores, check_vectors, repeated_rows, shown
+from vsebench.data.prepare import embeddings, in_order
+from vsebench.data.raw import RawEmbeddings
+from vsebench.errors import BadInput
+from vsebench.rank.scorers import SAFE_NORM
+from vsebench.types import Split
+
+WHERE = Path("e.npz")
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((40, 6)).astype(np.float32)
+Y = RNG.standard_normal((200, 6)).astype(np.float32)
+IDS = np.arange(40) + 100
+
+
+def refused(images: np.ndarray, texts: np.ndarray = Y, **ids: np.ndarray | None) -> str:
+    """What is wrong with a pair of matrices."""
+    with pytest.raises(BadInput) as caught:
+        check_vectors(images, texts, WHERE, ids.get("image_ids"), ids.get("text_ids"))
+    assert caught.value.where == "e.npz" and caught.value.fix
+    return caught.value.what
+
+
+def with_row(row: int, value: float, dtype: str = "float32") -> np.ndarray:
+    """X with one row filled."""
+    out = X.astype(dtype)
+    out[row] = value
+    return out
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4"])
+def test_good_vectors_pass(dtype: str) -> None:
+    check_vectors(X.astype(dtype), Y.astype(dtype), WHERE, IDS, None)
+    check_vectors(np.asfortranarray(X.astype(dtype)), Y[::-1].astype(dtype), WHERE, None, None)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_the_first_bad_row_is_named(dtype: str, value: float) -> None:
+    images = with_row(7, value, dtype)
+    images[31] = np.nan
+    assert refused(images) == f"image row 7 holds {value} in column 0 (2 such rows)"
+    assert refused(images[:31], image_ids=IDS) == f"image row 7 (id 107) holds {value} in column 0"
+    assert refused(X, np.concatenate([Y.astype(dtype), images])).startswith(f"text row 207 holds {value}")
+
+
+def test_zero_vectors() -> None:
+    assert refused(with_row(3, 0)) == "image row 3 is all zeros: it has no direction to compare"
+    assert refused(with_row(3, -0.0), image_ids=IDS).startswith("image row 3 (id 103) is all zeros")
+    assert "(200 such rows)" in refused(X, np.zeros_like(Y))
+
+
+@pytest.mark.parametrize(
+    ("value", "words"), [(1e-30, "1e-30"), (1e30, "1e+30"), (-1e30, "1e+30"), (3e38, "3e+38"), (1e-40, "1e-40")]
+)
+def test_lengths_that_float32_cannot_multiply(value: float, words: str) -> None:
+    expected = f"image row 9 has {words} as its largest entry; lengths from 1e-15 to 1e+15 can be ranked exactly"
+    assert refused(with_row(9, value)) == expected
+
+
+@pytest.mark.parametrize("value", [1e300, 1e-300, 1e39])
+def test_float64_that_float32_cannot_hold(value: float) -> None:
+    with np.errstate(all="raise"):
+        assert refused(with_row(9, value, "float64")).startswith(f"image row 9 has {value:.3g} as its largest entry")
+
+
+def test_the_safe_range_is_that_of_the_scorer() -> None:
+    assert SAFE_LENGTH == SAFE_NORM
+    for scale in (1.1e-15, 1e14):
+        check_vectors(np.full((2, 6), scale, np.float32), Y, WHERE, None, None)
+
+
+@pytest.mark.parametrize(
+    ("images", "message"),
+    [
+        (np.ones((40, 36, 8), np.float32), "image array has shape (40, 36, 8): 36 vectors of 8 numbers for each of 40"),
+        (np.ones(40, np.float32), "image array has shape (40,), expected (rows, dim)"),
+        (np.ones((), np.float32), "image array has shape (), expected (rows, dim)"),
+        (np.ones((0, 6), np.float32), "image array is empty: shape (0, 6)"),
+        (np.ones((40, 0), np.float32), "image array is empty: shape (40, 0)"),
+        (X[:, :5], "image vectors have 5 numbers and text vectors 6"),
+    ],
+)
+def test_shapes(images: np.ndarray, message: str) -> None:
+    assert refused(images).startswith(message)
+
+
+def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(audit, "CHUNK", 0)  # one row a block
+    assert refused(with_row(39, np.nan)) == "image row 39 holds nan in column 0"
+    assert "(200 such rows)" in refused(X, np.zeros_like(Y))
+    monkeypatch.setattr(audit, "CHUNK", 1)
+    assert repeated_rows(np.repeat(X, 5, axis=0), 200, 5)
+    wrong = np.repeat(X, 5, axis=0)
+    wrong[-1, -1] += 1
+    assert not repeated_rows(wrong, 200, 5)
+
+
+def test_a_memory_map_is_not_changed(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", with_row(4, np.nan))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    before = (tmp_path / "x.npy").read_bytes()
+    assert refused(mapped).startswith("image row 4 holds nan")
+    assert (tmp_path / "x.npy").read_bytes() == before
+
+
+def test_scores() -> None:
+    check_scores(np.ones((2, 10), np.float16), WHERE)
+    for scores, words in (
+        (np.ones(3), "score array has shape (3,), expected (images, texts)"),
+        (np.ones((1, 2, 3)), "score array has shape (1, 2, 3)"),
+        (np.ones((0, 3)), "score matrix is empty: shape (0, 3)"),
+        (np.array([[1.0, 2.0], [3.0, np.inf]]), "image (score) row 1 holds inf in column 1"),
+    ):
+        with pytest.raises(BadInput) as caught:
+            check_scores(scores, WHERE)
+        assert caught.value.what.startswith(words)
+
+
+def test_check_finite_alone() -> None:
+    check_finite(X, "image", WHERE)
+    with pytest.raises(BadInput, match="text row 2 holds nan in column 0"):
+        check_finite(with_row(2, np.nan), "text", WHERE)
+
+
+@pytest.mark.parametrize(
+    ("images", "texts", "times", "expected"),
+    [
+        (np.repeat(X, 5, axis=0), 200, 5, True),
+        (np.repeat(X, 4, axis=0), 160, 4, True),
+        (np.repeat(X, 4, axis=0), 160, 5, False),  # 160 is a multiple of 5, and the rows differ
+        (np.tile(X, (5, 1)), 200, 5, False),  # repeated, but not in a row
+        (X, 200, 5, False),
+        (np.repeat(X, 5, axis=0), 199, 5, False),
+        (X, 40, 1, False),
+    ],
+)
+def test_repeated_rows(images: np.ndarray, texts: int, times: int, expected: bool) -> None:
+    assert repeated_rows(images, texts, times) is expected
+
+
+def prepared(**change: object) -> object:
+    """``prepare.embeddings`` of image rows that stand five times."""
+    fields = {"images": np.repeat(X, 5, axis=0), "texts": Y, "image_ids": None, "text_ids": None,
+              "image_of_text": None, **change}  # fmt: skip
+    return embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"image_ids": np.repeat(IDS, 5)},
+        {"image_of_text": np.arange(200)},
+        {"image_of_text": np.arange(200) // 5},
+        {"image_ids": np.repeat(IDS, 5), "image_of_text": np.repeat(IDS, 5), "text_ids": np.arange(200)},
+    ],
+)
+def test_repeated_rows_are_removed_and_said(change: dict[str, object]) -> None:
+    ready = prepared(**change)
+    assert ready.images.vectors.shape == (40, 6) and np.array_equal(ready.images.vectors, X)  # type: ignore[attr-defined]
+    assert np.array_equal(ready.split.image_of, np.arange(200) // 5)  # type: ignore[attr-defined]
+    assert "every image row stands 5 times: 200 rows de-duplicated to 40" in ready.notes  # type: ignore[attr-defined]
+
+
+def test_rows_with_ids_of_their_own_are_not_removed() -> None:
+    with pytest.raises(BadInput, match="200 texts for 200 images, and no image_of_text"):
+        prepared(image_ids=np.arange(200))
+
+
+def test_float64_is_rounded_and_said_only_when_it_loses() -> None:
+    exact = RawEmbeddings(X.astype(np.float64), Y, None, None, None, "npz", (WHERE,))
+    assert not any("float64" in note for note in embeddings(exact, None, None).notes)
+    finer = RawEmbeddings(X + np.float64(1e-12), Y, None, None, None, "npz", (WHERE,))
+    assert "image vectors are float64: rounded to float32" in embeddings(finer, None, None).notes
+
+
+def test_in_order_counts_rows() -> None:
+    split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
+    ready = in_order(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
+    assert ready.split is split and ready.rows == (None, None)
+    with pytest.raises(BadInput, match="39 image rows for the 40 images of split 'custom'"):
+        in_order(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
+
+
+def test_long_ids_are_cut() -> None:
+    assert shown("x" * 60) == "x" * 60
+    assert shown("x" * 61) == "x" * 59 + "…" and shown(391895) == "391895"

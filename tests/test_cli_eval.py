@@ -1,0 +1,253 @@
+"""``vsebench eval`` on a whole COCO 5K file and on small ones: output, options, and files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from tests.hostile import good
+from vsebench.cli import app
+from vsebench.types import Split
+
+TOP = ["schema", "split", "signature", "provenance", "warnings", "results"]
+RESULT = ["metric", "direction", "value", "n", "undefined", "interval"]
+
+
+def invoke(*args: str) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, list(args))
+
+
+def report(*args: str) -> dict[str, Any]:
+    """The JSON document a command prints."""
+    result = invoke(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+def values(document: dict[str, Any]) -> dict[tuple[str, str | None], float]:
+    """(metric, direction) -> value."""
+    return {(r["metric"], r["direction"]): r["value"] for r in document["results"]}
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> str:
+    """A good file of 60 images."""
+    return good.npz(tmp_path)[1]
+
+
+@pytest.fixture(scope="module")
+def whole(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A file of COCO 5K in a shuffled order, evaluated once with every metric and every output."""
+    rng = np.random.default_rng(5)
+    x = rng.standard_normal((5000, 12)).astype(np.float32)
+    y = (x[coco.image_of] + 0.7 * rng.standard_normal((25000, 12))).astype(np.float32)
+    rows, columns = rng.permutation(5000), rng.permutation(25000)
+    folder = tmp_path_factory.mktemp("whole")
+    file = folder / "e.npz"
+    np.savez(
+        file,
+        image_embeddings=x[rows],
+        text_embeddings=y[columns],
+        image_ids=coco.image_ids[rows],
+        text_ids=coco.caption_ids[columns],
+    )
+    outputs = ["--per-query", str(folder / "q.parquet"), "--save-run", str(folder / "top.json"), "--depth", "20"]
+    args = ["eval", str(file), "--metrics", "all", *outputs, "-o", str(folder / "r.json"), "--json"]
+    result = invoke(*args)
+    assert result.exit_code == 0, result.stderr
+    return {"x": x, "y": y, "file": str(file), "folder": folder, "stdout": result.stdout, "stderr": result.stderr}
+
+
+def test_json_is_one_document_of_the_schema(whole: dict[str, Any]) -> None:
+    document = json.loads(whole["stdout"])
+    assert list(document) == TOP
+    assert document["schema"] == "vsebench/report/1" and document["split"] == "coco-5k"
+    assert all(list(r) == RESULT for r in document["results"])
+    for r in document["results"]:
+        assert r["direction"] in ("i2t", "t2i", None) and r["interval"] is None
+        assert (r["direction"] is None) == r["metric"].endswith("RSum")
+        assert isinstance(r["value"], float) and isinstance(r["n"], int) and isinstance(r["undefined"], int)
+    assert all(isinstance(w, str) for w in document["warnings"])
+    assert document["provenance"]["inputs"][0]["file"] == "e.npz"
+    assert "split=coco-5k#" in document["signature"] or "coco-5k#" in document["signature"]
+
+
+def test_counts_of_the_judgements(whole: dict[str, Any]) -> None:
+    n = {(r["metric"], r["direction"]): r["n"] for r in json.loads(whole["stdout"])["results"]}
+    assert (n["R@1", "i2t"], n["R@1", "t2i"], n["RSum", None]) == (5000, 25000, 30000)
+    assert (n["eccv:mAP@R", "i2t"], n["eccv:mAP@R", "t2i"]) == (1261, 1332)
+    assert (n["cxc:R@1", "i2t"], n["cxc:R@1", "t2i"]) == (5000, 24972)
+    assert "2 positives are not in the gallery" in whole["stderr"]
+
+
+def test_the_file_equals_stdout(whole: dict[str, Any]) -> None:
+    assert (whole["folder"] / "r.json").read_text(encoding="utf-8") == whole["stdout"]
+
+
+def test_values_equal_the_python_interface(whole: dict[str, Any], coco: Split) -> None:
+    same = vsebench.evaluate(whole["x"], whole["y"], coco, metrics="all")
+    expected = {(r.metric, r.direction): r.value for r in same.results}
+    assert values(json.loads(whole["stdout"])) == expected
+    assert same.signature == json.loads(whole["stdout"])["signature"]
+
+
+def test_means_of_per_query_values_are_the_results(whole: dict[str, Any]) -> None:
+    table = pd.read_parquet(whole["folder"] / "q.parquet")
+    assert list(table.columns) == ["metric", "direction", "query", "value"]
+    assert not table.duplicated(["metric", "direction", "query"]).any()
+    means = table.groupby(["metric", "direction"], observed=True)["value"].mean()
+    medians = table.groupby(["metric", "direction"], observed=True)["value"].median()
+    checked = 0
+    for (metric, direction), value in values(json.loads(whole["stdout"])).items():
+        if direction is None:
+            continue
+        checked += 1
+        if metric.endswith("MedR"):
+            if not metric.startswith("1k:"):
+                assert np.floor(medians[metric, direction] - 1) + 1 == value
+        else:
+            assert means[metric, direction] == pytest.approx(value, abs=1e-12 * max(1, abs(value))), metric
+    assert checked == len(means) >= 40
+
+
+def test_saved_lists_give_the_same_numbers(whole: dict[str, Any]) -> None:
+    words = "R@1,R@5,R@10,Recall@10,eccv:R@1,cxc:R@1,cxc:R@10,R-P,mAP@R"
+    direct = values(json.loads(whole["stdout"]))
+    again = report("eval", "--run", str(whole["folder"] / "top.json"), "--metrics", words)
+    assert again["split"] == "coco-5k" and len(again["results"]) == 18
+    for key, value in values(again).items():
+        assert value == direct[key], key
+
+
+def test_coco_1k_is_the_view_of_coco_5k(whole: dict[str, Any]) -> None:
+    direct = values(json.loads(whole["stdout"]))
+    folds = report("eval", whole["file"], "--split", "coco-1k", "--metrics", "R@1,R@10,MedR,MeanR,RSum")
+    assert folds["split"] == "coco-1k" and "coco-1k#" in folds["signature"]
+    assert values(folds) == {(m, d): direct[f"1k:{m}", d] for m, d in values(folds)}
+
+
+def test_queries_without_positives_may_count_as_misses(whole: dict[str, Any]) -> None:
+    document = report("eval", whole["file"], "--metrics", "cxc:R@1", "--no-positive", "miss", "--direction", "t2i")
+    (result,) = document["results"]
+    direct = values(json.loads(whole["stdout"]))["cxc:R@1", "t2i"]
+    assert (result["n"], result["undefined"]) == (25000, 0)
+    assert result["value"] == pytest.approx(direct * 24972 / 25000, abs=1e-12)
+    refused = invoke("eval", whole["file"], "--metrics", "cxc:MeanR", "--no-positive", "miss", "--direction", "t2i")
+    assert refused.exit_code == 2
+    assert "cxc:MeanR (t2i) has no value for the 28 queries without positives" in refused.stderr
+
+
+def test_csv_holds_the_same_as_parquet(small: str, tmp_path: Path) -> None:
+    for name in ("q.csv", "q.csv.gz", "q.parquet"):
+        assert invoke("eval", small, "--per-query", str(tmp_path / name)).exit_code == 0
+    whole = pd.read_parquet(tmp_path / "q.parquet")
+    for name in ("q.csv", "q.csv.gz"):
+        table = pd.read_csv(tmp_path / name, dtype={"query": str})
+        assert table["value"].tolist() == whole["value"].tolist()
+        assert table["query"].tolist() == whole["query"].tolist()
+        assert table["metric"].tolist() == whole["metric"].astype(str).tolist()
+
+
+def test_stdout_holds_the_result_and_stderr_the_talk(small: str) -> None:
+    loud, quiet, plain = (invoke("eval", small, *more) for more in (["--json"], ["--json", "--quiet"], []))
+    assert "· vectors are not of unit length" in loud.stderr
+    assert quiet.stderr == ""
+    assert values(json.loads(quiet.stdout)) == values(json.loads(loud.stdout))
+    assert "R@1" in plain.stdout and "{" not in plain.stdout
+
+
+def test_quiet_is_silent_about_warnings_but_not_about_errors(small: str, tmp_path: Path) -> None:
+    assert "warning: " in invoke("eval", small, "--metrics", "R@1000").stderr
+    assert invoke("eval", small, "--metrics", "R@1000", "-q").stderr == ""
+    assert invoke("eval", str(tmp_path / "none"), "-q").stderr.startswith("error: ")
+
+
+def test_global_flags_stand_before_or_behind_the_command(small: str) -> None:
+    before = invoke("--json", "--quiet", "--no-progress", "eval", small)
+    behind = invoke("eval", small, "--json", "--quiet", "--no-progress")
+    assert values(json.loads(before.stdout)) == values(json.loads(behind.stdout))
+    assert before.stderr == behind.stderr == ""
+    assert not invoke("eval", small).stdout.startswith("{"), "a flag of one call must not reach the next"
+
+
+def test_no_colour(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" in invoke("eval", small).stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    for args in (["eval", small], ["eval", small, "--metrics", "R@1000"], ["eval", "none.npz"], ["metrics"]):
+        result = invoke(*args)
+        assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_one_direction(small: str) -> None:
+    both = values(report("eval", small))
+    one = values(report("eval", small, "--direction", "t2i"))
+    assert one == {key: value for key, value in both.items() if key[1] == "t2i"}
+    assert ("RSum", None) in both
+
+
+def test_tie_rules(tmp_path: Path) -> None:
+    x = np.repeat(np.eye(4, dtype=np.float32), 2, axis=0)
+    file = good.bare(tmp_path, x, np.repeat(x, 5, axis=0))[1]
+    ranks = {t: values(report("eval", file, "--ties", t, "--metrics", "MeanR"))["MeanR", "t2i"] for t in (
+        "index", "optimistic", "pessimistic", "mean"
+    )}  # fmt: skip
+    assert ranks == {"index": 1.5, "optimistic": 1.0, "pessimistic": 2.0, "mean": 1.5}
+    assert values(report("eval", file, "--ties", "optimistic", "--metrics", "R@1"))["R@1", "t2i"] == 1.0
+    assert values(report("eval", file, "--ties", "pessimistic", "--metrics", "R@1"))["R@1", "t2i"] == 0.0
+
+
+def test_similarity(tmp_path: Path) -> None:
+    x, y = good.vectors()
+    file = good.bare(tmp_path, x * np.geomspace(1, 1000, 60)[:, None].astype("f4"), y)[1]
+    auto, cosine, dot = (values(report("eval", file, "--similarity", s)) for s in ("auto", "cosine", "dot"))
+    assert auto == cosine and auto["RSum", None] > dot["RSum", None] + 1
+    assert "similarity" not in invoke("eval", file, "--similarity", "dot").stderr.replace("--similarity", "")
+
+
+def test_rows_and_threads_change_nothing(small: str, tmp_path: Path) -> None:
+    rows, columns = np.random.default_rng(1).permutation(60), np.random.default_rng(2).permutation(300)
+    a = good.arrays()
+    other = good.npz(
+        tmp_path, "shuffled.npz",
+        image_embeddings=a["image_embeddings"][rows], image_ids=a["image_ids"][rows],
+        text_embeddings=a["text_embeddings"][columns], text_ids=a["text_ids"][columns],
+        image_of_text=a["image_ids"][a["image_of_text"]][columns],
+    )[1]  # fmt: skip
+    first, second = report("eval", small, "--threads", "1"), report("eval", other, "--threads", "3")
+    assert values(first) == values(second)
+    assert first["signature"] == second["signature"]
+
+
+def test_score_matrix_equals_embeddings(small: str, tmp_path: Path) -> None:
+    x, y = good.vectors()
+    args = good.scores(tmp_path, (x.astype(np.float64) @ y.T.astype(np.float64)))
+    assert values(report(*args)) == values(report("eval", small, "--similarity", "dot"))
+
+
+def test_save_run_of_a_custom_file(small: str, tmp_path: Path) -> None:
+    out = tmp_path / "top.json"
+    assert invoke("eval", small, "--save-run", str(out), "--depth", "1000").exit_code == 0
+    lists = json.loads(out.read_text())
+    assert list(lists) == ["i2t", "t2i"]
+    assert list(lists["i2t"])[:2] == ["1000", "1001"] and sorted(lists["i2t"]["1000"]) == list(range(5000, 5300))
+    assert len(lists["t2i"]) == 300 and sorted(lists["t2i"]["5000"]) == list(range(1000, 1060))
+
+
+def test_an_output_replaces_an_older_file_whole(small: str, tmp_path: Path) -> None:
+    out = tmp_path / "r.json"
+    out.write_text("x" * 10**6)
+    out.chmod(0o640)
+    assert invoke("eval", small, "-o", str(out)).exit_code == 0
+    assert json.loads(out.read_text())["split"] == "custom"
+    assert out.stat().st_mode & 0o777 == 0o640
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["e.npz", "r.json"]

@@ -1,0 +1,327 @@
+"""Every command but ``eval``: help, version, inspect, metrics, data, doctor, demo."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from tests.hostile import good
+from vsebench import health
+from vsebench.cli import app
+from vsebench.cli.talk import encodable, printable
+from vsebench.errors import EXIT_CODES
+from vsebench.metrics import FAMILIES, REGISTRY, VIEWS
+from vsebench.types import Split
+
+COMMANDS = (["eval"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"], ["data", "verify"],
+            ["doctor"], ["demo"])  # fmt: skip
+
+
+def invoke(*args: str) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, list(args))
+
+
+def document(*args: str, code: int = 0) -> dict[str, Any]:
+    """The JSON document a command prints; nothing else may stand on stdout."""
+    result = invoke(*args, "--json")
+    assert result.exit_code == code, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def words(text: str) -> str:
+    """Text without boxes and line breaks."""
+    return " ".join(re.sub("[│╭╮╰╯─┃|]", " ", text).split())
+
+
+@pytest.fixture
+def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache folder with nothing in it."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+# Help and version
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_help(command: list[str]) -> None:
+    for flag in ("--help", "-h"):
+        result = invoke(*command, flag)
+        assert result.exit_code == 0 and result.stderr == ""
+        assert f"vsebench {' '.join(command)}" in words(result.stdout)
+        assert len(words(result.stdout)) > 100
+    if command != ["data"]:
+        assert all(flag in result.stdout for flag in ("--json", "--quiet", "--no-progress"))
+
+
+def test_help_names_every_exit_code_and_command() -> None:
+    text = words(invoke("--help").stdout)
+    tail = text[text.index("Exit codes") :]
+    assert all(re.search(rf"\b{code}\b", tail) for code in EXIT_CODES)
+    assert all(command[0] in text for command in COMMANDS)
+
+
+def test_version() -> None:
+    result = invoke("--version")
+    assert (result.exit_code, result.stdout) == (0, f"vsebench {vsebench.__version__}\n")
+
+
+def test_no_command_shows_the_help() -> None:
+    result = invoke()
+    assert result.exit_code == 2 and "Usage: vsebench" in words(result.output)
+
+
+# metrics
+
+
+def test_metrics_lists_all() -> None:
+    found = document("metrics")
+    assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
+    assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in FAMILIES.items()}
+    text = invoke("metrics").stdout
+    assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])
+
+
+@pytest.mark.parametrize("name", ["R@7", "RV@7", "eccv:mAP@R", "MedR", "1k:RSum"])
+def test_a_metric_is_explained(name: str) -> None:
+    facts = document("metrics", name)
+    assert facts["metric"] == name.replace("RV", "R")
+    assert all(facts[key] for key in ("formula", "range", "better", "looks_at", "view", "unit"))
+    assert facts["formula"][:20] in invoke("metrics", name).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("mAP", "unknown metric 'mAP'\n  fix: did you mean 'mAP@R'"),
+        ("medr@", "'medr@' is not a metric name\n  fix: write [view:]Name[@k]"),
+        ("Recal@1", "unknown metric 'Recal@1'\n  fix: did you mean 'Recall@1'"),
+        ("eccc:R@1", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
+        ("nam", "unknown metric 'nam'\n  fix: known: R@1, R@5"),
+    ],
+)
+def test_an_unknown_metric_suggests_others(name: str, message: str) -> None:
+    result = invoke("metrics", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {message}")
+
+
+# inspect
+
+
+def test_inspect_shows_what_would_be_read(tmp_path: Path) -> None:
+    file = good.npz(tmp_path)[1]
+    found = document("inspect", file)
+    assert found["schema"] == "vsebench/inspect/1" and found["format"] == "npz" and found["fault"] is None
+    shapes = {a["name"]: (a["shape"], a["dtype"]) for a in found["arrays"]}
+    assert shapes["images"] == ([60, 16], "float32") and shapes["text_ids"] == ([300], "int64")
+    assert found["matched"]["split"] == "custom" and found["matched"]["captions"] == 300
+    lengths = found["arrays"][0]["lengths"]
+    assert lengths["min"] <= lengths["median"] <= lengths["max"]
+    assert "would be evaluated as custom: 60 images, 300 captions" in invoke("inspect", file).stdout
+
+
+def test_inspect_evaluates_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("nothing may be ranked")
+
+    from vsebench.rank import observe, scorers
+
+    monkeypatch.setattr(observe, "observe", never)
+    monkeypatch.setattr(scorers, "choose", never)
+    assert invoke("inspect", good.npz(tmp_path)[1]).exit_code == 0
+
+
+def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path) -> None:
+    file = good.npz(tmp_path, **good.spoiled("text", 5, np.nan))[1]
+    found = document("inspect", file, code=3)
+    assert found["matched"] is None and "text row 5 (id 5005) holds nan in column 3" in found["fault"]
+    result = invoke("inspect", file)
+    assert "could not be evaluated, see the error" in result.stdout
+    assert result.stderr.count("error: ") == 1 and "text row 5" in result.stderr
+
+
+def test_inspect_of_a_file_that_is_none(tmp_path: Path) -> None:
+    result = invoke("inspect", str(tmp_path / "none"), "--json")
+    assert (result.exit_code, result.stdout) == (3, "") and "does not exist" in result.stderr
+
+
+def test_inspect_of_scores_and_pairs(tmp_path: Path) -> None:
+    scores = good.scores(tmp_path, good.good_scores())[2]
+    found = document("inspect", scores, "--scores")
+    assert found["arrays"] == [{"name": "scores", "shape": [60, 300], "dtype": "float32"}]
+    pair = good.pair(tmp_path, *good.vectors())
+    assert document("inspect", *pair[1:])["files"] == ["images.npy", "texts.npy"]
+    fault = invoke("inspect", good.scores(tmp_path, good.good_scores().T)[2], "--scores")
+    assert fault.exit_code == 3 and "looks transposed" in fault.stderr
+
+
+def test_inspect_prints_markup_and_escapes_of_ids_as_they_are(tmp_path: Path) -> None:
+    names = np.array([f"[red]{i}\x1b[1m" for i in range(60)])
+    result = invoke("inspect", good.npz(tmp_path, "[bold].npz", image_ids=names)[1])
+    assert result.exit_code == 0, result.stderr
+    assert "[red]0" in result.stdout and "[bold].npz" in result.stdout and "\x1b" not in result.stdout
+
+
+# data
+
+
+def test_data_list(empty_cache: Path) -> None:
+    rows = {r["name"]: r for r in document("data", "list")["splits"]}
+    assert list(rows) == ["coco-5k", "coco-1k", "f30k"]
+    assert (rows["coco-5k"]["images"], rows["coco-5k"]["captions"]) == (5000, 25000)
+    assert rows["f30k"]["available"] == "absent" and "vsebench data build f30k --from FILE" in rows["f30k"]["needs"]
+    text = invoke("data", "list").stdout
+    assert all(name in text for name in rows)
+    assert not empty_cache.exists(), "listing builds nothing"
+
+
+def test_data_build_and_verify(empty_cache: Path, coco: Split) -> None:
+    if find_spec("pycocoevalcap") is None:
+        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    built = document("data", "build", "coco-5k")
+    assert Path(built["file"]).stat().st_size == built["bytes"] and Path(built["file"]).is_relative_to(empty_cache)
+    again = invoke("data", "build", "coco-5k")
+    assert again.exit_code == 0 and built["file"] in again.stdout.replace("\n", "")
+    assert {r["name"]: r for r in document("data", "list")["splits"]}["coco-5k"]["available"] == "cached"
+    assert [p.name for p in empty_cache.rglob("*") if p.name.endswith(".tmp")] == []
+    result = invoke("data", "verify", "coco-5k")
+    assert "eccv i2t" in result.stdout and "FAIL" not in result.stdout.replace("FAIL  texts", "")
+    checks = {c["check"]: c for c in json.loads(invoke("data", "verify", "coco-5k", "--json").stdout)["checks"]}
+    assert all(c["ok"] for name, c in checks.items() if name != "texts")
+    assert result.exit_code == (0 if checks["texts"]["ok"] else 1)
+    assert np.array_equal(vsebench.load("coco-5k").caption_ids, coco.caption_ids)
+
+
+def test_a_damaged_cache_is_found(empty_cache: Path, coco: Split) -> None:
+    if find_spec("pycocoevalcap") is None:
+        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    path = Path(document("data", "build", "coco-5k")["file"])
+    path.write_bytes(path.read_bytes()[:1000])
+    result = invoke("data", "verify", "coco-5k")
+    assert result.exit_code == 3 and path.name in result.stderr and "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize("command", ["build", "verify"])
+def test_a_split_that_is_not_here(command: str, empty_cache: Path) -> None:
+    result = invoke("data", command, "f30k")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "split 'f30k' is not built here" in result.stderr and "vsebench data build f30k" in result.stderr
+    assert invoke("data", command, "coco5k").exit_code == 2
+
+
+# doctor
+
+
+@pytest.fixture(scope="module")
+def findings() -> list[health.Finding]:
+    """What there is to report here; looking takes seconds."""
+    return health.examine()
+
+
+def test_doctor(findings: list[health.Finding], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(health, "examine", lambda: findings)
+    result = invoke("doctor", "--json")
+    found = json.loads(result.stdout)
+    assert found["schema"] == "vsebench/doctor/1"
+    assert all(f["state"] in ("ok", "absent", "fault") for f in found["findings"])
+    assert result.exit_code == int(any(f["state"] == "fault" for f in found["findings"]))
+    names = " ".join(f["name"] for f in found["findings"])
+    assert all(word in names for word in ("numpy", "numba"))
+    text = invoke("doctor").stdout
+    assert all(f["name"] in text for f in found["findings"])
+
+
+def test_doctor_ends_with_1_when_there_is_a_fault(
+    findings: list[health.Finding], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fault = health.Finding("numba", "fault", "[broken] kernels", "reinstall it")
+    monkeypatch.setattr(health, "examine", lambda: [*findings, fault])
+    result = invoke("doctor")
+    assert result.exit_code == 1 and "!!" in result.stdout and "[broken] kernels" in result.stdout
+
+
+# failures that nobody planned
+
+
+def test_the_unexpected_is_one_message_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fails(*args: Any, **kwargs: Any) -> None:
+        raise ZeroDivisionError("half\nway")
+
+    monkeypatch.setattr("vsebench.data.read.read_embeddings", fails)
+    monkeypatch.delenv("VSEBENCH_DEBUG", raising=False)
+    result = invoke(*good.npz(tmp_path))
+    assert (result.exit_code, result.stdout) == (5, "")
+    assert result.stderr == (
+        "error: unexpected ZeroDivisionError: half\\nway\n"
+        "  fix: run again with VSEBENCH_DEBUG=1 and report the traceback\n"
+    )
+    monkeypatch.setenv("VSEBENCH_DEBUG", "1")
+    assert isinstance(invoke(*good.npz(tmp_path)).exception, ZeroDivisionError)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"), [(KeyboardInterrupt(), 130, "interrupted"), (MemoryError(), 5, "not enough memory")]
+)
+def test_interrupts_and_memory(
+    error: BaseException, code: int, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*args: Any, **kwargs: Any) -> None:
+        raise error
+
+    monkeypatch.setattr("vsebench.data.read.read_embeddings", fails)
+    result = invoke(*good.npz(tmp_path))
+    assert result.exit_code == code and result.stderr.startswith(f"error: {words}")
+
+
+def test_names_from_files_are_made_printable() -> None:
+    assert printable("a\x1b[1m\nb\udcff é 写 [x]") == "a\\x1b[1m\\nb\\udcff é 写 [x]"
+    assert json.loads(encodable('{"a": "\udcff写"}', "utf-8")) == {"a": "\udcff写"}
+    assert encodable('{"a": "写"}', "utf-8") == '{"a": "写"}'
+    assert encodable('{"a": "写"}', "ascii").isascii()
+
+
+# demo
+
+
+def test_demo_does_not_write_over_a_file(tmp_path: Path) -> None:
+    (tmp_path / "x").write_text("mine")
+    result = invoke("demo", "--out", str(tmp_path / "x"))
+    assert result.exit_code == 2 and (tmp_path / "x").read_text() == "mine"
+
+
+@pytest.mark.slow
+def test_demo(tmp_path: Path, coco: Split) -> None:
+    if find_spec("pycocoevalcap") is None:
+        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    out = tmp_path / "demo"
+    result = invoke("demo", "--out", str(out))
+    assert result.exit_code == 0, result.stderr
+    assert sorted(p.name for p in out.iterdir()) == ["embeddings.npz", "report.json"]
+    said = words(result.stdout)
+    assert "text stand-in, not a vision model" in said and "No picture was seen" in said
+    assert result.stdout.rstrip().splitlines()[-3].startswith("Try next")
+    report = json.loads((out / "report.json").read_text())
+    assert report["split"] == "coco-5k" and report["schema"] == "vsebench/report/1"
+    again = document("eval", str(out / "embeddings.npz"))
+    assert again["results"] == report["results"] and again["signature"] == report["signature"]
+
+
+def test_the_module_runs_like_the_command(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    import runpy
+
+    monkeypatch.setattr(sys, "argv", ["vsebench", "--version"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_module("vsebench", run_name="__main__")
+    assert end.value.code in (0, None) and capsys.readouterr().out.startswith("vsebench ")

@@ -1,0 +1,212 @@
+"""Which row is which item: by id, in order, or refused in words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vsebench.data import splits
+from vsebench.data.match import Items, match
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.types import Split
+
+WHERE = Path("e.npz")
+OWNER = np.arange(20) // 5
+ITEMS = Items(4, 20, None, None, None, WHERE)
+IDS = np.array([40, 10, 30, 20])
+TEXT_IDS = np.arange(20)[::-1] + 500
+
+
+def items(**change: Any) -> Items:
+    """Four images, twenty texts."""
+    return replace(ITEMS, **change)
+
+
+def refused(given: Items, name: str | None = None, each: int | None = None) -> BadInput:
+    """The refusal, which names the file and a fix."""
+    with pytest.raises(BadInput) as caught:
+        match(given, name, each)
+    assert caught.value.where == "e.npz" and caught.value.fix
+    return caught.value
+
+
+# A custom split
+
+
+def test_in_order_without_ids() -> None:
+    found = match(ITEMS)
+    assert found.split.name == "custom" and found.image_rows is None and found.text_rows is None
+    assert np.array_equal(found.split.image_of, OWNER)
+    assert found.notes == ("no ids and no image_of_text: taken to be five texts an image, in order",)
+
+
+@pytest.mark.parametrize(("each", "words"), [(1, "one text an image"), (2, "2 texts an image"), (5, "five texts")])
+def test_captions_per_image(each: int, words: str) -> None:
+    found = match(items(n_text=4 * each), None, each)
+    assert np.array_equal(found.split.image_of, np.arange(4 * each) // each) and words in found.notes[0]
+
+
+def test_rows_are_put_in_the_order_of_their_ids() -> None:
+    found = match(items(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=OWNER))
+    assert found.split.image_ids.tolist() == [10, 20, 30, 40]
+    assert found.image_rows is not None and IDS[found.image_rows].tolist() == [10, 20, 30, 40]
+    assert found.text_rows is not None and TEXT_IDS[found.text_rows].tolist() == list(range(500, 520))
+    owner = IDS[OWNER][found.text_rows]
+    assert np.array_equal(found.split.image_ids[found.split.image_of], owner)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_order_of_rows_changes_nothing(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.permutation(4), rng.permutation(20)
+    first = match(items(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IDS[OWNER])).split
+    shuffled = items(image_ids=IDS[rows], text_ids=TEXT_IDS[columns], image_of_text=IDS[OWNER][columns])
+    second = match(shuffled).split
+    for field in ("image_ids", "caption_ids", "image_of"):
+        assert np.array_equal(getattr(first, field), getattr(second, field))
+
+
+@pytest.mark.parametrize("ids", [IDS, np.array(["d", "a", "c", "b"]), np.array(["é", "写", "[b]", "a b"])])
+def test_owners_by_row_and_by_id_agree(ids: np.ndarray) -> None:
+    by_row = match(items(image_ids=ids, image_of_text=OWNER))
+    by_id = match(items(image_ids=ids, image_of_text=ids[OWNER]))
+    assert np.array_equal(by_row.split.image_of, by_id.split.image_of)
+    assert by_row.notes == ("image_of_text holds image rows",)
+    assert by_id.notes == ("image_of_text holds image ids",)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"image_ids": np.array([1, 2, 2, 1])}, "2 image ids occur more than once (first: 1, in rows 0 and 3)"),
+        ({"text_ids": np.array(["a"] * 20)}, "1 text id occurs more than once (first: a, in rows 0 and 1)"),
+        ({"image_ids": np.arange(3)}, "3 image ids for 4 image rows"),
+        ({"image_of_text": OWNER[:-1]}, "image_of_text has 19 entries for 20 text rows"),
+        ({"image_of_text": np.arange(4)}, "images and texts look swapped: image_of_text has 4 entries"),
+        ({"image_of_text": np.where(OWNER == 3, 4, OWNER)}, "image_of_text[15] = 4 is not an image row (there are 4)"),
+        ({"image_of_text": OWNER - 1}, "image_of_text[0] = -1 is not an image row (there are 4)"),
+        ({"image_of_text": OWNER.astype(str) + np.array("x")}, "image_of_text[0] = 0x is not an image row"),
+        ({"image_of_text": np.minimum(OWNER, 2)}, "1 of the 4 images have no text (first: image row 3)"),
+        ({"n_text": 19}, "19 texts for 4 images, and no image_of_text that says which belong together"),
+        ({"n_image": 20, "n_text": 4}, "images and texts look swapped: 20 image rows and 4 text rows"),
+    ],
+)
+def test_what_a_custom_split_refuses(change: dict[str, Any], message: str) -> None:
+    assert refused(items(**change)).what.startswith(message)
+
+
+def test_the_stranger_among_the_owners_is_named() -> None:
+    rows, ids = OWNER.copy(), IDS[OWNER]
+    rows[7], ids[7] = 9, 11
+    for owner, value in ((rows, 9), (ids, 11)):
+        message = f"image_of_text[7] = {value} is neither an image row (4 rows) nor an image id"
+        assert refused(items(image_ids=IDS, image_of_text=owner)).what == message
+
+
+def test_the_fix_knows_the_number_of_texts() -> None:
+    assert "--captions-per-image 4" in (refused(items(n_text=16)).fix or "")
+    assert "--captions-per-image" not in (refused(items(n_text=17)).fix or "")
+
+
+def test_inputs_are_left_alone() -> None:
+    ids, owner = IDS.copy(), IDS[OWNER].copy()
+    match(items(image_ids=ids, image_of_text=owner))
+    assert np.array_equal(ids, IDS) and np.array_equal(owner, IDS[OWNER])
+
+
+def test_unknown_split() -> None:
+    with pytest.raises(UsageError, match="unknown split 'coco-6k'"):
+        match(ITEMS, "coco-6k")
+
+
+def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(name: str, **_: Any) -> Split:
+        raise MissingPackage(f"no {name}", fix="pip install it")
+
+    monkeypatch.setattr(splits, "load", absent)
+    assert match(items(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=OWNER)).split.name == "custom"
+    with pytest.raises(MissingPackage, match="no coco-5k"):
+        match(ITEMS, "coco-5k")
+
+
+# COCO
+
+
+def whole(coco: Split, **change: Any) -> Items:
+    """A file of COCO 5K."""
+    return replace(Items(5000, 25000, coco.image_ids, coco.caption_ids, None, WHERE), **change)
+
+
+def test_ids_select_the_split(coco: Split) -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(5000), rng.permutation(25000)
+    found = match(whole(coco, image_ids=coco.image_ids[rows], text_ids=coco.caption_ids[columns]))
+    assert found.split.name == "coco-5k"
+    assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
+    assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
+
+
+@pytest.mark.parametrize(
+    "name", ["{:012d}", "{:012d}.jpg", "COCO_val2014_{:012d}.jpg", "val2014/COCO_val2014_{:012d}.jpg"]
+)
+def test_file_names_are_ids(coco: Split, name: str) -> None:
+    names = np.array([name.format(i) for i in coco.image_ids])
+    assert match(whole(coco, image_ids=names)).split.name == "coco-5k"
+    assert match(whole(coco, image_ids=names), "coco-1k").split.name == "coco-1k"
+
+
+def test_a_split_by_name_takes_rows_in_order_and_says_so(coco: Split) -> None:
+    found = match(whole(coco, image_ids=None, text_ids=None), "coco-5k")
+    assert found.image_rows is None and found.text_rows is None
+    assert found.notes == (
+        "no image ids: rows are taken to be in the order of coco-5k (Karpathy order)",
+        "no text ids: rows are taken to be in the order of coco-5k (Karpathy order)",
+    )
+
+
+def edited(ids: np.ndarray, row: int, value: int) -> np.ndarray:
+    """Ids with one replaced."""
+    out = ids.copy()
+    out[row] = value
+    return out
+
+
+def test_what_a_declared_split_refuses(coco: Split) -> None:
+    image, text = coco.image_ids, coco.caption_ids
+    cases: list[tuple[dict[str, Any], str | None, str]] = [
+        ({"image_ids": text[:5000]}, "coco-5k", "images and texts look swapped: the image ids are the other side's"),
+        ({"n_image": 25000, "n_text": 5000, "image_ids": text, "text_ids": image}, None, "images and texts look swap"),
+        ({"image_ids": edited(image, 3, 7)}, None, f"1 of the 5,000 image ids of split 'coco-5k' are missing (first: "
+         f"{image[3]}); 1 image ids are unknown to it (first: 7)"),
+        ({"n_image": 4999, "image_ids": image[1:]}, "coco-5k", "1 of the 5,000 image ids of split 'coco-5k' are miss"),
+        ({"image_ids": edited(image, 3, image[9])}, "coco-5k", f"1 image id occurs more than once (first: {image[9]}, "
+         "in rows 3 and 9)"),
+        ({"image_ids": None, "n_image": 4999}, "coco-5k", "4,999 image rows, but split 'coco-5k' has 5,000 images"),
+        ({"image_ids": np.array([f"x{i}" for i in image])}, "coco-5k", "image ids such as 'x391895' are not ids of "
+         "split 'coco-5k' (such as '391895')"),
+        ({"n_image": 25000, "n_text": 5000, "image_ids": None, "text_ids": None}, "coco-5k", "images and texts look "
+         "swapped: 25,000 image rows and 5,000 text rows"),
+    ]  # fmt: skip
+    for change, name, message in cases:
+        assert refused(whole(coco, **change), name).what.startswith(message), message
+
+
+def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
+    part = whole(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
+    assert "--split custom" in (refused(part).fix or "")
+    found = match(part, "custom")
+    assert found.notes == ("the image of every text is known from the COCO ids",)
+    owners = dict(zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of], strict=True))
+    assert owners == dict(zip(coco.caption_ids[:50].tolist(), coco.image_ids[coco.image_of[:50]], strict=True))
+    lost = replace(part, n_text=60, text_ids=coco.caption_ids[:60])
+    assert refused(lost, "custom").what.startswith("10 texts belong to images that are not in the file (first: caption")
+
+
+def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
+    with pytest.raises(UsageError, match="--captions-per-image has no meaning for split 'coco-5k'"):
+        match(whole(coco), "coco-5k", 5)
+    assert splits.load("coco-5k").name == "coco-5k"

@@ -1,0 +1,107 @@
+"""Real text embeddings at full size: known bands, and the oracle on a sample of queries.
+
+The vectors are stand-ins made from captions and object labels; no image was seen by them.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vsebench
+from tests import oracle
+from tests.worlds import relevance
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.types import DIRECTIONS, Direction, Relevance
+
+pytestmark = pytest.mark.real_data
+
+# R@1, R@5, R@10 in percent of 5,000 image vectors (each the mean of four captions of an image) against the fifth
+# captions, as computed by other code: the ends are the pessimistic and the optimistic tie rule. A float32 product
+# cannot tell one near-tie apart and gives an optimistic i2t R@1 of 36.18.
+BANDS = {
+    "i2t": {"R@1": (36.10, 36.16), "R@5": (59.62, 59.66), "R@10": (70.20, 70.26)},
+    "t2i": {"R@1": (41.92, 41.92), "R@5": (65.16, 65.16), "R@10": (75.04, 75.04)},
+}
+
+
+def vectors(folder: Path, name: str, *keys: str) -> list[np.ndarray]:
+    with np.load(folder / "proxy" / name, allow_pickle=False) as file:
+        return [file[k] for k in keys]
+
+
+def test_one_caption_an_image(real_data: Path) -> None:
+    images, captions, which = vectors(real_data, "coco5k_minilm_proxy.npz", "images", "captions", "text_gallery")
+    report, low, high = (
+        vsebench.evaluate(images, captions[which], captions_per_image=1, metrics="recall", ties=ties)
+        for ties in ("index", "pessimistic", "optimistic")
+    )
+    for d in DIRECTIONS:
+        for name, (bottom, top) in BANDS[d].items():
+            assert bottom - 1e-9 <= 100 * report[name, d].value <= top + 1e-9
+            assert 100 * low[name, d].value == pytest.approx(bottom, abs=1e-9)
+            assert 100 * high[name, d].value == pytest.approx(top, abs=1e-9)
+            if (ends := report[name, d].ties) is not None:
+                assert ends == (high[name, d].value, low[name, d].value)
+
+
+@pytest.fixture(scope="module", params=["images", "images_zeroshot"])
+def label_proxy(request: pytest.FixtureRequest, real_data: Path) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of images from their object labels, thousands of them equal to another's, and of all captions."""
+    (images,) = vectors(real_data, "coco5k_label_proxy.npz", request.param)
+    (captions,) = vectors(real_data, "coco5k_minilm_proxy.npz", "captions")
+    assert len(np.unique(images, axis=0)) < 3000
+    return images, captions
+
+
+def some(direction: Direction, queries: list[int], gallery: int, rename: bool) -> Relevance:
+    """Their own items and three others for a few queries, which are numbered from 0 if they are all there is."""
+    rng = np.random.default_rng(0)
+    items = {}
+    for place, q in enumerate(queries):
+        own = [*range(5 * q, 5 * q + 5)] if direction == "i2t" else [q // 5]
+        items[place if rename else q] = own + rng.choice(gallery, 3, replace=False).tolist()
+    return relevance(direction, items)
+
+
+def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...]) -> None:
+    """Ranks of these queries under some tie rules, and their lists of 20, against a full sort."""
+    d = judged.direction
+    scorer = Dot(x.astype(np.float32), y.astype(np.float32))
+    # float16 vectors are multiples of 2^-24: float64 products of unit vectors are exact in any order of summation.
+    ask, others = (
+        (x.astype(np.float64), y.astype(np.float64)) if d == "i2t" else (y.astype(np.float64), x.astype(np.float64))
+    )
+    scores = {int(q): (others @ ask[q]).tolist() for q in judged.queries}
+    for ties in rules:
+        seen = observe(scorer, [Request("x", judged)], ties=ties, depth={d: 20})[d]
+        rank = iter(seen.ranks["x"].rank.tolist())
+        for q, items in oracle.positives(judged).items():
+            order = oracle.ordering(scores[q], range(len(others)), set(items), ties)
+            assert [next(rank) for _ in items] == [order.index(g) + 1 for g in items]
+            if ties == "index":
+                assert seen.lists["all"].items[q].tolist() == order[:20]
+                assert seen.lists["all"].scores[q].tolist() == [scores[q][g] for g in order[:20]]
+        if d == "t2i":
+            assert seen.ranks["x"].tied.mean() > 0.2
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_many_exact_ties(label_proxy: tuple[np.ndarray, np.ndarray], direction: Direction) -> None:
+    images, captions = label_proxy
+    rng = np.random.default_rng(1)
+    size, n, gallery = (8, 5000, 25000) if direction == "i2t" else (40, 25000, 5000)
+    few = sorted(rng.choice(n, size, replace=False).tolist())
+    x, y = (images[few], captions) if direction == "i2t" else (images, captions[few])
+    check(x, y, some(direction, few, gallery, rename=True), ("index", "optimistic", "pessimistic"))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_many_exact_ties_at_full_size(label_proxy: tuple[np.ndarray, np.ndarray], direction: Direction) -> None:
+    images, captions = label_proxy
+    few = list(range(3, 5000, 700)) if direction == "i2t" else list(range(3, 25000, 900))
+    check(images, captions, some(direction, few, 25000 if direction == "i2t" else 5000, rename=False), ("index",))

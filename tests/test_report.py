@@ -1,0 +1,201 @@
+"""Reports: what they hold, their JSON, the table layout and per-query values."""
+
+from __future__ import annotations
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench
+from vsebench.errors import BadInput, UsageError
+from vsebench.report import document, per_query
+from vsebench.report.model import SCHEMA, Report, Result
+from vsebench.report.table import number, sections
+from vsebench.types import Split
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((10, 6))
+    y = np.repeat(x, 5, 0) + rng.standard_normal((50, 6))
+    split = Split("custom", np.arange(10) + 70, np.arange(50) + 900, np.arange(50) // 5, fold=np.arange(10) // 5)
+    return vsebench.evaluate(x, y, split, metrics="all")
+
+
+def test_looking_up_a_result(report: Report) -> None:
+    assert report["R@1", "i2t"].metric == "R@1" and report["R@1", "i2t"].direction == "i2t"
+    assert report["RSum"] is report["RSum", None]
+    for absent in (("R@1", None), ("eccv:R@1", "i2t"), "R@1"):
+        with pytest.raises(KeyError):
+            report[absent]
+
+
+def test_values_are_fractions_and_ranks_are_ranks(report: Report) -> None:
+    for r in report.results:
+        assert math.isfinite(r.value)
+        if r.unit == "fraction":
+            assert 0 <= r.value <= (6 if r.direction is None else 1)
+        else:
+            assert not r.higher_is_better and r.value >= 1
+        assert r.n == (60 if r.direction is None else {"i2t": 10, "t2i": 50}[r.direction])
+    rising = [report[f"R@{k}", "t2i"].value for k in (1, 5, 10)]
+    assert rising == sorted(rising) and rising[-1] == 1
+
+
+def test_results_stand_in_the_order_asked_for() -> None:
+    report = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="MRR,RSum,R@1")
+    assert [(r.metric, r.direction) for r in report.results] == [
+        ("MRR", "i2t"), ("MRR", "t2i"), ("RSum", None), ("R@1", "i2t"), ("R@1", "t2i"),
+    ]  # fmt: skip
+
+
+def test_the_document(report: Report) -> None:
+    data = json.loads(document.dumps(report))
+    assert list(data) == ["schema", "split", "signature", "provenance", "warnings", "results"]
+    assert data["schema"] == SCHEMA == "vsebench/report/1"
+    assert data["split"] == "custom" and data["signature"] == report.signature
+    first = data["results"][0]
+    assert first == {
+        "metric": "R@1", "direction": "i2t", "value": report["R@1", "i2t"].value, "n": 10, "undefined": 0,
+        "interval": None,
+    }  # fmt: skip
+    assert {r["direction"] for r in data["results"] if r["metric"].endswith("RSum")} == {None}
+    assert data["provenance"]["notes"] == list(report.notes)
+
+
+def test_a_document_is_read_back(report: Report, tmp_path: Path) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(document.dumps(report), encoding="utf-8")
+    again = document.read(path)
+    assert again.to_json() == report.to_json()
+    assert document.dumps(again) == document.dumps(report)
+
+
+def damaged(report: Report, change: Any) -> str:
+    data = json.loads(document.dumps(report))
+    change(data)
+    return json.dumps(data)
+
+
+@pytest.mark.parametrize(
+    ("change", "place"),
+    [
+        (lambda d: d.update(schema="vsebench/report/2"), "schema: "),
+        (lambda d: d.pop("signature"), "signature: Field required"),
+        (lambda d: d.update(mood="good"), "mood: Extra inputs are not permitted"),
+        (lambda d: d["results"][0].update(direction="i2i"), "results.0.direction: "),
+        (lambda d: d["results"][1].update(value="high"), "results.1.value: "),
+        (lambda d: d["results"][1].update(n=-1), "results.1.n: "),
+        (lambda d: d["results"][2].pop("metric"), "results.2.metric: Field required"),
+        (lambda d: d["results"][0].update(value=float("nan")), "results.0.value: "),
+    ],
+)
+def test_damaged_documents_are_refused(report: Report, tmp_path: Path, change: Any, place: str) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(damaged(report, change), encoding="utf-8")
+    with pytest.raises(BadInput) as error:
+        document.read(path)
+    assert str(error.value).startswith(f"{path}: is not a vsebench/report/1 document: {place}")
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"schema": 1}'])
+def test_other_files_are_refused(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "report.json"
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(BadInput, match="is not a vsebench/report/1 document"):
+        document.read(path)
+    with pytest.raises(BadInput, match="cannot be read"):
+        document.read(tmp_path / "absent.json")
+
+
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_result_is_a_finite_number(value: float) -> None:
+    with pytest.raises(UsageError, match=r"R@1 \(i2t\) has no finite value"):
+        Result("R@1", "i2t", value, 3)
+
+
+def test_per_query_values(report: Report, tmp_path: Path) -> None:
+    table = report.per_query_table()
+    assert list(table) == ["metric", "direction", "query", "value"]
+    assert len({len(column) for column in table.values()}) == 1
+    assert not any(name.endswith("RSum") for name in table["metric"])
+    rows = [(q, v) for m, d, q, v in zip(*table.values(), strict=True) if (m, d) == ("R@1", "t2i")]
+    assert [q for q, _ in rows] == [str(i) for i in range(900, 950)]
+    assert np.mean([v for _, v in rows]) == pytest.approx(report["R@1", "t2i"].value)
+    for r in report.results:
+        if r.per_query is not None and r.metric not in ("MedR", "1k:MedR"):
+            assert np.mean(r.per_query) == pytest.approx(r.value)  # folds are of equal size here
+    path = per_query.check_path(tmp_path / "values.csv")
+    per_query.write(report, path)
+    lines = path.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "metric,direction,query,value"
+    assert len(lines) == len(table["value"]) + 1
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_per_query_parquet_holds_the_same(report: Report, tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
+    import pandas as pd
+
+    path = tmp_path / "values.parquet"
+    per_query.write(report, per_query.check_path(path))
+    got = pd.read_parquet(path)
+    assert {c: got[c].tolist() for c in got.columns} == report.per_query_table()
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("values.xlsx", "per-query values are written as parquet or CSV"),
+        ("absent/values.csv", "cannot be written: no such folder"),
+    ],
+)
+def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        per_query.check_path(tmp_path / name)
+
+
+def test_the_table(report: Report) -> None:
+    full, folds = sections(report)
+    assert full.title == "custom · ground truth" and folds.title == "COCO 1K (mean of 5 folds)"
+    rows = {row[0]: row[1:] for row in full.rows}
+    assert rows["R@1"][0] == f"{100 * report['R@1', 'i2t'].value:.2f}"
+    assert rows["R@1"][3] == "10 / 50"
+    assert rows["RSum"][:2] == ("", "") and rows["RSum"][2] == f"{100 * report['RSum'].value:.2f}"
+    assert "MedR ↓" in rows and "MeanR ↓" in rows
+
+
+def test_numbers_as_printed() -> None:
+    def rank(value: float) -> Result:
+        return Result("MeanR", "i2t", value, 1, unit="rank", higher_is_better=False)
+
+    assert number(None) == ""
+    assert number(Result("R@1", "i2t", 0.361, 1)) == "36.10"
+    assert number(Result("RSum", None, 5.12345, 1)) == "512.35"
+    assert [number(rank(v)) for v in (3.0, 1.25, 12345.0)] == ["3", "1.2", "12,345"]
+
+
+def test_a_missing_k_is_said_once(rng: np.random.Generator) -> None:
+    report = vsebench.evaluate(
+        rng.standard_normal((4, 3)), rng.standard_normal((20, 3)), metrics="R@1,R@4,R@5,Recall@99"
+    )
+    assert report.warnings == ("R@5, Recall@99: k is larger than a gallery of 4; everything counts as retrieved",)
+
+
+def test_ties_are_said_and_bounded() -> None:
+    x = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
+    report = vsebench.evaluate(x, x, captions_per_image=1, metrics="R@1,MeanR")
+    assert report["R@1", "i2t"].ties == pytest.approx((1, 1 / 3))
+    assert report["MeanR", "i2t"].ties == pytest.approx((1, 5 / 3))
+    assert report["R@1", "i2t"].value == pytest.approx(2 / 3)
+    assert [w.partition(";")[0] for w in report.warnings] == [
+        f"{d}: 66.7% of the relevant items (gt) tie exactly with another candidate" for d in ("i2t", "t2i")
+    ]
+    assert all(w.endswith("R@1 is 33.33 to 100.00") for w in report.warnings)
+    distinct = vsebench.evaluate(np.eye(3), np.eye(3) + 0.1 * np.arange(9).reshape(3, 3), captions_per_image=1)
+    assert distinct["R@1", "i2t"].ties is None and not any("tie" in w for w in distinct.warnings)

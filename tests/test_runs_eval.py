@@ -1,0 +1,179 @@
+"""Retrieved lists, from a file to a report."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from vsebench.data.match_runs import resolve
+from vsebench.data.raw import RawRun
+from vsebench.errors import BadInput, UsageError
+from vsebench.evaluation import Evaluation, Options, evaluate_runs
+from vsebench.types import Direction, Split
+
+Lists = Mapping[Any, Any]
+
+
+def i2t(coco: Split, length: int = 12, queries: int | None = None) -> dict[int, list[int]]:
+    """Every image lists its own captions and the next ones."""
+    captions = np.concatenate([coco.caption_ids, coco.caption_ids]).tolist()
+    return {q: captions[5 * i : 5 * i + length] for i, q in enumerate(coco.image_ids[:queries].tolist())}
+
+
+def t2i(coco: Split, length: int = 12, late: int = 0) -> dict[int, list[int]]:
+    """Every caption lists its own image in place ``late``."""
+    images = np.concatenate([coco.image_ids, coco.image_ids]).tolist()
+    return {
+        q: [*images[i + 1 : i + 1 + late], images[i], *images[i + 1 + late : i + length]]
+        for q, i in zip(coco.caption_ids.tolist(), coco.image_of.tolist(), strict=True)
+    }
+
+
+def write(path: Path, lists: Lists) -> Path:
+    """Lists as JSON."""
+    path.write_text(json.dumps(lists))
+    return path
+
+
+def trec(path: Path, lists: Mapping[int, list[int]]) -> Path:
+    """Lists as a TREC run."""
+    path.write_text("".join(f"{q} Q0 {x} {r} {-r} vse\n" for q, items in lists.items() for r, x in enumerate(items, 1)))
+    return path
+
+
+def values(done: Evaluation) -> dict[tuple[str, str | None], float]:
+    """(metric, direction) -> value."""
+    return {(r.metric, r.direction): r.value for r in done.report.results}
+
+
+def run(raw: Lists, split: str | None = None) -> Any:
+    """``resolve`` of lists that are in memory."""
+    return resolve(RawRun(dict(raw), "eccv-json", (Path("r.json"),)), split)
+
+
+def refused(raw: Lists, split: str | None = None) -> BadInput:
+    """The refusal, which names the file and a fix."""
+    with pytest.raises(BadInput) as caught:
+        run(raw, split)
+    assert caught.value.where == "r.json" and caught.value.fix
+    return caught.value
+
+
+def test_both_directions_from_json(coco: Split, tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", {"i2t": i2t(coco), "t2i": t2i(coco, late=2)})
+    done = evaluate_runs([file], options=Options(metrics="R@1,R@5,mAP@R,MRR,RSum"))
+    assert done.split.name == "coco-5k" and done.report.split == "coco-5k" and "run" in done.report.signature
+    found = values(done)
+    assert found["R@1", "i2t"] == found["mAP@R", "i2t"] == found["MRR", "i2t"] == 1.0
+    assert (found["R@1", "t2i"], found["R@5", "t2i"]) == (0.0, 1.0)
+    assert found["MRR", "t2i"] == pytest.approx(1 / 3, abs=1e-12)
+    assert found["RSum", None] == 5.0
+
+
+def test_trec_gzip_and_two_files_agree(coco: Split, tmp_path: Path) -> None:
+    first, second = i2t(coco, 2), t2i(coco, 2, late=1)
+    file = write(tmp_path / "r.json", {"i2t": first, "t2i": second})
+    whole = evaluate_runs([file], options=Options(metrics="R@1,R@2"))
+    runs = [trec(tmp_path / "a.trec", first), tmp_path / "b.json.gz"]
+    runs[1].write_bytes(gzip.compress(json.dumps(second).encode(), 1))
+    for directions in ((), ("i2t", "t2i")):
+        done = evaluate_runs(runs, directions=directions, options=Options(metrics="R@1,R@2"))
+        assert values(done) == values(whole) and done.report.signature == whole.report.signature
+
+
+def test_one_direction(coco: Split, tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", i2t(coco))
+    assert set(values(evaluate_runs([file], options=Options(metrics="R@1")))) == {("R@1", "i2t")}
+    with pytest.raises(BadInput, match="no list for t2i"):
+        evaluate_runs([file], options=Options(metrics="R@1", directions=("t2i",)))
+    with pytest.raises(UsageError, match="RSum is a sum over both directions"):
+        evaluate_runs([file], options=Options(metrics="RSum"))
+
+
+def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", {"i2t": i2t(coco, 60)})
+    done = evaluate_runs([file], split="coco-1k", options=Options(metrics="R@1,R@5"))
+    assert done.split.name == "coco-1k" and set(values(done).values()) == {1.0}
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        ("mAP@R", "mAP@R (i2t)"),
+        ("R-P", "R-P (i2t)"),
+        ("R@10", "R@10 (i2t)"),
+        ("Recall@5,R@1", "Recall@5 (i2t)"),
+        ("eccv:mAP@R", "eccv:mAP@R (i2t)"),
+        ("eccv:R@1,R@4,R@6,R@7", "R@6 (i2t), R@7 (i2t)"),
+    ],
+)
+def test_short_lists_are_refused_by_name(coco: Split, tmp_path: Path, words: str, named: str) -> None:
+    file = write(tmp_path / "r.json", {"i2t": i2t(coco, 4)})
+    with pytest.raises(BadInput) as caught:
+        evaluate_runs([file], options=Options(metrics=words))
+    assert caught.value.what.startswith(f"the lists are too short for {named}: for ")
+    assert "usable items and" in caught.value.what and "--short-lists miss" in (caught.value.fix or "")
+    counted = evaluate_runs([file], options=Options(metrics=words, short="miss"))
+    assert any(w.startswith(f"lists are too short for {named}") for w in counted.report.warnings)
+
+
+def test_what_is_not_listed_counts_as_missed(coco: Split, tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", {"i2t": i2t(coco, 3)})
+    found = values(evaluate_runs([file], options=Options(metrics="Recall@5,mAP@R", short="miss")))
+    assert found == {("Recall@5", "i2t"): pytest.approx(0.6), ("mAP@R", "i2t"): pytest.approx(0.6)}
+    lost = write(tmp_path / "l.json", {"t2i": {q: x[1:] for q, x in t2i(coco, 3).items()}})
+    with pytest.raises(BadInput, match="too short for MedR"):
+        evaluate_runs([lost], options=Options(metrics="MedR", short="miss"))
+
+
+@pytest.mark.parametrize("option", [{"ties": "mean"}, {"similarity": "dot"}, {"depth": 5}])
+def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="retrieved lists have an order and no scores"):
+        evaluate_runs([tmp_path / "none"], options=Options(**option))
+
+
+# Matching
+
+
+def test_directions_are_told_by_the_ids(coco: Split) -> None:
+    found = run({"?0": t2i(coco), "?1": i2t(coco)})
+    assert set(found.lists) == {"i2t", "t2i"}
+    assert found.lists["i2t"][3].tolist() == list(range(15, 27))
+    assert found.lists["t2i"][7][0] == 1 and found.lists["t2i"][7].dtype == np.int64
+
+
+@pytest.mark.parametrize("direction", ["i2t", "t2i"])
+def test_exchanged_directions_are_refused(coco: Split, direction: Direction) -> None:
+    other = t2i(coco) if direction == "i2t" else i2t(coco)
+    message = f"the lists called {direction} look swapped: their queries and items are those of the other direction"
+    assert refused({direction: other}).what == message
+
+
+def test_unknown_ids_are_counted_and_the_first_is_named(coco: Split) -> None:
+    good = i2t(coco, queries=10)
+    first = next(iter(good))
+    strange = {**good, 1: [2], 3: [4]}
+    assert refused({"i2t": strange}).what == "i2t: 2 of the 12 query ids are not in split 'coco-5k' (first: 1)"
+    holed = {q: [*items, -5] for q, items in good.items()}
+    expected = f"i2t: 10 of the 10 lists hold items that are not in split 'coco-5k' (first: item -5 of query {first})"
+    assert refused({"i2t": holed}).what == expected
+
+
+def test_strangers_and_ambiguity(coco: Split) -> None:
+    assert refused({"i2t": {"a": ["b"], "c": ["d"]}}).what.startswith(
+        "query ids such as 'a' belong to no declared split"
+    )
+    unclear = refused({"?0": {int(coco.image_ids[0]): [1], 2: [3], 4: [5]}}, "coco-5k").what
+    assert unclear.startswith("cannot tell whether the lists are image-to-text or text-to-image: 0% of the ids fit i2t")
+    assert refused({"i2t": i2t(coco), "?1": i2t(coco)}).what == "two runs answer i2t"
+
+
+def test_custom_is_no_split_for_lists() -> None:
+    with pytest.raises(UsageError, match="unknown split for retrieved lists 'custom'"):
+        run({"i2t": {1: [2]}}, "custom")

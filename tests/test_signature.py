@@ -1,0 +1,115 @@
+"""The signature: everything that can move a digit is in it, nothing else is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import vsebench
+from vsebench import signature
+from vsebench.errors import UsageError
+from vsebench.types import Split
+
+SPLIT = Split("custom", np.array([10, 20]), np.arange(1, 5), np.array([0, 0, 1, 1]))
+KEY = st.text("abcdefghijklmnopqrstuvwxyz0123456789-", min_size=1)
+VALUE = st.text(st.characters(exclude_characters="|", codec="utf-8"))
+
+
+@given(st.dictionaries(KEY, VALUE, min_size=1))
+def test_what_is_written_is_read_back(fields: dict[str, str]) -> None:
+    assert signature.read(signature.write(fields)) == fields
+    assert list(signature.read(signature.write(fields))) == list(fields)
+
+
+@pytest.mark.parametrize(("key", "value"), [("a|b", "x"), ("a:b", "x"), ("a", "x|y")])
+def test_separators_are_refused(key: str, value: str) -> None:
+    with pytest.raises(UsageError, match="cannot stand in a signature"):
+        signature.write({key: value})
+
+
+@pytest.mark.parametrize("text", ["", "split", "a:1|b", ":x", "a:1||b:2"])
+def test_other_texts_are_no_signature(text: str) -> None:
+    with pytest.raises(UsageError, match="is not a signature"):
+        signature.read(text)
+
+
+def test_the_fingerprint_is_of_ids_and_owners() -> None:
+    same = [
+        replace(SPLIT, name="other"),
+        replace(SPLIT, texts=("a", "b", "c", "d")),
+        replace(SPLIT, fold=np.array([0, 1])),
+        replace(SPLIT, image_ids=np.array([10, 20], np.int32)),
+    ]
+    other = [
+        replace(SPLIT, image_ids=np.array([20, 10])),
+        replace(SPLIT, image_ids=np.array([10, 21])),
+        replace(SPLIT, caption_ids=np.array([1, 2, 4, 3])),
+        replace(SPLIT, image_of=np.array([0, 1, 0, 1])),
+    ]
+    first = signature.fingerprint(SPLIT)
+    assert len(first) == 8 and int(first, 16) >= 0
+    assert {signature.fingerprint(s) for s in same} == {first}
+    assert len({first, *(signature.fingerprint(s) for s in other)}) == 5
+
+
+def test_the_fingerprint_is_the_same_on_every_machine() -> None:
+    # Computed by other code: sha256 of the ids a line each, a zero byte, ..., the owners as 8 bytes low end first.
+    assert signature.fingerprint(SPLIT) == "194ff152"
+    words = Split("custom", np.array(["a", "ü"]), np.array(["x", "y"]), np.arange(2))
+    assert signature.fingerprint(words) == "3c631daa"
+
+
+def of_run(**options: object) -> dict[str, str]:
+    x = np.array([[1.0, 0.0], [0.0, 2.0]])
+    y = np.array([[1.0, 0.5], [2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
+    return signature.read(vsebench.evaluate(x, y, SPLIT, **options).signature)
+
+
+def test_the_fields_of_a_run() -> None:
+    assert of_run() == {
+        "vsebench": vsebench.__version__,
+        "split": f"custom#{signature.fingerprint(SPLIT)}",
+        "score": "cosine",
+        "order": "f64",
+        "ties": "index",
+        "empty": "skip",
+    }
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "value"),
+    [
+        ({"similarity": "dot"}, "score", "dot"),
+        ({"ties": "mean"}, "ties", "mean"),
+        ({"empty": "miss"}, "empty", "miss"),
+    ],
+)
+def test_rules_are_fields(options: dict[str, object], field: str, value: str) -> None:
+    plain, changed = of_run(), of_run(**options)
+    assert changed[field] == value != plain[field]
+    assert {**changed, field: plain[field]} == plain
+
+
+@pytest.mark.parametrize(
+    "options", [{"threads": 3}, {"depth": 2}, {"metrics": "R@2"}, {"directions": ("t2i",)}, {"trust": True}]
+)
+def test_what_moves_no_digit_is_no_field(options: dict[str, object]) -> None:
+    assert of_run(**options) == of_run()
+
+
+def test_judgements_are_named_only_when_used(coco: Split) -> None:
+    rng = np.random.default_rng(0)
+    x, y = rng.standard_normal((5000, 2)), rng.standard_normal((25000, 2))
+
+    def fields(metrics: str) -> dict[str, str]:
+        report = vsebench.evaluate(x, y, coco, metrics=metrics, similarity="dot", directions=("i2t",))
+        return signature.read(report.signature)
+
+    assert not {"eccv", "cxc"} & set(fields("R@1"))
+    with_eccv = fields("R@1,eccv:R@1")
+    assert "cxc" not in with_eccv and with_eccv["eccv"].startswith("eccv_caption#")
+    assert with_eccv["split"] == f"coco-5k#{signature.fingerprint(coco)}"
