@@ -23,6 +23,7 @@ LAYERS = [
     ("vsebench.errors", ["vsebench"], []),
     ("vsebench.types", ["vsebench"], ["vsebench.errors"]),
     ("vsebench.registry", ["vsebench"], ["vsebench.errors"]),
+    ("vsebench.parallel", ["vsebench"], ["vsebench.errors"]),
     ("vsebench.data", ["vsebench.metrics", "vsebench.report"], []),
     ("vsebench.relevance", ["vsebench.metrics", "vsebench.report"], []),
     ("vsebench.metrics", ["vsebench.rank", "vsebench.data", "vsebench.report"], []),

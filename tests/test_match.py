@@ -90,13 +90,25 @@ def test_owners_by_row_and_by_id_agree(ids: np.ndarray) -> None:
         ({"image_of_text": np.where(OWNER == 3, 4, OWNER)}, "image_of_text[15] = 4 is not an image row (there are 4)"),
         ({"image_of_text": OWNER - 1}, "image_of_text[0] = -1 is not an image row (there are 4)"),
         ({"image_of_text": OWNER.astype(str) + np.array("x")}, "image_of_text[0] = 0x is not an image row"),
-        ({"image_of_text": np.minimum(OWNER, 2)}, "1 of the 4 images have no text (first: image row 3)"),
         ({"n_text": 19}, "19 texts for 4 images, and no image_of_text that says which belong together"),
         ({"n_image": 20, "n_text": 4}, "images and texts look swapped: 20 image rows and 4 text rows"),
     ],
 )
 def test_what_a_custom_split_refuses(change: dict[str, Any], message: str) -> None:
     assert refused(items(**change)).what.startswith(message)
+
+
+def test_images_without_a_text_are_distractors_and_said() -> None:
+    found = match(items(image_of_text=np.minimum(OWNER, 2)))
+    assert len(found.split.image_ids) == 4 and found.warnings == (
+        "1 of the 4 images have no text (first: image row 3): "
+        "they compete in text-to-image and ask nothing in image-to-text",
+    )
+
+
+def test_captions_per_image_has_no_meaning_beside_owners() -> None:
+    with pytest.raises(UsageError, match="image_of_text says which texts belong together"):
+        match(items(image_of_text=OWNER), None, 5)
 
 
 def test_the_stranger_among_the_owners_is_named() -> None:

@@ -29,7 +29,7 @@ def names(requirements: list[str]) -> set[str]:
 
 
 def test_core_dependencies():
-    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs"}
+    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl"}
     assert names(PROJECT["project"]["dependencies"]) == core
 
 

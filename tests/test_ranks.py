@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.worlds import World, crowd, own, relevance, same_fold, splits, worlds
 from vsebench.errors import BadInput, UsageError
+from vsebench.parallel import default_threads
 from vsebench.rank.lists import ranks_from_lists, too_shallow
-from vsebench.rank.observe import Request, default_threads, observe
+from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix, choose
 from vsebench.types import DIRECTIONS, UNRANKED, Embeddings, Ranks, Without
 
@@ -152,4 +153,4 @@ def test_progress_ends_at_the_end() -> None:
     calls: list[tuple[int, int]] = []
     observe(Dot(world.images, world.captions), [], depth={"i2t": 1}, tile_shape=(4, 20),
             progress=lambda done, total: calls.append((done, total)))  # fmt: skip
-    assert calls == [(20, 50), (40, 50), (50, 50)]
+    assert calls == [(i, 9) for i in range(1, 10)]  # three rows of tiles by three

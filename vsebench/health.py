@@ -17,7 +17,7 @@ from . import __version__
 from .provenance import versions
 
 State = Literal["ok", "absent", "fault"]
-CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs")
+CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl")
 OPTIONAL: dict[str, str] = {
     "eccv-caption": "text",
     "pycocoevalcap": "text",
@@ -78,7 +78,7 @@ def _blas() -> Finding:
 
 def _threads() -> Finding:
     from .errors import VsebenchError
-    from .rank.observe import default_threads
+    from .parallel import default_threads
 
     try:
         return Finding("threads", "ok", str(default_threads()))

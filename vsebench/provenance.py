@@ -35,7 +35,7 @@ def start() -> Clock:
 
 def attach(done: Evaluation, clock: Clock, threads: int | None) -> Evaluation:
     """The evaluation with provenance in its report."""
-    from .rank.observe import default_threads
+    from .parallel import default_threads
 
     provenance = {
         "vsebench": __version__,

@@ -6,14 +6,14 @@ compared with an image known through the *other four* captions only, so no capti
 
 from __future__ import annotations
 
-import contextlib
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..parallel import one_blas_thread
 from ..types import Float, Split, Vectors
 
 if TYPE_CHECKING:
@@ -104,23 +104,13 @@ def lsa(texts: Sequence[str], dim: int) -> Float:
     # Half as many Lanczos vectors again as wanted: a quarter faster than the default of twice as many.
     lanczos = min(dim + max(dim // 2, 20), limit + 1)
     start = np.ones(min(weights.shape))
-    with _one_blas_thread():
+    with one_blas_thread():
         _, _, basis = svds(weights, k=dim, v0=start, ncv=lanczos, return_singular_vectors="vh")
     basis = basis[::-1]  # largest singular value first
     largest = basis[np.arange(dim), np.abs(basis).argmax(axis=1)]
     basis = basis * np.where(largest < 0, -1.0, 1.0)[:, None]
     out: Float = unit(np.asarray(weights @ basis.T))
     return out
-
-
-def _one_blas_thread() -> contextlib.AbstractContextManager[Any]:
-    # The iteration is thousands of small products: BLAS threads waiting for each other make it up to ten times slower
-    # on a busy machine, and never much faster.
-    try:
-        import threadpoolctl
-    except ImportError:
-        return contextlib.nullcontext()
-    return cast("contextlib.AbstractContextManager[Any]", threadpoolctl.threadpool_limits(1, "blas"))
 
 
 def tfidf(texts: Sequence[str]) -> csr_array[Any, Any]:

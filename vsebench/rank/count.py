@@ -47,26 +47,9 @@ def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):
 
 @nb.njit(nogil=True, cache=True)
 def count_rows(
-    tile,
-    r0,
-    c0,
-    start,
-    stop,
-    indptr,
-    item,
-    exact,
-    high,
-    low,
-    first,
-    last,
-    x,
-    y,
-    row_scale,
-    col_scale,
-    above,
-    before,
-    after,
-):
+    tile, r0, c0, start, stop, indptr, item, exact, high, low, first, last,
+    x, y, row_scale, col_scale, above, before, after,
+):  # fmt: skip
     """Add the counts of image-query pairs for tile rows ``start:stop``.
 
     ``indptr`` (row + 1,) delimits the pairs of each row; ``item`` their caption, ``exact`` the canonical
@@ -112,61 +95,71 @@ def count_rows(
 
 
 @nb.njit(nogil=True, cache=True)
+def _sweep(
+    values, s0, s1, pair, col, high, low, over, r, tile, r0, c0, item, exact,
+    x, y, row_scale, col_scale, before, after,
+):  # fmt: skip
+    """Compare one image row with thresholds ``s0:s1``: ``values`` are its scores at their captions."""
+    for s in range(s0, s1, STRIP):
+        e = min(s + STRIP, s1)
+        if e - s == STRIP:
+            unsure = _column_strip(values[s:e], high[s:e], low[s:e], over[s:e])
+        else:
+            unsure = 0
+            for k in range(s, e):
+                over[k] += values[k] > high[k]
+                unsure += values[k] >= low[k] and not values[k] > high[k]
+        if unsure != 0:
+            for k in range(s, e):
+                if values[k] >= low[k] and not values[k] > high[k]:
+                    p = pair[k]
+                    if item[p] == r + r0:
+                        continue
+                    value = _exact(tile, x, y, row_scale, col_scale, r + r0, col[k] + c0, r0, c0)
+                    if value > exact[p]:
+                        over[k] += 1
+                    elif value == exact[p]:
+                        if r + r0 < item[p]:
+                            before[p] += 1
+                        else:
+                            after[p] += 1
+
+
+@nb.njit(nogil=True, cache=True)
 def count_columns(
-    tile, r0, c0, start, stop, lead, extra, extra_col, item, exact, high, low, first, last, x, y, row_scale, col_scale,
-    lead_high, lead_low, above, before, after,
+    tile, r0, c0, start, stop, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
+    item, exact, first, last, x, y, row_scale, col_scale, above, before, after,
 ):  # fmt: skip
     """Add the counts of caption-query pairs for tile rows ``start:stop``.
 
-    Every caption's first pair (``lead`` (width,), -1 for none) is compared in a contiguous sweep against
-    ``lead_high``/``lead_low`` (width,); the pairs beyond the first (``extra`` with their tile column
-    ``extra_col``, ascending) one by one. Candidates of caption column c are images whose row r has
-    ``first[r] <= c < last[r]``. ``above``, ``before``, ``after`` have one private row a thread.
+    Every caption's first pair (``lead`` (width,), -1 for none) is compared with the row as it lies in memory;
+    the pairs beyond the first (``extra`` with their tile column ``extra_col``, ascending) with scores gathered
+    from it. Candidates of caption column c are images whose row r has ``first[r] <= c < last[r]``.
+    ``above``, ``before``, ``after`` (pair,) belong to this thread alone.
     """
     width = tile.shape[1]
-    sweep = np.zeros(width, np.int32)
+    lead_over = np.zeros(width, np.int32)
+    extra_over = np.zeros(len(extra), np.int32)
+    gathered = np.empty(len(extra), tile.dtype)
     for r in range(start, stop):
         a = max(first[r + r0] - c0, 0)
         b = min(last[r + r0] - c0, width)
         if a >= b:
             continue
         row = tile[r]
-        for s in range(a, b, STRIP):
-            e = min(s + STRIP, b)
-            if e - s == STRIP:
-                unsure = _column_strip(row[s:e], lead_high[s:e], lead_low[s:e], sweep[s:e])
-            else:
-                unsure = 0
-                for c in range(s, e):
-                    sweep[c] += row[c] > lead_high[c]
-                    unsure += row[c] >= lead_low[c] and not row[c] > lead_high[c]
-            if unsure != 0:
-                for c in range(s, e):
-                    if row[c] >= lead_low[c] and not row[c] > lead_high[c]:
-                        p = lead[c]
-                        if item[p] == r + r0:
-                            continue
-                        value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
-                        if value > exact[p]:
-                            sweep[c] += 1
-                        elif value == exact[p]:
-                            if r + r0 < item[p]:
-                                before[p] += 1
-                            else:
-                                after[p] += 1
-        for k in range(np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)):
-            c, p = extra_col[k], extra[k]
-            if row[c] > high[p]:
-                above[p] += 1
-            elif row[c] >= low[p] and item[p] != r + r0:
-                value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
-                if value > exact[p]:
-                    above[p] += 1
-                elif value == exact[p]:
-                    if r + r0 < item[p]:
-                        before[p] += 1
-                    else:
-                        after[p] += 1
+        _sweep(
+            row, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
+            x, y, row_scale, col_scale, before, after,
+        )  # fmt: skip
+        ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
+        for k in range(ea, eb):
+            gathered[k] = row[extra_col[k]]
+        _sweep(
+            gathered, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
+            x, y, row_scale, col_scale, before, after,
+        )  # fmt: skip
     for c in range(width):
         if lead[c] >= 0:
-            above[lead[c]] += sweep[c]
+            above[lead[c]] += lead_over[c]
+    for k in range(len(extra)):
+        above[extra[k]] += extra_over[k]

@@ -7,13 +7,10 @@ multiply-add and no block size can change a digit, and equal vectors always get 
 
 from __future__ import annotations
 
-import functools
-import os
-from concurrent.futures import ThreadPoolExecutor
-
 import numba as nb
 import numpy as np
 
+from ..parallel import spread
 from ..types import Float, Int, Vectors
 
 UNIT_ROUNDOFF = 2.0**-24
@@ -70,24 +67,6 @@ def product_bound(dim: int) -> float:
     """
     n = (dim + 8) * UNIT_ROUNDOFF
     return n / (1.0 - n)
-
-
-def spread(work, n: int, threads: int) -> None:
-    """Run ``work(start, stop, part)`` over ``range(n)`` cut into one contiguous part a thread."""
-    threads = max(1, min(threads, n))
-    edges = np.linspace(0, n, threads + 1).astype(np.int64)
-    if threads == 1:
-        work(0, n, 0)
-        return
-    pool = _pool(threads, os.getpid())
-    for done in [pool.submit(work, int(edges[t]), int(edges[t + 1]), t) for t in range(threads)]:
-        done.result()
-
-
-@functools.lru_cache(maxsize=4)
-def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
-    # Kept between tiles; one a process, because threads do not survive a fork.
-    return ThreadPoolExecutor(threads, thread_name_prefix="vsebench")
 
 
 def exact_pairs(

@@ -1,14 +1,13 @@
 """The pass: every score is looked at once, and what the metrics need is written down.
 
 Images are rows and captions are columns, whatever the direction. Tiles of the product stream by; while
-one is in cache, the pairs of image queries are counted along its rows, those of caption queries along
+one is at hand, the pairs of image queries are counted along its rows, those of caption queries along
 its columns, and both kinds of queries collect their top lists.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..parallel import default_threads
 from ..types import (
     DIRECTIONS,
     Candidates,
@@ -31,18 +31,13 @@ from ..types import (
     Without,
 )
 from . import count, thresholds
-from .exact import spread
 from .order import check_ties, ranks_from_counts
 from .scorers import Scorer
 from .select import Selector
+from .stream import Progress, stream
 from .thresholds import Thresholds
 
-TILE_COLUMNS = 10 * count.STRIP
-TILE_BYTES = 64 << 20
-MAX_THREADS = 1024
-
 Array = npt.NDArray[Any]
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,18 +47,6 @@ class Request:
     view: str
     relevance: Relevance
     candidates: Candidates = field(default_factory=Everyone)
-
-
-def default_threads() -> int:
-    """``VSEBENCH_NUM_THREADS``, else the cores this process may use."""
-    asked = os.environ.get("VSEBENCH_NUM_THREADS", "")
-    if asked:
-        if not asked.isdecimal() or not 1 <= int(asked[:6]) <= MAX_THREADS or len(asked) > 6:
-            raise UsageError(
-                f"VSEBENCH_NUM_THREADS is '{asked[:40]}'", fix=f"set it to a whole number from 1 to {MAX_THREADS}"
-            )
-        return int(asked)
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def observe(
@@ -85,7 +68,7 @@ def observe(
         depth: per direction, how many items to list for every query; clipped to the gallery.
         threads: number of threads of the counting kernels; never changes a result.
         tile_shape: (image, caption) size of a tile; never changes a result.
-        progress: called with (captions done, captions in all).
+        progress: called with (tiles done, tiles in all).
 
     Returns:
         One observation a direction that was asked for.
@@ -97,25 +80,18 @@ def observe(
     check_ties(ties)
     _check(requests)
     threads = threads or default_threads()
-    depth = depth or {}
     n_image, n_caption = scorer.shape
     counters = [_Counter(scorer, d, group, fold, threads) for d, group, fold in _groups(requests)]
     gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
-    selectors = [Selector(scorer, d, k, threads) for d, k in depth.items()]
-    height, width = tile_shape or _tile(n_image, n_caption)
-    buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
-    for c0 in range(0, n_caption, width):
-        c1 = min(c0 + width, n_caption)
-        for r0 in range(0, n_image, height):
-            r1 = min(r0 + height, n_image)
-            out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
-            tile = scorer.tile(r0, r1, c0, c1, out)
-            for counter in counters:
-                counter.see(tile, r0, c0)
-            for selector in selectors:
-                selector.see(tile, r0, c0)
-        if progress:
-            progress(c1, n_caption)
+    selectors = [Selector(scorer, d, k) for d, k in (depth or {}).items()]
+
+    def look(tile: Array, r0: int, c0: int, part: int) -> None:
+        for counter in counters:
+            counter.see(tile, r0, c0, part)
+        for selector in selectors:
+            selector.see(tile, r0, c0)
+
+    stream(scorer, look, threads, tile_shape, progress)
     found: dict[Direction, Observation] = {}
     for direction in DIRECTIONS:
         ranks = {}
@@ -124,7 +100,7 @@ def observe(
                 ranks[request.view] = own.ranks(request, gallery[direction], ties)
         lists: dict[str, TopK] = {}
         for selector in (s for s in selectors if s.direction == direction):
-            lists["all"] = selector.finish()
+            lists["all"] = selector.finish(threads)
         if ranks or lists:
             found[direction] = Observation(direction, ranks, lists)
     return found
@@ -140,11 +116,6 @@ def _check(requests: Sequence[Request]) -> None:
             own = r.candidates.query_fold[r.relevance.queries[r.relevance.owner]]
             if (own != r.candidates.gallery_fold[r.relevance.items]).any():
                 raise UsageError(f"relevance '{r.relevance.name}' holds items outside the fold of their query")
-
-
-def _tile(n_image: int, n_caption: int) -> tuple[int, int]:
-    width = min(TILE_COLUMNS, n_caption)
-    return max(1, min(n_image, TILE_BYTES // (4 * width))), width
 
 
 def _groups(requests: Sequence[Request]) -> list[tuple[Direction, list[Request], SameFold | None]]:
@@ -182,8 +153,7 @@ class _Counter:
         relevances = [r.relevance for r in requests]
         relevances += [r.candidates.excluded for r in requests if isinstance(r.candidates, Without)]
         self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, threads)
-        parts = 1 if direction == "i2t" else threads
-        self.counts = np.zeros((3, parts, len(self.pairs.query)), np.int64)
+        self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int64)  # one row a thread
         # The first pair of every query is swept in one go; pairs beyond it are rare for caption queries.
         is_first = np.ones(len(self.pairs.query), bool)
         is_first[1:] = np.diff(self.pairs.query) != 0
@@ -191,36 +161,26 @@ class _Counter:
         n_query = len(self.pairs.indptr) - 1
         self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
 
-    def see(self, tile: Array, r0: int, c0: int) -> None:
-        t, exact = self.pairs, self.scorer.exact_arguments
+    def see(self, tile: Array, r0: int, c0: int, part: int) -> None:
+        """Count one tile; ``part`` is the calling thread's own row of counts."""
+        t, exact, counts = self.pairs, self.scorer.exact_arguments, self.counts[:, part]
         if not len(t.query):
             return
         if self.direction == "i2t":
-            above, before, after = self.counts[:, 0]
-
-            def along_rows(start: int, stop: int, _part: int) -> None:
-                count.count_rows(
-                    tile, r0, c0, start, stop, t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact,
-                    above, before, after,
-                )  # fmt: skip
-
-            spread(along_rows, len(tile), self.threads)
+            count.count_rows(
+                tile, r0, c0, 0, len(tile), t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts
+            )
             return
         c1 = c0 + tile.shape[1]
-        lead = self.lead[c0:c1]
-        high = np.where(lead >= 0, t.high[lead], np.inf).astype(tile.dtype)
-        low = np.where(lead >= 0, t.low[lead], np.inf).astype(tile.dtype)
+        lead, lead_col = self.lead[c0:c1], np.arange(c1 - c0)
+        lead_high, lead_low = (np.where(lead >= 0, bound[lead], np.inf).astype(tile.dtype) for bound in (t.high, t.low))
         a, b = np.searchsorted(t.query[self.extra], (c0, c1))
         extra = self.extra[a:b]
-        extra_col = t.query[extra] - c0
-
-        def along_columns(start: int, stop: int, part: int) -> None:
-            count.count_columns(
-                tile, r0, c0, start, stop, lead, extra, extra_col, t.item, t.exact, t.high, t.low, t.first, t.last,
-                *exact, high, low, *self.counts[:, part],
-            )  # fmt: skip
-
-        spread(along_columns, len(tile), self.threads)
+        extra_col, extra_high, extra_low = t.query[extra] - c0, t.high[extra], t.low[extra]
+        count.count_columns(
+            tile, r0, c0, 0, len(tile), lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
+            t.item, t.exact, t.first, t.last, *exact, *counts,
+        )  # fmt: skip
 
     def ranks(self, request: Request, gallery: int, ties: str) -> Ranks:
         relevance, t = request.relevance, self.pairs

@@ -6,7 +6,7 @@ with a bound on how far apart the two can be.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -69,7 +69,6 @@ class Dot:
     images: Vectors
     captions: Vectors
     cosine: bool = False
-    _rows: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
         for what, length in (("image", self.lengths[0]), ("caption", self.lengths[1])):
@@ -112,9 +111,15 @@ class Dot:
         """(r1 - r0, c1 - c0) float32 scores, written to ``out``."""
         if not self.cosine:
             return np.matmul(self.images[r0:r1], self.captions[c0:c1].T, out=out)
-        if self._rows.get("block") != (r0, r1):  # every tile of a row of tiles has the same images
-            self._rows.update(block=(r0, r1), unit=_unit(self.images[r0:r1], self.scales[0][r0:r1]))
-        return np.matmul(self._rows["unit"], _unit(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
+        rows = (
+            self._unit_images if (r0, r1) == (0, len(self.images)) else _unit(self.images[r0:r1], self.scales[0][r0:r1])
+        )
+        return np.matmul(rows, _unit(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
+
+    @cached_property
+    def _unit_images(self) -> Vectors:
+        # Kept only when one tile holds all images: then every tile needs all of them.
+        return _unit(self.images, self.scales[0])
 
     def columns(self, captions: Int) -> npt.NDArray[Any]:
         """(image, captions) float32 scores of some captions with every image."""

@@ -7,6 +7,7 @@ score descending, then lower index.
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
 import numba as nb
@@ -14,9 +15,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..parallel import spread
 from ..types import Direction, TopK
 from .count import STRIP
-from .exact import dot64, spread
+from .exact import dot64
 from .scorers import Scorer
 
 
@@ -121,16 +123,15 @@ class Selector:
         scorer: where the tiles come from.
         direction: which side asks.
         k: list length, clipped to the gallery.
-        threads: how many threads; never changes a result.
 
     Raises:
         UsageError: k is below 1.
     """
 
-    def __init__(self, scorer: Scorer, direction: Direction, k: int, threads: int):
+    def __init__(self, scorer: Scorer, direction: Direction, k: int):
         if k < 1:
             raise UsageError(f"list depth {k} is below 1", fix="ask for at least one item")
-        self.scorer, self.direction, self.threads = scorer, direction, threads
+        self.scorer, self.direction, self._lock = scorer, direction, threading.Lock()
         self.by_row = direction == "i2t"
         n_query, n_gallery = scorer.shape if self.by_row else scorer.shape[::-1]
         self.k = min(k, n_gallery)
@@ -145,16 +146,13 @@ class Selector:
     def see(self, tile: npt.NDArray[Any], r0: int, c0: int) -> None:
         """Look at one tile (image rows, caption columns) whose first row and column are given."""
         view, q0, g0 = (tile, r0, c0) if self.by_row else (tile.T, c0, r0)
-
-        def work(start: int, stop: int, _part: int) -> None:
+        with self._lock:  # tiles of other threads hold the same queries
             collect(
-                view, q0, g0, start, stop, self.by_row, *self.scorer.exact_arguments,
+                view, q0, g0, 0, len(view), self.by_row, *self.scorer.exact_arguments,
                 self.value, self.index, self.fill, self.floor, self.slack, self.k,
             )  # fmt: skip
 
-        spread(work, len(view), self.threads)
-
-    def finish(self) -> TopK:
+    def finish(self, threads: int) -> TopK:
         """The lists, after the last tile."""
         n = len(self.fill)
         items, scores = np.empty((n, self.k), np.int64), np.empty((n, self.k))
@@ -165,5 +163,5 @@ class Selector:
                 self.value, self.index, self.fill, self.k, items, scores,
             )  # fmt: skip
 
-        spread(work, n, self.threads)
+        spread(work, n, threads)
         return TopK(items, scores)

@@ -1,0 +1,83 @@
+"""Tiles of scores, made and looked at by a few threads, each from its own queue of work.
+
+A thread multiplies a tile with a single-threaded BLAS and looks at it while it is warm. That is faster than
+one product on all cores followed by one look on all cores: the idle threads of a BLAS spin, and what they
+spin on is the core that the look needs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..parallel import one_blas_thread
+from .scorers import Scorer
+
+TILE_COLUMNS = 1280
+TILE_BYTES = 64 << 20  # of all tiles together
+
+Look = Callable[[npt.NDArray[Any], int, int, int], None]
+Progress = Callable[[int, int], None]
+
+
+def tiles(shape: tuple[int, int], threads: int) -> tuple[int, int]:
+    """(image, caption) size of a tile, so that the tiles of all threads stay within a fixed memory."""
+    width = min(TILE_COLUMNS, shape[1])
+    itemsize = 4
+    return max(1, min(shape[0], TILE_BYTES // threads // (itemsize * width))), width
+
+
+def stream(
+    scorer: Scorer, look: Look, threads: int, tile_shape: tuple[int, int] | None, progress: Progress | None
+) -> None:
+    """Make every tile once and hand it to ``look(tile, first row, first column, thread number)``.
+
+    ``look`` runs in several threads at once; a thread number is used by one thread at a time.
+
+    Args:
+        scorer: where scores come from.
+        look: what is done with a tile; must not keep it.
+        threads: how many threads.
+        tile_shape: (image, caption) size, or None for a size that fits a fixed memory.
+        progress: called with (tiles done, tiles in all).
+    """
+    n_image, n_caption = scorer.shape
+    height, width = tile_shape or tiles(scorer.shape, threads)
+    corners = [(r, c) for c in range(0, n_caption, width) for r in range(0, n_image, height)]
+    waiting: Iterator[tuple[int, int]] = iter(corners)
+    lock, stop = threading.Lock(), threading.Event()
+    done = 0
+
+    def work(part: int) -> None:
+        nonlocal done
+        buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
+        while not stop.is_set():
+            with lock:
+                corner = next(waiting, None)
+            if corner is None:
+                return
+            r0, c0 = corner
+            r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
+            out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
+            look(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
+            with lock:
+                done += 1
+                if progress:
+                    progress(done, len(corners))
+
+    threads = min(threads, len(corners))
+    with one_blas_thread():
+        if threads == 1:
+            work(0)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for result in [pool.submit(work, part) for part in range(threads)]:
+                    result.result()
+            finally:
+                stop.set()  # after an error or Ctrl-C the others end with the tile at hand
