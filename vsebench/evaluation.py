@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -200,12 +201,12 @@ def _evaluate_scorer(
 
 def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
     """One request for every view and direction that some metric looks at."""
-    requests = []
-    for view in dict.fromkeys(m.view for m in metrics):
-        for direction in directions:
-            judged = relevance.load("gt" if view == "1k" else view, split, direction)
-            requests.append(Request(view, judged, _candidates(view, split, direction) or Everyone()))
-    return requests
+    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
+    return [
+        Request(view, judged("gt" if view == "1k" else view, d), _candidates(view, split, d) or Everyone())
+        for view in dict.fromkeys(m.view for m in metrics)
+        for d in directions
+    ]
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> SameFold | None:

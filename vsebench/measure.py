@@ -128,12 +128,11 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
     fold = None if ranks.fold is None else ranks.fold[kept]
     value = _aggregate(m, values[kept], missed, fold)
     extremes = None
-    if ranks.extremes is not None:
-        optimistic, pessimistic = (Ranks(judged, r, ranks.tied, fold=ranks.fold) for r in ranks.extremes)
-        extremes = (
-            _aggregate(m, m.per_query(optimistic)[kept], missed, fold),
-            _aggregate(m, m.per_query(pessimistic)[kept], missed, fold),
+    if ranks.under_extremes is not None:
+        optimistic, pessimistic = (
+            _aggregate(m, m.per_query(other)[kept], missed, fold) for other in ranks.under_extremes
         )
+        extremes = (optimistic, pessimistic)
     ids = split.ids("image" if direction == "i2t" else "caption")[judged.queries][kept]
     values = values[kept]
     return Result(

@@ -114,7 +114,7 @@ class Embeddings:
     Attributes:
         modality: ``image`` or ``caption``.
         ids: (item,) int64 or unicode.
-        vectors: (item, dim) float32, finite, C-contiguous.
+        vectors: (item, dim) float32, finite, C-contiguous and aligned.
     """
 
     modality: Modality
@@ -123,7 +123,7 @@ class Embeddings:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", frozen(self.ids))
-        object.__setattr__(self, "vectors", frozen(np.ascontiguousarray(self.vectors, dtype=np.float32)))
+        object.__setattr__(self, "vectors", frozen(np.require(self.vectors, np.float32, ["C", "A"])))
         if self.vectors.ndim != 2 or len(self.vectors) != len(self.ids):
             raise BadInput(f"{self.modality} vectors of shape {self.vectors.shape} for {len(self.ids)} ids")
 
@@ -250,8 +250,13 @@ class Ranks:
 
     def best(self) -> npt.NDArray[Any]:
         """(judged,) rank of the first relevant item; ``UNRANKED`` when none is known."""
+        return self._best
+
+    @cached_property
+    def _best(self) -> npt.NDArray[Any]:
         out = np.full(len(self.relevance.queries), UNRANKED, dtype=self.rank.dtype)
         np.minimum.at(out, self.relevance.owner, self.rank)
+        out.flags.writeable = False
         return out
 
     def within(self, k: int | Int) -> Int:
@@ -262,10 +267,22 @@ class Ranks:
 
     def ordered(self) -> tuple[npt.NDArray[Any], Int]:
         """(pair,) ranks ascending inside each query, and (pair,) their 1-based place among the positives."""
+        return self._ordered
+
+    @cached_property
+    def _ordered(self) -> tuple[npt.NDArray[Any], Int]:
         owner = self.relevance.owner
         order = np.lexsort((self.rank, owner))
         place = np.arange(len(owner)) - self.relevance.indptr[:-1][owner] + 1
-        return self.rank[order], place
+        return frozen(self.rank[order]), frozen(place)
+
+    @cached_property
+    def under_extremes(self) -> tuple[Ranks, Ranks] | None:
+        """The same ranks under the optimistic and the pessimistic tie rule, or None without ties."""
+        if self.extremes is None:
+            return None
+        optimistic, pessimistic = (Ranks(self.relevance, r, self.tied, fold=self.fold) for r in self.extremes)
+        return optimistic, pessimistic
 
 
 UNRANKED = np.iinfo(np.int64).max

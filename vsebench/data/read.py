@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
+
 from ..errors import BadInput, UsageError
 from ..types import Ids
 from .aliases import (
@@ -23,7 +25,7 @@ from .guard import check_size
 from .ids import as_ids
 from .members import floats, members_of
 from .npy import npy_member
-from .raw import Member, RawEmbeddings, RawScores
+from .raw import Array, Member, RawEmbeddings, RawScores
 from .sniff import Kind, expect, sniff
 
 StrPath = str | os.PathLike[str]
@@ -138,13 +140,18 @@ def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) 
     ids, used = _id_fields(members, path, images)
     check_size([images, texts, *used], path)
     return RawEmbeddings(
-        floats(images, path),
-        floats(texts, path),
+        _aligned(floats(images, path)),
+        _aligned(floats(texts, path)),
         *ids,
         _format(kind),
         (path,),
         _ignored(members, [images, texts, *used]),
     )
+
+
+def _aligned(array: Array) -> Array:
+    # A zip puts its members anywhere: numbers that do not start on their own size would be copied in every product.
+    return np.require(array, requirements="A")
 
 
 def _not_found(members: Sequence[Member], images: Member | None, texts: Member | None, path: Path) -> BadInput:

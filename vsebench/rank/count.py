@@ -13,6 +13,7 @@ import numpy as np
 from .exact import dot64
 
 STRIP = 256  # columns looked at together; a constant trip count is what lets the compiler vectorise the loop
+PIECE = 32  # columns looked at again when a strip holds an uncertain score
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -24,6 +25,15 @@ def _row_strip(strip, high, low):
         over = np.int32(over + np.int32(strip[c] > high))
         maybe = np.int32(maybe + np.int32(strip[c] >= low))
     return over, maybe
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _row_piece(piece, high, low):
+    """How many of PIECE scores are uncertain."""
+    unsure = np.int32(0)
+    for c in range(PIECE):
+        unsure = np.int32(unsure + np.int32(np.int32(piece[c] >= low) - np.int32(piece[c] > high)))
+    return unsure
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -80,8 +90,13 @@ def count_rows(
                 unsure = maybe - over
                 if s + c0 <= own < e + c0:
                     unsure -= 1
-                if unsure != 0:
-                    for c in range(s, e):
+                if unsure == 0:
+                    continue
+                for f in range(s, e, PIECE):
+                    g = min(f + PIECE, e)
+                    if g - f == PIECE and _row_piece(row[f:g], hi, lo) == 0:
+                        continue
+                    for c in range(f, g):
                         if row[c] >= lo and not row[c] > hi and c + c0 != own:
                             value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
                             if value > score:

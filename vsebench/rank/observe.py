@@ -81,7 +81,11 @@ def observe(
     _check(requests)
     threads = threads or default_threads()
     n_image, n_caption = scorer.shape
-    counters = [_Counter(scorer, d, group, fold, threads) for d, group, fold in _groups(requests)]
+    scored = {
+        d: thresholds.score(scorer, d, [r for q in requests for r in _relevances(q) if r.direction == d], threads)
+        for d in DIRECTIONS
+    }
+    counters = [_Counter(scorer, d, group, fold, threads, scored[d]) for d, group, fold in _groups(requests)]
     gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
     selectors = [Selector(scorer, d, k) for d, k in (depth or {}).items()]
 
@@ -118,6 +122,12 @@ def _check(requests: Sequence[Request]) -> None:
                 raise UsageError(f"relevance '{r.relevance.name}' holds items outside the fold of their query")
 
 
+def _relevances(request: Request) -> list[Relevance]:
+    """Whose pairs need a score: the relevant items, and those that are taken out of the candidates."""
+    excluded = [request.candidates.excluded] if isinstance(request.candidates, Without) else []
+    return [request.relevance, *excluded]
+
+
 def _groups(requests: Sequence[Request]) -> list[tuple[Direction, list[Request], SameFold | None]]:
     """Requests that share a direction and a range of candidates are counted together."""
     groups: list[tuple[Direction, list[Request], SameFold | None]] = []
@@ -142,6 +152,7 @@ class _Counter:
         requests: list[Request],
         fold: SameFold | None,
         threads: int,
+        scored: tuple[Int, Float],
     ):
         self.scorer, self.direction, self.requests, self.fold, self.threads = (
             scorer,
@@ -150,9 +161,8 @@ class _Counter:
             fold,
             threads,
         )
-        relevances = [r.relevance for r in requests]
-        relevances += [r.candidates.excluded for r in requests if isinstance(r.candidates, Without)]
-        self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, threads)
+        relevances = [r for request in requests for r in _relevances(request)]
+        self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, scored)
         self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int64)  # one row a thread
         # The first pair of every query is swept in one go; pairs beyond it are rare for caption queries.
         is_first = np.ones(len(self.pairs.query), bool)

@@ -43,17 +43,42 @@ class Thresholds:
         return np.searchsorted(key, relevance.queries[relevance.owner] * gallery + relevance.items)
 
 
+def sorted_unique(keys: list[Int]) -> Int:
+    """The distinct values of several arrays, ascending."""
+    key = np.sort(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    return key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
+
+
+def score(scorer: Scorer, direction: Direction, relevances: list[Relevance], threads: int) -> tuple[Int, Float]:
+    """All pairs of a direction as ascending keys (query * gallery + item), and their canonical scores."""
+    gallery = scorer.shape[1 if direction == "i2t" else 0]
+    key = sorted_unique([r.queries[r.owner] * gallery + r.items for r in relevances])
+    query, item = np.divmod(key, max(gallery, 1))
+    rows, cols = (query, item) if direction == "i2t" else (item, query)
+    return key, scorer.pairs(rows, cols, threads)
+
+
 def make(
-    scorer: Scorer, direction: Direction, relevances: list[Relevance], fold: SameFold | None, threads: int
+    scorer: Scorer,
+    direction: Direction,
+    relevances: list[Relevance],
+    fold: SameFold | None,
+    scored: tuple[Int, Float],
 ) -> Thresholds:
-    """Collect the pairs of several relevances, score them canonically and bound the tile error."""
+    """The pairs of relevances that share their candidates, with bounds on the tile error.
+
+    Args:
+        scorer: gives the bounds.
+        direction: which side asks.
+        relevances: whose pairs.
+        fold: restricts the candidates to the query's fold.
+        scored: from ``score``.
+    """
     n_image, n_caption = scorer.shape
     n_query, n_gallery = (n_image, n_caption) if direction == "i2t" else (n_caption, n_image)
-    keys = [r.queries[r.owner] * n_gallery + r.items for r in relevances]
-    key = np.unique(np.concatenate(keys)) if keys else np.empty(0, np.int64)
+    key = sorted_unique([r.queries[r.owner] * n_gallery + r.items for r in relevances])
     query, item = np.divmod(key, max(n_gallery, 1))
-    rows, cols = (query, item) if direction == "i2t" else (item, query)
-    exact = scorer.pairs(rows, cols, threads)
+    exact = scored[1][np.searchsorted(scored[0], key)]
     slack = scorer.error()[0 if direction == "i2t" else 1][query]
     first, last = _range(n_image, n_caption, direction, fold)
     return Thresholds(

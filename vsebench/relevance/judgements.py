@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import hashlib
+from functools import lru_cache
 from itertools import chain
+from pathlib import Path
 
 import numpy as np
 
 from ..data.wheels import has_ids, judgement_file, read_judgements
 from ..errors import BadInput, UsageError
-from ..types import Direction, Ids, Int, Relevance, Split
+from ..types import Direction, Ids, Int, Relevance, Split, frozen
 from .binary import from_pairs
 
 JUDGED_SPLIT = "coco-5k"
@@ -51,26 +53,34 @@ def judged(name: str, split: Split, direction: Direction) -> Relevance:
             fix=f"use --split {JUDGED_SPLIT}",
         )
     file = FILES[name, direction]
-    lists = read_judgements(file)
+    path = judgement_file(file)
+    asked, sizes, liked = _columns(file, path, path.stat().st_mtime_ns)
     queries, gallery = split.image_ids, split.caption_ids
     if direction == "t2i":
         queries, gallery = gallery, queries
-    try:
-        asked = np.fromiter(map(int, lists), np.int64, len(lists))
-        sizes = np.fromiter(map(len, lists.values()), np.int64, len(lists))
-        liked = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=judgement_file(file)) from error
     query = _index(queries, asked)
     if (query < 0).any():
         stranger = asked[query < 0]
         raise BadInput(
             f"{len(stranger):,} judged queries are not in split '{split.name}' (first: {stranger[0]})",
-            where=judgement_file(file),
+            where=path,
             fix="check the ids of the split: vsebench data verify coco-5k",
         )
-    skipped = len(queries) - len(lists) if name == "cxc" else 0
+    skipped = len(queries) - len(asked) if name == "cxc" else 0
     return from_pairs(name, direction, np.repeat(query, sizes), _index(gallery, liked), skipped=skipped)
+
+
+@lru_cache(maxsize=4)  # the same for every evaluation of a process, and half the time of loading a relevance
+def _columns(file: str, path: Path, _changed: int) -> tuple[Int, Int, Int]:
+    """(judged,) query ids, (judged,) numbers of positives, (pair,) ids of the positives."""
+    lists = read_judgements(file)
+    try:
+        asked = np.fromiter(map(int, lists), np.int64, len(lists))
+        sizes = np.fromiter(map(len, lists.values()), np.int64, len(lists))
+        liked = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
+    return frozen(asked), frozen(sizes), frozen(liked)
 
 
 def identities(split: Split) -> dict[str, str]:
