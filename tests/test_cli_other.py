@@ -85,7 +85,8 @@ def test_no_command_shows_the_help() -> None:
 # metrics
 
 
-def test_metrics_lists_all() -> None:
+def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # formulas in one line
     found = document("metrics")
     assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
     assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in FAMILIES.items()}
