@@ -48,6 +48,15 @@ def _column_strip(strip, high, low, over):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
+def _column_piece(piece, high, low):
+    """How many of PIECE scores are uncertain, each against its own bounds."""
+    unsure = np.int32(0)
+    for c in range(PIECE):
+        unsure = np.int32(unsure + np.int32(np.int32(piece[c] >= low[c]) - np.int32(piece[c] > high[c])))
+    return unsure
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
 def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):
     # A score matrix has no vectors: its own entries are the canonical scores.
     if x.shape[1] == 0:
@@ -124,8 +133,13 @@ def _sweep(
             for k in range(s, e):
                 over[k] += values[k] > high[k]
                 unsure += values[k] >= low[k] and not values[k] > high[k]
-        if unsure != 0:
-            for k in range(s, e):
+        if unsure == 0:
+            continue
+        for f in range(s, e, PIECE):
+            g = min(f + PIECE, e)
+            if g - f == PIECE and _column_piece(values[f:g], high[f:g], low[f:g]) == 0:
+                continue
+            for k in range(f, g):
                 if values[k] >= low[k] and not values[k] > high[k]:
                     p = pair[k]
                     if item[p] == r + r0:
@@ -148,8 +162,8 @@ def count_columns(
     """Add the counts of caption-query pairs for tile rows ``start:stop``.
 
     Every caption's first pair (``lead`` (width,), -1 for none) is compared with the row as it lies in memory;
-    the pairs beyond the first (``extra`` with their tile column ``extra_col``, ascending) with scores gathered
-    from it. Candidates of caption column c are images whose row r has ``first[r] <= c < last[r]``.
+    the pairs beyond the first (``extra`` with their tile column ``extra_col``, ascending, -1 for padding) with
+    scores gathered from it. Candidates of caption column c are images whose row r has ``first[r] <= c < last[r]``.
     ``above``, ``before``, ``after`` (pair,) belong to this thread alone.
     """
     width = tile.shape[1]
@@ -177,4 +191,5 @@ def count_columns(
         if lead[c] >= 0:
             above[lead[c]] += lead_over[c]
     for k in range(len(extra)):
-        above[extra[k]] += extra_over[k]
+        if extra[k] >= 0:
+            above[extra[k]] += extra_over[k]

@@ -182,11 +182,16 @@ class _Counter:
             )
             return
         c1 = c0 + tile.shape[1]
-        lead, lead_col = self.lead[c0:c1], np.arange(c1 - c0)
+        # Unsigned columns: numba gathers them without asking whether an index is negative.
+        lead, lead_col = self.lead[c0:c1], np.arange(c1 - c0, dtype=np.uint32)
         lead_high, lead_low = (np.where(lead >= 0, bound[lead], np.inf).astype(tile.dtype) for bound in (t.high, t.low))
         a, b = np.searchsorted(t.query[self.extra], (c0, c1))
-        extra = self.extra[a:b]
-        extra_col, extra_high, extra_low = t.query[extra] - c0, t.high[extra], t.low[extra]
+        # Padded to whole strips with bounds that nothing reaches.
+        extra = np.pad(self.extra[a:b], (0, (a - b) % count.STRIP), constant_values=-1)
+        extra_col = np.where(extra >= 0, t.query[extra] - c0, c1 - c0 - 1).astype(np.uint32)
+        extra_high, extra_low = (
+            np.where(extra >= 0, bound[extra], np.inf).astype(tile.dtype) for bound in (t.high, t.low)
+        )
         count.count_columns(
             tile, r0, c0, 0, len(tile), lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
             t.item, t.exact, t.first, t.last, *exact, *counts,
