@@ -87,14 +87,14 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
     return _with_memory(usage, levels, world.mib)
 
 
-def evaluate(path: Path, split: str, repeats: int) -> harness.Usage:
-    """Measure ``--metrics all`` on a file in a warm process; loading is timed apart (in ``detail``)."""
+def evaluate(path: Path, split: str, repeats: int, metrics: str = "all") -> harness.Usage:
+    """Measure ``--metrics all`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
     bare = harness.resident_mib()
     from vsebench import evaluation
     from vsebench.data import prepare, read
     from vsebench.report import document
 
-    options = evaluation.Options(metrics="all")
+    options = evaluation.Options(metrics=metrics)
 
     def load() -> prepare.PreparedEmbeddings:
         return prepare.embeddings(read.read_embeddings(path), split, None)

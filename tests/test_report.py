@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 import vsebench
+from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.report import document, per_query
 from vsebench.report.model import SCHEMA, Report, Result
@@ -120,7 +121,7 @@ def test_a_result_is_a_finite_number(value: float) -> None:
 
 
 def test_per_query_values(report: Report, tmp_path: Path) -> None:
-    table = report.per_query_table()
+    table = per_query_columns(report)
     assert list(table) == ["metric", "direction", "query", "value"]
     assert len({len(column) for column in table.values()}) == 1
     assert not any(name.endswith("RSum") for name in table["metric"])
@@ -145,7 +146,7 @@ def test_per_query_parquet_holds_the_same(report: Report, tmp_path: Path) -> Non
     path = tmp_path / "values.parquet"
     per_query.write(report, per_query.check_path(path))
     got = pd.read_parquet(path)
-    assert {c: got[c].tolist() for c in got.columns} == report.per_query_table()
+    assert {c: got[c].tolist() for c in got.columns} == per_query_columns(report)
 
 
 @pytest.mark.parametrize(

@@ -114,3 +114,15 @@ def crowd(n: int, m: int, dim: int, reach: int, seed: int, positives: int = 4) -
         items = {q: rng.choice(gallery, rng.integers(1, positives + 1), replace=False).tolist() for q in asked}
         judged[direction] = relevance(direction, items, {q: int(rng.integers(0, 2)) for q in asked})
     return World(x, y, judged)
+
+
+def per_query_columns(report: Any) -> dict[str, list[Any]]:
+    """All per-query values of a report as columns of plain values, in the order they are written to files."""
+    columns: dict[str, list[Any]] = {"metric": [], "direction": [], "query": [], "value": []}
+    for result in report.results:
+        if result.per_query is not None:
+            columns["metric"] += [result.metric] * len(result.per_query)
+            columns["direction"] += [result.direction] * len(result.per_query)
+            columns["query"] += [str(q) for q in result.queries.tolist()]
+            columns["value"] += result.per_query.tolist()
+    return columns

@@ -81,7 +81,7 @@ def evaluate(
     """Measure image and caption vectors that are in memory.
 
     Args:
-        images: (image, dim) floats in the order of the split, or Embeddings.
+        images: (image, dim) floats in the order of the split, or Embeddings, which are matched by id.
         captions: (caption, dim) floats in the order of the split, or Embeddings.
         split: a Split, the name of a declared one, or ``custom``: five captions an image, in order (or
             ``captions_per_image``).
@@ -101,7 +101,7 @@ def evaluate(
     ids = [x.ids if isinstance(x, Embeddings) else None for x in (images, captions)]
     raw = RawEmbeddings(vectors(images), vectors(captions), ids[0], ids[1], None, "arrays", (Path("<arrays>"),))
     if isinstance(split, Split):
-        ready = prepare.in_order(raw, split)
+        ready = prepare.for_split(raw, split)
     else:
         ready = prepare.embeddings(raw, split, chosen.captions_per_image)
     return _evaluate_embeddings(ready, chosen).report
@@ -177,6 +177,9 @@ def _evaluate_scorer(
     file_rows: tuple[Int | None, Int | None],
 ) -> Evaluation:
     metrics = measure.plan(options.metrics, split, options.directions)
+    absent = measure.absent_views(split) if options.metrics is None else []
+    if absent:
+        notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
     as_read, better = suspect(scorer, split, file_rows)
     if better is not None:
         what = (
@@ -258,6 +261,6 @@ def evaluate_runs(
         seen[direction] = Observation(direction, ranks, {})
     warnings = measure.refuse_shallow(metrics, seen, held.split, raw.sources[0], options.short)
     report = measure.report(
-        metrics, seen, held.split, "run", options.ties, options.empty, asked, list(raw.notes), warnings
+        metrics, seen, held.split, "run", options.ties, options.empty, asked, list(raw.notes), warnings, options.short
     )
     return Evaluation(report, held.split, {}, raw.sources)

@@ -26,13 +26,18 @@ def views(split: Split) -> list[str]:
 
 
 def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[Direction]) -> list[Metric]:
-    """The metrics to measure.
+    """The metrics to measure; without words the headline families whose judgements are installed.
+
+    A sum over both directions is left out of families and ``all`` when one direction is asked for.
 
     Raises:
-        UsageError: an unknown name; a view the split does not have; a sum that needs a direction left out.
+        UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
     """
     available = views(split)
-    metrics = expand(words if words is not None else default_words(available), available)
+    if words is None:
+        absent = absent_views(split)
+        words = default_words([v for v in available if v not in absent])
+    metrics = expand(words, available)
     for m in metrics:
         if m.view not in available and not (m.view == "1k" and split.name == "coco-1k"):
             raise UsageError(
@@ -41,10 +46,21 @@ def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[D
             )
     if len(directions) == 2:
         return metrics
-    kept = [m for m in metrics if m.family.compute is not None]
-    if not kept:
-        raise UsageError(f"{metrics[0]} is a sum over both directions", fix="leave out --direction")
-    return kept
+    named = words.split(",") if isinstance(words, str) else words
+    sums = [str(m) for m in metrics if m.family.compute is None]
+    asked = [x.strip() for x in named if x.strip() in sums]
+    if asked:
+        raise UsageError(
+            f"{asked[0]} is a sum over both directions, and only {directions[0]} is ranked",
+            fix="leave it out, or rank both directions",
+        )
+    return [m for m in metrics if m.family.compute is not None]
+
+
+def absent_views(split: Split) -> list[str]:
+    """Views of the split whose judgements are not installed."""
+    installed = relevance.identities(split)
+    return [v for v in relevance.names(split) if v != "gt" and v not in installed]
 
 
 def report(
@@ -57,6 +73,7 @@ def report(
     directions: Sequence[Direction],
     notes: Sequence[str],
     warnings: Sequence[str],
+    short: str | None = None,
 ) -> Report:
     """All results of a run, with its signature and warnings.
 
@@ -70,6 +87,7 @@ def report(
         directions: directions asked for.
         notes: decisions to be told.
         warnings: warnings so far.
+        short: what was done about retrieved lists that are too short, or None for complete rankings.
     """
     results: dict[tuple[str, Direction | None], Result] = {}
     for m in _elementary(metrics):
@@ -89,6 +107,7 @@ def report(
         "order": "f64",
         "ties": ties,
         "empty": empty,
+        **({} if short is None else {"short": short}),
     }
     warned = [*warnings, *_ties(seen, results), *_unreachable(seen), *_clipped(metrics, split)]
     return Report(split.name, signature.write(fields), tuple(wanted), tuple(warned), tuple(notes))
@@ -153,6 +172,8 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
 def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> float:
     if fold is None:
         return _one(m, np.concatenate([values, missed]))
+    if len(missed):
+        raise UsageError(f"{m}: queries without positives belong to no fold", fix="leave out --no-positive miss")
     return float(np.mean([_one(m, values[fold == f]) for f in np.unique(fold)]))
 
 
@@ -236,29 +257,30 @@ def refuse_shallow(
     Raises:
         BadInput: naming every such metric, the first query, its list length and the depth needed.
     """
-    refused: list[str] = []
-    detail = ""
+    shallow: list[str] = []
+    impossible: list[str] = []
+    details: dict[str, str] = {}
     for m in _elementary(metrics):
         for direction, observation in seen.items():
+            ranks, name = observation.ranks[m.view], f"{m} ({direction})"
             gallery = len(split.caption_ids if direction == "i2t" else split.image_ids)
-            found = too_shallow(observation.ranks[m.view], m.family.depth, m.k, gallery)
+            found = too_shallow(ranks, m.family.depth, m.k, gallery)
             if found is None:
                 continue
-            if short == "miss" and m.family.unit == "rank" and (observation.ranks[m.view].best() == UNRANKED).any():
-                short = "refuse"
             i, depth, wanted = found
-            query = split.ids("image" if direction == "i2t" else "caption")[
-                observation.ranks[m.view].relevance.queries[i]
-            ]
-            refused.append(f"{m} ({direction})")
-            detail = detail or f"for {refused[0]} query {query} has {depth} usable items and {wanted} are needed"
-    if not refused:
-        return []
-    if short == "miss":
-        return [f"lists are too short for {', '.join(refused)}; what they do not hold counts as not found"]
-    raise BadInput(
-        f"the lists are too short for {', '.join(refused)}: {detail}",
-        where=where,
-        fix="store longer lists, leave these metrics out, or count what is not listed as not found "
-        "with --short-lists miss (not for median and mean ranks)",
+            query = split.ids("image" if direction == "i2t" else "caption")[ranks.relevance.queries[i]]
+            details[name] = f"for {name} query {query} has {depth:,} usable items and {wanted:,} are needed"
+            shallow.append(name)
+            if m.family.unit == "rank" and (ranks.best() == UNRANKED).any():
+                impossible.append(name)
+    refused = shallow if short == "refuse" else impossible
+    if refused:
+        way_out = "" if short == "miss" else ", or count what is not listed as not found with --short-lists miss"
+        raise BadInput(
+            f"the lists are too short for {', '.join(refused)}: {details[refused[0]]}",
+            where=where,
+            fix=f"store longer lists, leave these metrics out{way_out} (not for median and mean ranks)",
+        )
+    return (
+        [f"lists are too short for {', '.join(shallow)}; what they do not hold counts as not found"] if shallow else []
     )

@@ -1,6 +1,6 @@
 """The one-line identity of a number: what was measured, on what, by which rules.
 
-``vsebench:0.1.0|split:coco-5k#3f2a9c01|score:dot|ties:index|empty:skip|order:f64``. Two numbers with equal signatures
+``vsebench:0.1.0|split:coco-5k#3f2a9c01|score:dot|order:f64|ties:index|empty:skip``. Two numbers with equal signatures
 were measured alike; anything that can move a digit is in it, anything that cannot (threads, block size, machine)
 is not.
 """
@@ -19,12 +19,14 @@ _FORBIDDEN = "|:"
 
 
 def fingerprint(split: Split) -> str:
-    """Eight hex digits over the ids of a split and who belongs to whom, in canonical order."""
+    """Eight hex digits over the ids of a split, who belongs to whom and the folds, in canonical order."""
     digest = hashlib.sha256()
     for ids in (split.image_ids, split.caption_ids):
         digest.update("\n".join(map(str, ids.tolist())).encode())
         digest.update(b"\0")
     digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
+    if split.fold is not None:
+        digest.update(np.ascontiguousarray(split.fold, "<i8").tobytes())
     return digest.hexdigest()[:8]
 
 

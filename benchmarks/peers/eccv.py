@@ -34,6 +34,8 @@ NAMES: dict[str, str] = {
     "eccv_map_at_r": "eccv:mAP@R",
 }
 
+OUR_NAMES = ",".join(NAMES.values())
+
 
 def rankings(scores: Array, image_ids: Array, caption_ids: Array, stable: bool = False) -> dict[str, Rankings]:
     """Complete rankings of both directions from (image, caption) scores."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -66,7 +68,7 @@ def run(
         talk.out.print()
         talk.out.print(WORDS)
         talk.out.print("\nTry next:")
-        program = "vsebench"
+        program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         talk.out.print(f"  {program} eval {file} --metrics all --json", markup=False, soft_wrap=True)
         talk.out.print(
             f"  {program} eval YOUR_EMBEDDINGS.npz        (what a file may hold: {program} inspect {file})",

@@ -93,7 +93,6 @@ def run(
     for flag, chosen, allowed in (
         ("--direction", direction, ("both", "i2t", "t2i")),
         ("--similarity", similarity, ("auto", "cosine", "dot")),
-        ("--ties", ties, ("index", "optimistic", "pessimistic", "mean")),
         ("--no-positive", no_positive, ("skip", "miss")),
         ("--short-lists", short_lists, ("refuse", "miss")),
     ):

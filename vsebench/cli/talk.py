@@ -133,7 +133,7 @@ def command(function: F) -> F:
             fix = f"\n  fix: {printable(error.fix)}" if error.fix else ""
             _fail(where + printable(error.what) + fix, error.exit_code)
         except KeyboardInterrupt:
-            _fail("interrupted; nothing was written", INTERRUPTED)
+            _fail("interrupted; no file is half-written", INTERRUPTED)
         except BrokenPipeError:
             # The reader (head, less) has gone; anything more would only raise again at exit.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

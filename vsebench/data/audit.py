@@ -29,6 +29,8 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
             infinite value (first row named), a zero vector (first row named).
     """
     for side, array in (("image", images), ("text", texts)):
+        if array.dtype.kind != "f":
+            raise BadInput(f"{side} array has dtype {array.dtype}, expected floats", where=where, fix="save float32")
         if array.ndim == 3:
             n, regions, dim = array.shape
             raise BadInput(

@@ -137,11 +137,32 @@ def _declared(items: Items, split: Split) -> Matched:
             rows.append(None)
             notes.append(f"no {side} ids: rows are taken to be in the order of {split.name} (Karpathy order)")
         else:
-            rows.append(_rows_of(_like(ids, known), known, other, side, split.name, items.where))
+            rows.append(rows_of(_like(ids, known), known, other, side, split.name, items.where))
+    _refuse_contradiction(items, split, rows[0], rows[1])
     return Matched(split, rows[0], rows[1], tuple(notes))
 
 
-def _rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path) -> Int:
+def _refuse_contradiction(items: Items, split: Split, image_rows: Int | None, text_rows: Int | None) -> None:
+    """What the file says about its own rows must agree with the split, or the rows are not where they seem."""
+    if items.image_of_text is None:
+        return
+    owner, _ = _owner(items)
+    place = np.arange(items.n_image)
+    if image_rows is not None:
+        place[image_rows] = np.arange(items.n_image)
+    said = place[owner if text_rows is None else owner[text_rows]]
+    wrong = np.flatnonzero(said != split.image_of)
+    if len(wrong):
+        row = int(wrong[0]) if text_rows is None else int(text_rows[wrong[0]])
+        raise BadInput(
+            f"image_of_text contradicts split '{split.name}': {len(wrong):,} texts belong to another image "
+            f"(first: text row {row})",
+            where=items.where,
+            fix="save image_ids and text_ids so that rows can be matched, or give --split custom",
+        )
+
+
+def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path) -> Int:
     """File row of every known id."""
     _refuse_repeats(ids, side, where)
     if _share(ids, known) < 0.5 and _share(_like(ids, other), other) > 0.9:

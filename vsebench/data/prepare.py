@@ -58,7 +58,9 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
         notes.append(
             f"every image row stands {times} times: {len(images):,} rows de-duplicated to {len(images) // times:,}"
         )
-        if image_of_text is not None and image_of_text.dtype.kind == "i" and image_ids is None:
+        by_row = image_of_text is not None and image_of_text.dtype.kind == "i"
+        if image_of_text is not None and by_row and (image_ids is None or not np.isin(image_of_text, image_ids).all()):
+            # Rows of the file as it is, unless they already count what is left.
             image_of_text = image_of_text // times if image_of_text.max() >= len(images) // times else image_of_text
         images, image_ids = images[::times], None if image_ids is None else image_ids[::times]
     for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
@@ -89,26 +91,30 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
     )
 
 
-def in_order(raw: RawEmbeddings, split: Split) -> PreparedEmbeddings:
-    """Audit vectors that are already row for row the items of a split.
+def for_split(raw: RawEmbeddings, split: Split) -> PreparedEmbeddings:
+    """Audit vectors and put them in the order of a split: by id where there are ids, else row for row.
 
     Raises:
-        BadInput: what the audit refuses, or numbers of rows that differ from the split's.
+        BadInput: what the audit refuses, numbers of rows that differ from the split's, missing or unknown ids.
     """
     where = raw.sources[0]
-    audit.check_vectors(raw.images, raw.texts, where, split.image_ids, split.caption_ids)
-    for side, array, ids in (("image", raw.images, split.image_ids), ("text", raw.texts, split.caption_ids)):
-        if len(array) != len(ids):
+    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
+    rows: list[Int | None] = []
+    for side, array, ids, known, other in (
+        ("image", raw.images, raw.image_ids, split.image_ids, split.caption_ids),
+        ("text", raw.texts, raw.text_ids, split.caption_ids, split.image_ids),
+    ):
+        if len(array) != len(known):
             raise BadInput(
-                f"{len(array):,} {side} rows for the {len(ids):,} {side}s of split '{split.name}'",
-                where=where,
+                f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'", where=where
             )
+        rows.append(None if ids is None else match.rows_of(ids, known, other, side, split.name, where))
     return PreparedEmbeddings(
         split,
-        Embeddings("image", split.image_ids, _ordered(raw.images, None)),
-        Embeddings("caption", split.caption_ids, _ordered(raw.texts, None)),
+        Embeddings("image", split.image_ids, _ordered(raw.images, rows[0])),
+        Embeddings("caption", split.caption_ids, _ordered(raw.texts, rows[1])),
         where,
-        (None, None),
+        (rows[0], rows[1]),
         (),
     )
 

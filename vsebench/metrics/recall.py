@@ -20,7 +20,8 @@ def recall_any(ranks: Ranks, k: int) -> Float:
     """Any-hit recall: whether at least one relevant item is among the top k.
 
     This is what the field prints as R@K. Biten et al. write it R^V@K (eq. 2), information retrieval calls it
-    Success@k. The fraction of relevant items found is ``Recall@k``. A k beyond the gallery gives 1.
+    Success@k. The fraction of relevant items found is ``Recall@k``. A k beyond the gallery gives 1 to every query
+    that has a relevant item in it.
     """
     return (ranks.best() <= k).astype(float)
 

@@ -30,7 +30,7 @@ from ..types import (
     TopK,
     Without,
 )
-from . import count, thresholds
+from . import kernels, thresholds
 from .order import check_ties, ranks_from_counts
 from .scorers import Scorer
 from .select import Selector
@@ -78,7 +78,7 @@ def observe(
             compete (it is excluded, or in another fold).
     """
     check_ties(ties)
-    _check(requests)
+    _check(requests, scorer.shape)
     threads = threads or default_threads()
     n_image, n_caption = scorer.shape
     scored = {
@@ -110,13 +110,20 @@ def observe(
     return found
 
 
-def _check(requests: Sequence[Request]) -> None:
+def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
     names = [(r.view, r.relevance.direction) for r in requests]
     for view, direction in names:
         if names.count((view, direction)) > 1:
             raise UsageError(f"two requests are called '{view}' ({direction})", fix="give each its own view")
     for r in requests:
+        n_query, n_gallery = shape if r.relevance.direction == "i2t" else shape[::-1]
+        if len(r.relevance.queries) and not (r.relevance.queries[0] >= 0 and r.relevance.queries[-1] < n_query):
+            raise UsageError(f"relevance '{r.relevance.name}' names queries outside 0 to {n_query - 1}")
+        if len(r.relevance.items) and not (r.relevance.items.min() >= 0 and r.relevance.items.max() < n_gallery):
+            raise UsageError(f"relevance '{r.relevance.name}' names items outside 0 to {n_gallery - 1}")
         if isinstance(r.candidates, SameFold):
+            if (len(r.candidates.query_fold), len(r.candidates.gallery_fold)) != (n_query, n_gallery):
+                raise UsageError(f"the folds of '{r.view}' are not those of {n_query} queries and {n_gallery} items")
             own = r.candidates.query_fold[r.relevance.queries[r.relevance.owner]]
             if (own != r.candidates.gallery_fold[r.relevance.items]).any():
                 raise UsageError(f"relevance '{r.relevance.name}' holds items outside the fold of their query")
@@ -177,7 +184,7 @@ class _Counter:
         if not len(t.query):
             return
         if self.direction == "i2t":
-            count.count_rows(
+            kernels.count_rows(
                 tile, r0, c0, 0, len(tile), t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts
             )
             return
@@ -187,12 +194,12 @@ class _Counter:
         lead_high, lead_low = (np.where(lead >= 0, bound[lead], np.inf).astype(tile.dtype) for bound in (t.high, t.low))
         a, b = np.searchsorted(t.query[self.extra], (c0, c1))
         # Padded to whole strips with bounds that nothing reaches.
-        extra = np.pad(self.extra[a:b], (0, (a - b) % count.STRIP), constant_values=-1)
+        extra = np.pad(self.extra[a:b], (0, (a - b) % kernels.STRIP), constant_values=-1)
         extra_col = np.where(extra >= 0, t.query[extra] - c0, c1 - c0 - 1).astype(np.uint32)
         extra_high, extra_low = (
             np.where(extra >= 0, bound[extra], np.inf).astype(tile.dtype) for bound in (t.high, t.low)
         )
-        count.count_columns(
+        kernels.count_columns(
             tile, r0, c0, 0, len(tile), lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
             t.item, t.exact, t.first, t.last, *exact, *counts,
         )  # fmt: skip

@@ -39,6 +39,9 @@ class Scorer(Protocol):
     def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """Scores of images r0:r1 with captions c0:c1, in ``out`` or elsewhere."""
 
+    def prepare(self, height: int) -> None:
+        """Called once, before threads ask for tiles of at most ``height`` images."""
+
     def columns(self, captions: Int) -> npt.NDArray[Any]:
         """(image, captions) approximate scores of some captions with every image."""
 
@@ -121,6 +124,11 @@ class Dot:
         # Kept only when one tile holds all images: then every tile needs all of them.
         return _unit(self.images, self.scales[0])
 
+    def prepare(self, height: int) -> None:
+        """Scale all images at once when one tile holds them all: every tile will need them."""
+        if self.cosine and height >= len(self.images):
+            _ = self._unit_images
+
     def columns(self, captions: Int) -> npt.NDArray[Any]:
         """(image, captions) float32 scores of some captions with every image."""
         picked = self.captions[captions].astype(np.float64) * self.scales[1][captions, None]
@@ -180,6 +188,9 @@ class Matrix:
         cols = np.arange(c0, c1) if self.caption_order is None else self.caption_order[c0:c1]
         out[...] = self.scores[np.ix_(rows, cols)]
         return out
+
+    def prepare(self, height: int) -> None:
+        """Nothing to prepare."""
 
     def columns(self, captions: Int) -> npt.NDArray[Any]:
         """(image, captions) scores of some captions with every image."""

@@ -25,10 +25,9 @@ Look = Callable[[npt.NDArray[Any], int, int, int], None]
 Progress = Callable[[int, int], None]
 
 
-def tiles(shape: tuple[int, int], threads: int) -> tuple[int, int]:
+def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int]:
     """(image, caption) size of a tile, so that the tiles of all threads stay within a fixed memory."""
     width = min(TILE_COLUMNS, shape[1])
-    itemsize = 4
     return max(1, min(shape[0], TILE_BYTES // threads // (itemsize * width))), width
 
 
@@ -47,7 +46,7 @@ def stream(
         progress: called with (tiles done, tiles in all).
     """
     n_image, n_caption = scorer.shape
-    height, width = tile_shape or tiles(scorer.shape, threads)
+    height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
     corners = [(r, c) for c in range(0, n_caption, width) for r in range(0, n_image, height)]
     waiting: Iterator[tuple[int, int]] = iter(corners)
     lock, stop = threading.Lock(), threading.Event()
@@ -64,13 +63,18 @@ def stream(
             r0, c0 = corner
             r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
             out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
-            look(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
-            with lock:
-                done += 1
-                if progress:
-                    progress(done, len(corners))
+            try:
+                look(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
+                with lock:
+                    done += 1
+                    if progress:
+                        progress(done, len(corners))
+            except BaseException:
+                stop.set()
+                raise
 
     threads = min(threads, len(corners))
+    scorer.prepare(height)
     with one_blas_thread():
         if threads == 1:
             work(0)

@@ -12,11 +12,15 @@ from ..types import Direction, Int, Relevance, Split
 
 
 def ground_truth(split: Split, direction: Direction) -> Relevance:
-    """``gt``: a caption is relevant to the image it was written for, and nothing else is."""
+    """``gt``: a caption is relevant to the image it was written for, and nothing else is.
+
+    Images without a caption are skipped as queries, and counted.
+    """
     caption = np.arange(len(split.image_of))
     image = split.image_of
     query, item = (image, caption) if direction == "i2t" else (caption, image)
-    return from_pairs("gt", direction, query, item)
+    alone = len(split.image_ids) - len(np.unique(image)) if direction == "i2t" else 0
+    return from_pairs("gt", direction, query, item, skipped=alone)
 
 
 def from_pairs(

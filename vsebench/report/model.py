@@ -93,14 +93,10 @@ class Report:
             "results": [r.to_json() for r in self.results],
         }
 
-    def per_query_table(self) -> dict[str, list[Any]]:
-        """Columns metric, direction, query, value: one row for every query of every metric (not for sums)."""
-        columns: dict[str, list[Any]] = {"metric": [], "direction": [], "query": [], "value": []}
-        for r in self.results:
-            if r.per_query is None or r.queries is None:
-                continue
-            columns["metric"] += [r.metric] * len(r.per_query)
-            columns["direction"] += [r.direction] * len(r.per_query)
-            columns["query"] += [str(q) for q in np.asarray(r.queries).tolist()]
-            columns["value"] += r.per_query.tolist()
-        return columns
+    def per_query(self) -> tuple[tuple[Result, ...], Ids, Float]:
+        """Results that have per-query values, and for all of them in turn the (row,) query ids and values."""
+        held = tuple(r for r in self.results if r.per_query is not None and r.queries is not None)
+        if not held:
+            return (), np.empty(0, np.int64), np.empty(0)
+        queries = np.concatenate([r.queries for r in held if r.queries is not None])
+        return held, queries, np.concatenate([r.per_query for r in held if r.per_query is not None])

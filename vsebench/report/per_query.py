@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
 
 from ..errors import MissingPackage, UsageError
 from .model import Report
@@ -38,14 +41,26 @@ def check_path(path: Path) -> Path:
 
 
 def write(report: Report, path: Path) -> None:
-    """Write columns metric, direction, query, value to a path that ``check_path`` accepts, atomically."""
+    """Write columns metric, direction, query, value to a path that ``check_path`` accepts, atomically.
+
+    Queries that a metric leaves out have no row."""
     import pandas as pd
 
     from ..data.atomic import write_atomically
 
-    table = pd.DataFrame(report.per_query_table())
-    for column in ("metric", "direction"):
-        table[column] = table[column].astype("category")
+    held, queries, values = report.per_query()
+    lengths = [len(r.per_query) for r in held if r.per_query is not None]
+
+    def column(names: list[str]) -> Any:
+        kinds = list(dict.fromkeys(names))
+        return pd.Categorical.from_codes(np.repeat([kinds.index(x) for x in names], lengths), kinds)
+
+    table = pd.DataFrame({
+        "metric": column([r.metric for r in held]),
+        "direction": column([str(r.direction) for r in held]),
+        "query": queries.astype(str),
+        "value": values,
+    })  # fmt: skip
     with write_atomically(path) as stream:
         if path.suffix == ".parquet":
             table.to_parquet(stream, index=False)

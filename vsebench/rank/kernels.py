@@ -1,7 +1,9 @@
-"""Rank counting: how many candidates score above each relevant pair, while the score tile is in cache.
+"""Everything that is compiled: the canonical product, rank counting along rows and columns, top-k selection.
 
-A float32 score above ``high`` is certainly above the pair's exact score, one below ``low`` certainly below
-it; what falls between is compared in float64. Tiles have images as rows and captions as columns; pairs
+One file, because the compiler's cache is keyed by the file of a function and not by the files of what it inlines.
+
+Counting: a float32 score above ``high`` is certainly above the pair's exact score, one below ``low`` certainly
+below it; what falls between is compared in float64. Tiles have images as rows and captions as columns; pairs
 of image queries are counted along rows, pairs of caption queries along columns.
 """
 
@@ -10,10 +12,43 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-from .exact import dot64
-
+LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
 STRIP = 256  # columns looked at together; a constant trip count is what lets the compiler vectorise the loop
 PIECE = 32  # columns looked at again when a strip holds an uncertain score
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def dot64(x, y):
+    """Canonical inner product of two float32 rows, float64."""
+    n = x.shape[0]
+    stop = n - n % LANES
+    lane = np.zeros(LANES)
+    for k in range(0, stop, LANES):
+        a, b = x[k : k + LANES], y[k : k + LANES]
+        for j in range(LANES):
+            lane[j] += np.float64(a[j]) * np.float64(b[j])
+    rest = 0.0
+    for k in range(stop, n):
+        rest += np.float64(x[k]) * np.float64(y[k])
+    for width in (16, 8, 4, 2, 1):
+        for j in range(width):
+            lane[j] += lane[j + width]
+    return lane[0] + rest
+
+
+@nb.njit(nogil=True, cache=True)
+def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
+    """Canonical scores of given pairs; ``out`` (pair,) float64 is filled."""
+    for p in range(rows.shape[0]):
+        r, c = rows[p], cols[p]
+        out[p] = dot64(x[r], y[c]) * row_scale[r] * col_scale[c]
+
+
+@nb.njit(nogil=True, cache=True)
+def norms64(x, out):
+    """Euclidean length of every row in float64."""
+    for r in range(x.shape[0]):
+        out[r] = np.sqrt(dot64(x[r], x[r]))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -193,3 +228,99 @@ def count_columns(
     for k in range(len(extra)):
         if extra[k] >= 0:
             above[extra[k]] += extra_over[k]
+
+
+@nb.njit(nogil=True, cache=True)
+def _best(score, index, k):
+    """Positions of the k best by score descending, then index ascending."""
+    by_index = np.argsort(index)
+    order = np.argsort(-score[by_index], kind="mergesort")
+    return by_index[order[:k]]
+
+
+@nb.njit(nogil=True, cache=True)
+def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
+    """Canonical scores of the n buffered candidates of a query."""
+    out = np.empty(n)
+    for i in range(n):
+        if x.shape[1] == 0:
+            out[i] = np.float64(value[i])
+        else:
+            r, c = (query, index[i]) if by_row else (index[i], query)
+            out[i] = dot64(x[r], y[c]) * row_scale[r] * col_scale[c]
+    return out
+
+
+@nb.njit(nogil=True, cache=True)
+def _shrink(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
+    """Drop what cannot be among the k best; returns how many stay and the new floor."""
+    kth = np.partition(value[:n].copy(), n - k)[n - k]
+    # In the tile's dtype, rounded down.
+    limit = np.full(1, np.float64(kth) - slack).astype(value.dtype)
+    lowest = np.full(1, -np.inf).astype(value.dtype)
+    floor = np.nextafter(limit, lowest)[0]
+    kept = 0
+    for i in range(n):
+        if value[i] >= floor:
+            value[kept] = value[i]
+            index[kept] = index[i]
+            kept += 1
+    if kept > n - n // 4:
+        # So many near-ties that the buffer would fill again at once: decide between them now.
+        chosen = _best(_canonical(x, y, row_scale, col_scale, value, index, kept, query, by_row), index[:kept], k)
+        keep_value, keep_index = value[chosen].copy(), index[chosen].copy()
+        value[:k] = keep_value
+        index[:k] = keep_index
+        kept = k
+    return kept, floor
+
+
+@nb.njit(nogil=True, cache=True)
+def _any_above(strip, floor):
+    hits = np.int32(0)
+    for c in range(STRIP):
+        hits = np.int32(hits + np.int32(strip[c] >= floor[c]))
+    return hits
+
+
+@nb.njit(nogil=True, cache=True)
+def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, floor, slack, k):
+    """Offer a tile (query rows by gallery columns, as a view) to queries ``start:stop`` of the tile.
+
+    ``q0`` and ``g0`` are the tile's first query and gallery index.
+    """
+    capacity = value.shape[1]
+    width = tile.shape[1]
+    limit = np.empty(STRIP, tile.dtype)
+    for r in range(start, stop):
+        q = r + q0
+        row = np.ascontiguousarray(tile[r])
+        for s in range(0, width, STRIP):
+            e = min(s + STRIP, width)
+            if e - s == STRIP:
+                limit[:] = floor[q]
+                if _any_above(row[s:e], limit) == 0:
+                    continue
+            for c in range(s, e):
+                if row[c] >= floor[q]:
+                    if fill[q] == capacity:
+                        fill[q], floor[q] = _shrink(
+                            x, y, row_scale, col_scale, value[q], index[q], capacity, k, slack[q], q, by_row
+                        )
+                        if row[c] < floor[q]:
+                            continue
+                    value[q, fill[q]] = row[c]
+                    index[q, fill[q]] = c + g0
+                    fill[q] += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def conclude(start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, k, items, scores):
+    """Score the survivors of queries ``start:stop`` canonically and write their sorted best k."""
+    for q in range(start, stop):
+        n = fill[q]
+        exact = _canonical(x, y, row_scale, col_scale, value[q], index[q], n, q, by_row)
+        chosen = _best(exact, index[q, :n], k)
+        for i in range(k):
+            items[q, i] = index[q, chosen[i]]
+            scores[q, i] = exact[chosen[i]]
