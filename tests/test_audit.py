@@ -9,7 +9,7 @@ import pytest
 
 from vsebench.data import audit
 from vsebench.data.audit import SAFE_LENGTH, check_finite, check_scores, check_vectors, repeated_rows, shown
-from vsebench.data.prepare import embeddings, in_order
+from vsebench.data.prepare import embeddings, for_split
 from vsebench.data.raw import RawEmbeddings
 from vsebench.errors import BadInput
 from vsebench.rank.scorers import SAFE_NORM
@@ -186,10 +186,10 @@ def test_float64_is_rounded_and_said_only_when_it_loses() -> None:
 
 def test_in_order_counts_rows() -> None:
     split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
-    ready = in_order(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
+    ready = for_split(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
     assert ready.split is split and ready.rows == (None, None)
     with pytest.raises(BadInput, match="39 image rows for the 40 images of split 'custom'"):
-        in_order(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
+        for_split(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
 
 
 def test_long_ids_are_cut() -> None:

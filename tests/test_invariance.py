@@ -208,3 +208,15 @@ def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
     scores = evaluate_scores(tmp_path / "scores.npz", options=Options(metrics="all", trust=True)).report
     assert [r.to_json() for r in scores.results] == [r.to_json() for r in vectors.results]
     assert scores.signature == vectors.signature.replace("score:dot", "score:scores")
+
+
+def test_embeddings_with_ids_are_matched_to_a_split_by_id() -> None:
+    world = crowd(20, 100, 8, 3, seed=1)
+    split = Split("custom", np.arange(20) + 7, np.arange(100) + 3, np.arange(100) // 5)
+    import vsebench
+
+    i, c = np.random.default_rng(1).permutation(20), np.random.default_rng(2).permutation(100)
+    images = Embeddings("image", split.image_ids[i], world.images[i])
+    captions = Embeddings("caption", split.caption_ids[c], world.captions[c])
+    plain = vsebench.evaluate(world.images, world.captions, split, metrics="all")
+    assert per_query_columns(vsebench.evaluate(images, captions, split, metrics="all")) == per_query_columns(plain)

@@ -222,3 +222,19 @@ def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
     with pytest.raises(UsageError, match="--captions-per-image has no meaning for split 'coco-5k'"):
         match(whole(coco), "coco-5k", 5)
     assert splits.load("coco-5k").name == "coco-5k"
+
+
+def test_owners_that_contradict_a_declared_split_are_refused(coco: Split) -> None:
+    owner = coco.image_of.copy()
+    given = Items(len(coco.image_ids), len(owner), None, None, owner, WHERE)
+    assert match(given, "coco-5k").split.name == "coco-5k"
+    turned = replace(given, image_of_text=owner[::-1])
+    assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k': 25,000 texts")
+
+
+def test_owners_are_compared_under_permuted_rows(coco: Split) -> None:
+    rng = np.random.default_rng(0)
+    i, c = rng.permutation(len(coco.image_ids)), rng.permutation(len(coco.caption_ids))
+    place = np.argsort(i)
+    given = Items(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
+    assert match(given).split.name == "coco-5k"

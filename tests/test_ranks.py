@@ -121,7 +121,7 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
         return Embeddings("image", np.arange(2), unit * scale), Embeddings("caption", np.arange(2), unit)
 
     for scale, asked, cosine, words in (
-        (1.0, "auto", False, "vectors have unit length (lengths 1 to 1): inner product, which is the cosine"),
+        (1.0, "auto", False, "vectors have unit length (lengths 1 to 1): inner product, the cosine up to rounding"),
         (1.0005, "auto", False, "vectors have unit length"),
         (
             2.0,

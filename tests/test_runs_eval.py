@@ -175,5 +175,5 @@ def test_strangers_and_ambiguity(coco: Split) -> None:
 
 
 def test_custom_is_no_split_for_lists() -> None:
-    with pytest.raises(UsageError, match="unknown split for retrieved lists 'custom'"):
+    with pytest.raises(UsageError, match="they need a declared split"):
         run({"i2t": {1: [2]}}, "custom")

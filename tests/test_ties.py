@@ -10,7 +10,8 @@ import pytest
 
 from tests import oracle
 from tests.worlds import relevance
-from vsebench.rank.exact import dot64, norms, product_bound
+from vsebench.rank.exact import norms, product_bound
+from vsebench.rank.kernels import dot64
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Relevance

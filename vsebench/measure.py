@@ -42,7 +42,7 @@ def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[D
         if m.view not in available and not (m.view == "1k" and split.name == "coco-1k"):
             raise UsageError(
                 f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
-                fix="use --split coco-5k: the judgements are about its whole gallery",
+                fix=f"leave it out; {m.view} is defined on the whole of coco-5k",
             )
     if len(directions) == 2:
         return metrics

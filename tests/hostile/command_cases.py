@@ -55,7 +55,7 @@ CASES = [
             ("unknown split", ("--split", "coco5k"), "unknown split 'coco5k'"),
             ("unknown direction", ("--direction", "x2y"), "--direction is 'x2y'"),
             ("unknown similarity", ("--similarity", "euclid"), "--similarity is 'euclid'"),
-            ("unknown tie rule", ("--ties", "random"), "--ties is 'random'"),
+            ("unknown tie rule", ("--ties", "random"), "unknown tie rule 'random'"),
             ("unknown empty rule", ("--no-positive", "zero"), "--no-positive is 'zero'"),
             ("unknown short rule", ("--short-lists", "pad"), "--short-lists is 'pad'"),
             ("sum of one direction", ("--metrics", "RSum", "--direction", "i2t"), "RSum is a sum over both directions"),

@@ -335,4 +335,5 @@ def _owner_in_order(items: Items, captions_per_image: int | None) -> tuple[Int, 
             fix=fix,
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
-    return np.arange(items.n_text) // times, f"no ids and no image_of_text: taken to be {words}, in order"
+    seen = "no ids" if items.image_ids is None and items.text_ids is None else "ids of no installed split"
+    return np.arange(items.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"

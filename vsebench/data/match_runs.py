@@ -7,8 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import BadInput
-from ..registry import unknown
+from ..errors import BadInput, UsageError
 from ..types import DIRECTIONS, Direction, Int, Split
 from . import splits
 from .audit import shown
@@ -39,7 +38,10 @@ def resolve(raw: RawRun, name: str | None) -> HeldLists:
     """
     where = raw.sources[0]
     if name == "custom":
-        raise unknown("split for retrieved lists", name, splits.names())
+        raise UsageError(
+            "retrieved lists do not say who belongs to whom, so they need a declared split",
+            fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings",
+        )
     split = splits.load(name) if name else _recognise(raw)
     image, caption = _table(split.image_ids.tolist()), _table(split.caption_ids.tolist())
     found: dict[Direction, dict[int, Int]] = {}
@@ -61,7 +63,9 @@ def _recognise(raw: RawRun) -> Split:
             split = splits.load(name)
         except ImportError:
             continue
-        if queries.keys() & {*split.image_ids.tolist(), *split.caption_ids.tolist()}:
+        # An id here and there is a coincidence; most of them are not.
+        known = {*split.image_ids.tolist(), *split.caption_ids.tolist()}
+        if 2 * len(queries.keys() & known) > len(queries):
             return split
     first = next(iter(queries), None)
     raise BadInput(

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..errors import MissingPackage, VsebenchError
+from ..errors import MissingPackage, UsageError, VsebenchError
 from ..registry import unknown
 from ..types import Split
 from . import wheels
@@ -112,6 +112,13 @@ def build(name: str, source: str | os.PathLike[str] | None = None, *, force: boo
     split = declared(name)
     path = stored_path(split.built_as)
     if path.exists() and not force:
+        settle(restore(path, texts=True), split)  # a damaged file is not passed off as built
+        if source is not None:
+            raise UsageError(
+                f"split '{name}' is built already, and the source was not read",
+                where=path,
+                fix="add --force to build it again",
+            )
         return path
     rows = from_file(source) if source is not None else _installed(split, texts=True)
     store(path, settle(rows, split))

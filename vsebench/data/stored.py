@@ -52,7 +52,7 @@ def restore(path: Path, *, texts: bool) -> CaptionRows:
     Raises:
         BadInput: the file is damaged or was written by another version.
     """
-    fix = f"build it again: vsebench data build {path.stem} --force"
+    fix = f"build it again: vsebench data build {path.stem} --force --from FILE"
     try:
         with np.load(path, allow_pickle=False) as archive:
             if int(archive["format"]) != FORMAT:
@@ -65,5 +65,5 @@ def restore(path: Path, *, texts: bool) -> CaptionRows:
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput(f"the stored split is damaged ({error})", where=path, fix=fix) from error
+        raise BadInput("the stored split is damaged", where=path, fix=fix) from error
     return CaptionRows(image_id, caption_id, words, str(path))

@@ -238,7 +238,7 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
     if similarity == "dot":
         return dot, f"inner product as asked ({spread})"
     if similarity == "auto" and unit:
-        return dot, f"vectors have unit length ({spread}): inner product, which is the cosine"
+        return dot, f"vectors have unit length ({spread}): inner product, the cosine up to rounding"
     cosine = Dot(images.vectors, captions.vectors, cosine=True)
     if similarity == "cosine":
         return cosine, f"cosine as asked ({spread})"

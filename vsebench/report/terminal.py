@@ -25,9 +25,10 @@ def show(report: Report, console: Console) -> None:
         table = Table(
             title=section.title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False
         )
-        table.add_column("metric")
+        table.add_column("metric", overflow="fold")
         for heading in ("image→text", "text→image", "sum"):
-            table.add_column(heading, justify="right")
+            # A number is never cut short; on a narrow terminal the headings fold.
+            table.add_column(heading, justify="right", overflow="fold", min_width=6)
         table.add_column("queries", justify="right", style="dim")
         has_sum = any(row[3] for row in section.rows)
         if not has_sum:
