@@ -84,7 +84,9 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     assert split.texts is not None and split.texts[0] == "A man with a red helmet on a small moped on a dirt road. "
     assert all(c.ok for c in splits.verify("coco-5k"))
     before = path.stat().st_mtime_ns
-    assert splits.build("coco-5k", "no such file") == path and path.stat().st_mtime_ns == before
+    with pytest.raises(UsageError, match="is built already, and the source was not read"):
+        splits.build("coco-5k", "no such file")
+    assert splits.build("coco-5k") == path and path.stat().st_mtime_ns == before
     with pytest.raises(BadInput, match="no such file"):
         splits.build("coco-5k", "no such file", force=True)
     assert path.stat().st_mtime_ns == before
