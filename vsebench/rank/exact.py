@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..parallel import spread
+from ..parallel import default_threads, spread
 from ..types import Float, Int, Vectors
 from .kernels import norms64, pair_dots
 
@@ -19,7 +19,12 @@ UNIT_ROUNDOFF = 2.0**-24
 def norms(x: Vectors) -> Float:
     """(item,) float64 Euclidean lengths of float32 rows, by the canonical product."""
     out = np.empty(len(x))
-    norms64(x, out)
+
+    def work(start: int, stop: int, _part: int) -> None:
+        norms64(x[start:stop], out[start:stop])
+
+    if len(x):
+        spread(work, len(x), default_threads())
     return out
 
 
