@@ -25,6 +25,7 @@ Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
 
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
+SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 
 def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:

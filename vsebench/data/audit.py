@@ -13,11 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..types import Ids
+from ..types import SAFE_LENGTH, Ids
 
 Array = npt.NDArray[Any]
 
-SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 CHUNK = 1 << 14  # rows looked at together, so that a memory-mapped file is never copied whole
 
 

@@ -26,8 +26,7 @@ _ZIP_ERRORS = (
     struct.error,
     OSError,
     EOFError,
-    NotImplementedError,
-    RuntimeError,
+    RuntimeError,  # encrypted, or a compression that zipfile does not know
 )
 _LOCAL_HEADER = 30  # bytes before the file name of a zip member
 

@@ -122,7 +122,7 @@ def _zip_kind(path: Path) -> Kind:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:
         raise BadInput(f"is a truncated or damaged zip archive ({error})", where=path, fix=_AGAIN) from None
     if any(name.endswith("/data.pkl") or name == "data.pkl" for name in names):
         return "torch"

@@ -14,11 +14,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..types import Embeddings, Float, Int, Vectors, frozen
+from ..types import SAFE_LENGTH, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound
 
 NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
-SAFE_NORM = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 
 class Scorer(Protocol):
@@ -75,10 +74,11 @@ class Dot:
 
     def __post_init__(self) -> None:
         for what, length in (("image", self.lengths[0]), ("caption", self.lengths[1])):
-            bad = np.flatnonzero((length < SAFE_NORM[0]) | (length > SAFE_NORM[1]))
+            bad = np.flatnonzero((length < SAFE_LENGTH[0]) | (length > SAFE_LENGTH[1]))
             if len(bad):
                 raise BadInput(
-                    f"{what} row {bad[0]} has length {length[bad[0]]:.3g}, outside {SAFE_NORM[0]:g} to {SAFE_NORM[1]:g}"
+                    f"{what} row {bad[0]} has length {length[bad[0]]:.3g}, "
+                    f"outside {SAFE_LENGTH[0]:g} to {SAFE_LENGTH[1]:g}"
                     f" ({len(bad)} such rows)",
                     fix="scale the vectors, for example to unit length",
                 )
