@@ -174,7 +174,10 @@ def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> flo
         return _one(m, np.concatenate([values, missed]))
     if len(missed):
         raise UsageError(f"{m}: queries without positives belong to no fold", fix="leave out --no-positive miss")
-    return float(np.mean([_one(m, values[fold == f]) for f in np.unique(fold)]))
+    if (np.diff(fold) < 0).any():
+        order = np.argsort(fold, kind="stable")
+        values, fold = values[order], fold[order]
+    return float(np.mean([_one(m, part) for part in np.split(values, np.flatnonzero(np.diff(fold)) + 1)]))
 
 
 def _one(m: Metric, values: Float) -> float:

@@ -13,7 +13,9 @@ import numba as nb
 import numpy as np
 
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
-STRIP = 256  # columns looked at together; a constant trip count is what lets the compiler vectorise the loop
+STRIP = 128  # columns looked at together; a constant trip count is what lets the compiler vectorise the loop
+ROWS = 4  # image rows compared with the same thresholds at once, so that bounds and counts are loaded once
+SPAN = 128  # columns of a row whose largest score is known, so that what lies below a threshold is passed over
 PIECE = 32  # columns looked at again when a strip holds an uncertain score
 
 
@@ -51,12 +53,27 @@ def norms64(x, out):
         out[r] = np.sqrt(dot64(x[r], x[r]))
 
 
+@nb.njit(nogil=True, cache=True)
+def _peaks(row, a, b, lane, out):
+    """The largest score of every SPAN of ``row[a:b]``; ``lane`` (PIECE,) is scratch. Scores are finite."""
+    for i in range((b - a) // SPAN):
+        span = row[a + i * SPAN : a + (i + 1) * SPAN]
+        for j in range(PIECE):
+            lane[j] = max(max(span[j], span[j + PIECE]), max(span[j + 2 * PIECE], span[j + 3 * PIECE]))
+        width = PIECE // 2
+        while width:
+            for j in range(width):
+                lane[j] = max(lane[j], lane[j + width])
+            width //= 2
+        out[i] = lane[0]
+
+
 @nb.njit(nogil=True, cache=True, inline="always")
-def _row_strip(strip, high, low):
-    """How many of STRIP scores are certainly above, and how many are not certainly below."""
+def _row_span(strip, high, low):
+    """How many of SPAN scores are certainly above, and how many are not certainly below."""
     over = np.int32(0)
     maybe = np.int32(0)
-    for c in range(STRIP):
+    for c in range(SPAN):
         over = np.int32(over + np.int32(strip[c] > high))
         maybe = np.int32(maybe + np.int32(strip[c] >= low))
     return over, maybe
@@ -72,13 +89,18 @@ def _row_piece(piece, high, low):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _column_strip(strip, high, low, over):
-    """Add to ``over`` where certainly above; return how many scores are uncertain."""
+def _column_strip(block, s, high, low, over):
+    """Add to ``over`` where scores of the four rows are certainly above; return how many scores are uncertain."""
+    one, two, three, four = block[0, s:], block[1, s:], block[2, s:], block[3, s:]
     unsure = np.int32(0)
     for c in range(STRIP):
-        more = np.int32(strip[c] > high[c])
+        h, m = high[c], low[c]
+        more = np.int32(np.int32(np.int32(one[c] > h) + np.int32(two[c] > h)) + np.int32(three[c] > h))
+        more = np.int32(more + np.int32(four[c] > h))
+        most = np.int32(np.int32(np.int32(one[c] >= m) + np.int32(two[c] >= m)) + np.int32(three[c] >= m))
+        most = np.int32(most + np.int32(four[c] >= m))
         over[c] = np.int32(over[c] + more)
-        unsure = np.int32(unsure + np.int32(np.int32(strip[c] >= low[c]) - more))
+        unsure = np.int32(unsure + np.int32(most - more))
     return unsure
 
 
@@ -112,19 +134,24 @@ def count_rows(
     lower index, and tie with a higher index.
     """
     width = tile.shape[1]
+    peak = np.empty(width // SPAN + 1, tile.dtype)
+    lane = np.empty(PIECE, tile.dtype)
     for r in range(start, stop):
         a = max(first[r + r0] - c0, 0)
         b = min(last[r + r0] - c0, width)
-        if a >= b:
+        if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
             continue
         row = tile[r]
+        _peaks(row, a, b, lane, peak)
         for p in range(indptr[r + r0], indptr[r + r0 + 1]):
             hi, lo, score, own = high[p], low[p], exact[p], item[p]
             total = 0
-            for s in range(a, b, STRIP):
-                e = min(s + STRIP, b)
-                if e - s == STRIP:
-                    over, maybe = _row_strip(row[s:e], hi, lo)
+            for s in range(a, b, SPAN):
+                e = min(s + SPAN, b)
+                if e - s == SPAN:
+                    if peak[(s - a) // SPAN] < lo:
+                        continue
+                    over, maybe = _row_span(row[s:e], hi, lo)
                 else:
                     over, maybe = 0, 0
                     for c in range(s, e):
@@ -155,38 +182,37 @@ def count_rows(
 
 @nb.njit(nogil=True, cache=True)
 def _sweep(
-    values, s0, s1, pair, col, high, low, over, r, tile, r0, c0, item, exact,
+    block, n, s0, s1, pair, col, high, low, over, r, tile, r0, c0, item, exact,
     x, y, row_scale, col_scale, before, after,
 ):  # fmt: skip
-    """Compare one image row with thresholds ``s0:s1``: ``values`` are its scores at their captions."""
+    """Compare ``n`` image rows from ``r`` on with thresholds ``s0:s1``: ``block`` (row, threshold) are their scores."""
     for s in range(s0, s1, STRIP):
         e = min(s + STRIP, s1)
-        if e - s == STRIP:
-            unsure = _column_strip(values[s:e], high[s:e], low[s:e], over[s:e])
-        else:
-            unsure = 0
-            for k in range(s, e):
-                over[k] += values[k] > high[k]
-                unsure += values[k] >= low[k] and not values[k] > high[k]
-        if unsure == 0:
+        whole = e - s == STRIP and n == ROWS
+        if whole and _column_strip(block, s, high[s:e], low[s:e], over[s:e]) == 0:
             continue
-        for f in range(s, e, PIECE):
-            g = min(f + PIECE, e)
-            if g - f == PIECE and _column_piece(values[f:g], high[f:g], low[f:g]) == 0:
-                continue
-            for k in range(f, g):
-                if values[k] >= low[k] and not values[k] > high[k]:
-                    p = pair[k]
-                    if item[p] == r + r0:
-                        continue
-                    value = _exact(tile, x, y, row_scale, col_scale, r + r0, col[k] + c0, r0, c0)
-                    if value > exact[p]:
-                        over[k] += 1
-                    elif value == exact[p]:
-                        if r + r0 < item[p]:
-                            before[p] += 1
-                        else:
-                            after[p] += 1
+        for i in range(n):
+            values = block[i]
+            for f in range(s, e, PIECE):
+                g = min(f + PIECE, e)
+                if whole and g - f == PIECE and _column_piece(values[f:g], high[f:g], low[f:g]) == 0:
+                    continue
+                for k in range(f, g):
+                    if values[k] > high[k]:
+                        if not whole:
+                            over[k] += 1
+                    elif values[k] >= low[k]:
+                        p = pair[k]
+                        if item[p] == r + i + r0:
+                            continue
+                        value = _exact(tile, x, y, row_scale, col_scale, r + i + r0, col[k] + c0, r0, c0)
+                        if value > exact[p]:
+                            over[k] += 1
+                        elif value == exact[p]:
+                            if r + i + r0 < item[p]:
+                                before[p] += 1
+                            else:
+                                after[p] += 1
 
 
 @nb.njit(nogil=True, cache=True)
@@ -196,32 +222,47 @@ def count_columns(
 ):  # fmt: skip
     """Add the counts of caption-query pairs for tile rows ``start:stop``.
 
-    Every caption's first pair (``lead`` (width,), -1 for none) is compared with the row as it lies in memory;
+    Every caption's first pair (``lead`` (width,), -1 for none) is compared with the rows as they lie in memory;
     the pairs beyond the first (``extra`` with their tile column ``extra_col``, ascending, -1 for padding) with
-    scores gathered from it. Candidates of caption column c are images whose row r has ``first[r] <= c < last[r]``.
+    scores gathered from them. Candidates of caption column c are images whose row r has ``first[r] <= c < last[r]``.
     ``above``, ``before``, ``after`` (pair,) belong to this thread alone.
     """
     width = tile.shape[1]
     lead_over = np.zeros(width, np.int32)
     extra_over = np.zeros(len(extra), np.int32)
-    gathered = np.empty(len(extra), tile.dtype)
-    for r in range(start, stop):
+    gathered = np.empty((ROWS, len(extra)), tile.dtype)
+    r = start
+    while r < stop:
         a = max(first[r + r0] - c0, 0)
         b = min(last[r + r0] - c0, width)
-        if a >= b:
-            continue
-        row = tile[r]
-        _sweep(
-            row, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
-            x, y, row_scale, col_scale, before, after,
-        )  # fmt: skip
-        ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
-        for k in range(ea, eb):
-            gathered[k] = row[extra_col[k]]
-        _sweep(
-            gathered, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
-            x, y, row_scale, col_scale, before, after,
-        )  # fmt: skip
+        n = 1
+        while n < ROWS and r + n < stop and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
+            n += 1
+        if a < b:
+            block = tile[r : r + n]
+            _sweep(
+                block, n, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
+                x, y, row_scale, col_scale, before, after,
+            )  # fmt: skip
+            ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
+            if n == ROWS:
+                one, two, three, four = block[0], block[1], block[2], block[3]
+                for k in range(ea, eb):
+                    c = extra_col[k]
+                    gathered[0, k] = one[c]
+                    gathered[1, k] = two[c]
+                    gathered[2, k] = three[c]
+                    gathered[3, k] = four[c]
+            else:
+                for i in range(n):
+                    row = block[i]
+                    for k in range(ea, eb):
+                        gathered[i, k] = row[extra_col[k]]
+            _sweep(
+                gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
+                x, y, row_scale, col_scale, before, after,
+            )  # fmt: skip
+        r += n
     for c in range(width):
         if lead[c] >= 0:
             above[lead[c]] += lead_over[c]

@@ -81,11 +81,8 @@ def observe(
     _check(requests, scorer.shape)
     threads = threads or default_threads()
     n_image, n_caption = scorer.shape
-    scored = {
-        d: thresholds.score(scorer, d, [r for q in requests for r in _relevances(q) if r.direction == d], threads)
-        for d in DIRECTIONS
-    }
-    counters = [_Counter(scorer, d, group, fold, threads, scored[d]) for d, group, fold in _groups(requests)]
+    scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
+    counters = [_Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
     gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
     selectors = [Selector(scorer, d, k) for d, k in (depth or {}).items()]
 

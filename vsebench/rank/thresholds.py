@@ -49,13 +49,19 @@ def sorted_unique(keys: list[Int]) -> Int:
     return key[np.concatenate([[True], key[1:] != key[:-1]])] if len(key) else key
 
 
-def score(scorer: Scorer, direction: Direction, relevances: list[Relevance], threads: int) -> tuple[Int, Float]:
-    """All pairs of a direction as ascending keys (query * gallery + item), and their canonical scores."""
-    gallery = scorer.shape[1 if direction == "i2t" else 0]
-    key = sorted_unique([r.queries[r.owner] * gallery + r.items for r in relevances])
-    query, item = np.divmod(key, max(gallery, 1))
-    rows, cols = (query, item) if direction == "i2t" else (item, query)
+def score(scorer: Scorer, relevances: list[Relevance], threads: int) -> tuple[Int, Float]:
+    """All pairs of both directions as ascending keys (image * captions + caption), and their canonical scores.
+
+    Most pairs are asked for in both directions, and a score is the same from either side.
+    """
+    width = max(scorer.shape[1], 1)
+    key = sorted_unique([_key(r.direction, r.queries[r.owner], r.items, width) for r in relevances])
+    rows, cols = np.divmod(key, width)
     return key, scorer.pairs(rows, cols, threads)
+
+
+def _key(direction: Direction, query: Int, item: Int, width: int) -> Int:
+    return query * width + item if direction == "i2t" else item * width + query
 
 
 def make(
@@ -78,7 +84,7 @@ def make(
     n_query, n_gallery = (n_image, n_caption) if direction == "i2t" else (n_caption, n_image)
     key = sorted_unique([r.queries[r.owner] * n_gallery + r.items for r in relevances])
     query, item = np.divmod(key, max(n_gallery, 1))
-    exact = scored[1][np.searchsorted(scored[0], key)]
+    exact = scored[1][np.searchsorted(scored[0], _key(direction, query, item, max(n_caption, 1)))]
     slack = scorer.error()[0 if direction == "i2t" else 1][query]
     first, last = _range(n_image, n_caption, direction, fold)
     return Thresholds(

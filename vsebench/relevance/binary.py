@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from itertools import chain
 
 import numpy as np
@@ -11,6 +12,7 @@ from ..errors import BadInput
 from ..types import Direction, Int, Relevance, Split
 
 
+@lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
 def ground_truth(split: Split, direction: Direction) -> Relevance:
     """``gt``: a caption is relevant to the image it was written for, and nothing else is.
 

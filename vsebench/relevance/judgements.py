@@ -52,9 +52,13 @@ def judged(name: str, split: Split, direction: Direction) -> Relevance:
             f"relevance '{name}' judges the whole gallery of COCO 5K, not split '{split.name}'",
             fix=f"use --split {JUDGED_SPLIT}",
         )
-    file = FILES[name, direction]
-    path = judgement_file(file)
-    asked, sizes, liked = _columns(file, path, path.stat().st_mtime_ns)
+    path = judgement_file(FILES[name, direction])
+    return _judged(name, split, direction, path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
+def _judged(name: str, split: Split, direction: Direction, path: Path, changed: int) -> Relevance:
+    asked, sizes, liked = _columns(FILES[name, direction], path, changed)
     queries, gallery = split.image_ids, split.caption_ids
     if direction == "t2i":
         queries, gallery = gallery, queries
@@ -70,7 +74,7 @@ def judged(name: str, split: Split, direction: Direction) -> Relevance:
     return from_pairs(name, direction, np.repeat(query, sizes), _index(gallery, liked), skipped=skipped)
 
 
-@lru_cache(maxsize=4)  # the same for every evaluation of a process, and half the time of loading a relevance
+@lru_cache(maxsize=4)  # the same whatever the order of the split, and half the time of loading a relevance
 def _columns(file: str, path: Path, _changed: int) -> tuple[Int, Int, Int]:
     """(judged,) query ids, (judged,) numbers of positives, (pair,) ids of the positives."""
     lists = read_judgements(file)
