@@ -167,7 +167,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     if spec.kind != "matrix" and split.texts is None:
         raise BadInput(
             f"{spec.kind} needs the captions of split '{split.name}', which are not known",
-            fix="vsebench data build, or save the captions with the embeddings (key captions)",
+            fix="give them with --captions FILE",
         )
     module = "matrix" if spec.kind == "matrix" else GRADED[spec.kind].module
     loader = importlib.import_module(f".{module}", __package__)

@@ -1,0 +1,97 @@
+"""The captions of a split that was made from embeddings, which carry ids at most."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import BadInput, MissingPackage, UsageError
+from ..types import Split
+from . import splits, wheels
+from .rows import CaptionRows
+from .sources import from_file
+from .textfile import read_text
+
+
+def with_texts(split: Split, captions: str | os.PathLike[str] | None = None) -> Split:
+    """The same split with its captions.
+
+    Args:
+        split: declared or custom.
+        captions: a file of captions; None looks in the cache and the installed packages. JSON lines, Karpathy's
+            and the official annotations are matched by caption id. A text file holds one caption a line, in the
+            order of the split (SCAN's ``test_caps.txt``).
+
+    Raises:
+        BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
+        MissingPackage: a declared split whose captions are not here.
+        UsageError: a custom split whose captions nobody knows.
+    """
+    if captions is not None:
+        texts = _from_file(split, Path(captions))
+    elif split.texts is not None:
+        texts = split.texts
+    elif split.name != "custom":
+        texts = _by_id(split, splits.load(split.name, texts=True))
+    else:
+        texts = _known_to_coco(split)
+    return dataclasses.replace(split, texts=texts)
+
+
+def _from_file(split: Split, path: Path) -> tuple[str, ...]:
+    if path.suffix == ".txt":
+        lines = read_text(path).split("\n")
+        lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+        if len(lines) != len(split.caption_ids):
+            raise BadInput(
+                f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'",
+                where=path,
+                fix="give one caption a line, in the order of the text vectors",
+            )
+        return tuple(lines)
+    rows = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
+    return _pick(split, rows, f"{path}")
+
+
+def _by_id(split: Split, other: Split) -> tuple[str, ...]:
+    if other.texts is not None and np.array_equal(split.caption_ids, other.caption_ids):
+        return other.texts
+    return _pick(split, CaptionRows(other.image_ids[other.image_of], other.caption_ids, other.texts, other.name), None)
+
+
+def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
+    """The text of every caption of the split, by id; by position where the ids of the split are row numbers."""
+    if rows.texts is None:
+        raise BadInput("holds no captions", where=where)
+    n = len(split.caption_ids)
+    counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
+    if counted and len(rows.texts) == n:
+        return rows.texts
+    place = dict(zip(rows.caption_id.tolist(), rows.texts, strict=True))
+    absent = [i for i in split.caption_ids.tolist() if i not in place]
+    if absent:
+        raise BadInput(
+            f"lacks {len(absent):,} of the {n:,} captions of split '{split.name}' (first: {absent[0]})",
+            where=where,
+            fix="give the file that holds every caption, by the ids that the embeddings use",
+        )
+    return tuple(place[i] for i in split.caption_ids.tolist())
+
+
+def _known_to_coco(split: Split) -> tuple[str, ...]:
+    """A custom split may be a part of COCO 5K under its own ids."""
+    unknown = UsageError(
+        "the captions of a custom split are not known",
+        fix="give them with --captions FILE (.txt with one caption a line, or .jsonl)",
+    )
+    ids = split.caption_ids
+    try:
+        known = wheels.coco_id_rows().caption_id
+        if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
+            raise unknown
+        return _by_id(split, splits.load("coco-5k", texts=True))
+    except MissingPackage as error:
+        raise unknown from error
