@@ -50,6 +50,40 @@ def metrics_page() -> str:
     return "".join(out)
 
 
+def relevance_page() -> str:
+    """Every judgement and every graded relevance: rule or formula, range, settings, source."""
+    from vsebench.relevance import DESCRIPTIONS
+    from vsebench.relevance.graded import GRADED
+
+    out = ["# Relevance\n\nWho is relevant to whom, and how much.\n\n## Judgements\n\n"]
+    for d in DESCRIPTIONS.values():
+        out.append(f"### {d.name}: {d.title}\n\n")
+        where = ", ".join(f"`{s}`" for s in d.splits) or "every split"
+        facts = [("relevant", d.rule), ("judged by", d.judged_by), ("where", where), ("source", d.reference)]
+        out += [f"- {key}: {value}\n" for key, value in facts]
+        out.append("\n")
+    out.append(
+        "## Graded relevance\n\nHow much a caption is about an image, for every pair of a split. Named "
+        "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; a `.npy` "
+        "or `.npz` file of gains is named by its path. Settings stand in the signature of a report. The first value of a "
+        "setting is its default.\n\n"
+    )
+    for g in GRADED.values():
+        low, high = ("no bound" if x is None else f"{x:g}" for x in (g.low, g.high))
+        out.append(f"### {g.name}: {g.title}\n\n`{g.formula}`\n\n")
+        settings = "; ".join(f"`{k}`: {', '.join(v) or 'free'}" for k, v in g.settings.items())
+        facts = [
+            ("range", f"{low} to {high}"),
+            ("argument", g.argument),
+            ("settings", settings),
+            ("needs", g.needs),
+            ("source", g.reference),
+        ]
+        out += [f"- {key}: {value}\n" for key, value in facts if value]
+        out.append("\n")
+    return "".join(out)
+
+
 def cli_page() -> str:
     """Every command with its options, and the exit codes."""
     import typer
@@ -84,7 +118,11 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
             yield from _commands(f"{path} {name}", child)
 
 
-PAGES: dict[str, Callable[[], str]] = {"metrics.md": metrics_page, "cli.md": cli_page}
+PAGES: dict[str, Callable[[], str]] = {
+    "metrics.md": metrics_page,
+    "relevance.md": relevance_page,
+    "cli.md": cli_page,
+}
 
 
 def main() -> int:
