@@ -95,10 +95,10 @@ def _column_strip(block, s, high, low, over):
     unsure = np.int32(0)
     for c in range(STRIP):
         h, m = high[c], low[c]
-        more = np.int32(np.int32(np.int32(one[c] > h) + np.int32(two[c] > h)) + np.int32(three[c] > h))
-        more = np.int32(more + np.int32(four[c] > h))
-        most = np.int32(np.int32(np.int32(one[c] >= m) + np.int32(two[c] >= m)) + np.int32(three[c] >= m))
-        most = np.int32(most + np.int32(four[c] >= m))
+        more = np.int32(np.int32(one[c] > h) + np.int32(two[c] > h) + np.int32(three[c] > h) + np.int32(four[c] > h))
+        most = np.int32(
+            np.int32(one[c] >= m) + np.int32(two[c] >= m) + np.int32(three[c] >= m) + np.int32(four[c] >= m)
+        )
         over[c] = np.int32(over[c] + more)
         unsure = np.int32(unsure + np.int32(most - more))
     return unsure
@@ -134,11 +134,9 @@ def count_rows(
     lower index, and tie with a higher index.
     """
     width = tile.shape[1]
-    peak = np.empty(width // SPAN + 1, tile.dtype)
-    lane = np.empty(PIECE, tile.dtype)
+    peak, lane = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype)
     for r in range(start, stop):
-        a = max(first[r + r0] - c0, 0)
-        b = min(last[r + r0] - c0, width)
+        a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
             continue
         row = tile[r]
@@ -173,10 +171,8 @@ def count_rows(
                             if value > score:
                                 total += 1
                             elif value == score:
-                                if c + c0 < own:
-                                    before[p] += 1
-                                else:
-                                    after[p] += 1
+                                side = before if c + c0 < own else after
+                                side[p] += 1
             above[p] += total
 
 
@@ -209,10 +205,8 @@ def _sweep(
                         if value > exact[p]:
                             over[k] += 1
                         elif value == exact[p]:
-                            if r + i + r0 < item[p]:
-                                before[p] += 1
-                            else:
-                                after[p] += 1
+                            side = before if r + i + r0 < item[p] else after
+                            side[p] += 1
 
 
 @nb.njit(nogil=True, cache=True)
@@ -228,13 +222,11 @@ def count_columns(
     ``above``, ``before``, ``after`` (pair,) belong to this thread alone.
     """
     width = tile.shape[1]
-    lead_over = np.zeros(width, np.int32)
-    extra_over = np.zeros(len(extra), np.int32)
+    lead_over, extra_over = np.zeros(width, np.int32), np.zeros(len(extra), np.int32)
     gathered = np.empty((ROWS, len(extra)), tile.dtype)
     r = start
     while r < stop:
-        a = max(first[r + r0] - c0, 0)
-        b = min(last[r + r0] - c0, width)
+        a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         n = 1
         while n < ROWS and r + n < stop and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
             n += 1
@@ -245,30 +237,20 @@ def count_columns(
                 x, y, row_scale, col_scale, before, after,
             )  # fmt: skip
             ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
-            if n == ROWS:
-                one, two, three, four = block[0], block[1], block[2], block[3]
-                for k in range(ea, eb):
-                    c = extra_col[k]
-                    gathered[0, k] = one[c]
-                    gathered[1, k] = two[c]
-                    gathered[2, k] = three[c]
-                    gathered[3, k] = four[c]
-            else:
-                for i in range(n):
-                    row = block[i]
-                    for k in range(ea, eb):
-                        gathered[i, k] = row[extra_col[k]]
+            # Rows beyond n repeat the last one and are not looked at.
+            one, two, three, four = block[0], block[min(1, n - 1)], block[min(2, n - 1)], block[n - 1]
+            for k in range(ea, eb):
+                c = extra_col[k]
+                gathered[0, k], gathered[1, k], gathered[2, k], gathered[3, k] = one[c], two[c], three[c], four[c]
             _sweep(
                 gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after,
             )  # fmt: skip
         r += n
-    for c in range(width):
-        if lead[c] >= 0:
-            above[lead[c]] += lead_over[c]
-    for k in range(len(extra)):
-        if extra[k] >= 0:
-            above[extra[k]] += extra_over[k]
+    for pair, over in ((lead, lead_over), (extra, extra_over)):
+        for k in range(len(pair)):
+            if pair[k] >= 0:
+                above[pair[k]] += over[k]
 
 
 @nb.njit(nogil=True, cache=True)

@@ -28,16 +28,24 @@ class Gains(Protocol):
     """
 
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """The view in a metric's name."""
+        ...
 
     @property
-    def settings(self) -> Mapping[str, str]: ...
+    def settings(self) -> Mapping[str, str]:
+        """What can move a digit, for the signature."""
+        ...
 
     @property
-    def shape(self) -> tuple[int, int]: ...
+    def shape(self) -> tuple[int, int]:
+        """(images, captions)."""
+        ...
 
     @property
-    def notes(self) -> tuple[str, ...]: ...
+    def notes(self) -> tuple[str, ...]:
+        """What the user should know."""
+        ...
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 gains of queries ``start:stop`` against everything.

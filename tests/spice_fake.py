@@ -1,0 +1,75 @@
+"""A stand-in for the SPICE worker: no Java, tuples by a rule, and captions that make it misbehave."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+# A caption's tuples are its words in order, each an object. A word in capitals makes the worker misbehave.
+SOURCE = """
+import json, os, sys, time
+folder, pause = sys.argv[1], float(sys.argv[2])
+def once(word):
+    path = os.path.join(folder, word)
+    try:
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL))
+        return True
+    except FileExistsError:
+        return False
+with open(os.path.join(folder, "pids"), "a") as pids:
+    pids.write(f"{os.getpid()}\\n")
+settings = json.loads(sys.stdin.readline())
+if os.path.exists(os.path.join(folder, "fatal")):
+    sys.stderr.write("WARNING: chatter\\nthe machine is on fire\\n")
+    print(json.dumps({"fatal": "OSError: no such library"}), flush=True)
+    sys.exit(0)
+print(json.dumps({"ready": "99.fake"}), flush=True)
+for line in sys.stdin:
+    results = []
+    for caption in json.loads(line)["captions"]:
+        time.sleep(pause)
+        with open(os.path.join(folder, "asked"), "a") as asked:
+            asked.write(caption + "\\n")
+        words = caption.split()
+        if "KILL" in words or ("KILLONCE" in words and once("KILLONCE")):
+            os.kill(os.getpid(), 9)
+        if "MEMORY" in words:
+            sys.exit(3)
+        if "HANG" in words:
+            time.sleep(100)
+        if "NONSENSE" in words:
+            print("Exception in thread main", flush=True)
+        if "SHORT" in words:
+            results = []
+            break
+        if "CHAOS" in words:
+            results.append({"tuples": [["a", 5]]})
+        elif "BROKEN" in words:
+            results.append({"broken": "NullPointerException: null"})
+        elif caption == "a man is riding a brown horse":
+            results.append({"tuples": [["man", "horse", "ride"], ["horse", "brown"], ["horse"], ["man"]]})
+        else:
+            results.append({"tuples": [[word] for word in words]})
+    used = {word for r in results for t in r.get("tuples", ()) for word in t}
+    print(json.dumps({"results": results, "synsets": {str(w): [len(str(w))] for w in used}}), flush=True)
+"""
+
+
+def fake_worker(folder: Path, pause: float = 0.0) -> tuple[str, ...]:
+    """The command of a worker that keeps its notes in ``folder`` and rests ``pause`` seconds a caption."""
+    program = folder / "fake_worker.py"
+    program.write_text(SOURCE, encoding="utf-8")
+    return (sys.executable, str(program), str(folder), str(pause))
+
+
+def asked(folder: Path) -> list[str]:
+    """Every caption that any worker was asked for, the harmless one left out."""
+    path = folder / "asked"
+    lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
+    return [line for line in lines if line and line != "a man is riding a brown horse"]
+
+
+def workers(folder: Path) -> list[int]:
+    """The process ids of every worker that was started."""
+    path = folder / "pids"
+    return [int(line) for line in path.read_text().split()] if path.exists() else []

