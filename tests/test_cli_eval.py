@@ -16,7 +16,7 @@ from tests.hostile import good
 from vsebench.cli import app
 from vsebench.types import Split
 
-TOP = ["schema", "split", "signature", "provenance", "warnings", "results"]
+TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]
 RESULT = ["metric", "direction", "value", "n", "undefined", "interval"]
 
 
@@ -73,7 +73,8 @@ def test_json_is_one_document_of_the_schema(whole: dict[str, Any]) -> None:
     assert document["schema"] == "vsebench/report/1" and document["split"] == "coco-5k"
     assert all(list(r) == RESULT for r in document["results"])
     for r in document["results"]:
-        assert r["direction"] in ("i2t", "t2i", None) and r["interval"] is None
+        assert r["direction"] in ("i2t", "t2i", None)
+        assert r["interval"][0] <= r["value"] <= r["interval"][1]
         assert (r["direction"] is None) == r["metric"].endswith("RSum")
         assert isinstance(r["value"], float) and isinstance(r["n"], int) and isinstance(r["undefined"], int)
     assert all(isinstance(w, str) for w in document["warnings"])

@@ -57,13 +57,16 @@ def test_results_stand_in_the_order_asked_for() -> None:
 
 def test_the_document(report: Report) -> None:
     data = json.loads(document.dumps(report))
-    assert list(data) == ["schema", "split", "signature", "provenance", "warnings", "results"]
+    assert list(data) == [
+        "schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query",
+    ]  # fmt: skip
+    assert list(json.loads(document.dumps(report, per_query=False))) == list(data)[:-2]
     assert data["schema"] == SCHEMA == "vsebench/report/1"
     assert data["split"] == "custom" and data["signature"] == report.signature
     first = data["results"][0]
     assert first == {
         "metric": "R@1", "direction": "i2t", "value": report["R@1", "i2t"].value, "n": 10, "undefined": 0,
-        "interval": None,
+        "interval": list(report["R@1", "i2t"].interval),
     }  # fmt: skip
     assert {r["direction"] for r in data["results"] if r["metric"].endswith("RSum")} == {None}
     assert data["provenance"]["notes"] == list(report.notes)
@@ -89,7 +92,7 @@ def damaged(report: Report, change: Any) -> str:
         (lambda d: d.update(schema="vsebench/report/2"), "schema: "),
         (lambda d: d.pop("signature"), "signature: Field required"),
         (lambda d: d.update(mood="good"), "mood: Extra inputs are not permitted"),
-        (lambda d: d["results"][0].update(direction="i2i"), "results.0.direction: "),
+        (lambda d: d["results"][0].update(direction="t2v"), "results.0.direction: "),
         (lambda d: d["results"][1].update(value="high"), "results.1.value: "),
         (lambda d: d["results"][1].update(n=-1), "results.1.n: "),
         (lambda d: d["results"][2].pop("metric"), "results.2.metric: Field required"),

@@ -12,16 +12,18 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from . import measure, relevance
+from . import graded_eval, graded_pass, measure, relevance
 from .data import match_runs, prepare, read
 from .data import runs as run_files
-from .errors import BadInput, UsageError
+from .errors import BadInput, MissingPackage, UsageError
 from .metrics import Metric
+from .metrics.declare import DEFAULT_GAINS
 from .rank import lists as retrieved
 from .rank.observe import Request, observe
 from .rank.order import check_ties
 from .rank.scorers import Matrix, Scorer, choose
-from .report.model import Report
+from .relevance.gains import Gains
+from .report.model import Report, Resampling
 from .suspicion import suspect
 from .types import DIRECTIONS, Direction, Embeddings, Everyone, Int, Observation, Ranks, SameFold, Split, TopK
 
@@ -43,7 +45,13 @@ class Options:
         captions_per_image: for files without ids: texts an image, in order.
         trust: evaluate even if the file looks misread.
         depth: also list the top items of every query, this many.
-        threads: of the counting kernels; never changes a result.
+        threads: of the kernels; never changes a result.
+        gains: graded relevances, such as ``spice`` or ``sentence:NAME``; CIDEr-D when none is named.
+        caption_texts: a file of captions, for splits whose captions are not known here.
+        ci: level of the bootstrap intervals in percent; 0 for no intervals.
+        resamples: how many resamples an interval is made of.
+        seed: fixes the resamples.
+        interval: ``percentile`` or ``bca``.
         progress: called with (done, in all) while scores stream by.
     """
 
@@ -57,6 +65,12 @@ class Options:
     trust: bool = False
     depth: int | None = None
     threads: int | None = None
+    gains: tuple[str, ...] = ()
+    caption_texts: PathLike | None = None
+    ci: float = 95.0
+    resamples: int = 1000
+    seed: int = 0
+    interval: str = "percentile"
     progress: Progress | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +84,13 @@ class Options:
         check_ties(self.ties)
         if not self.directions or any(d not in DIRECTIONS for d in self.directions):
             raise UsageError(f"directions are {self.directions}", fix="use i2t, t2i or both")
+        self.resampling()  # refuse a wrong level before anything is read
+
+    def resampling(self) -> Resampling | None:
+        """How intervals are made, or None without them."""
+        if self.ci == 0:
+            return None
+        return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
 
 
 def evaluate(
@@ -176,7 +197,7 @@ def _evaluate_scorer(
     where: Path,
     file_rows: tuple[Int | None, Int | None],
 ) -> Evaluation:
-    metrics = measure.plan(options.metrics, split, options.directions)
+    metrics, split, gains = _plan(options, split, options.directions, notes)
     absent = measure.absent_views(split) if options.metrics is None else []
     if absent:
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
@@ -195,11 +216,43 @@ def _evaluate_scorer(
         warnings.append(what)
     requests = _requests(metrics, split, options.directions)
     depth = {} if options.depth is None else dict.fromkeys(options.directions, options.depth)
-    seen = observe(scorer, requests, ties=options.ties, depth=depth, threads=options.threads, progress=options.progress)
+    seen: dict[Direction, Observation] = {}
+    if requests or depth:
+        seen = observe(
+            scorer, requests, ties=options.ties, depth=depth, threads=options.threads, progress=options.progress
+        )
+    graded = None
+    if gains:
+        asked = [m for m in metrics if graded_eval.is_graded(m)]
+        found = graded_pass.run(
+            scorer, split, asked, gains, options.directions, threads=options.threads, progress=options.progress
+        )
+        graded = graded_eval.Measured(found, gains)
     report = measure.report(
-        metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings
-    )
+        metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings,
+        resampling=options.resampling(), threads=options.threads, graded=graded,
+    )  # fmt: skip
     return Evaluation(report, split, {d: o.lists["all"] for d, o in seen.items() if "all" in o.lists})
+
+
+def _plan(
+    options: Options, split: Split, directions: Sequence[Direction], notes: list[str]
+) -> tuple[list[Metric], Split, dict[str, Gains]]:
+    """What to measure, the split (with its captions where gains need them), and the gains by view."""
+    chosen = graded_eval.choose(options.gains)
+    metrics = measure.plan(options.metrics, split, directions, tuple(chosen) or (DEFAULT_GAINS,))
+    captions = None if options.caption_texts is None else Path(options.caption_texts)
+    try:
+        split, gains, said = graded_eval.load(metrics, chosen, split, captions)
+    except (UsageError, MissingPackage) as error:
+        binary = [m for m in metrics if not graded_eval.is_graded(m)]
+        # `all` takes what there is; whoever names a graded metric, gains or captions is told what is missing.
+        if chosen or captions or binary != measure.plan(options.metrics, split, directions):
+            raise
+        notes.append(f"graded relevance left out: {error.what} ({error.fix})")
+        return binary, split, {}
+    notes += said
+    return metrics, split, gains
 
 
 def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
@@ -207,7 +260,7 @@ def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Dire
     judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
     return [
         Request(view, judged("gt" if view == "1k" else view, d), _candidates(view, split, d) or Everyone())
-        for view in dict.fromkeys(m.view for m in metrics)
+        for view in dict.fromkeys(m.view for m in metrics if not graded_eval.is_graded(m))
         for d in directions
     ]
 
@@ -250,7 +303,9 @@ def evaluate_runs(
             where=raw.sources[0],
             fix="give a run of that direction",
         )
-    metrics = measure.plan(options.metrics, held.split, asked)
+    notes = list(raw.notes)
+    metrics, split_with_texts, gains = _plan(options, held.split, asked, notes)
+    held = replace(held, split=split_with_texts)
     seen: dict[Direction, Observation] = {}
     for direction in asked:
         ranks: dict[str, Ranks] = {}
@@ -260,7 +315,15 @@ def evaluate_runs(
             ranks[request.view] = retrieved.ranks_from_lists(request.relevance, held.lists[direction], gallery, fold)
         seen[direction] = Observation(direction, ranks, {})
     warnings = measure.refuse_shallow(metrics, seen, held.split, raw.sources[0], options.short)
+    graded = None
+    if gains:
+        wanted = [m for m in metrics if graded_eval.is_graded(m)]
+        lists = {d: held.lists[d] for d in asked}
+        graded = graded_eval.Measured(
+            graded_pass.from_lists(lists, held.split, wanted, gains, short=options.short), gains
+        )
     report = measure.report(
-        metrics, seen, held.split, "run", options.ties, options.empty, asked, list(raw.notes), warnings, options.short
-    )
+        metrics, seen, held.split, "run", options.ties, options.empty, asked, notes, warnings, options.short,
+        resampling=options.resampling(), threads=options.threads, graded=graded,
+    )  # fmt: skip
     return Evaluation(report, held.split, {}, raw.sources)

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from . import __version__, relevance, signature
+from . import __version__, cautions, graded_eval, intervals, relevance, signature
 from .errors import BadInput, UsageError
+from .graded_eval import is_graded
 from .metrics import Metric, expand
+from .metrics.declare import separate
 from .metrics.suites import default_words
 from .rank.lists import too_shallow
-from .report.model import Report, Result
+from .report.model import Report, Resampling, Result
 from .types import UNRANKED, Direction, Float, Int, Observation, Ranks, Split
-
-TIE_SHARE = 0.001  # above this share of tied relevant items a report warns
 
 
 def views(split: Split) -> list[str]:
@@ -25,10 +26,18 @@ def views(split: Split) -> list[str]:
     return ["gt", *(["1k"] if has_folds else []), *(v for v in judged if v != "gt")]
 
 
-def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[Direction]) -> list[Metric]:
+def plan(
+    words: str | Sequence[str] | None, split: Split, directions: Sequence[Direction], gains: Sequence[str] = ()
+) -> list[Metric]:
     """The metrics to measure; without words the headline families whose judgements are installed.
 
     A sum over both directions is left out of families and ``all`` when one direction is asked for.
+
+    Args:
+        words: what was asked for.
+        split: which views there are.
+        directions: which are ranked.
+        gains: graded views that ``all`` goes through, the default first.
 
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
@@ -37,8 +46,10 @@ def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[D
     if words is None:
         absent = absent_views(split)
         words = default_words([v for v in available if v not in absent])
-    metrics = expand(words, available)
+    metrics = expand(words, available, gains, graded_eval.KNOWN, graded_eval.suits)
     for m in metrics:
+        if is_graded(m):
+            continue
         if m.view not in available and not (m.view == "1k" and split.name == "coco-1k"):
             raise UsageError(
                 f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
@@ -46,7 +57,7 @@ def plan(words: str | Sequence[str] | None, split: Split, directions: Sequence[D
             )
     if len(directions) == 2:
         return metrics
-    named = words.split(",") if isinstance(words, str) else words
+    named = separate(words) if isinstance(words, str) else words
     sums = [str(m) for m in metrics if m.family.compute is None]
     asked = [x.strip() for x in named if x.strip() in sums]
     if asked:
@@ -74,6 +85,9 @@ def report(
     notes: Sequence[str],
     warnings: Sequence[str],
     short: str | None = None,
+    resampling: Resampling | None = None,
+    threads: int | None = None,
+    graded: graded_eval.Measured | None = None,
 ) -> Report:
     """All results of a run, with its signature and warnings.
 
@@ -88,17 +102,32 @@ def report(
         notes: decisions to be told.
         warnings: warnings so far.
         short: what was done about retrieved lists that are too short, or None for complete rankings.
+        resampling: how to make intervals, or None for none.
+        threads: of the resampling; never changes a result.
+        graded: the values of the metrics of graded relevance, where there are any.
     """
     results: dict[tuple[str, Direction | None], Result] = {}
     for m in _elementary(metrics):
-        for direction in directions:
+        for direction in () if is_graded(m) else directions:
             results[str(m), direction] = measure(m, seen[direction].ranks[m.view], split, direction, empty)
-    wanted: list[Result] = []
+    cautioned: list[str] = []
+    if graded is not None:
+        found, cautioned = graded_eval.results(graded.found, split)
+        results |= found
+    members: dict[intervals.Key, list[intervals.Key]] = {}
     for m in metrics:
         if m.family.compute is None:
-            wanted.append(_sum(m, results, directions))
-        else:
-            wanted += [results[str(m), d] for d in directions]
+            parts: list[intervals.Key] = [(str(p), d) for p in m.parts() for d in directions]
+            if all(key in results for key in parts):
+                members[str(m), None] = parts
+                results[str(m), None] = _sum(m, results, directions)
+    if resampling is not None:
+        results = intervals.add(results, members, split, resampling, threads)
+    asked: dict[intervals.Key, None] = {}
+    for m in metrics:
+        asked.update(dict.fromkeys((str(m), d) for d in ([None] if m.family.compute is None else directions)))
+    wanted = [results[key] for key in asked if key in results]
+    others = [result for key, result in results.items() if key not in asked]
     fields = {
         "vsebench": __version__,
         "split": f"{split.name}#{signature.fingerprint(split)}",
@@ -108,9 +137,20 @@ def report(
         "ties": ties,
         "empty": empty,
         **({} if short is None else {"short": short}),
+        **({} if graded is None else graded_eval.identities(graded.gains)),
     }
-    warned = [*warnings, *_ties(seen, results), *_unreachable(seen), *_clipped(metrics, split)]
-    return Report(split.name, signature.write(fields), tuple(wanted), tuple(warned), tuple(notes))
+    warned = [*warnings, *cautions.ties(seen, results), *cautions.unreachable(seen), *cautions.clipped(metrics, split)]
+    warned += cautioned
+    return Report(
+        split.name,
+        signature.write(fields),
+        tuple(wanted),
+        tuple(warned),
+        tuple(notes),
+        intervals=resampling,
+        parts=tuple(others),
+        asked=replace(split, texts=None),
+    )
 
 
 def _elementary(metrics: Sequence[Metric]) -> list[Metric]:
@@ -152,13 +192,18 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
             _aggregate(m, m.per_query(other)[kept], missed, fold) for other in ranks.under_extremes
         )
         extremes = (optimistic, pessimistic)
-    ids = split.ids("image" if direction == "i2t" else "caption")[judged.queries][kept]
-    values = values[kept]
+    everyone = split.ids("image" if direction == "i2t" else "caption")
+    ids, values = everyone[judged.queries][kept], values[kept]
+    n = len(values) + len(missed)
+    if len(missed) and n == len(everyone):
+        # every other item is a query without positives, so the misses have ids too
+        absent = np.setdiff1d(np.arange(n), judged.queries)
+        ids, values = np.concatenate([ids, everyone[absent]]), np.concatenate([values, missed])
     return Result(
         str(m),
         direction,
         value,
-        len(values) + len(missed),
+        n,
         skipped,
         None,
         m.family.unit,
@@ -197,61 +242,6 @@ def _sum(m: Metric, results: dict[tuple[str, Direction | None], Result], directi
     return Result(str(m), None, sum(p.value for p in parts), n, undefined, ties=ties)
 
 
-def _ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction | None], Result]) -> list[str]:
-    """One line a direction: how many relevant items tie, and how far each view's most affected metric can swing."""
-    out = []
-    for direction, observation in seen.items():
-        shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
-        view = max(shares, key=lambda v: shares[v], default=None)
-        if view is None or shares[view] <= TIE_SHARE:
-            continue
-        text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
-        if shares[view] > 0.99:
-            text += " (collapsed scores)"
-        # COCO 1K repeats the ties of COCO 5K; it speaks only when it stands alone.
-        told = [v for v in shares if v != "1k"] or list(shares)
-        swings = [s for s in (_swing(v, direction, results) for v in told) if s]
-        out.append(f"{text}; by tie rule (--ties) {', '.join(swings) or 'no metric moves'}")
-    return out
-
-
-def _swing(view: str, direction: Direction, results: dict[tuple[str, Direction | None], Result]) -> str:
-    moved = [
-        (*r.ties, r)
-        for (_, d), r in results.items()
-        if d == direction and r.ties is not None and r.ties[0] != r.ties[1] and _view(r.metric) == view
-    ]
-    if not moved:
-        return ""
-    low, high, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
-    scale = 1 if result.unit == "rank" else 100
-    ends = [f"{scale * x:.2f}" for x in sorted((low, high))]
-    return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
-
-
-def _view(name: str) -> str:
-    return name.partition(":")[0] if ":" in name else "gt"
-
-
-def _unreachable(seen: dict[Direction, Observation]) -> list[str]:
-    return [
-        f"{view} {direction}: {ranks.relevance.unreachable} positives are not in the gallery and count as not found"
-        for direction, observation in seen.items()
-        for view, ranks in observation.ranks.items()
-        if ranks.relevance.unreachable
-    ]
-
-
-def _clipped(metrics: Sequence[Metric], split: Split) -> list[str]:
-    smallest = min(len(split.image_ids), len(split.caption_ids))
-    deep = [str(m) for m in metrics if (m.k or 0) > smallest]
-    return (
-        [f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"]
-        if deep
-        else []
-    )
-
-
 def refuse_shallow(
     metrics: Sequence[Metric], seen: dict[Direction, Observation], split: Split, where: Path, short: str
 ) -> list[str]:
@@ -263,7 +253,7 @@ def refuse_shallow(
     shallow: list[str] = []
     impossible: list[str] = []
     details: dict[str, str] = {}
-    for m in _elementary(metrics):
+    for m in (m for m in _elementary(metrics) if not is_graded(m)):
         for direction, observation in seen.items():
             ranks, name = observation.ranks[m.view], f"{m} ({direction})"
             gallery = len(split.caption_ids if direction == "i2t" else split.image_ids)

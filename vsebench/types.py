@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from .errors import BadInput
 
-Direction = Literal["i2t", "t2i"]
+Direction = Literal["i2t", "t2i", "i2i", "t2t"]
 Modality = Literal["image", "caption"]
 Ids = npt.NDArray[Any]  # int64 or unicode, (item,)
 Int = npt.NDArray[np.int64]
@@ -24,7 +24,7 @@ Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
 
-DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")
+DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # between the modalities; i2i and t2t stay inside one
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from . import data, demo, doctor, evaluate, inspect, metrics
+from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice
 from .talk import GLOBAL, Json, NoProgress, Quiet
 
 EPILOG = (
@@ -48,9 +48,14 @@ def root(
 
 
 app.command("eval")(evaluate.run)
+app.command("compare")(compare.run)
+app.command("agree")(agree.run)
+app.command("slice")(slice.run)
 app.command("inspect")(inspect.run)
 app.command("metrics")(metrics.run)
 app.add_typer(data.app, name="data")
+app.add_typer(relevance.app, name="relevance")
+app.command("correlate")(correlate.run)
 app.command("doctor")(doctor.run)
 app.command("demo")(demo.run)
 

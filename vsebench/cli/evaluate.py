@@ -38,8 +38,18 @@ def run(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Names, families (recall, 1k, eccv, cxc) or all, separated by commas; see `vsebench metrics`."
+            help="Names, families (recall, 1k, eccv, cxc, cs, ncs) or all, separated by commas; see `vsebench metrics`."
         ),
+    ] = None,
+    gains: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Graded relevance: cider (the default), spice, sentence:NAME, bow:FILE, wmd:FILE or FILE.npy, with "
+            "settings as in cider:tokens=whitespace. Repeatable, or separated by commas."
+        ),
+    ] = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
     ] = None,
     direction: Annotated[str, typer.Option(help="both, i2t or t2i.")] = "both",
     similarity: Annotated[str, typer.Option(help="auto, cosine or dot.")] = "auto",
@@ -63,8 +73,18 @@ def run(
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON report to a file.")] = None,
     save_run: Annotated[Path | None, typer.Option(help="Write the top of every ranking as eccv-style JSON.")] = None,
     depth: Annotated[int, typer.Option(min=1, help="Items a query in --save-run.")] = 100,
+    ci: Annotated[
+        float,
+        typer.Option(min=0, max=99.99, help="Level of the intervals in percent, by resampling images; 0 for none."),
+    ] = 95,
+    resamples: Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes the resamples.")] = 0,
+    interval: Annotated[str, typer.Option(help="How the interval is read off: percentile or bca.")] = "percentile",
+    no_per_query: Annotated[
+        bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")
+    ] = False,
     threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Threads of the ranking kernels; never changes a result.")
+        int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -95,6 +115,7 @@ def run(
         ("--similarity", similarity, ("auto", "cosine", "dot")),
         ("--no-positive", no_positive, ("skip", "miss")),
         ("--short-lists", short_lists, ("refuse", "miss")),
+        ("--interval", interval, ("percentile", "bca")),
     ):
         if chosen not in allowed:
             raise UsageError(f"{flag} is '{chosen}'", fix=f"use {', '.join(allowed[:-1])} or {allowed[-1]}")
@@ -102,9 +123,10 @@ def run(
         per_query_file.check_path(per_query)
     for path in (output, save_run):
         _check_folder(path)
-    inputs = [p for p in (file, texts, scores, *(_named(x)[1] for x in retrieved or ())) if p is not None]
+    inputs = [p for p in (file, texts, scores, captions, *(_named(x)[1] for x in retrieved or ())) if p is not None]
     _check_apart(inputs, [p for p in (per_query, output, save_run) if p is not None])
-    _check_names(metrics, split)
+    specs = tuple(part.strip() for text in gains or () for part in text.split(",") if part.strip())
+    _check_names(metrics, split, specs)
     from ..evaluation import Options
 
     with talk.progress("ranking") as progress:
@@ -119,6 +141,12 @@ def run(
             trust=trust,
             depth=depth if save_run else None,
             threads=threads,
+            gains=specs,
+            caption_texts=captions,
+            ci=ci,
+            resamples=resamples,
+            seed=seed,
+            interval=interval,
             progress=progress,
         )
         done = _evaluate(file, texts, scores, retrieved, split, image_key, text_key, score_key, options)
@@ -129,7 +157,7 @@ def run(
         talk.warn(warning)
     from ..report import document
 
-    text = document.dumps(report)
+    text = document.dumps(report, not no_per_query) if talk.json or output is not None else ""
     if per_query is not None:
         per_query_file.write(report, per_query)
     if save_run is not None:
@@ -203,13 +231,15 @@ def _check_apart(inputs: list[Path], outputs: list[Path]) -> None:
         taken.add(path.resolve())
 
 
-def _check_names(metrics: str | None, split: str | None) -> None:
-    """Find a misspelt metric or split before a large file is read."""
+def _check_names(metrics: str | None, split: str | None, gains: tuple[str, ...]) -> None:
+    """Find a misspelt metric, relevance or split before a large file is read."""
     from ..data import splits
+    from ..graded_eval import KNOWN, choose
     from ..metrics import expand
 
+    chosen = choose(gains)
     if metrics is not None:
-        expand(metrics, ["gt"])
+        expand(metrics, ["gt"], tuple(chosen), KNOWN)
     if split is not None and split != "custom":
         splits.declared(split)
 

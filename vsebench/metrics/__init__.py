@@ -2,22 +2,30 @@
 
 # isort: off
 from . import recall, place, precision, sums  # the order of registration is the order of every list
+from . import coherent, cumulative, semantic, discounted
 
 # isort: on
-from .declare import REGISTRY, Family, Metric, metric, parse
-from .suites import FAMILIES, VIEWS, expand
+from .declare import GRADED, REGISTRY, Family, Metric, metric, parse
+from .suites import FAMILIES, GRADED_FAMILIES, VIEWS, WHOLE, expand
 
 __all__ = [
     "FAMILIES",
+    "GRADED",
+    "GRADED_FAMILIES",
     "REGISTRY",
     "VIEWS",
+    "WHOLE",
     "Family",
     "Metric",
+    "coherent",
+    "cumulative",
+    "discounted",
     "expand",
     "metric",
     "parse",
     "place",
     "precision",
     "recall",
+    "semantic",
     "sums",
 ]

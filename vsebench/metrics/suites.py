@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from ..errors import UsageError
 from ..registry import closest, unknown
-from .declare import Metric, known_names, parse
+from .declare import BINARY, DEFAULT_GAINS, GRADED, Metric, known_names, parse, separate
 
 VIEWS: dict[str, str] = {
     "gt": "the captions written for the image; the whole gallery competes",
@@ -22,39 +23,75 @@ FAMILIES: dict[str, tuple[str, ...]] = {
     "cxc": ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:RSum"),
 }
 
+# In the view of the gains that were chosen, or in the one written in front: spice:ncs.
+GRADED_FAMILIES: dict[str, tuple[str, ...]] = {
+    "cs": ("CS@100", "CS@200", "CS@1000"),
+    "ncs": ("NCS@1", "NCS@5", "NCS@10", "Nsum", "NsumN"),
+    "sr": ("SR@1", "SR@5", "SR@10"),
+    "ndcg": ("nDCG@1", "nDCG@5", "nDCG@10"),
+}
+WHOLE = {
+    "all": "every metric in every view of the split, and every graded metric where the captions are known",
+    "binary": "every metric of the judgements that a split has",
+    "graded": "every metric of graded relevance",
+}
 
-def expand(text: str | Sequence[str], views: Sequence[str]) -> list[Metric]:
+
+def expand(
+    text: str | Sequence[str],
+    views: Sequence[str],
+    gains: Sequence[str] = (),
+    known: Sequence[str] = (DEFAULT_GAINS,),
+    suits: Callable[[Metric], bool] = bool,
+) -> list[Metric]:
     """The metrics meant by a comma-separated list, in order, without repeats.
 
     Args:
         text: names, families, or ``all`` (every metric in every view of the split).
         views: the views that the split has; ``all`` and the default stay within them.
+        gains: graded views that ``all`` and ``graded`` go through; the first is that of graded names without a view.
+        known: every graded view there is.
+        suits: whether a graded metric means anything with the gains of its view; ``all`` leaves out others.
 
     Raises:
         UsageError: an unknown name, with close matches.
     """
-    words = text.split(",") if isinstance(text, str) else list(text)
-    words = [w.strip() for w in words if w.strip()]
+    words = separate(text) if isinstance(text, str) else [w.strip() for w in text if w.strip()]
     if not words:
         raise UsageError("no metric was asked for", fix="give --metrics R@1,eccv or all")
+    default = gains[0] if gains else DEFAULT_GAINS
     chosen: list[Metric] = []
     for word in words:
-        if word.lower() == "all":
-            chosen += [parse(f"{view}:{name}") for view in views for name in known_names()]
-        elif word.lower() in FAMILIES:
-            chosen += [parse(name) for name in FAMILIES[word.lower()]]
+        view, _, tail = word.rpartition(":")
+        lower = word.lower()
+        if lower in WHOLE:
+            if lower != "graded":
+                chosen += [parse(f"{v}:{name}") for v in views for name in known_names()]
+            if lower != "binary":
+                through = gains or ((default,) if lower == "graded" else ())
+                each = (parse(f"{v}:{name}") for v in through for name in known_names(GRADED))
+                chosen += [m for m in each if suits(m)]
+        elif lower in FAMILIES:
+            chosen += [parse(name) for name in FAMILIES[lower]]
+        elif tail.lower() in GRADED_FAMILIES and view not in BINARY:
+            chosen += [parse(f"{view or default}:{name}") for name in GRADED_FAMILIES[tail.lower()]]
         else:
-            try:
-                chosen.append(parse(word))
-            except UsageError as error:
-                near = closest(word, ["all", *FAMILIES])
-                if near and ":" not in word and "did you mean" not in (error.fix or ""):
-                    raise UsageError(error.what, fix=f"did you mean '{near[0]}'?") from None
-                raise
+            chosen.append(_one(word, default))
     for chosen_metric in chosen:
-        if chosen_metric.view not in VIEWS:
-            raise unknown("view", chosen_metric.view, VIEWS)
+        if chosen_metric.view not in VIEWS and chosen_metric.view not in known:
+            raise unknown("view", chosen_metric.view, [*VIEWS, *known])
     return list(dict.fromkeys(chosen))
+
+
+def _one(word: str, default: str) -> Metric:
+    try:
+        found = parse(word)
+    except UsageError as error:
+        near = closest(word, [*WHOLE, *FAMILIES, *GRADED_FAMILIES])
+        if near and ":" not in word and "did you mean" not in (error.fix or ""):
+            raise UsageError(error.what, fix=f"did you mean '{near[0]}'?") from None
+        raise
+    return found if found.view in BINARY or ":" in word else replace(found, view=default)
 
 
 def default_words(views: Sequence[str]) -> list[str]:

@@ -81,7 +81,8 @@ GRADED: dict[str, Graded] = {
             formula="max over the image's captions m of cos(e_m, e_j)",
             low=-1.0,
             high=1.0,
-            argument="a sentence-transformers model (name or folder) or a .npy of caption embeddings",
+            argument="a sentence-transformers model (name or folder) or a .npy of caption embeddings;"
+            " all-MiniLM-L6-v2 when nothing is named",
             settings={"agg": ("max", "mean", "first"), "own": ("in", "one", "out")},
             reference="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
             cite="reimers2019sbert",
@@ -109,11 +110,24 @@ GRADED: dict[str, Graded] = {
             low=0.0,
             high=1.0,
             argument="a file of word vectors (GloVe or word2vec text format)",
-            settings={"tokens": ("ptb", "whitespace"), "top": (), "own": ("in", "out")},
+            settings={"tokens": ("ptb", "whitespace"), "own": ("in", "out")},
             reference="Kusner et al., From Word Embeddings To Document Distances, ICML 2015",
             cite="kusner2015wmd",
             needs="POT and a file of word vectors",
             module="wmd",
+        ),
+        Graded(
+            name="coarse",
+            title="Coarse to fine",
+            formula="costly(i, j) where cheap(i, j) > threshold, cheap(i, j) elsewhere",
+            low=None,
+            high=None,
+            argument="CHEAP:above=NUMBER:COSTLY, two graded relevances and a threshold",
+            settings={"elsewhere": ("cheap", "zero")},
+            reference="Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020",
+            cite="zhou2020ladder",
+            needs="what the two relevances need",
+            module="coarse",
         ),
     )
 }  # fmt: skip
@@ -127,12 +141,15 @@ def parse_spec(text: str) -> Spec:
     """
     head, *rest = text.strip().split(":")
     if head.endswith((".npy", ".npz")):
-        return Spec("matrix", text.strip(), {})
+        return _matrix(head, rest)
     if head not in GRADED:
         raise unknown("graded relevance", head, GRADED)
     known = GRADED[head]
     words: list[str] = []
     settings: dict[str, str] = {}
+    if head == "coarse":  # what follows its own settings belongs to the two relevances it is made of
+        own = next((at for at, part in enumerate(rest) if part.partition("=")[0] not in known.settings), len(rest))
+        words, rest = rest[own:], rest[:own]
     for part in rest:
         key, equals, value = part.partition("=")
         if not equals or key not in known.settings:
@@ -150,6 +167,15 @@ def parse_spec(text: str) -> Spec:
     return Spec(head, argument, settings)
 
 
+def _matrix(path: str, rest: list[str]) -> Spec:
+    settings = {}
+    for part in rest:
+        key, _, settings[key] = part.partition("=")
+        if key != "rows":
+            raise unknown("setting of a file of gains", key, ("rows",))
+    return Spec("matrix", path, settings)
+
+
 def load_gains(text: str | Spec, split: Split, progress: Progress | None = None) -> Gains:
     """The gains of a split.
 
@@ -164,7 +190,8 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
         MissingPackage: something has to be installed or built first; the message holds the command.
     """
     spec = parse_spec(text) if isinstance(text, str) else text
-    if spec.kind != "matrix" and split.texts is None:
+    # These can do without: a matrix, vectors of captions in a file, and what is made of two others.
+    if spec.kind not in ("matrix", "sentence", "coarse") and split.texts is None:
         raise BadInput(
             f"{spec.kind} needs the captions of split '{split.name}', which are not known",
             fix="give them with --captions FILE",

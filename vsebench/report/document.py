@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from ..errors import BadInput
-from .model import SCHEMA, Report, Result
+from ..errors import BadInput, UsageError
+from ..types import Direction
+from . import values
+from .model import SCHEMA, Report, Resampling, Result, Unit
+
+# unit and higher_is_better of a metric by its name; report does not know the metrics, the caller does
+Facts = Callable[[str], tuple[Unit, bool]]
 
 
 class _Strict(BaseModel):
@@ -20,11 +26,20 @@ class ResultDocument(_Strict):
     """One entry of ``results``."""
 
     metric: str
-    direction: Literal["i2t", "t2i"] | None
+    direction: Direction | None
     value: float
     n: int = Field(ge=0)
     undefined: int = Field(ge=0)
     interval: tuple[float, float] | None
+
+
+class IntervalsDocument(_Strict):
+    """How the intervals were made."""
+
+    level: float
+    resamples: int
+    seed: int
+    method: Literal["percentile", "bca"]
 
 
 class ReportDocument(_Strict):
@@ -37,18 +52,34 @@ class ReportDocument(_Strict):
     signature: str
     provenance: dict[str, Any]
     warnings: list[str]
+    intervals: IntervalsDocument | None = None
     results: list[ResultDocument]
+    parts: list[ResultDocument] = []
+    per_query: values.PerQueryDocument | None = None
 
 
-def dumps(report: Report) -> str:
-    """The report as indented JSON text, checked against its schema."""
+def dumps(report: Report, per_query: bool = True) -> str:
+    """The report as indented JSON text, checked against its schema.
+
+    Args:
+        report: the report.
+        per_query: whether to add ``parts`` and ``per_query``, which ``vsebench compare`` and others need.
+    """
     document = report.to_json()
+    section = values.write(report) if per_query else None
+    if section is not None:
+        document["parts"] = [r.to_json() for r in report.parts]
+        document["per_query"] = section
     ReportDocument.model_validate(document)
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def read(path: Path) -> Report:
-    """Read a report back.
+def read(path: Path, facts: Facts | None = None) -> Report:
+    """Read a report back, with its per-query values when it has them.
+
+    Args:
+        path: the file.
+        facts: unit and direction of a metric by name; without it every value counts as a fraction to raise.
 
     Raises:
         BadInput: not JSON, another schema, or a field that is missing, unknown or out of range (named).
@@ -67,7 +98,36 @@ def read(path: Path) -> Report:
             where=path,
             fix="give a report written by --json",
         ) from None
+    try:
+        return _report(document, facts or (lambda _name: ("fraction", True)))
+    except (BadInput, UsageError) as error:
+        raise BadInput(error.what, where=path, fix=error.fix or "give a report written by --json") from None
+
+
+def _report(document: ReportDocument, facts: Facts) -> Report:
     provenance = dict(document.provenance)
     notes = tuple(provenance.pop("notes", ()))
-    results = tuple(Result(r.metric, r.direction, r.value, r.n, r.undefined, r.interval) for r in document.results)
-    return Report(document.split, document.signature, results, tuple(document.warnings), notes, provenance)
+    results, parts = _results(document.results, facts), _results(document.parts, facts)
+    asked = None
+    if document.per_query is not None:
+        asked = values.read(document.per_query, document.split)
+        everything = values.restore(document.per_query, asked, [*results, *parts])
+        results, parts = everything[: len(results)], everything[len(results) :]
+    intervals = None if document.intervals is None else Resampling(**document.intervals.model_dump())
+    return Report(
+        document.split,
+        document.signature,
+        results,
+        tuple(document.warnings),
+        notes,
+        provenance,
+        intervals,
+        parts,
+        asked,
+    )
+
+
+def _results(documents: Sequence[ResultDocument], facts: Facts) -> tuple[Result, ...]:
+    return tuple(
+        Result(r.metric, r.direction, r.value, r.n, r.undefined, r.interval, *facts(r.metric)) for r in documents
+    )

@@ -6,15 +6,16 @@ Values are fractions (ranks are ranks). Percent exists only in the renderers.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 
 from ..errors import UsageError
-from ..types import Direction, Float, Ids
+from ..types import Direction, Float, Ids, Split
 
 SCHEMA = "vsebench/report/1"
+Unit = Literal["fraction", "rank", "distance"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,8 +28,8 @@ class Result:
         value: fraction, or rank for rank metrics.
         n: number of queries.
         undefined: queries left out because the metric is not defined for them.
-        interval: (low, high) or None.
-        unit: ``fraction`` or ``rank``.
+        interval: (low, high) of the report's resampling, or None.
+        unit: ``fraction``, ``rank`` or ``distance`` (of labels, printed as it is).
         higher_is_better: direction of the metric.
         queries: (query,) ids behind ``per_query``, or None.
         per_query: (query,) float64 values, or None for a sum.
@@ -41,7 +42,7 @@ class Result:
     n: int
     undefined: int = 0
     interval: tuple[float, float] | None = None
-    unit: Literal["fraction", "rank"] = "fraction"
+    unit: Unit = "fraction"
     higher_is_better: bool = True
     queries: Ids | None = field(default=None, repr=False)
     per_query: Float | None = field(default=None, repr=False)
@@ -63,9 +64,47 @@ class Result:
         }
 
 
+@dataclass(frozen=True)
+class Resampling:
+    """How the intervals of a report were made: resamples of images.
+
+    Attributes:
+        level: share of the resamples inside an interval, in percent.
+        resamples: how many.
+        seed: fixes them.
+        method: ``percentile`` or ``bca``.
+    """
+
+    level: float = 95.0
+    resamples: int = 1000
+    seed: int = 0
+    method: Literal["percentile", "bca"] = "percentile"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.level < 100:
+            raise UsageError(f"the level of an interval is {self.level}", fix="use a percentage such as 95")
+        if not 10 <= self.resamples <= 1_000_000:
+            raise UsageError(f"{self.resamples} resamples", fix="use 10 to 1000000")
+        if not 0 <= self.seed < 2**63:
+            raise UsageError(f"the seed is {self.seed}", fix="use a whole number from 0 to 9223372036854775807")
+        if self.method not in ("percentile", "bca"):
+            raise UsageError(f"the method of an interval is '{self.method}'", fix="use percentile or bca")
+
+
 @dataclass(frozen=True, eq=False)
 class Report:
-    """All results of one evaluation."""
+    """All results of one evaluation.
+
+    Attributes:
+        split: name of the test set.
+        signature: the one-line identity of the numbers.
+        results: in the order asked for.
+        warnings, notes: what the user should know.
+        provenance: where the numbers come from.
+        intervals: how intervals were made, or None without them.
+        parts: results that sums need and nobody asked for by name.
+        asked: the items behind the per-query values (no texts), or None when they are not known.
+    """
 
     split: str
     signature: str
@@ -73,6 +112,9 @@ class Report:
     warnings: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     provenance: dict[str, Any] = field(default_factory=dict)
+    intervals: Resampling | None = None
+    parts: tuple[Result, ...] = field(default=(), repr=False)
+    asked: Split | None = field(default=None, repr=False)
 
     def __getitem__(self, key: tuple[str, Direction | None] | str) -> Result:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured."""
@@ -90,6 +132,7 @@ class Report:
             "signature": self.signature,
             "provenance": {**self.provenance, "notes": list(self.notes)},
             "warnings": list(self.warnings),
+            "intervals": None if self.intervals is None else asdict(self.intervals),
             "results": [r.to_json() for r in self.results],
         }
 

@@ -1,0 +1,91 @@
+"""Small worlds with graded relevance, and gains read off a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests import oracle_graded
+from tests.worlds import splits
+from vsebench.graded_pass import Found, run
+from vsebench.metrics import Metric, parse
+from vsebench.rank.scorers import Matrix
+from vsebench.types import DIRECTIONS, Direction, Int, Split, Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class FakeGains:
+    """Gains of a matrix (image, caption) in memory."""
+
+    values: npt.NDArray[Any]
+    name: str = "cider"
+    settings: Mapping[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(images, captions)."""
+        return self.values.shape[0], self.values.shape[1]
+
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """(query, gallery) float32."""
+        table = self.values if direction == "i2t" else self.values.T
+        assert 0 <= start < stop <= len(table)
+        return table[start:stop].astype(np.float32)
+
+    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
+        """(query, k) float32."""
+        table = self.values if direction == "i2t" else self.values.T
+        return table[queries[:, None], items].astype(np.float32)
+
+
+@st.composite
+def graded_worlds(draw: st.DrawFn, lowest: int = 0) -> oracle_graded.World:
+    """A split in folds, tied scores and tied gains (quarters, so that float32 holds them)."""
+    split = draw(splits(images=5))
+    shape = (len(split.image_ids), len(split.caption_ids))
+    scores = draw(hnp.arrays(np.int64, shape, elements=st.integers(-3, 3))) / 2
+    gains = draw(hnp.arrays(np.int64, shape, elements=st.integers(lowest, 4))) / 4
+    return oracle_graded.World(split, scores, gains)
+
+
+def large_world(n: int, per_image: int, seed: int, folds: int = 4, lowest: int = 0) -> oracle_graded.World:
+    """Captions in any order, some images with one caption more."""
+    rng = np.random.default_rng(seed)
+    image_of = np.sort(np.concatenate([np.repeat(np.arange(n), per_image), rng.integers(0, n, n // 3)]))
+    split = Split("custom", np.arange(n), np.arange(len(image_of)), image_of, fold=np.arange(n) * folds // n)
+    shape = (n, len(image_of))
+    return oracle_graded.World(split, rng.integers(0, 40, shape) / 8, rng.integers(lowest, 12, shape) / 8)
+
+
+def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
+    """Our values from the score matrix."""
+    gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
+    return run(Matrix(world.scores), world.split, [parse(n) for n in names], gains, **options)
+
+
+def asked(metric: Metric) -> oracle_graded.Ask:
+    """The metric in the words of the oracle."""
+    stem = metric.template.partition("@")[0]
+    given = {key: metric.option(key) for key in metric.family.options}
+    eq5 = given.pop("eq5", "no")
+    m = int(given.pop("m", "5"))
+    return oracle_graded.Ask(stem, metric.k, m=m, eq5=None if eq5 == "no" else int(eq5), **given)
+
+
+def check(world: oracle_graded.World, *names: str, **options: Any) -> None:
+    """Our values are those of the oracle, query for query, in both directions."""
+    import pytest
+
+    found = measured(world, *names, **options)
+    assert set(found) == {(parse(n), d) for n in names for d in DIRECTIONS}
+    for (metric, direction), ours in found.items():
+        want = world.values(asked(metric), direction)
+        assert ours.queries.tolist() == list(want), metric
+        assert ours.values.tolist() == pytest.approx(list(want.values()), abs=1e-9, nan_ok=True), str(metric)

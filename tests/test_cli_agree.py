@@ -1,0 +1,115 @@
+"""``vsebench agree``: rankings, their agreement, and the queries that metrics quarrel about."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests import oracle_stats as oracle
+from tests import reports
+from vsebench import systems
+from vsebench.cli import app
+
+
+def invoke(*args: str) -> Result:
+    return CliRunner().invoke(app, ["agree", *args, "--resamples", "60"])
+
+
+def found(*args: str) -> dict[str, Any]:
+    result = invoke(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+@pytest.fixture(scope="module")
+def four(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Four models of about one quality."""
+    return reports.files(tmp_path_factory.mktemp("four"), ada=1.0, bob=1.05, cleo=1.1, dan=1.15)
+
+
+def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
+    document = found(*four)
+    values = {}
+    for m in document["metrics"]:
+        name = m["metric"] if m["direction"] is None else f"{m['metric']} {m['direction']}"
+        better = 1 if systems.facts(m["metric"])[1] else -1
+        values[name] = [better * m["values"][s] for s in document["systems"]]
+        flat = [s for place in m["order"] for s in place]
+        assert sorted(flat) == sorted(document["systems"])
+    assert len(document["pairs"]) == len(values) * (len(values) - 1) // 2
+    for pair in document["pairs"]:
+        a, b = values[pair["first"]], values[pair["second"]]
+        assert pair["tau"] == (None if (want := oracle.tau_b(a, b)) is None else pytest.approx(want))
+        assert pair["concordant"] + pair["discordant"] + pair["tied"] == 6
+        if pair["interval"] is not None:
+            assert -1 - 1e-9 <= pair["interval"][0] <= pair["interval"][1] <= 1 + 1e-9
+    assert any(p["tau"] is not None and p["tau"] < 1 for p in document["pairs"])
+
+
+def test_quarrels_are_real(four: list[str]) -> None:
+    document = found(*four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3")
+    quarrels = document["quarrels"]
+    assert quarrels["metrics"] == ["MRR i2t", "Recall@5 i2t"] and quarrels["queries"] == reports.IMAGES
+    assert 0 < len(quarrels["worst"]) <= min(3, quarrels["discordant"])
+    loaded = {s.name: s.report for s in systems.load(four)}
+    amounts = []
+    for worst in quarrels["worst"]:
+        pairs = list(worst["values"].values())
+        opposite = [(a[0] - b[0]) * (a[1] - b[1]) < 0 for a in pairs for b in pairs]
+        assert any(opposite) and worst["text"] is None
+        amounts.append(worst["disagreement"])
+        for name, (first, second) in worst["values"].items():
+            at = loaded[name]["MRR", "i2t"].queries.tolist().index(int(worst["query"]))
+            assert first == loaded[name]["MRR", "i2t"].per_query[at]
+            assert second == loaded[name]["Recall@5", "i2t"].per_query[at]
+    assert amounts == sorted(amounts, reverse=True)
+
+
+def test_a_metric_and_its_double_never_quarrel(four: list[str]) -> None:
+    # by the first relevant item, R@1 and R@5 cannot order two systems in opposite ways on a query
+    document = found(*four, "--metrics", "R@1,R@5")
+    assert document["quarrels"]["discordant"] == 0 and document["quarrels"]["worst"] == []
+    assert "order no two systems in opposite ways on any of" in invoke(*four, "--metrics", "R@1,R@5").stdout
+
+
+def test_the_screen(four: list[str]) -> None:
+    text = invoke(*four, "--metrics", "R@1,MedR,RSum").stdout
+    assert "how the metrics order 4 systems" in text and "best to worst" in text
+    assert "tau between the rankings" in text and "alike / opposite / tied" in text
+    many = " ".join(invoke(*four, "--most", "4").stdout.split())
+    assert "the 4 of " in many and "pairs of metrics that agree least" in many
+    assert "tau between the rankings" not in many
+    page = invoke(*four, "--metrics", "R@1,MedR", "--format", "html").stdout
+    assert page.startswith("<!doctype html>") and "Agreement of metrics on custom" in page
+
+
+def test_threads_and_seed(four: list[str]) -> None:
+    assert found(*four, "--threads", "1") == found(*four, "--threads", "2")
+    assert found(*four) != found(*four, "--seed", "2")
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        (["--metrics", "RSum"], "RSum is the only metric\n  fix: name two metrics or more"),
+        (["--pair", "R@1"], "--pair is 'R@1'\n  fix: name two metrics, as in --pair R@1,eccv:mAP@R"),
+        (["--pair", "R@1,RSum"], "no direction has both R@1 and RSum"),
+        (["--direction", "both"], "--direction is 'both'\n  fix: use i2t, t2i, i2i or t2t"),
+    ],
+)
+def test_what_is_refused(four: list[str], args: list[str], message: str) -> None:
+    result = invoke(*four, *args)
+    assert result.exit_code == 2 and message in result.stderr
+
+
+def test_two_systems_are_too_few(four: list[str], tmp_path: Path) -> None:
+    result = invoke(*four[:2])
+    assert result.exit_code == 2 and "2 reports given, 3 needed" in result.stderr
+    bare = reports.write(tmp_path / "bare.json", reports.report(1.0), per_query=False)
+    result = invoke(*four[:2], bare)
+    assert result.exit_code == 3 and "holds no per-query values" in result.stderr

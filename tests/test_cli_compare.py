@@ -1,0 +1,279 @@
+"""``vsebench compare``: what it finds, how it says it, what it refuses."""
+
+from __future__ import annotations
+
+import json
+import re
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests import oracle_stats as oracle
+from tests import reports
+from vsebench.cli import app
+from vsebench.report.comparison_table import signed
+from vsebench.report.grid import Cell, Grid
+from vsebench.report.html import page
+from vsebench.report.latex import latex
+from vsebench.report.markdown import markdown
+
+FEW = ["--permutations", "1000", "--resamples", "50"]
+
+
+def invoke(*args: str) -> Result:
+    return CliRunner().invoke(app, ["compare", *args, *FEW])
+
+
+def found(*args: str) -> dict[str, Any]:
+    result = invoke(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    document: dict[str, Any] = json.loads(result.stdout)
+    return document
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """A good model, a worse one and a bad one."""
+    return reports.files(tmp_path_factory.mktemp("three"), good=0.3, worse=0.9, bad=3.0)
+
+
+def test_the_document(three: list[str]) -> None:
+    document = found(*three, "--metrics", "R@1,MeanR,RSum")
+    assert list(document) == ["schema", "split", "systems", "baseline", "rules", "warnings", "metrics"]
+    assert document["schema"] == "vsebench/comparison/1" and document["baseline"] is None
+    assert [s["name"] for s in document["systems"]] == ["good", "worse", "bad"]
+    assert document["rules"] == {
+        "permutations": 1000, "correction": "holm", "alpha": 0.05, "level": 95.0, "resamples": 50, "seed": 0,
+    }  # fmt: skip
+    assert [(m["metric"], m["direction"]) for m in document["metrics"]] == [
+        ("R@1", "i2t"), ("R@1", "t2i"), ("MeanR", "i2t"), ("MeanR", "t2i"), ("RSum", None),
+    ]  # fmt: skip
+    for metric in document["metrics"]:
+        assert [(t["first"], t["second"]) for t in metric["tests"]] == [
+            ("good", "worse"), ("good", "bad"), ("worse", "bad"),
+        ]  # fmt: skip
+        for test in metric["tests"]:
+            values = [metric["values"][test[s]] for s in ("first", "second")]
+            assert test["difference"] == pytest.approx(values[1] - values[0], abs=1e-9)
+            assert test["interval"][0] <= test["difference"] <= test["interval"][1]
+            assert test["p"] <= test["corrected"] <= 1
+            assert test["winner"] in (None, test["first"]), "less noise is never worse here"
+            assert test["n"] == {"i2t": 24, "t2i": 72, None: 24}[metric["direction"]]
+            assert test["wins"] + test["ties"] + test["losses"] == test["n"]
+            assert test["superiority"] == pytest.approx((test["wins"] + test["ties"] / 2) / test["n"])
+    assert document["metrics"][1]["tests"][1]["winner"] == "good"
+
+
+def test_against_loops(tmp_path: Path) -> None:
+    world = reports.split(6)
+    done = [reports.report(n, s, world, metrics="R@1,MedR,RSum") for s, n in enumerate((0.4, 1.2))]
+    paths = [reports.write(tmp_path / f"{i}.json", r) for i, r in enumerate(done)]
+    document = found(*paths, "--correction", "none")
+    for metric in document["metrics"]:
+        (test,) = metric["tests"]
+        key = (metric["metric"], metric["direction"])
+        assert test["exact"] and test["corrected"] == test["p"]
+        if key[1] is None:
+            continue
+        a, b = (r[key].per_query.tolist() for r in done)
+        image = list(range(6)) if key[1] == "i2t" else world.image_of.tolist()
+        assert test["p"] == pytest.approx(oracle.swap_p(a, b, image, median=key[0] == "MedR"))
+        better = 1 if key[0] == "R@1" else -1
+        assert test["wins"] == sum(better * (y - x) > 0 for x, y in zip(a, b, strict=True))
+
+
+def test_two_systems_show_their_tests(three: list[str]) -> None:
+    text = invoke(*three[:2], "--metrics", "R@1,MedR").stdout
+    assert "good (a)" in text and "worse (b)" in text and "worse against good" in text
+    assert re.search(r"R@1 +text→image +\d+\.\d\d( b)? +\d+\.\d\d", text)
+    assert "MedR ↓" in text and "wins:losses" in text
+    assert "Holm-corrected p ≤ 0.05 of 4 two-sided" in " ".join(text.split())
+    assert "wins:losses" not in invoke(*three, "--metrics", "R@1").stdout
+    assert invoke(*three, "--metrics", "R@1", "--details").stdout.count("wins:losses") == 3
+
+
+def test_a_baseline(three: list[str]) -> None:
+    document = found(*three, "--baseline", "worse", "--metrics", "R@1")
+    assert document["baseline"] == "worse"
+    assert [(t["first"], t["second"]) for t in document["metrics"][1]["tests"]] == [("worse", "good"), ("worse", "bad")]
+    text = invoke(*three, "--baseline", "worse", "--metrics", "R@1").stdout
+    assert "worse (baseline)" in text
+    assert re.search(r"text→image +\d+\.\d\d( \+)? +\d+\.\d\d +\d+\.\d\d -", text)
+
+
+def test_equal_systems_do_not_differ(three: list[str]) -> None:
+    document = found(three[0], f"again={three[0]}")
+    for metric in document["metrics"]:
+        (test,) = metric["tests"]
+        assert (test["p"], test["corrected"], test["difference"], test["standardised"]) == (1, 1, 0, 0)
+        assert (test["superiority"], test["winner"], test["interval"]) == (0.5, None, [0, 0])
+
+
+def test_seed_and_threads(three: list[str]) -> None:
+    first = found(*three, "--threads", "1")
+    assert first == found(*three, "--threads", "3")
+    other = found(*three, "--seed", "1")
+    assert other["rules"]["seed"] == 1 and other["metrics"] != first["metrics"]
+
+
+def test_correction_is_over_the_whole_table(three: list[str]) -> None:
+    for correction in ("holm", "bh"):
+        document = found(*three, "--metrics", "R@1,R@5", "--correction", correction)
+        tests = [t for m in document["metrics"] for t in m["tests"]]
+        smallest = min(t["p"] for t in tests)
+        assert min(t["corrected"] for t in tests if t["p"] == smallest) <= smallest * len(tests)
+        assert len(tests) == 12
+    warning = "no p-value can be corrected to less than"
+    assert warning in invoke(*three).stderr and warning not in invoke(*three, "--metrics", "R@1").stderr
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["{good}"], 2, "1 report given, 2 needed\n  fix: name more reports"),
+        (["{good}", "{bad}", "--metrics", "R@3"], 2, "unknown metric 'R@3'"),
+        (["{good}", "{bad}", "--metrics", "R@I"], 2, "k of 'R@I' is 'I'"),
+        (["{good}", "{bad}", "--baseline", "goood"], 2, "unknown system 'goood'\n  fix: did you mean 'good'?"),
+        (["{good}", "{bad}", "--format", "pdf"], 2, "--format is 'pdf'"),
+        (["{good}", "{bad}", "--correction", "tukey"], 2, "the correction is 'tukey'\n  fix: use holm, bh or none"),
+        (["{good}", "{bad}", "--alpha", "5"], 2, "alpha is 5"),
+        (["{good}", "{bad}", "-o", "{folder}"], 2, "is a folder"),
+        (["{good}", "{folder}/none.json"], 3, "cannot be read (No such file or directory)"),
+    ],
+)
+def test_what_is_refused(three: list[str], args: list[str], code: int, message: str) -> None:
+    words = {"good": three[0], "bad": three[2], "folder": str(Path(three[0]).parent)}
+    result = invoke(*[a.format(**words) for a in args])
+    assert result.exit_code == code
+    assert message in result.stderr and result.stdout == ""
+
+
+def test_systems_that_were_not_measured_alike(three: list[str], tmp_path: Path) -> None:
+    other = reports.write(tmp_path / "other.json", reports.report(0.3, metrics="R@1,MeanR", ties="mean"))
+    result = invoke(three[0], other)
+    assert result.exit_code == 2
+    assert "these systems were not measured alike: ties is 'mean' for other and 'index' for good" in result.stderr
+    assert "--force compares what they share" in result.stderr
+    forced = invoke(three[0], other, "--force")
+    assert forced.exit_code == 0
+    assert "warning: not measured alike: ties is 'mean'" in forced.stderr
+    assert "left out, because not every report has them: " in forced.stderr and "R@5 (i2t)" in forced.stderr
+    # how a system scores is its own affair
+    dot = reports.write(tmp_path / "dot.json", reports.report(0.3, metrics="R@1", similarity="dot"))
+    assert invoke(three[0], dot, "--metrics", "R@1").exit_code == 0
+
+
+def test_other_splits_are_compared_only_by_force(three: list[str], tmp_path: Path) -> None:
+    part = reports.write(
+        tmp_path / "part.json", reports.report(0.9, world=reports.split(30, offset=110), metrics="R@1")
+    )
+    refused = invoke(three[0], part)
+    assert refused.exit_code == 2 and "split is 'custom#" in refused.stderr
+    forced = found(three[0], part, "--force")
+    # images 110 to 123 and captions 1110 to 1171 are in both
+    assert [m["tests"][0]["n"] for m in forced["metrics"]] == [14, 62]
+    result = invoke(three[0], part, "--force")
+    assert "R@1 (i2t) is compared on the 14 queries that both systems have, of 30" in result.stderr
+    strangers = reports.write(
+        tmp_path / "far.json", reports.report(0.9, world=reports.split(9, offset=9000), metrics="R@1")
+    )
+    nothing = invoke(three[0], strangers, "--force")
+    assert nothing.exit_code == 3 and "no query of R@1 (i2t) is also in" in nothing.stderr
+
+
+class Tags(HTMLParser):
+    """Notes the tags, attributes and texts of a page."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_formats(three: list[str], tmp_path: Path) -> None:
+    args = [f"<b>&={three[0]}", f"a_b$%={three[2]}", "--metrics", "R@1,MedR"]
+    tex = invoke(*args, "--format", "latex").stdout
+    assert r"\begin{tabular}{llrr}" in tex and r"a\_b\$\% (b)" in tex and r"\textless{}b\textgreater{}\& (a)" in tex
+    assert re.search(r"R@1 & text\$\\to\$image & \\textbf\{\d+\.\d\d\}\\textsuperscript\{b\} & \d+\.\d\d \\\\", tex)
+    assert tex.count(r"\begin{tabular}") == tex.count(r"\bottomrule") == 2
+    assert all(line.isascii() for line in tex.splitlines() if not line.startswith("%"))
+    out = tmp_path / "page.html"
+    assert invoke(*args, "--format", "html", "-o", str(out)).stdout == ""
+    tags = Tags()
+    tags.feed(out.read_text(encoding="utf-8"))
+    assert tags.open == [] and "<b>& (a)" in tags.text
+    names = {tag for tag, _ in tags.seen}
+    assert not names & {"script", "link", "img", "iframe"} and "table" in names
+    assert not any({"src", "href"} & attributes.keys() for _, attributes in tags.seen)
+    text = invoke(*args, "--format", "markdown").stdout
+    rows = [line for line in text.splitlines() if line.startswith("| R@1")]
+    assert len({line.replace(r"\|", "").count("|") for line in rows[:2]}) == 1
+    assert re.search(r"\| R@1 \| text→image \| \*\*\d+\.\d\d\*\*<sup>b</sup> \|", text)
+    data = tmp_path / "c.json"
+    assert invoke(*args, "--format", "json", "-o", str(data)).stdout == ""
+    assert data.read_text(encoding="utf-8") == invoke(*args, "--json").stdout
+
+
+def test_cells_that_could_break_a_table() -> None:
+    grid = Grid(
+        "a|b <i>\n", ("x", "[y]"), 1, ((Cell("[0] \\ {z}", "2"), Cell("1", aside="[0, 1]", best=True)),), ("n_1 %",)
+    )
+    assert "{}[0] \\textbackslash{} \\{z\\}\\textsuperscript{2} & \\textbf{1} [0, 1] \\\\" in latex([grid])
+    assert "| \\[0\\] \\\\ {z}<sup>2</sup> | **1** \\[0, 1\\] |" in markdown([grid])
+    assert "<h2>a|b &lt;i&gt;\n</h2>" in page("t", [grid]) and "<b>1</b> <span class='aside'>[0, 1]</span>" in page(
+        "t", [grid]
+    )
+    empty = Grid("", (), 0, (), ("only words",))
+    assert (
+        latex([empty]).endswith("% only words\n")
+        and "<table" not in page("t", [empty])
+        and "|" not in markdown([empty])
+    )
+
+
+def test_differences_as_printed() -> None:
+    assert [signed(v, "fraction") for v in (0.0123, -0.0123, 0.0, -1e-9)] == ["+1.23", "-1.23", "0.00", "0.00"]
+    assert [signed(v, "rank") for v in (2.0, -2.5, 0.0, 1234.0)] == ["+2", "-2.5", "0", "+1,234"]
+
+
+def test_narrow_terminals_lose_nothing(three: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    text = invoke(*three[:2], "--metrics", "R@1,RSum").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert re.search(r"\[-?\d+\.\d\d, -?\d+\.\d\d\]", text)
+
+
+def test_sums_of_one_report_need_their_parts(three: list[str], tmp_path: Path) -> None:
+    data = json.loads(Path(three[0]).read_text())
+    data["results"] = [r for r in data["results"] if r["metric"] != "R@5"]
+    data["per_query"]["columns"] = [c for c in data["per_query"]["columns"] if c["metric"] != "R@5"]
+    cut = tmp_path / "cut.json"
+    cut.write_text(json.dumps(data))
+    result = invoke(str(cut), three[1], "--metrics", "RSum")
+    assert result.exit_code == 3 and "RSum lacks its part R@5 (i2t)" in result.stderr
+
+
+def test_the_effect_of_the_sign(three: list[str]) -> None:
+    there, back = found(*three[:2], "--metrics", "MeanR"), found(three[1], three[0], "--metrics", "MeanR")
+    for a, b in zip(there["metrics"], back["metrics"], strict=True):
+        one, other = a["tests"][0], b["tests"][0]
+        assert one["difference"] == pytest.approx(-other["difference"]) and one["p"] == other["p"]
+        assert one["standardised"] == pytest.approx(-other["standardised"])
+        assert one["difference"] > 0 > one["standardised"], "a higher rank is worse"
+        assert np.allclose(one["interval"], [-x for x in reversed(other["interval"])])

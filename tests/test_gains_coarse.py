@@ -1,0 +1,144 @@
+"""A cheap gain everywhere, a costly one above a threshold: values, bits, grammar, and how often the costly is asked."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests.word_world import TABLE, lines_of, saved
+from vsebench.errors import UsageError
+from vsebench.parallel import one_blas_thread
+from vsebench.relevance import coarse
+from vsebench.relevance.coarse import CoarseToFine, read_argument
+from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.relevance.matrix import MatrixGains
+from vsebench.types import Split
+
+SHAPES = st.tuples(st.integers(1, 6), st.integers(1, 6))
+LEVELS = st.sampled_from([-0.5, 0.0, 0.25, 0.5, 0.8, 1.0])
+
+
+@st.composite
+def pairs_of_gains(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
+    shape = draw(SHAPES)
+    arrays = hnp.arrays(np.float32, shape, elements=LEVELS.map(float).map(lambda x: float(np.float32(x))))
+    return draw(arrays), draw(arrays)
+
+
+@given(pairs_of_gains(), LEVELS, st.sampled_from(["cheap", "zero"]), st.sampled_from([0.0, 0.05, 2.0]))
+def test_values_by_the_definition(
+    both: tuple[np.ndarray, np.ndarray], threshold: float, elsewhere: str, many: float
+) -> None:
+    cheap, costly = both
+    coarse_many, coarse.MANY = coarse.MANY, many
+    try:
+        gains = CoarseToFine(MatrixGains(cheap), MatrixGains(costly), threshold, elsewhere)
+        want = np.where(cheap > np.float32(threshold), costly, cheap if elsewhere == "cheap" else np.float32(0))
+        n, m = cheap.shape
+        assert np.array_equal(gains.rows("i2t", 0, n), want)
+        assert np.array_equal(gains.rows("t2i", 0, m), want.T)
+        assert np.array_equal(gains.rows("t2i", m - 1, m), want.T[m - 1 :])
+        items = np.tile(np.arange(m)[::-1], (n, 1))
+        assert np.array_equal(gains.at("i2t", np.arange(n), items), want[:, ::-1])
+    finally:
+        coarse.MANY = coarse_many
+
+
+class Counting:
+    """Gains that remember what was asked of them."""
+
+    name, notes = "counting", ("the same note",)
+
+    def __init__(self, values: np.ndarray, pairs_only: bool = False) -> None:
+        self.inner, self.pairs_only = MatrixGains(values), pairs_only
+        self.shape, self.settings = self.inner.shape, {"x": "1"}
+        self.rows_asked = self.pairs_asked = 0
+
+    def rows(self, direction: Any, start: int, stop: int) -> np.ndarray:
+        assert not self.pairs_only
+        self.rows_asked += stop - start
+        return self.inner.rows(direction, start, stop)
+
+    def at(self, direction: Any, queries: np.ndarray, items: np.ndarray) -> np.ndarray:
+        self.pairs_asked += items.size
+        return self.inner.at(direction, queries, items)
+
+
+def test_the_costly_one_is_asked_only_where_it_matters() -> None:
+    cheap = np.zeros((4, 100), np.float32)
+    cheap[1, 7] = cheap[2, 3] = 0.9
+    costly = Counting(np.ones((4, 100), np.float32))
+    gains = CoarseToFine(MatrixGains(cheap), costly, 0.8)
+    assert gains.rows("i2t", 0, 4).sum() == 2
+    assert (costly.rows_asked, costly.pairs_asked) == (0, 2)
+    gains.at("i2t", np.array([1, 3]), np.array([[7, 8], [7, 8]]))
+    assert (costly.rows_asked, costly.pairs_asked) == (0, 3)
+    gains.rows("i2t", 3, 4)
+    assert (costly.rows_asked, costly.pairs_asked) == (0, 3)
+    cheap += 0.85
+    assert CoarseToFine(MatrixGains(cheap), costly, 0.8).rows("i2t", 0, 4).min() == 1
+    assert (costly.rows_asked, costly.pairs_asked) == (4, 3)
+    dear = Counting(np.ones((4, 100), np.float32), pairs_only=True)
+    assert CoarseToFine(MatrixGains(cheap), dear, 0.8).rows("i2t", 0, 4).min() == 1
+    assert dear.pairs_asked == 400
+
+
+def test_what_is_said_about_it() -> None:
+    cheap, costly = Counting(np.zeros((2, 3))), MatrixGains(np.zeros((2, 3)), {"file": "g.npy"}, ("the same note",))
+    gains = CoarseToFine(cheap, costly, 0.8)
+    assert gains.name == "coarse" and gains.shape == (2, 3) and gains.notes == ("the same note",)
+    assert dict(gains.settings) == {
+        "cheap": "counting", "cheap.x": "1", "costly": "matrix", "costly.file": "g.npy", "above": "0.8",
+        "elsewhere": "cheap",
+    }  # fmt: skip
+
+
+def test_what_does_not_fit_is_refused() -> None:
+    small, large = MatrixGains(np.zeros((2, 3))), MatrixGains(np.zeros((2, 4)))
+    with pytest.raises(UsageError, match=r"matrix has gains of \(2, 3\) images and captions, matrix of \(2, 4\)"):
+        CoarseToFine(small, large, 0.5)
+    with pytest.raises(UsageError, match="threshold nan"):
+        CoarseToFine(small, small, float("nan"))
+    with pytest.raises(UsageError, match="setting elsewhere is 'nowhere'"):
+        CoarseToFine(small, small, 0.5, "nowhere")
+
+
+def test_grammar() -> None:
+    spec = parse_spec("coarse:elsewhere=zero:bow:a/b.txt:idf=yes:above=0.8:sentence:me/model:own=one")
+    assert spec.kind == "coarse" and dict(spec.settings) == {"elsewhere": "zero"}
+    assert read_argument(spec.argument) == ("bow:a/b.txt:idf=yes", 0.8, "sentence:me/model:own=one")
+    assert parse_spec("coarse:bow:v:above=-1e-1:cider").argument == "bow:v:above=-1e-1:cider"
+    nested = read_argument("bow:v:above=0.5:coarse:cider:above=2:sentence")
+    assert nested == ("bow:v", 0.5, "coarse:cider:above=2:sentence")
+    for text in ("coarse", "coarse:bow:v", "coarse:above=0.8:cider", "coarse:bow:v:above=0.8"):
+        with pytest.raises(UsageError, match="does not name a cheap and a costly relevance") as caught:
+            read_argument(parse_spec(text).argument)
+        assert caught.value.fix is not None and caught.value.fix.startswith("write coarse:CHEAP:above=NUMBER:COSTLY")
+    for number in ("high", "", "nan", "inf"):
+        with pytest.raises(UsageError, match=f"above is '{number}', which is no number"):
+            read_argument(f"bow:v:above={number}:cider")
+    with pytest.raises(UsageError, match="elsewhere is 'here'"):
+        parse_spec("coarse:elsewhere=here:bow:v:above=0.8:cider")
+
+
+def test_from_files(tmp_path: Path, rng: np.random.Generator) -> None:
+    table = saved(tmp_path / "v.txt", lines_of(TABLE))
+    texts = ("the cat", "a cat sat", "the dog", "dog sat", "the the")
+    split = Split("custom", np.arange(2), np.arange(5), np.array([0, 0, 0, 1, 1]), texts)
+    np.save(tmp_path / "e.npy", rng.standard_normal((5, 8)).astype(np.float32))
+    cheap, costly = f"bow:{table}", f"sentence:{tmp_path / 'e.npy'}:own=out"
+    shares: list[float] = []
+    gains = load_gains(f"coarse:{cheap}:above=0.8:{costly}", split, shares.append)
+    with one_blas_thread():
+        parts = [load_gains(spec, split).rows("t2i", 0, 5) for spec in (cheap, costly)]
+        got = gains.rows("t2i", 0, 5)
+    assert np.array_equal(got, np.where(parts[0] > np.float32(0.8), parts[1], parts[0]))
+    assert all(0 <= share <= 1 for share in shares)
+    with pytest.raises(UsageError, match="unknown graded relevance 'bows'"):
+        load_gains("coarse:bows:x:above=0.8:cider", split)

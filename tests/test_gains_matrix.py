@@ -1,0 +1,155 @@
+"""Gains out of a file or an array: orientation, ids, half precision, memory maps, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from vsebench.errors import BadInput, UsageError
+from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.relevance.matrix import MatrixGains
+from vsebench.types import Split
+
+SPLIT = Split("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
+VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 7.5]])
+FINITE = st.floats(-1e6, 1e6, width=32)
+
+
+@given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=7), elements=FINITE), st.data())
+def test_rows_and_pairs_are_the_matrix(values: np.ndarray, data: st.DataObject) -> None:
+    gains = MatrixGains(values)
+    n, m = gains.shape
+    a = data.draw(st.integers(0, n))
+    b = data.draw(st.integers(a, n))
+    assert np.array_equal(gains.rows("i2t", a, b), values[a:b].astype(np.float32))
+    assert np.array_equal(gains.rows("t2i", 0, m), values.T.astype(np.float32))
+    images, captions = np.arange(n), np.tile(np.arange(m)[::-1], (n, 1))
+    assert np.array_equal(gains.at("i2t", images, captions), values[:, ::-1].astype(np.float32))
+    assert gains.rows("t2i", 0, m).dtype == gains.at("i2t", images, captions).dtype == np.float32
+    assert gains.rows("t2i", 0, m).flags.c_contiguous
+
+
+def test_what_is_returned_belongs_to_the_caller() -> None:
+    values = VALUES.astype(np.float32)
+    gains = MatrixGains(values)
+    for direction in ("i2t", "t2i"):
+        gains.rows(direction, 0, 2)[...] = 9  # type: ignore[arg-type]
+    gains.at("i2t", np.array([0]), np.array([[0]]))[...] = 9
+    assert np.array_equal(values, VALUES)
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("turned", [False, True])
+def test_files_either_way_round(tmp_path: Path, dtype: type, turned: bool) -> None:
+    path = tmp_path / "g.npy"
+    np.save(path, (VALUES.T if turned else VALUES).astype(dtype))
+    shares: list[float] = []
+    gains = load_gains(str(path), SPLIT, shares.append)
+    assert isinstance(gains, MatrixGains)
+    assert gains.shape == (2, 3) and gains.name == "matrix" and gains.notes == () and shares == [1.0]
+    assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
+    assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
+    assert gains.settings["rows"] == ("captions" if turned else "images")
+    base = gains.values
+    while base.base is not None and not isinstance(base, np.memmap):
+        base = base.base
+    assert isinstance(base, np.memmap)
+
+
+def test_a_square_matrix_is_ambiguous(tmp_path: Path) -> None:
+    split = Split("custom", np.arange(2), np.arange(2), np.array([0, 1]))
+    np.save(tmp_path / "g.npy", VALUES[:, :2])
+    gains = load_gains(str(tmp_path / "g.npy"), split)
+    assert gains.notes == ("the matrix of gains is square: its rows are taken to be images (else add :rows=captions)",)
+    assert np.array_equal(gains.rows("i2t", 0, 2), VALUES[:, :2])
+    said = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
+    assert said.notes == ()
+    assert np.array_equal(said.rows("i2t", 0, 2), VALUES[:, :2].T)
+    assert said.settings != gains.settings
+
+
+def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
+    path = tmp_path / "g.npz"
+    np.savez(path, gains=VALUES[::-1][:, [2, 0, 1]], image_ids=np.array([3, 5]), text_ids=np.array([72, 70, 71]))
+    gains = load_gains(str(path), SPLIT)
+    assert np.array_equal(gains.rows("i2t", 0, 2), VALUES)
+    assert np.array_equal(gains.rows("t2i", 1, 2), VALUES.T[1:2])
+    assert np.array_equal(gains.at("t2i", np.array([2, 0]), np.array([[1, 0], [0, 0]])), [[7.5, 2.0], [0.5, 0.5]])
+    np.savez(path, gains=VALUES, image_ids=np.array([3, 6]))
+    with pytest.raises(BadInput, match=r"g.npz: 1 of the 2 image ids of split 'custom' are missing \(first: 5\)"):
+        load_gains(str(path), SPLIT)
+    np.savez(path, mine=VALUES)
+    assert load_gains(str(path), SPLIT).notes == ("gains are read from 'mine', the only two-dimensional array",)
+    np.savez(path, mine=VALUES, other=VALUES)
+    with pytest.raises(BadInput, match="has no gains under a known name; it holds mine"):
+        load_gains(str(path), SPLIT)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "said"),
+    [(np.nan, np.float32, "nan"), (-np.inf, np.float16, "-inf"), (1e300, np.float64, "1e\\+300")],
+)
+def test_what_is_not_finite_is_named(tmp_path: Path, value: float, dtype: type, said: str) -> None:
+    values = VALUES.astype(dtype)
+    values[1, 2] = value
+    np.save(tmp_path / "g.npy", values)
+    with pytest.raises(BadInput, match=f"g.npy: image row 1 holds {said} in column 2"):
+        load_gains(str(tmp_path / "g.npy"), SPLIT)
+    np.save(tmp_path / "t.npy", values.T)
+    with pytest.raises(BadInput, match=f"t.npy: caption row 2 holds {said} in column 1"):
+        load_gains(str(tmp_path / "t.npy"), SPLIT)
+    with pytest.raises(BadInput, match=f"image row 1 holds {said} in column 2"):
+        MatrixGains(values)
+
+
+def test_the_wrong_array_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "g.npy"
+    for array, message in (
+        (VALUES[:, :2], r"gains of shape \(2, 2\) for 2 images and 3 captions of split 'custom'"),
+        (VALUES[0], r"array 'g.npy' has shape \(3,\); gains have two dimensions"),
+        (VALUES.astype(np.int64), "is int64, expected float16, float32 or float64"),
+    ):
+        np.save(path, array)
+        with pytest.raises(BadInput, match=message):
+            load_gains(str(path), SPLIT)
+    np.save(path, VALUES)
+    with pytest.raises(BadInput, match="2 images and 3 captions of split 'custom' with rows=captions"):
+        load_gains(f"{path}:rows=captions", SPLIT)
+    with pytest.raises(BadInput, match=r"g2.npy.*\n.*g.npy"):
+        load_gains(str(tmp_path / "g2.npy"), SPLIT)
+    np.save(path, np.array([[object()]]), allow_pickle=True)
+    with pytest.raises(BadInput, match="pickle"):
+        load_gains(str(path), SPLIT)
+
+
+def test_arrays_and_indices_that_do_not_fit() -> None:
+    for array in (np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2), np.int64)):
+        with pytest.raises(UsageError, match="give \\(image, caption\\) in float16, float32 or float64"):
+            MatrixGains(array)
+    gains = MatrixGains(VALUES)
+    with pytest.raises(UsageError, match=r"rows 1:4 of 2 queries \(i2t\)"):
+        gains.rows("i2t", 1, 4)
+    with pytest.raises(UsageError, match="caption 3 of 3"):
+        gains.at("i2t", np.array([1]), np.array([[3]]))
+
+
+def test_the_signature_follows_the_content() -> None:
+    other = VALUES.copy()
+    other[0, 0] += 1e-9
+    settings = [dict(MatrixGains(v).settings) for v in (VALUES, VALUES.copy(), other, VALUES.astype(np.float32))]
+    assert settings[0] == settings[1]
+    assert len({s["sha256"] for s in settings}) == 3
+
+
+def test_specifications() -> None:
+    spec = parse_spec("a/b.npz:rows=captions")
+    assert (spec.kind, spec.argument, dict(spec.settings)) == ("matrix", "a/b.npz", {"rows": "captions"})
+    with pytest.raises(UsageError, match="unknown setting of a file of gains 'row'"):
+        parse_spec("b.npy:row=captions")
+    with pytest.raises(UsageError, match="setting rows is 'texts'"):
+        load_gains("b.npy:rows=texts", SPLIT)

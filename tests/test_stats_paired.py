@@ -1,0 +1,149 @@
+"""Paired tests: exact ones against enumeration and scipy, random ones against exact ones, effects by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.stats
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_stats as oracle
+from vsebench.stats import paired
+from vsebench.stats.columns import Column, Population
+
+
+@st.composite
+def pairs(draw: st.DrawFn) -> tuple[Column, Column, int]:
+    """Two systems on the same queries of up to seven images."""
+    images = draw(st.integers(1, 7))
+    owner = draw(st.lists(st.integers(0, images - 1), min_size=1, max_size=14))
+    value = draw(st.sampled_from([st.integers(0, 1), st.integers(1, 6), st.floats(0, 1, width=16)]))
+    first, second = (draw(st.lists(value, min_size=len(owner), max_size=len(owner))) for _ in range(2))
+    image = np.array(owner)
+    return Column(np.array(first, float), image), Column(np.array(second, float), image), images
+
+
+@given(pairs())
+def test_exact_p_values_are_those_of_all_swaps(pair: tuple[Column, Column, int]) -> None:
+    first, second, images = pair
+    changes = paired.contributions(first, second, Population(images))
+    assert changes.sum() == pytest.approx(second.values.mean() - first.values.mean(), abs=1e-9)
+    p, exact = paired.swap_test(changes[:, None], 128, 0)
+    assert exact[0]
+    assert p[0] == pytest.approx(oracle.swap_p(first.values.tolist(), second.values.tolist(), first.image.tolist()))
+
+
+@given(pairs())
+def test_exact_p_values_of_medians(pair: tuple[Column, Column, int]) -> None:
+    first, second, images = (*(Column(c.values, c.image, median=True) for c in pair[:2]), pair[2])
+    p, exact = paired.median_test(first, second, Population(images), 128, 0)
+    want = oracle.swap_p(first.values.tolist(), second.values.tolist(), first.image.tolist(), median=True)
+    assert exact and p == pytest.approx(want)
+
+
+@given(pairs(), st.integers(0, 100))
+def test_which_system_comes_first_does_not_matter(pair: tuple[Column, Column, int], seed: int) -> None:
+    first, second, images = pair
+    population = Population(images)
+    there, back = (
+        paired.swap_test(paired.contributions(a, b, population)[:, None], 60, seed)[0][0]
+        for a, b in ((first, second), (second, first))
+    )
+    assert there == back
+    changes = paired.contributions(first, second, population)
+    one, other = paired.effect(first, second, changes, True), paired.effect(second, first, -changes, True)
+    assert (one.wins, one.ties, one.losses) == (other.losses, other.ties, other.wins)
+    assert one.superiority + other.superiority == pytest.approx(1)
+    lower = paired.effect(first, second, changes, False)
+    assert (lower.wins, lower.losses) == (one.losses, one.wins)
+
+
+def test_scipy_agrees(rng: np.random.Generator) -> None:
+    x, y = rng.random((2, 9))
+    image = np.arange(9)
+    want = scipy.stats.permutation_test(
+        (x, y), lambda a, b: np.mean(b) - np.mean(a), permutation_type="samples", n_resamples=np.inf
+    ).pvalue
+    changes = paired.contributions(Column(x, image), Column(y, image), Population(9))
+    p, exact = paired.swap_test(changes[:, None], 1000, 0)
+    assert exact[0] and p[0] == pytest.approx(want)
+
+
+def test_random_swaps_come_close_to_all_swaps(rng: np.random.Generator) -> None:
+    changes = rng.normal(0.2, 1, (14, 3))
+    exact, known = paired.swap_test(changes, 2**14, 0)
+    near, random = paired.swap_test(changes, 2**14 - 1, 0)
+    assert known.all() and not random.any()
+    assert near == pytest.approx(exact, abs=0.015)
+
+
+def test_folds_weigh_alike() -> None:
+    # fold 0 has one image, fold 1 has three: an image of fold 0 weighs three times as much
+    image, fold = np.arange(4), np.array([0, 1, 1, 1])
+    first = Column(np.zeros(4), image, folded=True)
+    second = Column(np.array([1.0, 1.0, 0.0, 0.0]), image, folded=True)
+    changes = paired.contributions(first, second, Population(4, fold))
+    assert changes.tolist() == pytest.approx([1 / 2, 1 / 6, 0, 0])
+
+
+def test_medians_of_folds(rng: np.random.Generator) -> None:
+    fold = np.repeat([0, 1], 4)
+    a, b = rng.integers(1, 20, (2, 8)).astype(float)
+    sides = [Column(v, np.arange(8), folded=True, median=True) for v in (a, b)]
+    p, exact = paired.median_test(*sides, Population(8, fold), 256, 0)
+    seen, extreme = None, 0
+    for swap in range(256):
+        change = 0.0
+        for f in (0, 4):
+            chosen = [(swap >> i) & 1 for i in range(f, f + 4)]
+            one = [b[f + i] if c else a[f + i] for i, c in enumerate(chosen)]
+            other = [a[f + i] if c else b[f + i] for i, c in enumerate(chosen)]
+            change += np.floor(np.median(other)) - np.floor(np.median(one))
+        seen = abs(change) if seen is None else seen
+        extreme += abs(change) >= seen
+    assert exact and p == pytest.approx(extreme / 256)
+
+
+def test_threads_and_company_change_nothing(rng: np.random.Generator) -> None:
+    changes = rng.normal(0.05, 1, (200, 4))
+    first, _ = paired.swap_test(changes, 999, seed=5, threads=1)
+    assert (paired.swap_test(changes, 999, seed=5, threads=3)[0] == first).all()
+    assert [paired.swap_test(changes[:, [i]], 999, seed=5)[0][0] for i in range(4)] == first.tolist()
+    assert (paired.swap_test(changes, 999, seed=6)[0] != first).any()
+    a, b = (np.floor(rng.exponential(9, 200)) + 1 for _ in range(2))
+    columns = [Column(v, np.arange(200), median=True) for v in (a, b)]
+    one, two = (paired.median_test(*columns, Population(200), 500, 1, threads=t)[0] for t in (1, 2))
+    assert one == two
+
+
+def test_equal_systems_are_equal(rng: np.random.Generator) -> None:
+    column = Column(rng.random(30), np.arange(30))
+    changes = paired.contributions(column, column, Population(30))
+    assert paired.swap_test(changes[:, None], 100, 0)[0].tolist() == [1.0]
+    assert paired.median_test(column, column, Population(30), 100, 0) == (1.0, True)
+    assert paired.effect(column, column, changes, True) == paired.Effect(0.0, 0.5, 0, 30, 0)
+
+
+def test_p_values_are_uniform_when_there_is_no_difference(rng: np.random.Generator) -> None:
+    found = []
+    captions = np.repeat(np.arange(40), 5)
+    for world in range(200):
+        ease = rng.random((2, 40))  # systems differ on images, never on average
+        first, second = ((rng.random(200) < e[captions]).astype(float) + rng.random(200) * 1e-3 for e in ease)
+        changes = paired.contributions(Column(first, captions), Column(second, captions), Population(40))
+        found.append(paired.swap_test(changes[:, None], 199, world)[0][0])
+    assert scipy.stats.kstest(found, "uniform").pvalue > 0.01
+
+
+def test_effects_by_hand() -> None:
+    image = np.array([0, 0, 1, 2])
+    first, second = (Column(np.array(v), image) for v in ([0.0, 0.0, 1.0, 0.5], [1.0, 0.0, 0.0, 1.0]))
+    changes = paired.contributions(first, second, Population(4))  # image 3 has no query
+    assert changes.tolist() == pytest.approx([1 / 4, -1 / 4, 1 / 8, 0])
+    got = paired.effect(first, second, changes, True)
+    assert (got.wins, got.ties, got.losses, got.superiority) == (2, 1, 1, (2 + 0.5) / 4)
+    held = [1 / 4, -1 / 4, 1 / 8]
+    assert got.standardised == pytest.approx(np.mean(held) / np.std(held, ddof=1))
+    constant = paired.effect_of_images(np.full(5, 0.1))
+    assert constant.standardised is None and (constant.wins, constant.superiority) == (5, 1.0)

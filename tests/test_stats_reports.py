@@ -1,0 +1,163 @@
+"""Reports that carry their per-query values: packed exactly, read back whole, damage named."""
+
+from __future__ import annotations
+
+import base64
+import json
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from tests import reports
+from vsebench import systems
+from vsebench.errors import BadInput, UsageError
+from vsebench.report import document
+from vsebench.report.packed import pack, unpack
+from vsebench.report.values import places
+
+NUMBERS = hnp.arrays(np.float64, st.integers(0, 20), elements=st.floats(allow_nan=False, allow_infinity=False))
+WHOLE = hnp.arrays(np.int64, st.integers(0, 20), elements=st.integers(-(2**62), 2**62))
+
+
+@given(NUMBERS | WHOLE | hnp.arrays(np.float64, 5, elements=st.integers(-3, 70_000)))
+def test_numbers_come_back_bit_for_bit(array: np.ndarray) -> None:
+    again = unpack(pack(array)).astype(array.dtype)
+    assert again.tobytes() == array.tobytes()
+
+
+@given(st.lists(st.text(st.characters(codec="utf-8", exclude_characters="\0")), max_size=8))
+def test_texts_come_back(words: list[str]) -> None:
+    array = np.array(words, np.str_) if words else np.empty(0, np.str_)
+    assert unpack(pack(array)).tolist() == array.tolist()
+
+
+def test_the_format_is_what_the_documentation_says() -> None:
+    kind, _, data = pack(np.array([0.0, 1.0, 1.0])).partition(":")
+    assert (kind, zlib.decompress(base64.b64decode(data))) == ("u1", b"\x00\x01\x01")
+    kind, _, data = pack(np.array([300, 2])).partition(":")
+    assert (kind, np.frombuffer(zlib.decompress(base64.b64decode(data)), "<u2").tolist()) == ("u2", [300, 2])
+    kinds = [pack(np.array(x)).partition(":")[0] for x in ([0.5], [0.1], [-1], [2.0**40], [-0.0], ["a"])]
+    assert kinds == ["f4", "f8", "i4", "f4", "f4", "text"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "'' is no packed array"),
+        ("u9:AAAA", "'u9:AAAA' is no packed array"),
+        ("u1:%%", "a packed array is damaged"),
+        ("u1:" + base64.b64encode(b"plain").decode(), "a packed array is damaged"),
+        (pack(np.arange(1000))[:-8], "a packed array is damaged"),
+        ("f8:" + base64.b64encode(zlib.compress(b"1234567")).decode(), "a packed array is damaged"),
+        ("text:" + base64.b64encode(zlib.compress(b'{"a": 1}')).decode(), "not a list of texts"),
+        ("text:" + base64.b64encode(zlib.compress(b"[" * 100_000)).decode(), "a packed array is damaged"),
+    ],
+)
+def test_damaged_arrays_are_refused(text: str, message: str) -> None:
+    with pytest.raises(BadInput, match=message):
+        unpack(text)
+
+
+@given(st.lists(st.integers(0, 30), unique=True), st.lists(st.integers(0, 30)))
+def test_places(ids: list[int], wanted: list[int]) -> None:
+    got = places(np.array(ids, np.int64), np.array(wanted, np.int64)).tolist()
+    assert got == [ids.index(w) if w in ids else -1 for w in wanted]
+    texts = places(np.array(ids, np.int64), np.array(wanted, np.int64).astype(np.str_)).tolist()
+    assert texts == got
+
+
+def test_a_report_comes_back_whole(tmp_path: Path) -> None:
+    done = reports.report(1.0, metrics="RSum,MedR,1k:MeanR,mAP@R")
+    path = Path(reports.write(tmp_path / "r.json", done))
+    again = systems.read_report(path)
+    assert document.dumps(again) == path.read_text(encoding="utf-8") == document.dumps(done)
+    for old, new in zip((*done.results, *done.parts), (*again.results, *again.parts), strict=True):
+        assert (old.metric, old.direction, old.unit, old.higher_is_better, old.interval) == (
+            new.metric, new.direction, new.unit, new.higher_is_better, new.interval
+        )  # fmt: skip
+        if old.per_query is None:
+            assert new.per_query is None
+        else:
+            assert old.per_query.tobytes() == new.per_query.tobytes()
+            assert old.queries.tolist() == new.queries.tolist()
+    assert [r.metric for r in again.parts] == ["R@1", "R@1", "R@5", "R@5", "R@10", "R@10"]
+    assert again.asked is not None and again.asked.fold.tolist() == reports.split().fold.tolist()
+    assert again.intervals == done.intervals
+
+
+def test_ids_may_be_texts(tmp_path: Path) -> None:
+    world = reports.split()
+    named = type(world)("custom", world.image_ids.astype(str), world.caption_ids.astype(str), world.image_of)
+    again = systems.read_report(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
+    assert again.asked.caption_ids.tolist() == named.caption_ids.tolist()
+
+
+def test_a_report_without_per_query_values(tmp_path: Path) -> None:
+    done = reports.report(1.0, metrics="RSum")
+    data = json.loads(document.dumps(done, per_query=False))
+    assert "per_query" not in data and "parts" not in data
+    path = tmp_path / "r.json"
+    for text in (
+        document.dumps(done, per_query=False),
+        json.dumps({k: v for k, v in data.items() if k != "intervals"}),
+    ):
+        path.write_text(text, encoding="utf-8")
+        assert systems.read_report(path).asked is None
+        with pytest.raises(BadInput) as error:
+            systems.load([str(path)])
+        assert str(error.value) == (
+            f"{path}: holds no per-query values, which this command needs\n"
+            "  fix: make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
+        )
+
+
+def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
+    return data["per_query"]["columns"][place]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda d: column(d).update(values=pack(np.zeros(3))), r"R@1 \(i2t\) has 3 values for 24 queries"),
+        (lambda d: column(d).update(values="u1:"), "a packed array is damaged"),
+        (lambda d: column(d).update(values=pack(np.array(["a"] * 24))), r"R@1 \(i2t\) has 24 values for 24 queries"),
+        (lambda d: column(d).update(queries=pack(np.zeros(24))), r"R@1 \(i2t\) names a query twice"),
+        (lambda d: column(d).update(queries=pack(np.arange(24) + 1)), r"R@1 \(i2t\) names a query twice, or one that"),
+        (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not hold whole numbers"),
+        (lambda d: column(d).update(metric="R@2"), "the columns are not those of the results"),
+        (lambda d: d["per_query"]["columns"].append(column(d)), "the columns are not those of the results"),
+        (lambda d: d["per_query"].update(images=pack(np.zeros(24))), "image ids occur more than once"),
+        (lambda d: d["per_query"].update(image_of=pack(np.full(72, 99))), "is not an image row"),
+        (lambda d: d["results"][0].update(metric="R@one"), "k of 'R@one' is 'one'"),
+        (lambda d: d["intervals"].update(level=400.0), "the level of an interval is 400"),
+    ],
+)
+def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, message: str) -> None:
+    data = json.loads(document.dumps(reports.report(1.0, metrics="R@1,R@5")))
+    change(data)
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(BadInput, match=message) as error:
+        systems.read_report(path)
+    assert error.value.where == str(path)
+
+
+def test_systems_and_their_names(tmp_path: Path) -> None:
+    done = reports.report(1.0, metrics="R@1")
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        reports.write(tmp_path / folder / "r.json", done)
+    reports.write(tmp_path / "x=y.json", done)
+    texts = [str(tmp_path / "a" / "r.json"), str(tmp_path / "b" / "r.json"), f"vse={tmp_path / 'a' / 'r.json'}"]
+    assert [s.name for s in systems.load(texts)] == ["a/r", "b/r", "vse"]
+    assert [s.name for s in systems.load([str(tmp_path / "x=y.json")])] == ["x=y"]
+    with pytest.raises(UsageError, match="two systems are called 'a/r'\n  fix: give names: NAME=FILE"):
+        systems.load([texts[0], texts[0]])
+    with pytest.raises(UsageError, match="1 report given, 2 needed"):
+        systems.load(texts[:1], 2)

@@ -1,0 +1,216 @@
+"""Label distances by name: values by their definition, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from tests import oracle_unimodal as oracle
+from vsebench.errors import BadInput
+from vsebench.unimodal.distances import LabelDistance, euclidean, precomputed
+from vsebench.unimodal.masks import miou
+from vsebench.unimodal.queries import select
+
+
+def table(labels: LabelDistance, n: int, keep: bool = True, queries: npt.ArrayLike | None = None) -> np.ndarray:
+    """(query, gallery) distances, and a check of the ideal ones that come with them."""
+    chosen = select(n, None if queries is None else np.asarray(queries), keep)
+    everything = np.broadcast_to(np.arange(len(chosen.gallery)), (len(chosen.queries), len(chosen.gallery)))
+    judge = labels.bind(n, chosen)
+    depth = chosen.depth
+    rows = np.empty(everything.shape)
+    for g in range(len(chosen.gallery)):
+        rows[:, [g]] = judge(0, len(chosen.queries), everything[:, [g]])[0]
+    _, ideal = judge(0, len(chosen.queries), everything[:, :depth].copy())
+    for row, own, best in zip(rows, chosen.own.tolist(), ideal, strict=True):
+        assert best.tolist() == sorted(d for g, d in enumerate(row.tolist()) if g != own)[:depth]
+    return rows
+
+
+def test_euclidean_is_not_squared() -> None:
+    poses = np.array([[[0, 0], [0, 0]], [[3, 0], [0, 4]], [[0, 0], [0, 1]]])  # (item, joint, 2)
+    assert table(euclidean(poses), 3).tolist() == [[0, 5, 1], [5, 0, 18**0.5], [1, 18**0.5, 0]]
+
+
+@given(arrays(np.float32, st.tuples(st.integers(2, 9), st.integers(1, 300)), elements=st.floats(-9, 9, width=32)))
+def test_euclidean_by_definition(labels: npt.NDArray[np.float32]) -> None:
+    rows = labels.astype(np.float64).tolist()
+    want = [[oracle.squared(a, b) ** 0.5 for b in rows] for a in rows]
+    np.testing.assert_allclose(table(euclidean(labels), len(labels)), want, rtol=1e-13, atol=0)
+
+
+def test_more_items_than_a_strip(rng: np.random.Generator) -> None:
+    labels = rng.standard_normal((600, 3))
+    judge = euclidean(labels).bind(600, select(600))
+    lists = np.tile(np.arange(599), (2, 1))
+    got = judge(3, 5, lists)[0]
+    np.testing.assert_allclose(got, np.linalg.norm(labels[3:5, None] - labels[None, :599], axis=2), rtol=1e-13)
+
+
+def test_euclidean_refuses() -> None:
+    with pytest.raises(BadInput, match=r"y\.npy: label 1 holds nan in column 2\n  fix: give every item finite labels"):
+        euclidean([[0, 0, 0], [0, 0, np.nan]], "y.npy")
+    with pytest.raises(BadInput, match="label 0 holds inf"):
+        euclidean([[np.inf]])
+    with pytest.raises(BadInput, match="label 0 holds 1e"):
+        euclidean([[1e200]])
+    with pytest.raises(BadInput, match="holds 2 labels for 3 items\n  fix: give one label an item"):
+        euclidean([[1.0], [2.0]]).bind(3, select(3))
+
+
+def test_fingerprints_follow_the_numbers() -> None:
+    a, b = euclidean([[1.0], [2.0]]).name, euclidean([[1.0], [2.5]]).name
+    assert a != b and a.startswith("euclidean#") and len(a) == len("euclidean#") + 8
+    assert a == euclidean(np.array([[1], [2]], np.int32)).name  # the same numbers in another dtype
+
+
+SQUARE = np.array([[0, 1, 2, 3], [1, 0, 4, 5], [2, 4, 0, 6], [3, 5, 6, 0]], float)
+
+
+def test_precomputed_shapes() -> None:
+    assert np.array_equal(table(precomputed(SQUARE), 4), SQUARE)
+    # queries 2 and 0 against the others, from (item, item), (query, item) and (query, gallery)
+    want = [[4, 6], [1, 3]]
+    assert table(precomputed(SQUARE), 4, False, [2, 0]).tolist() == want
+    assert table(precomputed(SQUARE[[2, 0]]), 4, False, [2, 0]).tolist() == want
+    assert table(precomputed(SQUARE[[2, 0]][:, [1, 3]]), 4, False, [2, 0]).tolist() == want
+    assert table(precomputed(SQUARE[[2, 0]]), 4, True, [2, 0]).tolist() == SQUARE[[2, 0]].tolist()
+
+
+def test_precomputed_is_not_changed_by_its_use() -> None:
+    matrix = SQUARE.copy()
+    matrix.flags.writeable = False
+    table(precomputed(matrix), 4)
+
+
+def test_precomputed_refuses() -> None:
+    for value, words in ((np.nan, "nan is not finite"), (np.inf, "inf is not finite"), (-0.5, "-0.5 is negative")):
+        matrix = SQUARE.copy()
+        matrix[1, 2] = value
+        with pytest.raises(BadInput, match=rf"d\.npy: distance \[1, 2\] = {words}\n  fix: give distances of 0 or more"):
+            precomputed(matrix, "d.npy")
+    with pytest.raises(
+        BadInput, match=r"distances have shape \(4,\)\n  fix: save \(item, item\), or \(query, gallery\)"
+    ):
+        precomputed(np.zeros(4))
+    with pytest.raises(
+        BadInput, match=r"shape \(4, 4\); there are 5 items, 2 queries, 3 others\n  fix: give 5 x 5 or 2 x 3"
+    ):
+        precomputed(SQUARE).bind(5, select(5, np.array([0, 1])))
+    with pytest.raises(
+        BadInput, match=r"on the diagonal .*these are similarities, not distances\n  fix: save distances"
+    ):
+        precomputed(1.0 - SQUARE / 10)
+
+
+def test_precomputed_warns() -> None:
+    assert precomputed(SQUARE).warnings == ()
+    lopsided = SQUARE.copy()
+    lopsided[3, 1] = 7
+    (warning,) = precomputed(lopsided).warnings
+    assert warning == "distances are not symmetric: [1, 3] is 5 and [3, 1] is 7; the row is the query"
+    odd = SQUARE.copy()
+    odd[2, 2] = 0.25
+    assert precomputed(odd).warnings == ("1 items are not at distance 0 from themselves (item 2: 0.25)",)
+    # what float32 makes of a symmetric matrix is no warning
+    assert precomputed((SQUARE / 3).astype(np.float32) + np.float32(1e-7) * np.tri(4, dtype=np.float32)).warnings == ()
+
+
+def test_masks_worked_by_hand() -> None:
+    a, b = [[0, 0], [1, 1]], [[0, 1], [1, 1]]
+    # class 0: 1 of 2 pixels; class 1: 2 of 3
+    assert table(miou([a, b]), 2)[0, 1] == pytest.approx(1 - (1 / 2 + 2 / 3) / 2)
+    # a class that only one of them has counts, with nothing in common
+    assert table(miou([[[0, 0]], [[0, 5]]]), 2)[0, 1] == pytest.approx(1 - (1 / 2 + 0) / 2)
+    # pixels without a label in either count for neither
+    assert table(miou([[[0, -1, 1]], [[0, 1, 1]]]), 2)[0, 1] == 0
+    assert table(miou([[[0, 255, 1]], [[1, 1, 255]]], ignore=255), 2)[0, 1] == 1
+
+
+@given(st.integers(1, 5), st.integers(1, 70), st.data())
+def test_masks_by_definition(n: int, pixels: int, data: st.DataObject) -> None:
+    values = st.integers(-1, 3)
+    masks = data.draw(arrays(np.int16, (n + 1, 1, pixels), elements=values))
+    masks[:, 0, 0] = 2  # some pixel is labelled in all of them
+    flat = masks.reshape(n + 1, -1).tolist()
+    for ignore in (None, 3):
+        want = [[oracle.mask_distance(a, b, () if ignore is None else (ignore,)) for b in flat] for a in flat]
+        np.testing.assert_allclose(table(miou(masks, ignore), n + 1), want, rtol=0, atol=1e-12)
+
+
+def test_maps_of_classes(rng: np.random.Generator) -> None:
+    masks = rng.integers(0, 4, (6, 9, 11))
+    maps = np.stack([masks == c for c in range(5)], axis=1)  # class 4 never occurs
+    assert np.array_equal(table(miou(maps), 6), table(miou(masks), 6))
+    assert np.array_equal(table(miou(maps.astype(np.uint8)), 6), table(miou(masks.astype(np.uint8)), 6))
+
+
+def test_masks_refuse() -> None:
+    with pytest.raises(BadInput, match=r"masks have shape \(2, 2\) and dtype int64\n  fix: save whole numbers"):
+        miou(np.zeros((2, 2), np.int64))
+    with pytest.raises(BadInput, match="dtype float64"):
+        miou(np.zeros((2, 2, 2)))
+    with pytest.raises(BadInput, match=r"m\.npy: item 1 has no labelled pixel"):
+        miou([[[0]], [[-1]]], where="m.npy")
+    with pytest.raises(BadInput, match="item 0 has no labelled pixel"):
+        miou(np.zeros((2, 3, 4, 4), bool))
+    with pytest.raises(BadInput, match="item 1 holds 2 in a map of one class"):
+        miou(np.array([[[[1]]], [[[2]]]]))
+    with pytest.raises(BadInput, match="items 0 and 1 have no pixel that is labelled in both"):
+        table(miou([[[0, -1]], [[-1, 0]]]), 2)
+
+
+WORDS = {"dog": (1, 0), "cat": (0.8, 0.2), "runs": (0, 1), "sleeps": (0.1, 0.9), "tree": (-1, 0.5)}
+TEXTS = (("dog runs", "cat runs"), ("cat sleeps",), ("tree", "dog tree"), ("dog runs", "unheard of"), ("tree sleeps",))
+
+
+def word_files(folder: Path) -> tuple[Path, Path]:
+    """Captions of five images, and vectors of their words."""
+    vectors, captions = folder / "words.txt", folder / "captions.jsonl"
+    vectors.write_text("".join(f"{w} {x} {y}\n" for w, (x, y) in WORDS.items()), encoding="utf-8")
+    rows = [(10 + i, 10 * i + j, text) for i, group in enumerate(TEXTS) for j, text in enumerate(group)]
+    captions.write_text(
+        "".join(f'{{"image_id": {i}, "caption_id": {c}, "caption": "{t}"}}\n' for i, c, t in rows), encoding="utf-8"
+    )
+    return captions, vectors
+
+
+def transport(a: str, b: str) -> float:
+    """Word mover's distance of captions of one or two words, by trying both ways to pair them up."""
+    p, q = ([WORDS[w] for w in text.split() if w in WORDS] for text in (a, b))
+    p, q = p * (2 // len(p)), q * (2 // len(q))
+    cost = [[oracle.squared(x, y) ** 0.5 for y in q] for x in p]
+    return min(cost[0][0] + cost[1][1], cost[0][1] + cost[1][0]) / 2
+
+
+def set_distance(a: tuple[str, ...], b: tuple[str, ...]) -> float:
+    """Equation 13: a sum of minima both ways; captions without a known word are left out."""
+    x, y = ([t for t in group if any(w in WORDS for w in t.split())] for group in (a, b))
+    there = sum(min(transport(s, t) for t in y) for s in x)
+    return there + sum(min(transport(s, t) for s in x) for t in y)
+
+
+def test_caption_sets_by_definition(tmp_path: Path) -> None:
+    pytest.importorskip("ot", reason="POT is not installed (pip install 'vsebench[wmd]')")
+    from vsebench.unimodal.wmd import read_caption_sets
+
+    captions, vectors = word_files(tmp_path)
+    labels = read_caption_sets(captions, f"{vectors}:tokens=whitespace", None)
+    want = [[set_distance(a, b) for b in TEXTS] for a in TEXTS]
+    np.testing.assert_allclose(table(labels, 5), want, atol=1e-6)
+    # by id, in another order and fewer of them
+    picked = read_caption_sets(captions, f"{vectors}:tokens=whitespace", np.array([14, 10, 12]))
+    np.testing.assert_allclose(table(picked, 3), np.array(want)[np.ix_([4, 0, 2], [4, 0, 2])], atol=1e-6)
+    assert labels.name.startswith("wmd,vectors=words.txt#") and ",tokens=whitespace#" in labels.name
+    assert labels.name != picked.name
+    with pytest.raises(BadInput, match=r"1 of 2 ids are not among the 5 items \(first: 99\)"):
+        read_caption_sets(captions, str(vectors), np.array([10, 99]))
+    captions.write_text(captions.read_text(encoding="utf-8").replace("cat sleeps", "unheard"), encoding="utf-8")
+    with pytest.raises(BadInput, match="image 11 has no caption with a word that has a vector"):
+        read_caption_sets(captions, f"{vectors}:tokens=whitespace", None)

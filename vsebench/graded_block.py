@@ -1,0 +1,173 @@
+"""From the order of a block of queries to the values of its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .graded_plan import Arena, Job, by_image, extended, ideal_depth
+from .metrics.declare import Metric
+from .metrics.graded import Seen, values
+from .rank.whole import Items, Order, largest
+from .relevance.gains import Gains
+from .types import Bool, Direction, Float, Int, Vectors
+
+SPARE = 16  # whole rows of gains are made where more than one gain in so many is looked at
+WASTE = 8  # rows are made in one piece where at least one in so many is asked for
+Out = Mapping[Metric, Float]
+
+
+def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out: Out) -> None:
+    """Write the values of a job's metrics for the queries from ``start`` on.
+
+    Args:
+        job: arena and metrics.
+        gains: by view.
+        order: the best of every query, as deep as the job needs, in positions of the arena's gallery.
+        start: position of the first query in the arena.
+        out: metric -> (query,) float64 to be filled.
+
+    Raises:
+        BadInput: a gain is outside what a metric allows.
+    """
+    stop = start + len(order.items)
+    for view in dict.fromkeys(view for view, _ in job.groups):
+        block = _Block(job.arena, gains[view], start, stop)
+        for kind in ("in", "out"):  # in this order: leaving out the ground truth overwrites rows of gains
+            groups = job.groups.get((view, kind), [])
+            if not groups:
+                continue
+            seen = block.see(order, ideal_depth([m for group in groups for m in group]), kind == "out")
+            for group in groups:
+                found = values(group, block.with_members(seen, group[0]))
+                for i, m in enumerate(group):
+                    out[m][start:stop] = found[:, i]
+
+
+@dataclass(frozen=True, eq=False)
+class _Positions:
+    """What is seen, and where in the gallery it stands."""
+
+    seen: Seen
+    items: Items  # (query, depth) retrieved
+    best: Items  # (query, ideal depth) of largest gain
+    candidates: Int  # (query,) how many compete
+
+
+class _Block:
+    """Some queries of an arena, and their gains in one view."""
+
+    def __init__(self, arena: Arena, gains: Gains, start: int, stop: int):
+        self.arena, self.gains, self.start, self.stop = arena, gains, start, stop
+        self.queries = arena.queries[start:stop]
+        self._rows: Vectors | None = None
+
+    def rows(self) -> Vectors:
+        """(query, gallery) float32 gains, made once."""
+        if self._rows is None:
+            self._rows = gains_rows(self.gains, self.arena.direction, self.queries, self.arena.gallery)
+        return self._rows
+
+    def at(self, items: Items) -> Vectors:
+        """(query, depth) float32 gains of gallery positions."""
+        from .rank import sort_kernels
+
+        if self._rows is None and items.shape[1] * SPARE < len(self.arena.gallery):
+            return self.gains.at(self.arena.direction, self.queries, self.arena.gallery[items])
+        out = np.empty(items.shape, np.float32)
+        sort_kernels.gather(self.rows(), items, out)
+        return out
+
+    def see(self, order: Order, wanted: int, out: bool) -> _Positions:
+        """What metrics look at; ``wanted`` of the largest gains, ``out`` without the query's own items."""
+        arena = self.arena
+        items, tied = order.items, order.tied
+        candidates = np.full(len(items), len(arena.gallery))
+        wanted = min(wanted, len(arena.gallery))
+        if out:
+            items, tied = _without_own(arena, order, self.start)
+            candidates -= np.diff(arena.own[0])[self.start : self.stop]
+        gains = self.at(items)
+        count = np.minimum(candidates, items.shape[1])
+        if not wanted:
+            return _Positions(Seen(gains, tied, count), items, np.empty((len(items), 0), np.int32), candidates)
+        rows = self.rows()
+        if out:
+            indptr, query, item = arena.own
+            part = slice(indptr[self.start], indptr[self.stop])
+            rows[query[part] - self.start, item[part]] = -np.inf
+        best = largest(rows, wanted)
+        ideal = np.take_along_axis(rows, best, axis=1)
+        ideal[np.arange(wanted) >= candidates[:, None]] = 0
+        return _Positions(Seen(gains, tied, count, ideal), items, best, candidates)
+
+    def with_members(self, positions: _Positions, metric: Metric) -> Seen:
+        """What is seen, with the extended ground truth of a metric that looks at one."""
+        m = extended(metric)
+        if not m:
+            return positions.seen
+        if by_image(metric):
+            members, size = self._images(positions.items, m, metric.option("gt") == "out")
+        else:
+            members = _among(positions.best[:, :m], positions.items, len(self.arena.gallery))
+            size = np.minimum(m, positions.candidates)
+        return replace(positions.seen, members=members, size=size)
+
+    def _images(self, items: Items, m: int, out: bool) -> tuple[Bool, Int]:
+        """Extended ground truth by images: the m with the largest gains summed over the query image's captions."""
+        arena = self.arena
+        query_owner, gallery_owner = arena.owner
+        asked, of_query = np.unique(query_owner[self.start : self.stop], return_inverse=True)
+        written = arena.split.image_of[arena.captions]
+        captions = arena.captions[np.isin(written, asked)]
+        total = np.zeros((len(asked), len(arena.images)))
+        if len(captions):
+            rows = gains_rows(self.gains, "t2i", captions, arena.images)
+            np.add.at(total, np.searchsorted(asked, arena.split.image_of[captions]), rows)
+        limit = min(m, len(arena.images) - out)
+        if out:
+            total[np.arange(len(asked)), np.searchsorted(arena.images, asked)] = -np.inf
+        best = np.argsort(-total, axis=1, kind="stable")[of_query, :limit].astype(np.int32)
+        if arena.direction == "t2i":
+            return _among(best, items, len(arena.images)), np.full(len(items), limit)
+        position = np.searchsorted(arena.images, gallery_owner)
+        captions_of = np.bincount(position, minlength=len(arena.images))
+        return _among(best, position[items], len(arena.images)), captions_of[best].sum(1)
+
+
+def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -> Vectors:
+    """(query, gallery) float32 gains of some queries against some items, both ascending."""
+    first, last = int(queries[0]), int(queries[-1]) + 1
+    if last - first > WASTE * len(queries):
+        rows = np.concatenate([gains.rows(direction, q, q + 1) for q in queries.tolist()])
+    else:
+        rows = gains.rows(direction, first, last)
+        if last - first > len(queries):
+            rows = rows[queries - first]
+    if len(gallery) == rows.shape[1]:
+        return np.ascontiguousarray(rows)
+    if len(gallery) == gallery[-1] - gallery[0] + 1:
+        return np.ascontiguousarray(rows[:, gallery[0] : gallery[-1] + 1])
+    return np.ascontiguousarray(rows[:, gallery])
+
+
+def _without_own(arena: Arena, order: Order, start: int) -> tuple[Items, Bool]:
+    """The order with a query's own items taken out; what is left behind the last candidate means nothing."""
+    from .rank import sort_kernels
+
+    query_owner, gallery_owner = arena.owner
+    items, tied = np.zeros_like(order.items), np.zeros_like(order.tied)
+    own = query_owner[start : start + len(items)]
+    sort_kernels.leave_out(order.items, order.tied, own, gallery_owner, items, tied)
+    return items, tied
+
+
+def _among(chosen: npt.NDArray[Any], items: npt.NDArray[Any], size: int) -> Bool:
+    """(query, depth) whether an item is one of the chosen (query, m) of its query; both below ``size``."""
+    flag = np.zeros((len(items), size), np.bool_)
+    np.put_along_axis(flag, chosen, True, axis=1)
+    return np.take_along_axis(flag, items, axis=1)

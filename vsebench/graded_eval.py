@@ -1,0 +1,147 @@
+"""Graded relevance in an evaluation: which gains are meant, loading them, and from their values to results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from .data.texts import with_texts
+from .errors import BadInput, MissingPackage, UsageError
+from .graded_pass import Found, GradedValues
+from .metrics.declare import BINARY, DEFAULT_GAINS, Metric
+from .relevance.gains import Gains, Progress, Spec
+from .relevance.graded import GRADED, load_gains, parse_spec
+from .report.model import Result
+from .types import Direction, Split
+
+KNOWN = (*GRADED, "matrix")  # every view of graded relevance
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """The values of graded metrics, and the gains they were measured with by view."""
+
+    found: Found
+    gains: Mapping[str, Gains]
+
+
+def choose(texts: Sequence[str]) -> dict[str, Spec]:
+    """The gains asked for, by view; the first is that of metrics whose name has no view.
+
+    Raises:
+        UsageError: an unknown relevance or setting, or two of one kind.
+    """
+    chosen: dict[str, Spec] = {}
+    for text in texts:
+        spec = parse_spec(text)
+        if spec.kind in chosen:
+            raise UsageError(f"--gains names {spec.kind} twice", fix="evaluate once for each")
+        chosen[spec.kind] = spec
+    return chosen
+
+
+def is_graded(metric: Metric) -> bool:
+    """Whether a metric asks how much an item is relevant."""
+    return metric.view not in BINARY
+
+
+def suits(metric: Metric) -> bool:
+    """Whether a graded metric means anything with the gains of its view.
+
+    Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
+    """
+    family, view = metric.family, GRADED.get(metric.view)
+    if family.unit == "distance":
+        return metric.view == "wmd"
+    return family.lowest_gain is None or view is None or (view.low is not None and view.low >= family.lowest_gain)
+
+
+def load(
+    metrics: Sequence[Metric],
+    chosen: Mapping[str, Spec],
+    split: Split,
+    captions: Path | None,
+    progress: Progress | None = None,
+) -> tuple[Split, dict[str, Gains], list[str]]:
+    """The split with its captions, the gains of every graded view of some metrics, and what should be said.
+
+    Args:
+        metrics: what will be measured.
+        chosen: from ``choose``; a view that is not in it is loaded with its defaults.
+        split: with or without captions.
+        captions: a file of captions, or None.
+        progress: told the share of the preparation that is done.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: captions or gains cannot be had; the message says how to get them.
+    """
+    views = list(dict.fromkeys(m.view for m in metrics if is_graded(m)))
+    if not views:
+        return split, {}, []
+    why: UsageError | MissingPackage | None = None
+    try:
+        split = with_texts(split, captions)
+    except (UsageError, MissingPackage) as error:
+        why = error
+    held: dict[str, Gains] = {}
+    notes = []
+    for view in views:
+        if view == "matrix" and view not in chosen:
+            raise UsageError("the view 'matrix' needs a file of gains", fix="give it with --gains FILE.npy")
+        try:
+            held[view] = load_gains(chosen.get(view) or Spec(view, None, {}), split, progress)
+        except BadInput:
+            # Without captions the reason why there are none says more than that they are missing.
+            if why is not None and split.texts is None and view not in ("matrix", "sentence", "coarse"):
+                raise why from None
+            raise
+        notes += [f"{view}: {note}" for note in held[view].notes]
+    if DEFAULT_GAINS in held and not chosen:
+        settings = ", ".join(f"{k} {v}" for k, v in held[DEFAULT_GAINS].settings.items())
+        notes.insert(0, f"graded relevance is CIDEr-D ({settings}); --gains chooses another")
+    return split, held, notes
+
+
+def results(found: Found, split: Split) -> tuple[dict[tuple[str, Direction | None], Result], list[str]]:
+    """Results with per-query values, and warnings about metrics without a value and galleries smaller than k."""
+    out: dict[tuple[str, Direction | None], Result] = {}
+    lost: list[str] = []
+    cut: dict[int, list[str]] = {}
+    for (metric, direction), got in found.items():
+        if got.undefined == len(got.values):
+            lost.append(f"{metric} ({direction})")
+            continue
+        out[str(metric), direction] = _result(metric, direction, got, split)
+        if (metric.k or 0) > got.gallery:
+            cut.setdefault(got.gallery, []).append(f"{metric} ({direction})")
+    warnings = [
+        f"{', '.join(names)}: k is larger than a gallery of {size:,}; the whole gallery is looked at"
+        for size, names in cut.items()
+    ]
+    if lost:
+        warnings.append(f"{', '.join(lost)}: undefined for every query, left out")
+    return out, warnings
+
+
+def _result(metric: Metric, direction: Direction, got: GradedValues, split: Split) -> Result:
+    known = ~np.isnan(got.values)
+    return Result(
+        str(metric),
+        direction,
+        got.mean,
+        int(known.sum()),
+        got.undefined,
+        None,
+        metric.family.unit,
+        metric.family.higher_is_better,
+        split.ids("image" if direction == "i2t" else "caption")[got.queries[known]],
+        got.values[known],
+    )
+
+
+def identities(gains: Mapping[str, Gains]) -> dict[str, str]:
+    """For a signature: view -> every setting that can move a digit."""
+    return {view: ",".join(f"{k}={v}" for k, v in held.settings.items()) for view, held in gains.items()}

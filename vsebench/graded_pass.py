@@ -1,0 +1,287 @@
+"""The pass of graded relevance: scores, their exact order, gains in that order, values - a block of queries at a time.
+
+Every thread makes the scores of its own blocks with a BLAS of one thread and looks at them while they are warm.
+Nothing is kept but one value a query and metric.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .errors import BadInput, UsageError
+from .graded_block import measure
+from .graded_plan import Arena, Job, deep, plan
+from .metrics.declare import Metric
+from .parallel import default_threads, one_blas_thread
+from .rank import whole
+from .rank.order import check_ties
+from .rank.scorers import Dot, Matrix, Scorer
+from .relevance.gains import Gains
+from .types import DIRECTIONS, Direction, Float, Int, Split
+
+TILE_BYTES = 96 << 20  # of the scores of all threads together
+TILE_QUERIES = 2048
+PART = 1_300_000  # scores that are looked at together
+
+Progress = Callable[[int, int], None]
+Found = dict[tuple[Metric, Direction], "GradedValues"]
+
+
+@dataclass(frozen=True, eq=False)
+class GradedValues:
+    """The values of one graded metric in one direction.
+
+    Attributes:
+        values: (query,) float64, NaN where the metric is undefined.
+        queries: (query,) int64 indices of the split's images or captions.
+        fold: (query,) int64 fold of every query, or None; values are averaged per fold, then over folds.
+        gallery: how many candidates the smallest gallery has; a k beyond it was cut there.
+    """
+
+    values: Float
+    queries: Int
+    fold: Int | None
+    gallery: int
+
+    @property
+    def undefined(self) -> int:
+        """How many queries have no value."""
+        return int(np.isnan(self.values).sum())
+
+    @property
+    def mean(self) -> float:
+        """Mean over the queries that have a value, or over folds of that; NaN when there are none."""
+        known = ~np.isnan(self.values)
+        fold = np.zeros(len(known), np.int64) if self.fold is None else self.fold
+        means = [self.values[known & (fold == f)] for f in np.unique(fold)]
+        return float(np.mean([m.mean() if len(m) else np.nan for m in means])) if means else float("nan")
+
+
+def run(
+    scorer: Scorer,
+    split: Split,
+    metrics: Sequence[Metric],
+    gains: Mapping[str, Gains],
+    directions: Sequence[Direction] = DIRECTIONS,
+    *,
+    ties: str = "index",
+    threads: int | None = None,
+    progress: Progress | None = None,
+    block: int | None = None,
+) -> Found:
+    """Measure graded metrics from scores.
+
+    Args:
+        scorer: scores of all images with all captions.
+        split: who belongs to whom; the folds.
+        metrics: what to measure; sums are replaced by their parts.
+        gains: by view, for every view of the metrics.
+        directions: which side asks.
+        ties: accepted for its name only: rankings of graded metrics are canonical, and tau knows ties as ties.
+        threads: how many; never changes a result.
+        progress: called with (blocks done, blocks in all).
+        block: queries of a block; never changes a result.
+
+    Raises:
+        UsageError: a metric of binary relevance, a view without gains, gains or scores of another size, or folds
+            that the split does not have.
+        BadInput: gains outside what a metric allows.
+    """
+    check_ties(ties)
+    jobs = _prepare(split, metrics, gains, directions)
+    if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
+        raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
+    threads = threads or default_threads()
+    work = [(job, restrict(scorer, job.arena), *edge) for job in jobs for edge in _blocks(job, threads, block)]
+    largest = max((len(job.arena.gallery) * (stop - start) for job, _, start, stop in work), default=0)
+    values = _empty(jobs)
+    waiting: Iterator[tuple[Job, Scorer, int, int]] = iter(work)
+    lock, end = threading.Lock(), threading.Event()
+    done = 0
+
+    def look(_part: int) -> None:
+        nonlocal done
+        buffer = np.empty(largest, scorer.dtype)
+        while not end.is_set():
+            with lock:
+                item = next(waiting, None)
+            if item is None:
+                return
+            try:
+                _look(*item, gains, buffer, values[id(item[0])])
+            except BaseException:
+                end.set()
+                raise
+            with lock:
+                done += 1
+                if progress:
+                    progress(done, len(work))
+
+    _in_threads(look, min(threads, max(len(work), 1)), end)
+    return _collect(jobs, values)
+
+
+def from_lists(
+    lists: Mapping[Direction, Mapping[int, Int]],
+    split: Split,
+    metrics: Sequence[Metric],
+    gains: Mapping[str, Gains],
+    *,
+    short: str = "refuse",
+) -> Found:
+    """Measure graded metrics from retrieved lists.
+
+    Args:
+        lists: direction -> query index -> (length,) distinct gallery indices, best first.
+        split: who belongs to whom; the folds.
+        metrics: what to measure; sums are replaced by their parts.
+        gains: by view, for every view of the metrics.
+        short: ``refuse`` lists that are too short, or take them as they are and leave the query ``undefined``.
+
+    Raises:
+        BadInput: a list is too short for a metric; both lengths and the query are named.
+        UsageError: as ``run``.
+    """
+    jobs = _prepare(split, metrics, gains, tuple(lists))
+    values = _empty(jobs)
+    for job in jobs:
+        local = np.full(len(split.caption_ids if job.arena.direction == "i2t" else split.image_ids), -1)
+        local[job.arena.gallery] = np.arange(len(job.arena.gallery))
+        held = lists[job.arena.direction]
+        step = max(1, PART // job.depth)
+        for start in range(0, len(job.arena.queries), step):
+            asked = job.arena.queries[start : start + step]
+            items = np.zeros((len(asked), job.depth), np.int32)
+            known = np.zeros(len(asked), np.int64)
+            for i, query in enumerate(asked.tolist()):
+                found = local[held.get(query, np.empty(0, np.int64))]
+                found = found[found >= 0][: job.depth]
+                items[i, : len(found)] = found
+                known[i] = len(found)
+            _refuse_short(job, known, asked, short)
+            measure(job, gains, whole.Order(items, np.zeros(items.shape, np.bool_)), start, values[id(job)])
+            for m in job.metrics:
+                values[id(job)][m][start : start + step][known < deep(m, job.arena)] = np.nan
+    return _collect(jobs, values)
+
+
+def restrict(scorer: Scorer, arena: Arena) -> Scorer:
+    """The scores of an arena's images with its captions; vectors are copied only where they do not lie in a row."""
+    if len(arena.images) == scorer.shape[0] and len(arena.captions) == scorer.shape[1]:
+        return scorer
+    if isinstance(scorer, Dot):
+        return Dot(_pick(scorer.images, arena.images), _pick(scorer.captions, arena.captions), scorer.cosine)
+    if isinstance(scorer, Matrix):
+        images = arena.images if scorer.image_order is None else scorer.image_order[arena.images]
+        captions = arena.captions if scorer.caption_order is None else scorer.caption_order[arena.captions]
+        return Matrix(scorer.scores, images, captions, scorer.name)
+    raise UsageError(f"a scorer of type {type(scorer).__name__} cannot be restricted to folds or first captions")
+
+
+def _pick(vectors: Any, rows: Int) -> Any:
+    first, last = int(rows[0]), int(rows[-1]) + 1
+    return vectors[first:last] if last - first == len(rows) else vectors[rows]
+
+
+def _shape(split: Split) -> str:
+    return f"{len(split.image_ids):,} images and {len(split.caption_ids):,} captions"
+
+
+def _prepare(
+    split: Split, metrics: Sequence[Metric], gains: Mapping[str, Gains], directions: Sequence[Direction]
+) -> list[Job]:
+    jobs = plan(metrics, split, directions)
+    for view in dict.fromkeys(m.view for job in jobs for m in job.metrics):
+        if view not in gains:
+            raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
+        if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
+            raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
+    return jobs
+
+
+def _blocks(job: Job, threads: int, size: int | None) -> list[tuple[int, int]]:
+    """Ranges of queries whose scores fit the memory of a thread, all about equally long."""
+    n, gallery = len(job.arena.queries), len(job.arena.gallery)
+    limit = size or max(1, min(TILE_BYTES // threads // (4 * gallery), TILE_QUERIES))
+    parts = -(-n // limit)
+    if size is None:
+        parts = min(n, -(-parts // threads) * threads)
+    edges = [n * i // parts for i in range(parts + 1)]
+    return list(itertools.pairwise(edges))
+
+
+def _empty(jobs: Sequence[Job]) -> dict[int, dict[Metric, Float]]:
+    return {id(job): {m: np.full(len(job.arena.queries), np.nan) for m in job.metrics} for job in jobs}
+
+
+def _look(
+    job: Job,
+    scorer: Scorer,
+    start: int,
+    stop: int,
+    gains: Mapping[str, Gains],
+    buffer: Any,
+    out: Mapping[Metric, Float],
+) -> None:
+    """One block of queries."""
+    direction = job.arena.direction
+    tile = whole.rows_of(scorer, direction, start, stop, buffer)
+    doubt = whole.measure(scorer, direction, tile, start)
+    step = max(1, PART // tile.shape[1])
+    for a in range(0, len(tile), step):
+        b = min(a + step, len(tile))
+        order = whole.order_rows(scorer, direction, tile[a:b], start + a, job.depth, doubt.part(a, b))
+        measure(job, gains, order, start + a, out)
+
+
+def _in_threads(work: Callable[[int], None], threads: int, end: threading.Event) -> None:
+    with one_blas_thread():
+        if threads == 1:
+            work(0)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for result in [pool.submit(work, part) for part in range(threads)]:
+                    result.result()
+            finally:
+                end.set()  # after an error or Ctrl-C the others end with the block at hand
+
+
+def _refuse_short(job: Job, known: Int, queries: Int, short: str) -> None:
+    if short != "refuse":
+        return
+    for m in job.metrics:
+        needed = deep(m, job.arena)
+        lacking = np.flatnonzero(known < needed)
+        if len(lacking):
+            query, has = int(queries[lacking[0]]), int(known[lacking[0]])
+            raise BadInput(
+                f"the lists are too short for {m} ({job.arena.direction}): query {query} has {has:,} usable items "
+                f"and {needed:,} are needed",
+                fix="store longer lists, or leave the metric out",
+            )
+
+
+def _collect(jobs: Sequence[Job], values: Mapping[int, Mapping[Metric, Float]]) -> Found:
+    """Values of all arenas of a metric and direction, one after the other."""
+    parts: dict[tuple[Metric, Direction], list[Job]] = {}
+    for job in jobs:
+        for m in job.metrics:
+            parts.setdefault((m, job.arena.direction), []).append(job)
+    found: Found = {}
+    for key, own in parts.items():
+        folds = [np.full(len(j.arena.queries), j.arena.fold) for j in own if j.arena.fold is not None]
+        found[key] = GradedValues(
+            np.concatenate([values[id(j)][key[0]] for j in own]),
+            np.concatenate([j.arena.queries for j in own]),
+            np.concatenate(folds) if folds else None,
+            min(len(j.arena.gallery) for j in own),
+        )
+    return found

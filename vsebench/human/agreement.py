@@ -1,0 +1,183 @@
+"""Pearson, Spearman and Kendall between two columns, with bootstrap intervals over images or pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput, UsageError
+from ..parallel import default_threads, spread
+from ..types import Float, Int
+
+Tau = Literal["b", "c"]
+Counts = Callable[[int], npt.NDArray[np.int32]]
+NAMES = ("pearson", "spearman", "kendall")
+MAX_RESAMPLES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """A correlation: its value from -1 to 1, or None where a column is constant, and (low, high) or None."""
+
+    value: float | None
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How intervals are made.
+
+    Attributes:
+        resamples: bootstrap samples; 0 for no intervals.
+        seed: of the random numbers. Sample number i is the same whatever the thread count.
+        over: ``images``: all points of an image are drawn together, as they are not independent; ``pairs``: each
+            pair on its own.
+        confidence: share of the samples between low and high, e.g. 0.95.
+        threads: of the kernel; never changes a result. None for ``parallel.default_threads()``.
+
+    Raises:
+        UsageError: a value out of range.
+    """
+
+    resamples: int = 1000
+    seed: int = 0
+    over: Literal["images", "pairs"] = "images"
+    confidence: float = 0.95
+    threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.resamples <= MAX_RESAMPLES or self.resamples == 1:
+            raise UsageError(f"{self.resamples} resamples", fix=f"give 0 for none, or 2 to {MAX_RESAMPLES:,}")
+        if not 0 <= self.seed < 1 << 63:
+            raise UsageError(f"seed is {self.seed}", fix="give a whole number from 0")
+        if not 0 < self.confidence < 1:
+            raise UsageError(f"confidence is {self.confidence}", fix="give a share such as 0.95")
+        if self.over not in ("images", "pairs"):
+            raise UsageError(f"resampling over '{self.over}'", fix="use images or pairs")
+
+
+@dataclass(frozen=True, eq=False)
+class Points:
+    """Two columns to be correlated.
+
+    Attributes:
+        x, y: (point,) float64, finite.
+        tau: the variant of Kendall's coefficient: ``b``, or ``c`` for columns with few and unequally many values.
+
+    Raises:
+        BadInput: lengths differ, no point at all, or a value that is not finite.
+    """
+
+    x: Float
+    y: Float
+    tau: Tau = "b"
+
+    def __post_init__(self) -> None:
+        for name in ("x", "y"):
+            object.__setattr__(self, name, np.ascontiguousarray(getattr(self, name), np.float64))
+        if self.x.shape != self.y.shape or self.x.ndim != 1 or not len(self.x):
+            raise BadInput(f"columns of shapes {self.x.shape} and {self.y.shape} cannot be correlated")
+        bad = np.flatnonzero(~np.isfinite(self.x) | ~np.isfinite(self.y))
+        if len(bad):
+            raise BadInput(f"point {bad[0]} is ({self.x[bad[0]]}, {self.y[bad[0]]}), which is not finite")
+
+    @cached_property
+    def _sorted(self) -> tuple[Any, ...]:
+        _, group = np.unique(self.x, return_inverse=True)
+        values, level = np.unique(self.y, return_inverse=True)
+        order = np.argsort(group, kind="stable")
+        x, y = (_unit(v) for v in (self.x, self.y))
+        return order, group[order].astype(np.int32), level[order].astype(np.int32), x[order], y[order], len(values)
+
+    def under(
+        self, counts: Counts, samples: int, cluster: Int, threads: int | None = None, kendall: bool = True
+    ) -> Float:
+        """(3, sample) float64 Pearson, Spearman and Kendall of weighted copies of the points; nan where undefined.
+
+        Args:
+            counts: (cluster,) int32 weights of sample number i.
+            samples: how many.
+            cluster: (point,) which weight belongs to a point.
+            threads: of the kernel.
+            kendall: without it the third row is nan.
+        """
+        from .kernels import LANES, correlations
+
+        order, group, level, x, y, levels = self._sorted
+        member = cluster[order].astype(np.int32)
+        blocks = -(-samples // LANES)
+        out = np.full((3, blocks * LANES), np.nan)
+        variant = {"b": 1, "c": 2}[self.tau] if kendall else 0
+        many = int(cluster.max()) + 1
+
+        def work(start: int, stop: int, _part: int) -> None:
+            for block in range(start, stop):
+                weights = np.zeros((many, LANES), np.int32)
+                for lane in range(min(LANES, samples - block * LANES)):
+                    weights[:, lane] = counts(block * LANES + lane)
+                got = np.empty((3, LANES))
+                correlations(group, level, x, y, member, weights, levels, variant, got)
+                out[:, block * LANES : (block + 1) * LANES] = got
+
+        spread(work, blocks, threads or default_threads())
+        return out[:, :samples]
+
+
+def agreement(points: Points, pair: Int, image: Int, how: Resampling | None = None) -> dict[str, Statistic]:
+    """Pearson's r, Spearman's rho (midranks for ties) and Kendall's tau of all points.
+
+    Intervals are percentile bootstrap intervals: whole images (or pairs) are drawn with replacement, as many as there
+    are, and the coefficients computed from all points drawn. Samples in which a column is constant are left out.
+
+    Args:
+        points: the columns.
+        pair: (point,) int64 number of the pair from 0; the judges of one pair stay together.
+        image: (point,) int64 number of the image; any numbers.
+        how: None for no intervals.
+
+    Returns:
+        ``pearson``, ``spearman``, ``kendall``.
+    """
+    zeros = np.zeros(len(points.x), np.int64)
+    values = points.under(lambda _: np.ones(1, np.int32), 1, zeros, 1)[:, 0]
+    drawn = None
+    if how is not None and how.resamples and np.isfinite(values).any():
+        _, cluster = np.unique(image if how.over == "images" else pair, return_inverse=True)
+        drawn = points.under(bootstrap(how.seed, int(cluster.max()) + 1), how.resamples, cluster, how.threads)
+    return {
+        name: Statistic(float(v), None if drawn is None else interval(drawn[i], how.confidence if how else 0.95))
+        if np.isfinite(v)
+        else Statistic(None)
+        for i, (name, v) in enumerate(zip(NAMES, values, strict=True))
+    }
+
+
+def bootstrap(seed: int, clusters: int) -> Counts:
+    """Sample number i -> (cluster,) int32 how often each cluster is drawn, with replacement."""
+
+    def counts(number: int) -> npt.NDArray[np.int32]:
+        random = np.random.default_rng((seed, number))
+        return np.bincount(random.integers(0, clusters, clusters), minlength=clusters).astype(np.int32)
+
+    return counts
+
+
+def interval(values: Float, confidence: float) -> tuple[float, float] | None:
+    """The percentile interval of the finite values; None when there are fewer than two."""
+    values = values[np.isfinite(values)]
+    if len(values) < 2:
+        return None
+    low, high = np.quantile(values, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
+
+
+def _unit(values: Float) -> Float:
+    # Centred and of unit size: sums of squares then lose nothing, whatever the scale of the column.
+    centred: Float = values - values.mean()
+    size = np.abs(centred).max()
+    return centred / size if size > 0 else centred

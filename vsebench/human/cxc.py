@@ -1,0 +1,108 @@
+"""Crisscrossed Captions: the aggregated ratings of caption-image, caption-caption and image-image pairs.
+
+Source: Parekh et al., Crisscrossed Captions: Extended Intramodal and Intermodal Semantic Similarity Judgments for
+MS-COCO, EACL 2021. Ratings run from 0 to 5.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from ..errors import BadInput
+from ..types import Bool, Float, Int, Modality, frozen
+from .judgements import bad, find, number, rows
+
+Task = Literal["sits", "sts", "sis"]
+TASKS: dict[Task, tuple[Modality, Modality]] = {
+    "sits": ("caption", "image"),
+    "sts": ("caption", "caption"),
+    "sis": ("image", "image"),
+}
+COLUMNS: dict[Task, list[str]] = {
+    "sits": ["caption", "image", "agg_score", "sampling_method"],
+    "sts": ["caption1", "caption2", "agg_score", "sampling_method"],
+    "sis": ["image1", "image2", "agg_score", "sampling_method"],
+}
+# How a pair came about -> whether both sides belong to one image by construction.
+METHODS = {"c2i_original": True, "c2i_intrasim": False, "c2c_cocaption": True, "c2c_isim": False, "i2i_csim": False}
+FETCH = (
+    "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions, "
+    "and add --data Crisscrossed-Captions/data"
+)
+_CAPTION = re.compile(r"(?:.*:)?(\d{1,12})")
+_IMAGE = re.compile(r"(?:.*[_/])?(\d{1,12})(?:\.\w+)?")
+
+
+@dataclass(frozen=True, eq=False)
+class CxcRatings:
+    """One file of CxC.
+
+    Attributes:
+        task: ``sits`` (caption, image), ``sts`` (caption, caption) or ``sis`` (image, image).
+        first: (pair,) int64 COCO ids of the first column.
+        second: (pair,) int64 COCO ids of the second column.
+        score: (pair,) float64 mean rating, 0 to 5.
+        own: (pair,) bool, both sides belong to the same image by construction (ground truth, or captions of one image).
+        where: the file.
+    """
+
+    task: Task
+    first: Int
+    second: Int
+    score: Float
+    own: Bool
+    where: Path
+
+    def __post_init__(self) -> None:
+        for name, kind in (("first", np.int64), ("second", np.int64), ("score", np.float64), ("own", np.bool_)):
+            object.__setattr__(self, name, frozen(getattr(self, name), kind))
+
+
+def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None, part: str = "test") -> CxcRatings:
+    """The ratings of one task.
+
+    Args:
+        task: ``sits``, ``sts`` or ``sis``.
+        folder: where ``<task>_<part>.csv`` or ``.csv.gz`` is, see ``judgements.find``.
+        part: ``test`` or ``val``, the halves of Karpathy's split.
+
+    Raises:
+        MissingPackage: the file is not there; the message says how to get it.
+        BadInput: another file, or a line that cannot be read (named).
+        UsageError: ``folder`` is no folder.
+    """
+    (path,) = find([f"{task}_{part}.csv"], folder, FETCH)
+    lines = rows(path, ",")
+    head = next(lines, (0, []))[1]
+    if [cell.strip() for cell in head] != COLUMNS[task]:
+        raise BadInput(
+            f"the first line is '{','.join(head)[:80]}', expected '{','.join(COLUMNS[task])}'",
+            where=path,
+            fix=f"give the aggregated file {task}_{part}.csv, not the raw one or another task",
+        )
+    patterns = [_CAPTION if side == "caption" else _IMAGE for side in TASKS[task]]
+    ids: tuple[list[int], list[int]] = ([], [])
+    score: list[float] = []
+    own: list[bool] = []
+    for line, cells in lines:
+        if len(cells) != 4:
+            raise bad(path, line, f"{len(cells)} columns, expected 4")
+        for cell, column, pattern, side in zip(cells, ids, patterns, TASKS[task], strict=False):
+            match = pattern.fullmatch(cell)
+            if match is None:
+                raise bad(path, line, f"'{cell[:60]}' is no id of a COCO {side}")
+            column.append(int(match[1]))
+        score.append(number(cells[2], 0, 5, "agg_score", path, line))
+        method = cells[3].strip()
+        if method not in METHODS:
+            raise bad(path, line, f"sampling_method is '{method[:40]}', expected {', '.join(METHODS)}")
+        own.append(METHODS[method])
+    if not score:
+        raise BadInput("no ratings below the first line", where=path, fix="download the file again")
+    return CxcRatings(task, np.array(ids[0]), np.array(ids[1]), np.array(score), np.array(own), path)

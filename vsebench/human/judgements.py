@@ -1,0 +1,82 @@
+"""Where the files of human judgements are, and reading their rows with errors that name file and line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from ..data.cache import cache_dir
+from ..data.textfile import read_text
+from ..errors import BadInput, MissingPackage, UsageError
+
+VARIABLE = "VSEBENCH_HUMAN_DATA"
+SUBFOLDERS = ("", "cxc", "flickr8k", "data", "Crisscrossed-Captions/data", "Flickr8k_text")
+
+
+def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str) -> list[Path]:
+    """The files of some judgements, each as it is or with ``.gz`` behind its name.
+
+    Args:
+        names: file names without ``.gz``.
+        folder: where to look, in it and in the subfolders that the sources use; by default the folder named by the
+            environment variable ``VSEBENCH_HUMAN_DATA``, else ``human`` in the cache.
+        fetch: the command that gets the files, for the message.
+
+    Raises:
+        UsageError: ``folder`` or the one of the variable is no folder.
+        MissingPackage: a file is not there; the message holds the command.
+    """
+    named = folder or os.environ.get(VARIABLE, "").strip() or None
+    root = Path(named).expanduser() if named else cache_dir() / "human"
+    if named and not root.is_dir():
+        origin = "--data" if folder else VARIABLE
+        raise UsageError(f"{origin} names no folder", where=root, fix="name the folder that holds the judgements")
+    found, absent = [], []
+    for name in names:
+        places = [root / sub / (name + end) for sub in SUBFOLDERS for end in ("", ".gz")]
+        here = [p for p in places if p.is_file()]
+        found += here[:1]
+        absent += [] if here else [name]
+    if absent:
+        raise MissingPackage(
+            f"no {', '.join(absent)} (plain or .gz) in {root}",
+            fix=f"{fetch} (or put the files into {root})",
+        )
+    return found
+
+
+def rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
+    """(line number from 1, cells) of every line that is not blank.
+
+    Raises:
+        BadInput: the file is unreadable, damaged or of another kind.
+    """
+    try:
+        text = read_text(path)
+    except BadInput as error:
+        raise BadInput(error.what, where=path, fix="download the file again") from error
+    for number, line in enumerate(text.split("\n"), 1):
+        line = line.rstrip("\r")
+        if line.strip():
+            yield number, line.split(separator)
+
+
+def number(cell: str, low: float, high: float, what: str, path: Path, line: int) -> float:
+    """A cell that holds a number from ``low`` to ``high``.
+
+    Raises:
+        BadInput: it does not.
+    """
+    try:
+        value = float(cell)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:
+        raise bad(path, line, f"{what} is '{cell[:40]}', expected a number from {low:g} to {high:g}")
+    return value
+
+
+def bad(path: Path, line: int, what: str) -> BadInput:
+    """The error for one line of a file of judgements."""
+    return BadInput(f"line {line:,}: {what}", where=path, fix="download the file again, or correct this line")

@@ -1,0 +1,217 @@
+"""The published protocols: which pairs, against which references, laid beside which human scores.
+
+CxC SITS: the caption against the image's captions, all 44,833 pairs of the test file, or those that are no ground
+truth (``non-GT``). With Pearson's r it is table 1 of Biten et al., Is An Image Worth Five Sentences?, WACV 2022. For
+STS and SIS no protocol of a relevance is published; here a caption stands for its image and an image for its captions:
+STS is the mean of gain(image of a, b) and gain(image of b, a), SIS the mean gain of the captions of either image about
+the other.
+
+Flickr8k: Hessel et al., CLIPScore, EMNLP 2021, appendix A, after Anderson et al., SPICE, ECCV 2016. Expert: pairs whose
+caption is one of the references are left out, and each of the three judgements is a point (tau-c). CrowdFlower: every
+pair stays, and a caption that is rated for an image is taken out of the references of that image (tau-b).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from ..errors import BadInput
+from ..types import Bool, Float, Ids, Int, Modality, Split, frozen
+from .agreement import Points, Resampling, Statistic, Tau, agreement
+from .cxc import TASKS, CxcRatings
+from .flickr8k import Flickr8k, Rated
+
+PairGain = Callable[[Int, Int], Float]  # (pair,) image rows and caption rows of a split -> (pair,) float64 gains
+UNREFERENCED = "(captions that are no reference)"
+
+
+@dataclass(frozen=True, eq=False)
+class Task:
+    """Rated pairs of a split.
+
+    Attributes:
+        name: ``SITS``, ``STS``, ``SIS``, ``Expert`` or ``CrowdFlower``.
+        split: images with their references, and every caption that is rated.
+        sides: what stands left and right in a pair.
+        left, right: (pair,) int64 rows of the split.
+        human: (pair, judge) float64 scores; each is a point.
+        origin: (caption,) int64 row of the image a caption was written for, -1 for none of these. Differs from the
+            split's ``image_of`` for captions that are rated but are no reference.
+        subsets: by name, which pairs count; None for all.
+        tau: the variant of Kendall's coefficient that is published.
+    """
+
+    name: str
+    split: Split
+    sides: tuple[Modality, Modality]
+    left: Int
+    right: Int
+    human: Float
+    origin: Int
+    subsets: dict[str, Bool | None] = field(default_factory=lambda: {"all": None})
+    tau: Tau = "b"
+
+    @cached_property
+    def image(self) -> Int:
+        """(pair,) int64 image row that a pair belongs to when images are resampled: the right one, else the left."""
+        if self.sides[1] == "image" and self.sides[0] == "caption":
+            return self.right
+        return self.left if self.sides[0] == "image" else self.split.image_of[self.left]
+
+    @cached_property
+    def references(self) -> list[list[int]]:
+        """For every image the rows of its captions."""
+        found: list[list[int]] = [[] for _ in self.split.image_ids]
+        for caption, image in enumerate(self.split.image_of.tolist()):
+            found[image].append(caption)
+        return found
+
+
+@dataclass(frozen=True)
+class Row:
+    """How one relevance or model agrees with one set of human scores.
+
+    Attributes:
+        task, subset: which scores.
+        relevance: which values.
+        pairs, points: how many pairs, and points (a pair with three judges is three).
+        tau: variant of Kendall's coefficient.
+        statistics: ``pearson``, ``spearman``, ``kendall``.
+        sampled: (mean, standard deviation, queries, samples) of the protocol for models, see ``models``.
+    """
+
+    task: str
+    subset: str
+    relevance: str
+    pairs: int
+    points: int
+    tau: Tau
+    statistics: dict[str, Statistic]
+    sampled: tuple[float, float, int, int] | None = None
+
+
+def cxc_task(ratings: CxcRatings, split: Split) -> Task:
+    """The pairs of a file of CxC as rows of a split.
+
+    Raises:
+        BadInput: the file rates items that the split does not have.
+    """
+    sides = TASKS[ratings.task]
+    columns = []
+    for side, ids in zip(sides, (ratings.first, ratings.second), strict=True):
+        found = _rows(split.ids(side), ids)
+        strange = ids[found < 0]
+        if len(strange):
+            raise BadInput(
+                f"rates {len(np.unique(strange)):,} {side}s that are not in split '{split.name}' (first: {strange[0]})",
+                where=ratings.where,
+                fix="give the file of the test half, and a split with all of its items (coco-5k)",
+            )
+        columns.append(found)
+    subsets: dict[str, Bool | None] = {"all": None}
+    if ratings.own.any() and not ratings.own.all():
+        subsets["non-GT"] = ~ratings.own
+    left, right = columns
+    origin = frozen(split.image_of)
+    return Task(ratings.task.upper(), split, sides, left, right, ratings.score[:, None], origin, subsets)
+
+
+def flickr8k_tasks(data: Flickr8k) -> tuple[Task, Task]:
+    """Expert and CrowdFlower."""
+    text = data.captions
+    written: dict[int, list[int]] = {}
+    for caption, image in enumerate(data.image_of.tolist()):
+        written.setdefault(image, []).append(caption)
+
+    def judged(rated: Rated) -> list[tuple[int, int]]:
+        return list(zip(rated.image.tolist(), rated.caption.tolist(), strict=True))
+
+    kept = [text[c] not in {text[r] for r in written.get(i, [])} for i, c in judged(data.expert)]
+    expert = _flickr8k("Expert", data, data.expert, np.flatnonzero(kept), written, "c")
+    left = {i: list(written.get(i, [])) for i in set(data.crowd.image.tolist())}
+    for image, caption in judged(data.crowd):
+        same = next((r for r in left[image] if text[r] == text[caption]), None)
+        if same is not None:
+            left[image].remove(same)
+    every = np.arange(len(data.crowd.image))
+    return expert, _flickr8k("CrowdFlower", data, data.crowd, every, left, "b")
+
+
+def values(task: Task, gain: PairGain) -> Float:
+    """(pair,) float64 values of a relevance for the pairs of a task."""
+    if task.sides == ("caption", "image"):
+        return gain(task.right, task.left)
+    # Both directions are asked for at once: a question costs some relevances a walk over everything.
+    ahead, back = (task.left, task.right), (task.right, task.left)
+    image, other = (np.concatenate(both) for both in zip(ahead, back, strict=True))
+    if task.sides == ("caption", "caption"):
+        both = gain(task.split.image_of[image], other)
+    else:
+        both = _about(task, gain, image, other)
+    mean: Float = both.reshape(2, -1).mean(0)
+    return mean
+
+
+def compare(task: Task, relevance: str, x: Float, how: Resampling | None) -> list[Row]:
+    """One row for every subset of the pairs: values (pair,) beside the human scores."""
+    found = []
+    for subset, mask in task.subsets.items():
+        pairs = np.arange(len(x)) if mask is None else np.flatnonzero(mask)
+        judges = task.human.shape[1]
+        points = Points(np.repeat(x[pairs], judges), task.human[pairs].reshape(-1), task.tau)
+        pair, image = np.repeat(pairs, judges), np.repeat(task.image[pairs], judges)
+        statistics = agreement(points, pair, image, how)
+        found.append(Row(task.name, subset, relevance, len(pairs), len(pair), task.tau, statistics))
+    return found
+
+
+def _about(task: Task, gain: PairGain, image: Int, other: Int) -> Float:
+    """(pair,) mean gain of the captions of ``other`` about ``image``."""
+    count = np.array([len(r) for r in task.references])
+    captions = np.concatenate([task.references[i] for i in other.tolist()])
+    owner = np.repeat(np.arange(len(image)), count[other])
+    total = np.bincount(owner, gain(image[owner], captions), len(image))
+    return np.asarray(total / count[other], np.float64)
+
+
+def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: dict[int, list[int]], tau: Tau) -> Task:
+    images = np.unique(rated.image[kept])
+    held = [(i, c) for i in images.tolist() for c in references[i]]
+    listed = {c for _, c in held}
+    spare = [c for c in np.unique(rated.caption[kept]).tolist() if c not in listed]
+    ids: list[str] = [data.images[i] for i in images.tolist()]
+    owner = [*np.searchsorted(images, [i for i, _ in held]).tolist(), *([len(ids)] * len(spare))]
+    captions = np.array([*(c for _, c in held), *spare], np.int64)
+    row = {c: k for k, c in enumerate(captions.tolist())}
+    split = Split(
+        f"flickr8k-{name.lower()}",
+        np.array(ids + [UNREFERENCED] * bool(spare)),
+        captions,
+        np.array(owner, np.int64),
+        tuple(data.captions[c] for c in captions.tolist()),
+    )
+    origin = data.image_of[captions]
+    place = np.searchsorted(images, origin).clip(max=len(images) - 1)
+    return Task(
+        name,
+        split,
+        ("caption", "image"),
+        np.array([row[c] for c in rated.caption[kept].tolist()], np.int64),
+        np.searchsorted(images, rated.image[kept]).astype(np.int64),
+        rated.scores[kept],
+        frozen(np.where(images[place] == origin, place, -1)),
+        tau=tau,
+    )
+
+
+def _rows(ids: Ids, wanted: Int) -> Int:
+    """Where each of ``wanted`` stands in ``ids``, -1 for those that do not."""
+    if ids.dtype.kind not in "iu":
+        return np.full(len(wanted), -1, np.int64)
+    order = np.argsort(ids, kind="stable")
+    place = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
+    return np.where(ids[place] == wanted, place, -1)

@@ -1,0 +1,139 @@
+"""A relevance by name as a function of pairs: ``binary``, the graded relevances, and the scores of captioning."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from ..errors import MissingPackage
+from ..parallel import one_blas_thread
+from ..registry import unknown
+from ..relevance.captioning import TITLES, pair_scores
+from ..relevance.gains import Spec
+from ..relevance.graded import GRADED, load_gains, parse_spec
+from ..types import Float, Int, Split
+from .protocols import PairGain, Task
+
+BINARY = "binary"
+BLOCK = 1 << 20  # pairs at a time; few and large, as some relevances walk over everything each time
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """One relevance over the items of a task: its values by pair, what to say about it, and what moves its digits."""
+
+    name: str
+    gain: PairGain
+    notes: tuple[str, ...] = ()
+    settings: tuple[tuple[str, str], ...] = ()
+
+
+def check(name: str) -> str:
+    """The name, if there is such a relevance.
+
+    Raises:
+        UsageError: there is none (close matches are named), or a setting is wrong.
+    """
+    head = name.strip().partition(":")[0]
+    if head not in (BINARY, *TITLES) or head != name.strip():
+        if head not in GRADED and not head.endswith((".npy", ".npz")):
+            raise unknown("relevance", head, [BINARY, *GRADED, *TITLES])
+        parse_spec(name)
+    return name.strip()
+
+
+def fits(name: str, task: Task) -> bool:
+    """Whether a relevance has values for these pairs: the scores of captioning know caption-image pairs only."""
+    return name not in TITLES or task.sides == ("caption", "image")
+
+
+def needs_texts(name: str) -> bool:
+    """Whether the captions have to be known, not only who belongs to whom."""
+    return name != BINARY and (name in TITLES or parse_spec(name).kind != "matrix")
+
+
+def open_source(name: str, task: Task, java: str | None = None, progress: Progress | None = None) -> Source:
+    """A relevance over the split of a task.
+
+    Args:
+        name: ``binary`` (1 for the caption's own image, else 0), a specification of a graded relevance, or a score of
+            captioning. Without settings, ``cider`` on a split of Flickr8k takes document frequencies as published: the
+            references of an image count once for every rating of it.
+        task: whose split; its pairs matter for the document frequencies only.
+        java: a Java folder or program for METEOR.
+        progress: told (done, in all).
+
+    Raises:
+        UsageError, BadInput, MissingPackage: as ``relevance.graded.load_gains`` and ``captioning.pair_scores``.
+    """
+    if name == BINARY:
+        return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
+    if name in TITLES:
+        texts, references = task.split.texts or (), task.references
+
+        def score(images: Int, captions: Int) -> Float:
+            return pair_scores(name, texts, references, captions, images, java=java, progress=progress)
+
+        return Source(name, score)
+    spec = parse_spec(name)
+    if spec.kind == "cider" and "df" not in spec.settings and task.split.name.startswith("flickr8k"):
+        return _over_ratings(name, spec, task)
+    return _graded(name, spec, task.split, progress)
+
+
+def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = None) -> Source:
+    told = None if progress is None else lambda share: progress(round(1000 * share), 1000)
+    try:
+        gains = load_gains(spec, split, told)
+    except MissingPackage as error:
+        if spec.kind != "spice" or not split.name.startswith("flickr8k"):
+            raise
+        raise MissingPackage(
+            error.what,
+            fix="run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench relevance build spice --captions texts.txt",
+        ) from error
+
+    def gain(images: Int, captions: Int) -> Float:
+        with one_blas_thread():
+            parts = [
+                gains.at("t2i", captions[s : s + BLOCK], images[s : s + BLOCK, None])[:, 0]
+                for s in range(0, len(images), BLOCK)
+            ]
+        return np.concatenate(parts).astype(np.float64)
+
+    return Source(name, gain, tuple(gains.notes), tuple(gains.settings.items()))
+
+
+def _over_ratings(name: str, spec: Spec, task: Task) -> Source:
+    """The gains of a split in which every rating has an image of its own."""
+    split, references = task.split, task.references
+    ratings = task.right.tolist()
+    copies = [c for image in ratings for c in references[image]]
+    owner = np.repeat(np.arange(len(ratings)), [len(references[image]) for image in ratings])
+    listed = set(copies)
+    spare = [c for c in range(len(split.caption_ids)) if c not in listed]
+    rows = np.array(copies + spare, np.int64)
+    texts = split.texts or ()
+    wide = Split(
+        split.name,
+        np.arange(len(ratings) + bool(spare)),
+        np.arange(len(rows)),
+        np.concatenate([owner, np.full(len(spare), len(ratings))]),
+        tuple(texts[c] for c in rows.tolist()),
+    )
+    first_copy = np.full(len(split.caption_ids), -1, np.int64)
+    first_copy[rows[::-1]] = np.arange(len(rows))[::-1]
+    first_rating = np.full(len(split.image_ids), -1, np.int64)
+    first_rating[task.right[::-1]] = np.arange(len(ratings))[::-1]
+    inner = _graded(name, spec, wide)
+    told = _graded(name, spec, split).notes  # those of the copies would count a caption many times
+    settings = tuple((k, "ratings" if k == "df" else v) for k, v in inner.settings)
+    return replace(
+        inner,
+        gain=lambda images, captions: inner.gain(first_rating[images], first_copy[captions]),
+        notes=(*told, f"cider: document frequencies over {len(ratings):,} rated pairs, as published"),
+        settings=settings,
+    )

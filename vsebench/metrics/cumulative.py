@@ -1,0 +1,56 @@
+"""Normalised Cumulative Semantics: how much relevance the top k hold of what they could hold."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..types import Bool, Float, Int, Vectors
+from .declare import Option
+from .graded import graded, graded_sum, sums_at, up_to
+
+CITE = ("biten2022semantic",)
+
+
+@graded(
+    "NCS@{k}",
+    formula="sum of the gains of the k items retrieved first / sum of the k largest gains",
+    cite=CITE,
+    options={
+        "eq5": Option(("no",), "m: eq. 5 to the letter, sums over the m items of largest gain alone", number=True)
+    },
+    ks=(1, 5, 10),
+    lowest_gain=0.0,
+)
+def cumulative_semantics(
+    gains: Vectors, count: Int, ideal: Vectors, members: Bool, ks: Sequence[int], eq5: str
+) -> Float:
+    """Normalised Cumulative Semantics (Biten et al., WACV 2022), as their code computes it.
+
+    The sum of the gains of all k retrieved items over the largest sum that k candidates can have; it needs no set of
+    relevant items. A query whose gains are all zero scores 0. ``eq5=m`` is equation 5 as it is printed: gains of
+    retrieved items that are among the m most relevant, over the gains of those m.
+    """
+    at = up_to(ks, count)
+    if eq5 == "no":
+        found, best = sums_at(gains, at), sums_at(ideal, at)
+    else:
+        found = sums_at(np.where(members, gains, 0), at)
+        best = sums_at(ideal, np.minimum(np.full(at.shape, int(eq5)), ideal.shape[1]))
+    return np.asarray(np.divide(found, best, out=np.zeros(found.shape), where=best > 0))
+
+
+graded_sum(
+    "Nsum",
+    parts=("NCS@1", "NCS@5", "NCS@10"),
+    formula="NCS@1 + NCS@5 + NCS@10, image-to-text and text-to-image (0 to 6; x100 when printed)",
+    cite=CITE,
+)
+graded_sum(
+    "NsumN",
+    parts=("NCS[gt=out]@1", "NCS[gt=out]@5", "NCS[gt=out]@10"),
+    formula="Nsum with the ground truth left out of rankings and ideals",
+    cite=CITE,
+    also="Nsum(N)",
+)

@@ -1,0 +1,71 @@
+"""Kendall's tau between scores and gains, at every depth asked for in one walk down the ranking.
+
+With C and D the concordant and discordant pairs, n0 = n (n - 1) / 2, and x and y the pairs tied in score and in
+gain: tau-a = (C - D) / n0 (Kendall 1938), tau-b = (C - D) / sqrt((n0 - x) (n0 - y)) (Kendall 1945),
+tau-c = 2 (C - D) / (n^2 (m - 1) / m), m the smaller number of distinct values (Stuart 1953).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Bool, Float, Int, Vectors
+
+VARIANTS: dict[str, str] = {
+    "a": "(C - D) / n0",
+    "b": "(C - D) / sqrt((n0 - x) (n0 - y))",
+    "c": "2 (C - D) / (n^2 (m - 1) / m)",
+}
+
+
+def pair_counts(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """(query, ks, 5) concordant less discordant pairs, ties in score, ties in gain, distinct scores and gains.
+
+    Args:
+        gains: (query, depth) float32 gains of the ranking, best score first.
+        tied: (query, depth) bool, the item has the score of the one before it.
+        count: (query,) how many items a query has, from 1 to depth.
+        ks: depths of at least 1, in any order; one beyond a query's items means all of them.
+    """
+    from . import tau_kernels
+
+    order = np.argsort(ks, kind="stable")
+    out = np.zeros((len(gains), len(ks), 5), np.int64)
+    if len(gains) and len(ks):
+        asked = np.asarray(ks, np.int64)[order]
+        tau_kernels.count_pairs(
+            np.ascontiguousarray(gains), np.ascontiguousarray(tied), count.astype(np.int64), asked, out
+        )
+    return out[:, np.argsort(order, kind="stable")]
+
+
+def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
+    """(query, ks) tau from pair counts; NaN where it is undefined: fewer than two items, or for tau-b and tau-c
+    where all scores or all gains are equal.
+
+    Args:
+        pairs: (query, ks, 5) from ``pair_counts``.
+        size: (query, ks) number of items.
+        variant: ``a``, ``b`` or ``c``.
+    """
+    concord, ties_score, ties_gain, kinds_score, kinds_gain = np.moveaxis(pairs, 2, 0).astype(np.float64)
+    n = size.astype(np.float64)
+    everything = n * (n - 1) / 2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if variant == "a":
+            return np.where(size < 2, np.nan, concord / everything)
+        kinds = np.minimum(kinds_score, kinds_gain)
+        if variant == "c":
+            value = 2 * concord / (n**2 * (kinds - 1) / kinds)
+        else:
+            value = concord / np.sqrt(everything - ties_score) / np.sqrt(everything - ties_gain)
+    return np.where((size < 2) | (kinds < 2), np.nan, np.clip(value, -1.0, 1.0))
+
+
+def kendall(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int], variant: str) -> Float:
+    """(query, ks) Kendall's tau of the top k of every ranking; see ``pair_counts`` and ``tau``."""
+    size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
+    return tau(pair_counts(gains, tied, count, ks), size, variant)

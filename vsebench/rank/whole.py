@@ -1,0 +1,174 @@
+"""The canonical order of whole galleries, or of their top k, for a block of queries at a time.
+
+The order is that of the canonical float64 scores, ties to the lower index; sorting 125 million of them would
+take a float64 product. So the float32 scores are sorted, and where two neighbours could have changed places
+both are scored in float64. For a rank the rigorous bound on a float32 product serves (6e-5 for unit vectors of
+1024 numbers); the neighbours of a full order are closer than that everywhere. What a product really errs is 3e-8.
+
+So the error is measured in every block: ``SAMPLE`` random pairs, of all its queries, are scored in float64, and the
+largest error found, relative to ``|score| + FLOOR * length * length``, times ``SAFETY``, is taken as the bound, if
+the rigorous one is not smaller. The order is exactly canonical, whatever the BLAS, the block and the threads, if
+no float32 score of the block errs by more. Every pair that is scored again checks that: an error above the bound
+makes the block start again with twice the bound.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Bool, Direction, Float, Int
+from .scorers import Dot, Matrix, Scorer
+
+SAMPLE = 2048  # pairs of a block whose float32 error is measured
+SAFETY = 2.5
+FLOOR = 0.125  # of the product of the lengths: small scores err by what their terms err
+ROUNDOFF = 2.0**-24
+SHORT = 64  # up to this depth the largest numbers are collected, beyond it sorted
+
+Items = npt.NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False)
+class Order:
+    """The k best of some queries.
+
+    Attributes:
+        items: (query, k) int32 gallery indices, best first.
+        tied: (query, k) bool, this item has exactly the canonical score of the one before it.
+    """
+
+    items: Items
+    tied: Bool
+
+
+@dataclass(frozen=True, eq=False)
+class Doubt:
+    """How far float32 scores may be from canonical ones: a score s of a query by ``rate * |s| + base[query]``.
+
+    Attributes:
+        rate: relative part.
+        base: (query,) float64 absolute part.
+    """
+
+    rate: float
+    base: Float
+
+    def part(self, start: int, stop: int) -> Doubt:
+        """The same for some of the queries."""
+        return Doubt(self.rate, self.base[start:stop])
+
+
+def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """(query, gallery) scores of queries ``start:stop`` against everything, in ``out``; queries stand in rows.
+
+    Args:
+        scorer: where scores come from.
+        direction: which side asks.
+        start, stop: the queries.
+        out: at least (stop - start) * gallery numbers of the scorer's dtype, one-dimensional.
+    """
+    n_image, n_caption = scorer.shape
+    gallery = n_caption if direction == "i2t" else n_image
+    tile = out[: (stop - start) * gallery].reshape(stop - start, gallery)
+    # Vectors are scaled after the product: before it, all of one side would be copied for every block.
+    plain = replace(scorer, cosine=False) if isinstance(scorer, Dot) and scorer.cosine else scorer
+    if direction == "i2t":
+        made = plain.tile(start, stop, 0, n_caption, tile)
+    else:
+        made = plain.tile(0, n_image, start, stop, tile.T).T
+    if made is not tile and made.base is not tile:
+        tile[...] = made
+    if isinstance(scorer, Dot) and scorer.cosine:
+        image, caption = scorer.scales
+        query, other = (image, caption) if direction == "i2t" else (caption, image)
+        tile *= other.astype(np.float32)
+        tile *= query[start:stop, None].astype(np.float32)
+    return tile
+
+
+def order_rows(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int, k: int, doubt: Doubt) -> Order:
+    """The k best of queries ``start:start + len(tile)``, in canonical order.
+
+    Args:
+        scorer: gives canonical scores.
+        direction: which side asks.
+        tile: (query, gallery) float32 or float64 scores of these queries, from ``rows_of``.
+        start: the first query.
+        k: how deep, at most the size of the gallery.
+        doubt: how far these scores may be from canonical ones, from ``measure``.
+    """
+    from . import sort_kernels
+
+    n, gallery = tile.shape
+    items = np.empty((n, gallery), np.int32)
+    room = np.empty((n * (gallery // 2), 3), np.int32)  # pages that are not written take no memory
+    rate, base = doubt.rate, doubt.base
+    while True:
+        count, members = sort_kernels.sort_rows(tile, k, np.float32(rate), base.astype(np.float32), items, room)
+        runs = room[:count]
+        rows, cols = np.empty(members, np.int64), np.empty(members, np.int64)
+        sort_kernels.run_members(items, runs, rows, cols)
+        seen = tile[rows, cols]
+        exact = seen.astype(np.float64) if isinstance(scorer, Matrix) else _exact(scorer, direction, rows + start, cols)
+        if not rate or (np.abs(exact - seen) <= rate * np.abs(exact) + base[rows]).all():
+            break
+        rate, base = 2 * rate, 2 * base
+    tied = np.zeros((n, k), np.bool_)
+    sort_kernels.settle(items, runs, exact, k, tied)
+    return Order(np.ascontiguousarray(items[:, :k]), tied)
+
+
+def largest(rows: npt.NDArray[Any], k: int) -> Items:
+    """(query, k) int32 positions of the k largest numbers of every row, descending, ties to the lower position.
+
+    Args:
+        rows: (query, gallery) float32, without NaN.
+        k: from 1 to the size of the gallery.
+    """
+    from . import sort_kernels
+
+    n, gallery = rows.shape
+    if k <= SHORT:
+        out = np.empty((n, k), np.int32)
+        sort_kernels.largest(rows, k, out)
+        return out
+    items = np.empty((n, gallery), np.int32)
+    runs = np.empty((n * (gallery // 2), 3), np.int32)
+    # The numbers are exact, so runs of equal ones stand by position already.
+    sort_kernels.sort_rows(rows, k, np.float32(0), np.zeros(n, np.float32), items, runs)
+    return np.ascontiguousarray(items[:, :k])
+
+
+def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
+    rows, cols = (queries, items) if direction == "i2t" else (items, queries)
+    return scorer.pairs(rows, cols, 1)
+
+
+def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int) -> Doubt:
+    """How far the scores of a tile may be from canonical ones.
+
+    Args:
+        scorer: gives canonical scores.
+        direction: which side asks.
+        tile: (query, gallery) scores of queries from ``start`` on, from ``rows_of``.
+        start: the first query.
+    """
+    n, gallery = tile.shape
+    if not isinstance(scorer, Dot):
+        return Doubt(0.0, np.zeros(n))
+    scale = np.ones(n)
+    if not scorer.cosine:
+        image, caption = scorer.lengths
+        query, other = (image, caption) if direction == "i2t" else (caption, image)
+        scale = query[start : start + n] * other.max()
+    rows = np.repeat(np.arange(n), -(-SAMPLE // n))
+    cols = np.random.default_rng(start).integers(0, gallery, len(rows))
+    exact = _exact(scorer, direction, rows + start, cols)
+    worst = float(np.max(np.abs(exact - tile[rows, cols]) / (np.abs(exact) + FLOOR * scale[rows] + 1e-37)))
+    rate = SAFETY * max(worst, ROUNDOFF)
+    rigorous = scorer.error()[0 if direction == "i2t" else 1][start : start + n]
+    return Doubt(rate, np.minimum(rate * FLOOR * scale, rigorous) + 1e-37)

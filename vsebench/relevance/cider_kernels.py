@@ -1,0 +1,298 @@
+"""Everything that is compiled for CIDEr but the n-grams: features, postings, and values by captions, images and pairs.
+
+The value of a pair is sum_f q(c, f) W(f, i, l): over the features f that caption c (of length l) and image i share, in
+ascending order, with W(f, i, l) the sum over the references of i that have f, in their order, of their weight times
+the length penalty. Every kernel adds these same products in this same order (an absent feature adds nothing or zero),
+so all of them give the same float64 number, whichever way a value is asked for.
+
+The frequent features have the lowest numbers and are added as whole rows. Then come those that are added one posting at
+a time. The last are those that one caption has alone: they need no postings, for they count with its own image only.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+LONG = 200  # features of a caption, beyond which inserting one by one takes longer than sorting
+
+
+@nb.njit(nogil=True, cache=True)
+def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, query, reference):
+    """Features of every caption, ascending, with their weights; n-grams of no weight are left out.
+
+    With ``clip``, min(a, b) b of two counts is the sum over t < min(a, b) of b, so that a feature is an n-gram and a t:
+    t = 0 has the n-gram's own number, t > 0 the number ``first_repeat`` + t - 1. Returns the number of entries.
+    """
+    at = 0
+    for c in range(pointer.shape[0] - 1):
+        row[c] = at
+        norm = np.zeros(4)
+        for e in range(pointer[c], pointer[c + 1]):
+            norm[order[gram[e]]] += (count[e] * idf[gram[e]]) ** 2
+        norm = np.sqrt(norm)
+        for repeat in range(2 if clip else 1):
+            for e in range(pointer[c], pointer[c + 1]):
+                g = gram[e]
+                if idf[g] == 0.0:
+                    continue
+                weight = count[e] * idf[g] / norm[order[g]]
+                once = idf[g] / norm[order[g]] if clip else weight
+                for t in range(repeat, (count[e] if repeat else 1)):
+                    feature[at] = first_repeat[g] + t - 1 if repeat else g
+                    query[at], reference[at] = once, weight
+                    at += 1
+    row[pointer.shape[0] - 1] = at
+    return at
+
+
+@nb.njit(nogil=True, cache=True)
+def renumber(row, number, n_shared, feature, query, reference):
+    """Give the features other numbers, those of every caption ascending again; where its unshared ones start."""
+    shared = np.empty(row.shape[0] - 1, np.int64)
+    for c in range(row.shape[0] - 1):
+        shared[c] = row[c]
+        if row[c + 1] - row[c] > LONG:
+            part = slice(row[c], row[c + 1])
+            renamed = number[feature[part]]
+            by = np.argsort(renamed)
+            feature[part], query[part], reference[part] = renamed[by], query[part][by], reference[part][by]
+            shared[c] += (renamed < n_shared).sum()
+            continue
+        for e in range(row[c], row[c + 1]):
+            f, q, r = number[feature[e]], query[e], reference[e]
+            shared[c] += f < n_shared
+            at = e
+            while at > row[c] and feature[at - 1] > f:
+                feature[at], query[at], reference[at] = feature[at - 1], query[at - 1], reference[at - 1]
+                at -= 1
+            feature[at], query[at], reference[at] = f, q, r
+    return shared
+
+
+@nb.njit(nogil=True, cache=True)
+def reference_postings(image_start, captions, row, shared, feature, weight, length, fill, posting):
+    """References by feature, then image, then order of captions; ``fill`` (feature,) is where each starts, advanced.
+
+    Only the entries ``row[c]`` to ``shared[c]`` are posted. A posting is a record of weight, image and length.
+    """
+    for i in range(image_start.shape[0] - 1):
+        for k in range(image_start[i], image_start[i + 1]):
+            c = captions[k]
+            for e in range(row[c], shared[c]):
+                at = fill[feature[e]]
+                fill[feature[e]] += 1
+                posting[at].weight = weight[e]
+                posting[at].image = i
+                posting[at].length = length[c]
+
+
+@nb.njit(nogil=True, cache=True)
+def candidate_postings(captions, row, shared, feature, weight, length, fill, posting):
+    """Captions by feature, in the order of ``captions``: records of weight, place in that order and length."""
+    for k in range(captions.shape[0]):
+        c = captions[k]
+        for e in range(row[c], shared[c]):
+            at = fill[feature[e]]
+            fill[feature[e]] += 1
+            posting[at].weight = weight[e]
+            posting[at].place = k
+            posting[at].length = length[c]
+
+
+@nb.njit(nogil=True, cache=True)
+def by_image(start, posting, count, image_row, feature_of, posting_of):
+    """What every image has: features, ascending, and where their postings of this image start.
+
+    With ``count`` only ``image_row`` (image + 1,) is filled; then the other two, and ``image_row`` is moved on.
+    """
+    for f in range(start.shape[0] - 1):
+        before = -1
+        for p in range(start[f], start[f + 1]):
+            i = posting[p].image
+            if i != before:
+                if not count:
+                    feature_of[image_row[i]], posting_of[image_row[i]] = f, p
+                image_row[i + 1 if count else i] += 1
+                before = i
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _folded(posting, p, stop, length, penalty):
+    """W of the image at posting ``p``, and where the next image starts: references weighted by their length."""
+    i, total = posting[p].image, 0.0
+    while p < stop and posting[p].image == i:
+        total += posting[p].weight * penalty[abs(length - posting[p].length)]
+        p += 1
+    return total, p
+
+
+@nb.njit(nogil=True, cache=True)
+def fold_frequent(lengths, start, posting, penalty, table):
+    """W of the frequent features, as rows over images, for some lengths; ``table`` (length, feature, image) of zeros."""
+    for k in range(lengths.shape[0]):
+        for f in range(table.shape[1]):
+            p = start[f]
+            while p < start[f + 1]:
+                i = posting[p].image
+                table[k, f, i], p = _folded(posting, p, start[f + 1], lengths[k], penalty)
+
+
+@nb.njit(nogil=True, cache=True)
+def caption_rows(
+    captions, first, image_of, length, row, shared, feature, query, reference, start, posting, penalty, slot, table,
+    scale, out,
+):  # fmt: skip
+    """Values of captions with every image; ``out[c - first]`` (image,) float32 is filled.
+
+    ``table[slot[l]]`` holds the folded rows of frequent features for captions of length l, where there is one.
+    """
+    n_image, n_frequent = scale.shape[0], table.shape[1]
+    total = np.empty(n_image, np.float64)
+    for c in captions:
+        total[:] = 0.0
+        l, e, last = length[c], row[c], shared[c]
+        if slot[l] >= 0:
+            rows = table[slot[l]]
+            while e + 4 <= last and feature[e + 3] < n_frequent:  # four at once, in order: one pass over the totals
+                w0, w1, w2, w3 = rows[feature[e]], rows[feature[e + 1]], rows[feature[e + 2]], rows[feature[e + 3]]
+                q0, q1, q2, q3 = query[e], query[e + 1], query[e + 2], query[e + 3]
+                for i in range(n_image):
+                    total[i] = (((total[i] + q0 * w0[i]) + q1 * w1[i]) + q2 * w2[i]) + q3 * w3[i]
+                e += 4
+            while e < last and feature[e] < n_frequent:
+                w, q = rows[feature[e]], query[e]
+                for i in range(n_image):
+                    total[i] += q * w[i]
+                e += 1
+        while e < last:
+            p, stop, q = start[feature[e]], start[feature[e] + 1], query[e]
+            while p < stop:
+                i = posting[p].image
+                weight, p = _folded(posting, p, stop, l, penalty)
+                total[i] += q * weight
+            e += 1
+        for e in range(last, row[c + 1]):
+            total[image_of[c]] += query[e] * reference[e]
+        values = out[c - first]
+        for i in range(n_image):
+            values[i] = np.float32(total[i] * scale[i])
+
+
+@nb.njit(nogil=True, cache=True)
+def image_rows(
+    first, last, image_start, captions_of, row, shared, query, reference, image_row, feature_of, posting_of, start,
+    posting, penalty, captions, place_of, lengths, bounds, candidate, run_start, run, dense, scale, out,
+):  # fmt: skip
+    """Values of images ``first:last`` with every caption; ``out`` (last - first, caption) float32 is filled.
+
+    Captions stand in the order of ``captions``, by length (``bounds`` are the limits of each of ``lengths``). A frequent
+    feature is added length by length, with one weight for all captions of a length: as a row of ``dense``, or by its
+    runs of postings.
+    """
+    n, n_dense, n_frequent = captions.shape[0], dense.shape[0], run_start.shape[0] - 1
+    total = np.empty(n, np.float64)
+    cursor = np.empty(n_frequent, np.int64)
+    for i in range(first, last):
+        stop = image_row[i + 1]
+        rare = image_row[i]
+        while rare < stop and feature_of[rare] < n_frequent:
+            cursor[rare - image_row[i]] = run_start[feature_of[rare]]
+            rare += 1
+        for b in range(lengths.shape[0]):
+            l, low, high = lengths[b], bounds[b], bounds[b + 1]
+            part = total[low:high]
+            part[:] = 0.0
+            for k in range(image_row[i], rare):
+                f, r = feature_of[k], cursor[k - image_row[i]]
+                if r == run_start[f + 1] or candidate[run[r]].length != l:
+                    continue
+                cursor[k - image_row[i]] += 1
+                weight, _ = _folded(posting, posting_of[k], start[f + 1], l, penalty)
+                if f < n_dense:
+                    q = dense[f, low:high]
+                    for j in range(part.shape[0]):
+                        part[j] += q[j] * weight
+                else:
+                    for p in range(run[r], run[r + 1]):
+                        total[candidate[p].place] += candidate[p].weight * weight
+        for k in range(rare, stop):
+            f, l, weight = feature_of[k], -1, 0.0
+            for p in range(start[f], start[f + 1]):
+                if candidate[p].length != l:
+                    l = candidate[p].length
+                    weight, _ = _folded(posting, posting_of[k], start[f + 1], l, penalty)
+                total[candidate[p].place] += candidate[p].weight * weight
+        for k in range(image_start[i], image_start[i + 1]):
+            c = captions_of[k]
+            for e in range(shared[c], row[c + 1]):
+                total[place_of[c]] += query[e] * reference[e]
+        values = out[i - first]
+        for j in range(n):
+            values[captions[j]] = np.float32(total[j] * scale[i])
+
+
+@nb.njit(nogil=True, cache=True)
+def length_runs(start, posting, run_start, run):
+    """Runs of postings of equal length, of the features of ``start``; returns how many, ``run`` ends with the end."""
+    at = 0
+    for f in range(start.shape[0] - 1):
+        run_start[f] = at
+        for p in range(start[f], start[f + 1]):
+            if p == start[f] or posting[p].length != posting[p - 1].length:
+                run[at] = p
+                at += 1
+    run_start[start.shape[0] - 1] = at
+    run[at] = start[start.shape[0] - 1]
+    return at
+
+
+@nb.njit(nogil=True, cache=True)
+def pair_values(
+    captions, images, image_of, length, row, shared, feature, query, reference, image_row, feature_of, posting_of,
+    start, posting, penalty, scale, out,
+):  # fmt: skip
+    """Values of single pairs; ``out`` (pair,) float32 is filled."""
+    for p in range(captions.shape[0]):
+        c, i = captions[p], images[p]
+        e, k, total = row[c], image_row[i], 0.0
+        while e < shared[c] and k < image_row[i + 1]:
+            f = feature[e]
+            if f < feature_of[k]:
+                e += 1
+            elif f > feature_of[k]:
+                k += 1
+            else:
+                weight, _ = _folded(posting, posting_of[k], start[f + 1], length[c], penalty)
+                total += query[e] * weight
+                e += 1
+                k += 1
+        if image_of[c] == i:
+            for e in range(shared[c], row[c + 1]):
+                total += query[e] * reference[e]
+        out[p] = np.float32(total * scale[i])
+
+
+@nb.njit(nogil=True, cache=True)
+def others_values(wanted, image_start, captions, image_of, length, row, feature, query, reference, penalty, out):
+    """Values of captions ``wanted`` with their own image, without themselves; ``out`` (wanted,) float32 is filled."""
+    for p in range(wanted.shape[0]):
+        c = wanted[p]
+        i = image_of[c]
+        n, total = image_start[i + 1] - image_start[i] - 1, 0.0
+        for j in range(image_start[i], image_start[i + 1]):
+            r = captions[j]
+            if r == c:
+                continue
+            e, k, shared = row[c], row[r], 0.0
+            while e < row[c + 1] and k < row[r + 1]:
+                if feature[e] < feature[k]:
+                    e += 1
+                elif feature[e] > feature[k]:
+                    k += 1
+                else:
+                    shared += query[e] * reference[k]
+                    e += 1
+                    k += 1
+            total += shared * penalty[abs(length[c] - length[r])]
+        out[p] = np.float32(total * (10.0 / 4.0 / n)) if n > 0 else np.float32(0.0)

@@ -1,0 +1,93 @@
+"""Everything that is compiled for n-grams: numbering and counting them, and finding them again.
+
+An n-gram is a number. Words keep their own numbers; a longer one gets the next number when the pair of (the n-gram
+without its last word, its last word) is seen for the first time, so one table of pairs holds all lengths.
+"""
+
+from __future__ import annotations
+
+import numba as nb
+import numpy as np
+
+MIX = np.uint64(0x9E3779B97F4A7C15)
+EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _slot(keys, shift, key):
+    """Where ``key`` is or would be in an open-addressed table of 2**(64 - shift) keys."""
+    mask = np.uint64(keys.shape[0] - 1)
+    at = (key * MIX) >> shift
+    while keys[at] != key and keys[at] != EMPTY:
+        at = (at + np.uint64(1)) & mask
+    return at
+
+
+@nb.njit(nogil=True, cache=True)
+def count_grams(word, start, n_words, keys, values, shift, parent, last, order, pointer, gram, count):
+    """Distinct n-grams (n = 1 to 4) of every caption, ascending, with their number of occurrences.
+
+    An n-gram is a number: a word's own number, else one handed out when (n-gram without its last word, last word) is
+    first seen. Fills the table (``keys``, ``values``), ``parent``, ``last`` and ``order`` (n - 1) of every n-gram, and
+    the compressed rows ``pointer``, ``gram``, ``count`` of the captions. Returns the numbers of n-grams and of entries.
+    """
+    used, at = n_words, 0
+    for g in range(n_words):
+        parent[g], last[g], order[g] = -1, g, 0
+    for c in range(start.shape[0] - 1):
+        pointer[c] = at
+        first, stop = start[c], start[c + 1]
+        found = np.empty(4 * (stop - first), np.int32)
+        size = 0
+        for p in range(first, stop):
+            g = np.int64(word[p])
+            found[size] = g
+            size += 1
+            for n in range(1, min(4, stop - p)):
+                key = np.uint64(g) * np.uint64(n_words) + np.uint64(word[p + n])
+                slot = _slot(keys, shift, key)
+                if keys[slot] == EMPTY:
+                    keys[slot], values[slot] = key, used
+                    parent[used], last[used], order[used] = g, word[p + n], n
+                    used += 1
+                g = np.int64(values[slot])
+                found[size] = g
+                size += 1
+        for g in np.sort(found[:size]):
+            if at > pointer[c] and gram[at - 1] == g:
+                count[at - 1] += 1
+            else:
+                gram[at], count[at] = g, 1
+                at += 1
+    pointer[start.shape[0] - 1] = at
+    return used, at
+
+
+@nb.njit(nogil=True, cache=True)
+def find_grams(keys, values, shift, n_words, parent, last, to):
+    """Numbers of n-grams that another table describes by parent and last word; ``to`` (n-gram,) int32 is filled.
+
+    ``parent`` is -1 for a word and else a smaller number; ``last`` is the number of the last word here, or -1.
+    """
+    for g in range(parent.shape[0]):
+        to[g] = -1
+        if parent[g] < 0:
+            to[g] = last[g]
+        elif to[parent[g]] >= 0 and last[g] >= 0:
+            slot = _slot(keys, shift, np.uint64(to[parent[g]]) * np.uint64(n_words) + np.uint64(last[g]))
+            if keys[slot] != EMPTY:
+                to[g] = values[slot]
+
+
+@nb.njit(nogil=True, cache=True)
+def document_frequency(image_pointer, captions, pointer, gram, df):
+    """Number of images that have an n-gram in any caption; ``df`` (n-gram,) int32 is added to."""
+    seen = np.full(df.shape[0], -1, np.int32)
+    for i in range(image_pointer.shape[0] - 1):
+        for k in range(image_pointer[i], image_pointer[i + 1]):
+            c = captions[k]
+            for e in range(pointer[c], pointer[c + 1]):
+                g = gram[e]
+                if seen[g] != i:
+                    seen[g] = i
+                    df[g] += 1

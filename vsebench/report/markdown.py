@@ -1,0 +1,39 @@
+"""Grids -> Markdown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from .grid import Cell, Grid
+
+
+def markdown(grids: Sequence[Grid]) -> str:
+    """GitHub-flavoured tables with their notes below."""
+    return "\n".join(_grid(g) for g in grids)
+
+
+def _grid(grid: Grid) -> str:
+    numbers = len(grid.headings) - grid.words
+    lines = [f"### {_escaped(grid.title)}", ""] if grid.title else []
+    if grid.rows:
+        lines.append(_line([_escaped(h) for h in grid.headings]))
+        lines.append(_line(["---"] * grid.words + ["---:"] * numbers))
+    lines += [_line([_cell(c) for c in row]) for row in grid.rows]
+    lines += [f"\n{_escaped(note)}" for note in grid.notes]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(cell: Cell) -> str:
+    text = _escaped(cell.text)
+    text = f"**{text}**" if cell.best and text else text
+    mark = f"<sup>{_escaped(cell.mark)}</sup>" if cell.mark else ""
+    return f"{text}{mark} {_escaped(cell.aside)}" if cell.aside else text + mark
+
+
+def _line(texts: Sequence[str]) -> str:
+    return "| " + " | ".join(texts) + " |"
+
+
+def _escaped(text: str) -> str:
+    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))

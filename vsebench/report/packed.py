@@ -1,0 +1,77 @@
+"""Arrays as short texts inside JSON: ``kind:base64``, zlib-compressed, little-endian, exact.
+
+Kinds are ``u1 u2 u4 i4 i8`` (whole numbers), ``f4 f8`` (floats) and ``text`` (a JSON list of strings).
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import zlib
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+
+KINDS = ("u1", "u2", "u4", "i4", "i8", "f4", "f8")
+LARGEST = 1 << 30  # bytes of one array after unpacking
+
+
+def pack(array: npt.NDArray[Any]) -> str:
+    """A one-dimensional array of numbers or texts as one text, in the narrowest kind that loses nothing."""
+    if array.dtype.kind == "U":
+        return _text("text", json.dumps(array.tolist(), ensure_ascii=False).encode())
+    kind = next(k for k in KINDS if _holds(k, array))
+    return _text(kind, array.astype(f"<{kind}").tobytes())
+
+
+def unpack(text: str) -> npt.NDArray[Any]:
+    """The array that ``pack`` wrote: int64, float64 or unicode.
+
+    Whole numbers come back as int64 whatever they were before; the caller knows what is a float.
+
+    Raises:
+        BadInput: no such kind, damaged, or more than 1 GiB.
+    """
+    kind, colon, data = text.partition(":")
+    if not colon or kind not in (*KINDS, "text"):
+        raise BadInput(f"'{text[:20]}' is no packed array", fix="write the report again with vsebench eval --json")
+    try:
+        engine = zlib.decompressobj()
+        raw = engine.decompress(base64.b64decode(data, validate=True), LARGEST)
+        if not engine.eof:
+            raise ValueError("cut short or too large")
+        if kind == "text":
+            words = json.loads(raw)
+            if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
+                raise ValueError("not a list of texts")
+            return np.array(words, dtype=np.str_)
+        array = np.frombuffer(raw, f"<{kind}")
+    except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
+        raise BadInput(f"a packed array is damaged ({error})", fix="copy the report again") from None
+    return array.astype(np.float64 if kind[0] == "f" else np.int64)
+
+
+def _holds(kind: str, array: npt.NDArray[Any]) -> bool:
+    """Whether ``array`` goes through ``kind`` and back without a change."""
+    if kind == "f8" or not len(array):
+        return True
+    floats = array.dtype.kind == "f"
+    if kind[0] == "f" and not floats:
+        return False
+    if kind[0] != "f":
+        limits = np.iinfo(kind)
+        if not (limits.min <= array.min() and array.max() <= limits.max):
+            return False
+        # a float beyond 2^53 or a negative zero is no whole number that comes back the same
+        if floats and (kind == "i8" or np.signbit(array[array == 0]).any()):
+            return False
+    with np.errstate(all="ignore"):
+        return bool((array.astype(kind) == array).all())
+
+
+def _text(kind: str, raw: bytes) -> str:
+    return f"{kind}:{base64.b64encode(zlib.compress(raw, 6)).decode('ascii')}"

@@ -1,0 +1,126 @@
+"""Bootstrap over images: how far a value could move if other images of the same kind had been drawn.
+
+A resample draws as many images as there are, with replacement, and takes all queries of each. Columns, systems
+and sums share their resamples, so that sums and differences have intervals of their own.
+Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapters 13 and 14.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..parallel import default_threads, one_blas_thread, spread
+from ..types import Float
+from . import kernels
+from .columns import Prepared, evaluate
+
+_BLOCK_BYTES = 6 << 20
+
+
+def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = None) -> Float:
+    """The value of every column and sum in every resample.
+
+    Args:
+        ready: the columns, see ``columns.prepare``.
+        resamples: how many.
+        seed: 0 to 2^64 - 1, fixes the resamples; resample r is the same however many there are.
+        threads: never changes a result.
+
+    Returns:
+        (resample, column + sum) float64; NaN where a resample holds no query of a metric.
+    """
+    word = np.uint64(seed)
+    out = np.empty((resamples, ready.width))
+    images = ready.population.images
+    rows = _block(images)
+    with_folds = any(ready.folded)
+    with_plain = not all(ready.folded)
+    plain_edges, fold_edges = ready.population.edges(False), ready.population.edges(True)
+
+    def work(start: int, stop: int, _part: int) -> None:
+        height = min(rows, stop - start)
+        plain = np.empty((height, images))
+        folded = np.empty((height, images)) if with_folds and with_plain else plain
+        for first in range(start, stop, rows):
+            n = min(rows, stop - first)
+            if with_plain:
+                kernels.draw_counts(word, first, plain_edges, plain[:n])
+            if with_folds:
+                kernels.draw_counts(word, first, fold_edges, folded[:n])
+            out[first : first + n] = evaluate(ready, plain[:n], folded[:n])
+
+    with one_blas_thread():
+        spread(work, resamples, default_threads() if threads is None else threads)
+    return out
+
+
+def jackknife(ready: Prepared, threads: int | None = None) -> Float:
+    """(image, column + sum) float64 values with one image left out at a time."""
+    images = ready.population.images
+    out = np.empty((images, ready.width))
+    rows = _block(images)
+
+    def work(start: int, stop: int, _part: int) -> None:
+        for first in range(start, stop, rows):
+            n = min(rows, stop - first)
+            weights = np.ones((n, images))
+            weights[np.arange(n), first + np.arange(n)] = 0.0
+            out[first : first + n] = evaluate(ready, weights, weights)
+
+    with one_blas_thread():
+        spread(work, images, default_threads() if threads is None else threads)
+    return out
+
+
+def percentile(samples: Float, level: float) -> Float:
+    """(column, 2) float64: the central ``level`` (between 0 and 1) of every column of resampled values.
+
+    Resamples without a value are left out; NaN where fewer than half of them have one.
+    """
+    tail = (1 - level) / 2
+    missing = np.isnan(samples)
+    if not missing.any():
+        return np.asarray(np.quantile(samples, [tail, 1 - tail], axis=0).T)
+    return np.array([_ends(samples[~gone, c], tail, 1 - tail, len(samples)) for c, gone in enumerate(missing.T)])
+
+
+def bca(samples: Float, values: Float, left_out: Float, level: float) -> Float:
+    """(column, 2) float64 bias-corrected and accelerated intervals.
+
+    Efron, Better Bootstrap Confidence Intervals, 1987.
+
+    Args:
+        samples: (resample, column) resampled values.
+        values: (column,) the values themselves.
+        left_out: (image, column) jackknife values.
+        level: between 0 and 1.
+    """
+    from scipy.special import ndtr, ndtri
+
+    out = np.empty((samples.shape[1], 2))
+    tails = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    for c in range(samples.shape[1]):
+        held = samples[~np.isnan(samples[:, c]), c]
+        if not len(held):
+            out[c] = np.nan
+            continue
+        # Where the value stands among its resamples; never quite at an end, which would have no quantile.
+        share = ((held < values[c]).sum() + 0.5 * (held == values[c]).sum()) / len(held)
+        bias = ndtri(np.clip(share, 0.5 / len(held), 1 - 0.5 / len(held)))
+        known = left_out[~np.isnan(left_out[:, c]), c]
+        away = known.mean() - known
+        spread_of = float((away**2).sum())
+        skew = float((away**3).sum()) / (6 * spread_of**1.5) if spread_of > 0 else 0.0
+        level_low, level_high = ndtr(bias + (bias + tails) / (1 - skew * (bias + tails)))
+        out[c] = _ends(held, float(level_low), float(level_high), len(samples))
+    return out
+
+
+def _ends(held: Float, low: float, high: float, asked: int) -> Float:
+    if len(held) < max(1, asked / 2):
+        return np.array([np.nan, np.nan])
+    return np.asarray(np.quantile(held, [low, high]))
+
+
+def _block(images: int) -> int:
+    return max(1, min(256, _BLOCK_BYTES // (8 * images)))

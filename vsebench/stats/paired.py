@@ -1,0 +1,188 @@
+"""Two systems on the same queries: is the difference more than chance, and how large is it.
+
+If two systems were equally good, their values of an image could be swapped without anybody noticing. The test swaps
+them at random - all captions of an image together - and counts how often a difference at least as large comes out.
+Fisher, The Design of Experiments, 1935; Smucker, Allan and Carterette, A Comparison of Statistical Significance Tests
+for Information Retrieval Evaluation, CIKM 2007.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from ..parallel import default_threads, one_blas_thread, spread
+from ..types import Bool, Float, Int
+from . import kernels
+from .columns import Column, Population
+
+_BLOCK_BYTES = 6 << 20
+_SLACK = 1e-10  # differences this close, relative to all that can be swapped, count as equal: sums are rounded
+
+
+@dataclass(frozen=True)
+class Effect:
+    """How large a difference is. All of it is oriented: positive, or above one half, means the second is better.
+
+    Attributes:
+        standardised: mean over images of the difference, divided by its standard deviation (Cohen's d of paired
+            values); None when every image differs by the same amount, or there is only one image.
+        superiority: share of the queries on which the second is better, ties counted half.
+        wins, ties, losses: queries on which the second is better, equal and worse.
+    """
+
+    standardised: float | None
+    superiority: float
+    wins: int
+    ties: int
+    losses: int
+
+
+def contributions(first: Column, second: Column, population: Population) -> Float:
+    """(image,) float64: what every image adds to the value of ``second`` minus that of ``first`` (both means).
+
+    Args:
+        first, second: values of the same queries in the same order.
+        population: the images.
+    """
+    change = np.bincount(first.image, weights=second.values - first.values, minlength=population.images)
+    counts = np.bincount(first.image, minlength=population.images)
+    edges = population.edges(first.folded)
+    fold = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    queries = np.bincount(fold, weights=counts)
+    return np.asarray(change / (np.maximum(queries, 1) * (queries > 0).sum())[fold])
+
+
+def swap_test(changes: Float, permutations: int, seed: int, threads: int | None = None) -> tuple[Float, Bool]:
+    """Two-sided p-values of differences that are sums over images.
+
+    Args:
+        changes: (image, test) float64, see ``contributions``.
+        permutations: how many random swaps. When the images that differ have no more than this many swaps in all,
+            every one of them is looked at and the p-value is exact; otherwise it is
+            (1 + those as extreme) / (1 + permutations).
+        seed: fixes the swaps; all tests share them.
+        threads: never changes a result.
+
+    Returns:
+        (test,) p-values, and (test,) whether they are exact.
+    """
+    p, exact = np.ones(changes.shape[1]), np.zeros(changes.shape[1], bool)
+    differing = (changes != 0).sum(axis=0)
+    for test in np.flatnonzero(_few(differing, permutations)):
+        own = changes[changes[:, test] != 0, test]
+        signs = np.empty((2 ** len(own), len(own)))
+        kernels.all_signs(0, signs)
+        p[test], exact[test] = float(_extreme(signs @ own[:, None], own[:, None]).mean()), True
+    many = np.flatnonzero(~exact)
+    held = changes[:, many]
+
+    def count(signs: Float) -> Int:
+        return np.asarray(_extreme(signs @ held, held).sum(axis=0), np.int64)
+
+    if len(many):
+        p[many] = _share(count, len(changes), len(many), permutations, seed, threads)
+    return p, exact
+
+
+def median_test(
+    first: Column, second: Column, population: Population, permutations: int, seed: int, threads: int | None = None
+) -> tuple[float, bool]:
+    """``swap_test`` of a difference of medians, which is no sum: both medians are taken anew after every swap."""
+    strata = []
+    for low, high in pairwise(population.edges(first.folded).tolist()):
+        inside = (first.image >= low) & (first.image < high)
+        values = np.concatenate([first.values[inside], second.values[inside]])
+        order = np.argsort(values, kind="stable")
+        of_second = order >= len(order) // 2
+        if len(order):
+            strata.append((values[order], np.tile(first.image[inside], 2)[order], of_second))
+    differs = np.unique(first.image[first.values != second.values])
+
+    def differences(signs: Float) -> Float:
+        total = np.zeros(len(signs))
+        middle = np.empty((2, len(signs)))
+        for values, image, of_second in strata:
+            kernels.swapped_medians(values, image, of_second, signs, *middle)
+            one, other = np.floor(middle - 1)
+            total += other - one
+        return total
+
+    seen = abs(float(differences(np.ones((1, population.images)))[0]))
+    if _few(np.array([len(differs)]), permutations)[0]:
+        signs = np.ones((2 ** len(differs), population.images))
+        own = np.empty((len(signs), len(differs)))
+        kernels.all_signs(0, own)
+        signs[:, differs] = own
+        return float((np.abs(differences(signs)) >= seen).mean()), True
+
+    def count(signs: Float) -> Int:
+        return np.array([(np.abs(differences(signs)) >= seen).sum()])
+
+    return float(_share(count, population.images, 1, permutations, seed, threads)[0]), False
+
+
+def effect(first: Column, second: Column, changes: Float, higher_is_better: bool) -> Effect:
+    """How large the difference is, see ``Effect``.
+
+    Args:
+        first, second: values of the same queries in the same order.
+        changes: (image,) contributions.
+        higher_is_better: which way is better.
+    """
+    sign = 1.0 if higher_is_better else -1.0
+    better = sign * (second.values - first.values)
+    asked = np.bincount(first.image, minlength=len(changes)) > 0
+    return _effect(better, sign * changes[asked])
+
+
+def effect_of_images(changes: Float) -> Effect:
+    """The effect of a sum over metrics, which has no value for a query: wins, ties and losses count images."""
+    return _effect(changes, changes)
+
+
+def _effect(better: Float, changes: Float) -> Effect:
+    wins, losses = int((better > 0).sum()), int((better < 0).sum())
+    ties = len(better) - wins - losses
+    width = float(changes.std(ddof=1)) if len(changes) > 1 else 0.0
+    mean = float(changes.mean()) if len(changes) else 0.0
+    # a constant difference has a standard deviation of rounding errors only
+    standardised = mean / width if width > 1e-12 * abs(mean) else (0.0 if mean == 0 else None)
+    return Effect(standardised, (wins + 0.5 * ties) / max(1, len(better)), wins, ties, losses)
+
+
+def _few(differing: Int, permutations: int) -> Bool:
+    return np.asarray((differing < 60) & (2.0 ** np.minimum(differing, 60) <= permutations))
+
+
+def _extreme(swapped: Float, changes: Float) -> Bool:
+    limit = np.abs(changes.sum(axis=0)) - _SLACK * np.abs(changes).sum(axis=0)
+    return np.asarray(np.abs(swapped) >= limit)
+
+
+def _share(
+    count: Callable[[Float], Int],
+    images: int,
+    tests: int,
+    permutations: int,
+    seed: int,
+    threads: int | None,
+) -> Float:
+    """(1 + number of permutations that ``count`` finds extreme) / (1 + permutations)."""
+    rows = max(1, min(256, _BLOCK_BYTES // (8 * max(1, images, tests))))
+    threads = default_threads() if threads is None else threads
+    found = np.zeros((max(1, min(threads, permutations)), tests), np.int64)
+
+    def work(start: int, stop: int, part: int) -> None:
+        signs = np.empty((min(rows, stop - start), images))
+        for begin in range(start, stop, rows):
+            n = min(rows, stop - begin)
+            kernels.draw_signs(np.uint64(seed), begin, signs[:n])
+            found[part] += count(signs[:n])
+
+    with one_blas_thread():
+        spread(work, permutations, threads)
+    return np.asarray((1 + found.sum(axis=0)) / (1 + permutations))

@@ -1,0 +1,182 @@
+"""Label distances by name: how far apart two items are by their labels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+from ..types import Float, Int
+from .queries import Selection
+
+Array = npt.NDArray[Any]
+Rows = Callable[[int, int], Float]  # (block, gallery) distances of queries start:stop, in an array of its own
+Judge = Callable[[int, int, Int], tuple[Float, Float]]
+CHUNK = 1 << 21  # numbers looked at together, so that a memory-mapped file is never copied whole
+TOLERANCE = 1e-6  # of the largest distance: what rounding may do to a symmetric matrix with a zero diagonal
+
+
+@dataclass(frozen=True, eq=False)
+class LabelDistance:
+    """Distances of labels, 0 or more, smaller is more alike.
+
+    Attributes:
+        name: the kind and everything that can move a digit, for the signature: ``euclidean#3f2a9c01``.
+        bind: from (number of items, who asks and competes) to a judge of lists. A judge takes a range of queries
+            start, stop and their lists (block, k) of gallery indices, and returns two (block, k) float64 arrays:
+            the distances of the items of the lists, and the k smallest distances of each query, ascending. It may
+            be called from several threads at once. Binding raises BadInput when labels and items do not fit.
+        notes, warnings: what the user should know.
+    """
+
+    name: str
+    bind: Callable[[int, Selection], Judge]
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+
+def by_rows(rows: Rows, chosen: Selection) -> Judge:
+    """A judge that makes the whole row of every query and looks at it twice."""
+
+    def judge(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
+        all_distances = rows(start, stop)
+        retrieved = np.take_along_axis(all_distances, lists, axis=1)
+        if chosen.kept:
+            all_distances[np.arange(stop - start), chosen.own[start:stop]] = np.inf
+        k = lists.shape[1]
+        return retrieved, np.sort(np.partition(all_distances, k - 1, axis=1)[:, :k], axis=1)
+
+    return judge
+
+
+def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:
+    """``|y_q - y_i|_2`` of label vectors such as poses (Kim et al., CVPR 2019, eq. 12), not squared.
+
+    Args:
+        labels: (item, ...) numbers; whatever follows the first axis is flattened.
+        where: the file, for messages.
+
+    Raises:
+        BadInput: a NaN or infinite value, or one so large that its square overflows.
+    """
+    given = np.asarray(labels)
+    flat = given.reshape(len(given), -1).astype(np.float64)
+    bad = np.argwhere(~(np.abs(flat) < 1e150))
+    if len(bad):
+        row, column = bad[0]
+        raise BadInput(
+            f"label {row} holds {flat[row, column]} in column {column}",
+            where=where,
+            fix="give every item finite labels",
+        )
+
+    def bind(n: int, chosen: Selection) -> Judge:
+        check_length(len(flat), n, where)
+        columns = np.ascontiguousarray(flat[chosen.gallery].T)
+
+        def rows(start: int, stop: int) -> Float:
+            from .kernels import label_distances
+
+            out = np.empty((stop - start, len(chosen.gallery)))
+            label_distances(flat[chosen.queries[start:stop]], columns, out)
+            return out
+
+        return by_rows(rows, chosen)
+
+    return LabelDistance(f"euclidean#{fingerprint(flat)}", bind)
+
+
+def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:
+    """Given distances.
+
+    Args:
+        matrix: (item, item), (query, item) or (query, gallery) numbers, one row a query; maybe memory-mapped. With
+            fewer rows than items they stand for the queries in their order, with fewer columns for the gallery.
+        where: the file, for messages.
+
+    Raises:
+        BadInput: not two-dimensional, or a NaN, infinite or negative value.
+    """
+    given = np.asarray(matrix)
+    if given.ndim != 2:
+        raise BadInput(f"distances have shape {given.shape}", where=where, fix="save (item, item), or (query, gallery)")
+    largest = 0.0
+    step = max(1, CHUNK // given.shape[1])
+    for start in range(0, len(given), step):
+        block = given[start : start + step]
+        bad = np.argwhere(~((block >= 0) & np.isfinite(block)))
+        if len(bad):
+            row, column = bad[0]
+            value = block[row, column]
+            what = "is negative" if value < 0 else "is not finite"
+            raise BadInput(
+                f"distance [{start + row}, {column}] = {value} {what}", where=where, fix="give distances of 0 or more"
+            )
+        largest = max(largest, float(block.max()))
+    warnings = _square_warnings(given, largest, where) if given.shape[0] == given.shape[1] else ()
+
+    def bind(n: int, chosen: Selection) -> Judge:
+        n_query, n_gallery = len(chosen.queries), len(chosen.gallery)
+        if given.shape not in ((n, n), (n_query, n), (n_query, n_gallery)):
+            raise BadInput(
+                f"distances have shape {given.shape}; there are {n:,} items, {n_query:,} queries, {n_gallery:,} others",
+                where=where,
+                fix=f"give {n} x {n}" + ("" if n_query == n else f" or {n_query} x {n_gallery}"),
+            )
+        row_of = chosen.queries if given.shape[0] == n else np.arange(n_query)
+        columns = None if given.shape[1] == n_gallery else chosen.gallery
+
+        def rows(start: int, stop: int) -> Float:
+            picked = given[row_of[start:stop]]
+            return (picked if columns is None else picked[:, columns]).astype(np.float64)
+
+        return by_rows(rows, chosen)
+
+    return LabelDistance(f"precomputed#{fingerprint(given)}", bind, (), warnings)
+
+
+def _square_warnings(matrix: Array, largest: float, where: str | Path | None) -> tuple[str, ...]:
+    """What is odd about the distances of items to each other; similarities given by mistake are refused."""
+    diagonal = np.diagonal(matrix).astype(np.float64)
+    out = []
+    if diagonal.max() > TOLERANCE * largest:
+        row = int(diagonal.argmax())
+        if len(matrix) > 1 and (diagonal >= TOLERANCE * largest).all() and (diagonal == matrix.max(axis=1)).all():
+            raise BadInput(
+                f"every row is largest on the diagonal (first: {diagonal[0]:g}): these are similarities, not distances",
+                where=where,
+                fix="save distances, for example 1 - similarity",
+            )
+        count = int((diagonal > TOLERANCE * largest).sum())
+        out.append(f"{count:,} items are not at distance 0 from themselves (item {row}: {diagonal[row]:g})")
+    step = max(1, CHUNK // len(matrix))
+    for start in range(0, len(matrix), step):
+        apart = np.abs(np.subtract(matrix[start : start + step], matrix[:, start : start + step].T, dtype=np.float64))
+        if apart.max() > TOLERANCE * largest:
+            row, column = (int(x) for x in np.unravel_index(apart.argmax(), apart.shape))
+            a, b = matrix[start + row, column], matrix[column, start + row]
+            pair = f"[{start + row}, {column}] is {a:g} and [{column}, {start + row}] is {b:g}"
+            out.append(f"distances are not symmetric: {pair}; the row is the query")
+            break
+    return tuple(out)
+
+
+def check_length(labels: int, items: int, where: str | Path | None) -> None:
+    """Refuse another number of labels than items; raises BadInput."""
+    if labels != items:
+        raise BadInput(f"holds {labels:,} labels for {items:,} items", where=where, fix="give one label an item")
+
+
+def fingerprint(array: Array) -> str:
+    """Eight hexadecimal digits of the numbers of an array, its shape and its dtype."""
+    digest = hashlib.sha256(f"{array.shape} {array.dtype.str}".encode())
+    step = max(1, CHUNK // max(1, int(np.prod(array.shape[1:]))))
+    for start in range(0, len(array), step):
+        digest.update(np.ascontiguousarray(array[start : start + step]).data)
+    return digest.hexdigest()[:8]

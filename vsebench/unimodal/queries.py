@@ -1,0 +1,125 @@
+"""Which items ask, and which compete: the queries are taken out of the gallery unless they are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..data.ids import as_ids
+from ..data.npy import npy_member
+from ..data.sniff import expect, sniff
+from ..data.textfile import read_text
+from ..errors import BadInput, UsageError
+from ..types import Ids, Int
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Queries and gallery of one evaluation, as item indices.
+
+    Attributes:
+        queries: (query,) int64, in the order given.
+        gallery: (gallery,) int64, ascending.
+        own: (query,) int64 gallery index of the query itself, or -1 where it does not compete.
+        kept: queries compete, each in the lists of the others.
+    """
+
+    queries: Int
+    gallery: Int
+    own: Int
+    kept: bool
+
+    @property
+    def depth(self) -> int:
+        """The length of a complete list."""
+        return len(self.gallery) - self.kept
+
+
+def select(n: int, queries: Int | None = None, keep: bool = False, where: str | Path | None = None) -> Selection:
+    """Queries and gallery.
+
+    Args:
+        n: number of items.
+        queries: (query,) item indices; None makes every item a query, which keeps the queries in the gallery.
+        keep: leave the other queries in the gallery; a query never competes in its own list.
+        where: the file that named the queries, for messages.
+
+    Raises:
+        BadInput: no query, an index outside 0 to n - 1, a query named twice, or nobody left to retrieve.
+    """
+    kept = keep or queries is None
+    chosen = np.arange(n) if queries is None else np.asarray(queries, np.int64)
+    if not len(chosen):
+        raise BadInput("names no query", where=where, fix="name at least one item")
+    if chosen.min() < 0 or chosen.max() >= n:
+        bad = int(chosen[(chosen < 0) | (chosen >= n)][0])
+        raise BadInput(f"query {bad} is not a row of {n:,} items", where=where, fix="count rows from 0")
+    found, count = np.unique(chosen, return_counts=True)
+    if len(found) < len(chosen):
+        raise BadInput(f"query {found[count > 1][0]} is named twice", where=where, fix="name every query once")
+    gallery = np.arange(n) if kept else np.setdiff1d(np.arange(n), chosen)
+    if len(gallery) - kept < 1:
+        fix = "give at least two items" if kept else "name fewer queries, or leave them in the gallery (--keep-queries)"
+        raise BadInput(f"{len(chosen):,} queries of {n:,} items leave nothing to retrieve", where=where, fix=fix)
+    own = chosen if kept else np.full(len(chosen), -1)
+    return Selection(chosen, gallery, own, kept)
+
+
+def read_queries(text: str, n: int, ids: Ids | None) -> Int:
+    """The queries that ``--queries`` names, as (query,) item indices.
+
+    Args:
+        text: a number N (the first N items), or a file: .npy of ids, row numbers or one truth value an item; or
+            text with one id or row number a line.
+        n: number of items.
+        ids: (item,) ids of the items; without them a file holds row numbers.
+
+    Raises:
+        BadInput: no such file, not ids, or an id that no item has.
+        UsageError: N is not from 1 to n - 1.
+    """
+    if text.isdecimal() and not Path(text).exists():
+        if not (len(text) < 19 and 1 <= int(text) < n):
+            raise UsageError(f"--queries is {text} for {n:,} items", fix=f"use 1 to {n - 1}, or name a file")
+        return np.arange(int(text))
+    path = Path(text)
+    kind = sniff(path)
+    expect(path, kind, ("npy", "text"), "a list of queries", "give .npy, or text with one id a line")
+    if kind == "npy":
+        member = npy_member(path)
+        if member.dtype == "bool":
+            if member.shape != (n,):
+                raise BadInput(f"holds {member.shape} truth values for {n:,} items", where=path, fix="save one an item")
+            return np.flatnonzero(member.load())
+        if member.dtype == "object":
+            raise BadInput("holds Python objects, which are never read", where=path, fix="save ids as int64 or strings")
+        named = as_ids(member.load(), "queries", path)
+    else:
+        try:
+            words = [line.strip() for line in read_text(path).splitlines()]
+        except BadInput as error:
+            raise BadInput(error.what, where=path, fix="give one id or row number a line") from error
+        named = as_ids(np.array([w for w in words if w], dtype=np.str_), "queries", path)
+    if ids is None:
+        if named.dtype.kind != "i":
+            raise BadInput(f"names '{named[0]}', but the items have no ids", where=path, fix="give row numbers from 0")
+        return np.asarray(named, np.int64)
+    return locate(ids, named, path)
+
+
+def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
+    """(named,) where each of ``named`` stands in ``ids``; raises BadInput naming the first that does not."""
+    place = {name: row for row, name in enumerate(ids.tolist())}
+    # Numbers in one file and the same numbers as strings in another are the same ids.
+    words = place if ids.dtype.kind == named.dtype.kind else {str(name): row for name, row in place.items()}
+    asked = named.tolist() if ids.dtype.kind == named.dtype.kind else [str(x) for x in named.tolist()]
+    absent = [name for name in asked if name not in words]
+    if absent:
+        raise BadInput(
+            f"{len(absent):,} of {len(asked):,} ids are not among the {len(ids):,} items (first: {absent[0]})",
+            where=where,
+            fix="use the ids that the embeddings carry",
+        )
+    return np.array([words[name] for name in asked], np.int64)

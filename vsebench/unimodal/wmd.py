@@ -1,0 +1,172 @@
+"""Word mover's distance between the caption sets of images as a label distance, found with lower bounds.
+
+    W(X, Y) = sum over x in X of min over y of WMD(x, y)  +  sum over y in Y of min over x of WMD(x, y)
+
+Kim et al., Deep Metric Learning Beyond Binary Supervision, CVPR 2019, eq. 13.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import heapq
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..data.sources import from_file
+from ..errors import BadInput, UsageError
+from ..types import Float, Ids, Int, Split
+from .distances import Judge, LabelDistance, check_length
+from .queries import Selection, locate
+
+if TYPE_CHECKING:
+    from ..relevance.wmd_transport import Transport
+
+EXAMPLE = "wmd:glove.6B.300d.txt"
+
+
+def read_caption_sets(path: Path, argument: str | None, ids: Ids | None) -> LabelDistance:
+    """Distances of the images of a file of captions.
+
+    Args:
+        path: captions with image ids: JSON lines, Karpathy's or the official annotations.
+        argument: the file of word vectors, and ``:tokens=whitespace`` behind it for another way to cut words.
+        ids: (item,) ids of the images; without them the items are the images in order of their first caption.
+
+    Raises:
+        BadInput: not such files, or an image without a caption that has a word vector.
+        UsageError: no file of word vectors is named, or an unknown setting.
+        MissingPackage: POT is not installed.
+    """
+    vectors, tokens = _parse(argument)
+    rows = from_file(path)
+    known, image_of = rows.images()
+    if rows.texts is None:
+        raise BadInput("holds no captions", where=path, fix="give the file that holds their texts")
+    if ids is not None:
+        order = locate(known, ids, path)
+        place = np.full(len(known), -1)
+        place[order] = np.arange(len(order))
+        held = np.flatnonzero(place[image_of] >= 0)
+        rows, known, image_of = rows.take(held), ids, place[image_of][held]
+    return caption_sets(Split("custom", known, rows.caption_id, image_of, rows.texts), vectors, tokens, path)
+
+
+def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | Path | None = None) -> LabelDistance:
+    """Distances of the images of a split by their captions.
+
+    Args:
+        split: with its captions.
+        vectors: a file of word vectors in GloVe or word2vec text form, plain or gzip.
+        tokens: ``ptb`` or ``whitespace``.
+        where: the file of captions, for messages.
+
+    Raises:
+        BadInput: not a file of word vectors, or an image without a caption that has a word vector.
+        MissingPackage: POT is not installed.
+    """
+    from ..relevance.bow import bags_of
+    from ..relevance.wmd_transport import prepare
+
+    bags = bags_of(split, vectors, tokens, "wmd", None)
+    transport = prepare(bags)
+    order = np.argsort(split.image_of, kind="stable")
+    order = order[transport.filled[transport.bag_of[order]]]
+    count = np.bincount(split.image_of[order], minlength=len(split.image_ids))
+    if (count == 0).any():
+        image = split.image_ids[int(np.flatnonzero(count == 0)[0])]
+        raise BadInput(
+            f"image {image} has no caption with a word that has a vector",
+            where=where,
+            fix="leave it out, or give vectors of more words",
+        )
+    first = np.concatenate([[0], np.cumsum(count)])
+    held = transport.bag_of[order]
+
+    def bind(n: int, chosen: Selection) -> Judge:
+        check_length(len(split.image_ids), n, where)
+        sets = [held[first[i] : first[i + 1]] for i in range(n)]
+        return _judge(transport, sets, chosen)
+
+    settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
+    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.image_of.tolist(), split.texts or (), strict=True))
+    said = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
+    return LabelDistance(f"wmd,{settings}#{said.hexdigest()[:8]}", bind, bags.notes)
+
+
+def _parse(argument: str | None) -> tuple[str, str]:
+    """The file of word vectors and how captions are cut into words."""
+    head, _, last = (argument or "").rpartition(":")
+    tokens = last.removeprefix("tokens=") if last.startswith("tokens=") else ""
+    vectors = head if tokens else (argument or "")
+    if not vectors:
+        raise UsageError("wmd needs a file of word vectors", where="--label-distance", fix=f"write {EXAMPLE}")
+    if tokens and tokens not in ("ptb", "whitespace"):
+        raise UsageError(f"tokens is '{tokens}'", where="--label-distance", fix="use ptb or whitespace")
+    return vectors, tokens or "ptb"
+
+
+def _judge(transport: Transport, sets: list[Int], chosen: Selection) -> Judge:
+    size = np.array([len(sets[i]) for i in chosen.gallery])
+    everything = np.concatenate([sets[i] for i in chosen.gallery])
+    starts = np.cumsum(size) - size
+
+    def judge(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
+        retrieved, ideal = np.empty(lists.shape), np.empty(lists.shape)
+        for row in range(stop - start):
+            query, own = int(chosen.queries[start + row]), int(chosen.own[start + row])
+            lower = np.stack([transport.lower(int(bag))[everything] for bag in sets[query]])
+
+            def away(g: int, limit: float, query: int = query, lower: Float = lower) -> float:
+                item, bounds = int(chosen.gallery[g]), lower[:, starts[g] : starts[g] + size[g]]
+                if query <= item:
+                    return between(transport, sets[query], sets[item], bounds, limit)
+                # The smaller item first: the same order of summation either way round.
+                return between(transport, sets[item], sets[query], bounds.T, limit)
+
+            known = {g: away(g, np.inf) for g in lists[row].tolist()}
+            retrieved[row] = [known[g] for g in lists[row].tolist()]
+            least = np.minimum.reduceat(lower, starts, axis=1).sum(axis=0) + np.add.reduceat(lower.min(axis=0), starts)
+            best: list[float] = []  # negated, the largest distance on top
+            for g in np.argsort(least, kind="stable").tolist():
+                if g == own:
+                    continue
+                limit = -best[0] if len(best) == lists.shape[1] else np.inf
+                if least[g] * (1 - 1e-9) > limit:
+                    break
+                distance = known[g] if g in known else away(g, limit)
+                if len(best) < lists.shape[1]:
+                    heapq.heappush(best, -distance)
+                else:
+                    heapq.heappushpop(best, -distance)
+            ideal[row] = sorted(-x for x in best)
+        return retrieved, ideal
+
+    return judge
+
+
+def between(transport: Transport, x: Int, y: Int, bounds: Float, limit: float) -> float:
+    """W of two sets of captions, or some number above ``limit`` when W is above it.
+
+    Args:
+        transport: distances of bags of words.
+        x: (caption,) bags of one set.
+        y: (caption,) bags of the other.
+        bounds: (x, y) no larger than the distances.
+        limit: what W is compared with.
+    """
+    away, exact = bounds.copy(), np.zeros(bounds.shape, bool)
+    while True:
+        rows, columns = away.argmin(axis=1), away.argmin(axis=0)
+        total = float(away.min(axis=1).sum() + away.min(axis=0).sum())
+        if total * (1 - 1e-9) > limit:
+            return total
+        # Every minimum has to be a distance, no longer a bound; the smallest bound decides most.
+        open_pairs = [(i, int(j)) for i, j in enumerate(rows) if not exact[i, j]]
+        open_pairs += [(int(i), j) for j, i in enumerate(columns) if not exact[i, j]]
+        if not open_pairs:
+            return total
+        i, j = min(open_pairs, key=lambda pair: away[pair])
+        away[i, j] = transport.distance(int(x[i]), int(y[j]))
+        exact[i, j] = True
