@@ -110,8 +110,8 @@ def test_a_caption_that_ends_the_worker_is_found(notes, word):
 
 def test_a_caption_that_hangs_is_found(notes):
     bad = "caption with HANG inside"
-    done = build(notes, [*CAPTIONS[:2], bad], patience=(0.3, 0.0))
-    assert done.broken == {bad: "no answer within 0 s"}
+    done = build(notes, [*CAPTIONS[:2], bad], patience=(1.0, 0.0))
+    assert done.broken == {bad: "no answer within 1 s"}
     check([*CAPTIONS[:2], bad], {bad})
 
 
@@ -214,8 +214,8 @@ def test_two_builders_share_the_work(notes):
     counts = [tuple(map(int, process.communicate()[0].split())) for process in running]
     assert [process.returncode for process in running] == [0, 0]
     check(CAPTIONS)
-    assert all(parsed + shared == 11 for parsed, shared in counts) or len(workers(notes)) == 1
-    assert len(asked(notes)) < 22
+    assert all(parsed + shared <= 11 for parsed, shared in counts)  # less for the one that came second
+    assert 11 <= sum(parsed for parsed, _ in counts) == len(asked(notes)) < 22
 
 
 def test_a_damaged_file_is_removed_and_its_captions_parsed_again(notes):

@@ -70,7 +70,7 @@ def test_every_k_equals_scipy(n: int, scores_of: int, gains_of: int, variant: st
     )
 
 
-@pytest.mark.parametrize("n", [64, 5119, 5120, 5121, 13_000])
+@pytest.mark.parametrize("n", [64, 6143, 6144, 6145, 13_000])
 @pytest.mark.parametrize("kinds", [7, 10**6])
 def test_lists_of_more_than_one_chunk_of_places(n: int, kinds: int, rng: np.random.Generator) -> None:
     scores = -np.sort(-rng.integers(0, 10**7, (1, n)), axis=1)

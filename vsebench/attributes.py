@@ -39,6 +39,12 @@ class Attribute:
     labels: tuple[tuple[str, ...], ...] | None = None
     whole: bool = False
 
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        held = self.labels if self.numbers is None else self.numbers
+        return 0 if held is None else len(held)
+
     def of_queries(self, split: Split, direction: Direction) -> Attribute:
         """The same for the queries of a direction: a caption has what its image has, an image the mean of its captions.
 

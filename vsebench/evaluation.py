@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,80 +16,18 @@ from .data import match_runs, prepare, read
 from .data import runs as run_files
 from .errors import BadInput, MissingPackage, UsageError
 from .metrics import Metric
-from .metrics.declare import DEFAULT_GAINS
+from .metrics.declare import DEFAULT_GAINS, separate
+from .options import Options, PathLike
 from .rank import lists as retrieved
 from .rank.observe import Request, observe
-from .rank.order import check_ties
 from .rank.scorers import Matrix, Scorer, choose
 from .relevance.gains import Gains
-from .report.model import Report, Resampling
+from .report.model import Report, Result
 from .suspicion import suspect
-from .types import DIRECTIONS, Direction, Embeddings, Everyone, Int, Observation, Ranks, SameFold, Split, TopK
+from .types import Direction, Embeddings, Everyone, Int, Observation, Ranks, SameFold, Split, TopK
 
-Progress = Callable[[int, int], None]
-PathLike = str | os.PathLike[str]
-
-
-@dataclass(frozen=True)
-class Options:
-    """How to measure.
-
-    Attributes:
-        metrics: names, families or ``all``; None for the headline families of the split.
-        directions: which side asks.
-        similarity: ``auto``, ``cosine`` or ``dot``.
-        ties: tie rule, see ``rank.order.TIES``.
-        empty: queries that the judgements cover but that have no positive: ``skip`` them, or count a ``miss``.
-        short: metrics that look deeper than a retrieved list: ``refuse`` them, or count a ``miss``.
-        captions_per_image: for files without ids: texts an image, in order.
-        trust: evaluate even if the file looks misread.
-        depth: also list the top items of every query, this many.
-        threads: of the kernels; never changes a result.
-        gains: graded relevances, such as ``spice`` or ``sentence:NAME``; CIDEr-D when none is named.
-        caption_texts: a file of captions, for splits whose captions are not known here.
-        ci: level of the bootstrap intervals in percent; 0 for no intervals.
-        resamples: how many resamples an interval is made of.
-        seed: fixes the resamples.
-        interval: ``percentile`` or ``bca``.
-        progress: called with (done, in all) while scores stream by.
-    """
-
-    metrics: str | Sequence[str] | None = None
-    directions: tuple[Direction, ...] = DIRECTIONS
-    similarity: str = "auto"
-    ties: str = "index"
-    empty: str = "skip"
-    short: str = "refuse"
-    captions_per_image: int | None = None
-    trust: bool = False
-    depth: int | None = None
-    threads: int | None = None
-    gains: tuple[str, ...] = ()
-    caption_texts: PathLike | None = None
-    ci: float = 95.0
-    resamples: int = 1000
-    seed: int = 0
-    interval: str = "percentile"
-    progress: Progress | None = field(default=None, compare=False)
-
-    def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("similarity", self.similarity, ("auto", "cosine", "dot")),
-            ("empty", self.empty, ("skip", "miss")),
-            ("short", self.short, ("refuse", "miss")),
-        ):
-            if value not in allowed:
-                raise UsageError(f"{name} is '{value}'", fix=f"use {', '.join(allowed)}")
-        check_ties(self.ties)
-        if not self.directions or any(d not in DIRECTIONS for d in self.directions):
-            raise UsageError(f"directions are {self.directions}", fix="use i2t, t2i or both")
-        self.resampling()  # refuse a wrong level before anything is read
-
-    def resampling(self) -> Resampling | None:
-        """How intervals are made, or None without them."""
-        if self.ci == 0:
-            return None
-        return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
+Inside = tuple[list[Result], str]
+LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
 def evaluate(
@@ -164,8 +101,17 @@ def evaluate_file(
 
 def _evaluate_embeddings(ready: prepare.PreparedEmbeddings, options: Options) -> Evaluation:
     scorer, decision = choose(ready.images, ready.captions, options.similarity)
+
+    def inside() -> Inside:
+        from .unimodal.intra import evaluate_both
+
+        return evaluate_both(
+            ready.split, ready.images.vectors, ready.captions.vectors, options.human_data,
+            similarity=options.similarity, ties=options.ties, empty=options.empty, threads=options.threads,
+        )  # fmt: skip
+
     return _evaluate_scorer(
-        scorer, ready.split, options, [*ready.notes, decision], list(ready.warnings), ready.where, ready.rows
+        scorer, ready.split, options, [*ready.notes, decision], list(ready.warnings), ready.where, ready.rows, inside
     )
 
 
@@ -196,7 +142,11 @@ def _evaluate_scorer(
     warnings: list[str],
     where: Path,
     file_rows: tuple[Int | None, Int | None],
+    inside: Callable[[], Inside] | None = None,
 ) -> Evaluation:
+    options, intra = _without_intra(options)
+    if intra and inside is None:
+        raise UsageError(f"{measure.INTRA} ranks images by images, which a score matrix does not hold", fix=LEAVE_OUT)
     metrics, split, gains = _plan(options, split, options.directions, notes)
     absent = measure.absent_views(split) if options.metrics is None else []
     if absent:
@@ -231,8 +181,18 @@ def _evaluate_scorer(
     report = measure.report(
         metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings,
         resampling=options.resampling(), threads=options.threads, graded=graded,
+        inside=inside() if intra and inside else None,
     )  # fmt: skip
     return Evaluation(report, split, {d: o.lists["all"] for d, o in seen.items() if "all" in o.lists})
+
+
+def _without_intra(options: Options) -> tuple[Options, bool]:
+    """The options without the word for retrieval inside the modalities, and whether it was there."""
+    if options.metrics is None:
+        return options, False
+    words = separate(options.metrics) if isinstance(options.metrics, str) else list(options.metrics)
+    rest = [w for w in words if w.lower() != measure.INTRA]
+    return (replace(options, metrics=rest), True) if len(rest) < len(words) else (options, False)
 
 
 def _plan(
@@ -240,6 +200,8 @@ def _plan(
 ) -> tuple[list[Metric], Split, dict[str, Gains]]:
     """What to measure, the split (with its captions where gains need them), and the gains by view."""
     chosen = graded_eval.choose(options.gains)
+    if options.metrics is not None and not len(options.metrics) and not chosen:
+        return [], split, {}
     metrics = measure.plan(options.metrics, split, directions, tuple(chosen) or (DEFAULT_GAINS,))
     captions = None if options.caption_texts is None else Path(options.caption_texts)
     try:
@@ -296,6 +258,8 @@ def evaluate_runs(
         )
     raw = run_files.read_runs([Path(p) for p in paths], directions)
     held = match_runs.resolve(raw, split)
+    if _without_intra(options)[1]:
+        raise UsageError(f"{measure.INTRA} ranks images by images, which these lists do not hold", fix=LEAVE_OUT)
     asked = tuple(d for d in options.directions if d in held.lists)
     if not asked:
         raise BadInput(

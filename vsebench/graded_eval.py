@@ -98,7 +98,7 @@ def load(
             if why is not None and split.texts is None and view not in ("matrix", "sentence", "coarse"):
                 raise why from None
             raise
-        notes += [f"{view}: {note}" for note in held[view].notes]
+        notes += [note if note.startswith(f"{view}: ") else f"{view}: {note}" for note in held[view].notes]
     if DEFAULT_GAINS in held and not chosen:
         settings = ", ".join(f"{k} {v}" for k, v in held[DEFAULT_GAINS].settings.items())
         notes.insert(0, f"graded relevance is CIDEr-D ({settings}); --gains chooses another")

@@ -18,6 +18,8 @@ from .rank.lists import too_shallow
 from .report.model import Report, Resampling, Result
 from .types import UNRANKED, Direction, Float, Int, Observation, Ranks, Split
 
+INTRA = "cxc-intra"  # the word in --metrics for image-image and text-text retrieval
+
 
 def views(split: Split) -> list[str]:
     """The sets of judgements (and candidates) that a split has, headline first."""
@@ -88,6 +90,7 @@ def report(
     resampling: Resampling | None = None,
     threads: int | None = None,
     graded: graded_eval.Measured | None = None,
+    inside: tuple[Sequence[Result], str] | None = None,
 ) -> Report:
     """All results of a run, with its signature and warnings.
 
@@ -105,6 +108,7 @@ def report(
         resampling: how to make intervals, or None for none.
         threads: of the resampling; never changes a result.
         graded: the values of the metrics of graded relevance, where there are any.
+        inside: results within the modalities, and what the signature says about their judgements.
     """
     results: dict[tuple[str, Direction | None], Result] = {}
     for m in _elementary(metrics):
@@ -114,6 +118,8 @@ def report(
     if graded is not None:
         found, cautioned = graded_eval.results(graded.found, split)
         results |= found
+    within: dict[intervals.Key, Result] = {(r.metric, r.direction): r for r in (inside[0] if inside else ())}
+    results |= within
     members: dict[intervals.Key, list[intervals.Key]] = {}
     for m in metrics:
         if m.family.compute is None:
@@ -126,6 +132,7 @@ def report(
     asked: dict[intervals.Key, None] = {}
     for m in metrics:
         asked.update(dict.fromkeys((str(m), d) for d in ([None] if m.family.compute is None else directions)))
+    asked |= dict.fromkeys(within)
     wanted = [results[key] for key in asked if key in results]
     others = [result for key, result in results.items() if key not in asked]
     fields = {
@@ -138,6 +145,7 @@ def report(
         "empty": empty,
         **({} if short is None else {"short": short}),
         **({} if graded is None else graded_eval.identities(graded.gains)),
+        **({} if inside is None else {INTRA: inside[1]}),
     }
     warned = [*warnings, *cautions.ties(seen, results), *cautions.unreachable(seen), *cautions.clipped(metrics, split)]
     warned += cautioned

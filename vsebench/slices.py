@@ -141,8 +141,7 @@ def _masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str,
         masks = _ranges(attribute.numbers, attribute.whole, bins)
     else:
         raise UsageError(f"'{attribute.name}' holds nothing", fix="choose another column")
-    everyone = attribute.numbers if attribute.labels is None else attribute.labels
-    inside = np.any([np.zeros(len(everyone or ()), bool), *masks.values()], axis=0)
+    inside = np.any([np.zeros(attribute.size, bool), *masks.values()], axis=0)
     return masks, ~inside
 
 

@@ -51,8 +51,11 @@ def run(
     captions: Annotated[
         Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
     ] = None,
+    human_data: Annotated[
+        Path | None, typer.Option(help="Folder of the CxC ratings, for --metrics cxc-intra (image-image, text-text).")
+    ] = None,
     direction: Annotated[str, typer.Option(help="both, i2t or t2i.")] = "both",
-    similarity: Annotated[str, typer.Option(help="auto, cosine or dot.")] = "auto",
+    similarity: Annotated[str, typer.Option(help="auto, cosine or dot; with --labels also euclidean.")] = "auto",
     ties: Annotated[str, typer.Option(help="index (canonical), optimistic, pessimistic or mean.")] = "index",
     no_positive: Annotated[str, typer.Option(help="Queries without positives: skip, or count a miss.")] = "skip",
     short_lists: Annotated[
@@ -83,6 +86,22 @@ def run(
     no_per_query: Annotated[
         bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")
     ] = False,
+    labels: Annotated[
+        Path | None, typer.Option(help="Continuous labels of the items of FILE, which holds one modality: nDCG, MLD.")
+    ] = None,
+    label_distance: Annotated[
+        str | None,
+        typer.Option(help="euclidean, precomputed, miou[:ignore=N] or wmd:VECTORS; by default the shape decides."),
+    ] = None,
+    queries: Annotated[
+        str | None,
+        typer.Option(help="With --labels: how many of the first items are queries, or a file that names them."),
+    ] = None,
+    keep_queries: Annotated[
+        bool, typer.Option("--keep-queries", help="With --labels: the other queries stay in the gallery.")
+    ] = False,
+    modality: Annotated[str | None, typer.Option(help="With --labels: image (the default) or caption.")] = None,
+    labels_key: Annotated[str | None, typer.Option(help="Name of the array in the file of labels.")] = None,
     threads: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")
     ] = None,
@@ -110,9 +129,18 @@ def run(
     ):
         if value is not None and not needs:
             raise UsageError(f"{only} has no meaning here", fix="leave it out")
+    judged_by_labels = {
+        "--label-distance": label_distance, "--queries": queries, "--modality": modality, "--labels-key": labels_key,
+        "--keep-queries": keep_queries or None,
+    }  # fmt: skip
+    for only, value in judged_by_labels.items():
+        if value is not None and labels is None:
+            raise UsageError(f"{only} has no meaning without --labels", fix="leave it out")
+    similarities = ("auto", "cosine", "dot") if labels is None else ("auto", "euclidean", "cosine", "dot")
     for flag, chosen, allowed in (
         ("--direction", direction, ("both", "i2t", "t2i")),
-        ("--similarity", similarity, ("auto", "cosine", "dot")),
+        ("--modality", modality or "image", ("image", "caption")),
+        ("--similarity", similarity, similarities),
         ("--no-positive", no_positive, ("skip", "miss")),
         ("--short-lists", short_lists, ("refuse", "miss")),
         ("--interval", interval, ("percentile", "bca")),
@@ -123,8 +151,40 @@ def run(
         per_query_file.check_path(per_query)
     for path in (output, save_run):
         _check_folder(path)
-    inputs = [p for p in (file, texts, scores, captions, *(_named(x)[1] for x in retrieved or ())) if p is not None]
+    inputs = [
+        p for p in (file, texts, scores, captions, labels, *(_named(x)[1] for x in retrieved or ())) if p is not None
+    ]
     _check_apart(inputs, [p for p in (per_query, output, save_run) if p is not None])
+    if labels is not None:
+        from . import labels as by_labels
+
+        by_labels.refuse(
+            {
+                "--scores": scores,
+                "--run": retrieved,
+                "--texts": texts,
+                "--split": split,
+                "--gains": gains,
+                "--captions": captions,
+                "--captions-per-image": captions_per_image,
+                "--save-run": save_run,
+                "--trust": trust,
+                "--human-data": human_data,
+                "--direction": None if direction == "both" else direction,
+                "--ties": None if ties == "index" else ties,
+                "--no-positive": None if no_positive == "skip" else no_positive,
+                "--short-lists": None if short_lists == "refuse" else short_lists,
+            }
+        )
+        if file is None:
+            raise UsageError("--labels needs the vectors of the items", fix="vsebench eval FILE --labels LABELS")
+        by_labels.run(
+            talk, file, labels, label_distance=label_distance, queries=queries, keep_queries=keep_queries,
+            modality=modality or "image", metrics=metrics, similarity=similarity, key=image_key or text_key,
+            labels_key=labels_key, threads=threads, ci=ci, resamples=resamples, seed=seed, interval=interval,
+            per_query=per_query, output=output, no_per_query=no_per_query,
+        )  # fmt: skip
+        return
     specs = tuple(part.strip() for text in gains or () for part in text.split(",") if part.strip())
     _check_names(metrics, split, specs)
     from ..evaluation import Options
@@ -143,6 +203,7 @@ def run(
             threads=threads,
             gains=specs,
             caption_texts=captions,
+            human_data=human_data,
             ci=ci,
             resamples=resamples,
             seed=seed,
@@ -235,11 +296,14 @@ def _check_names(metrics: str | None, split: str | None, gains: tuple[str, ...])
     """Find a misspelt metric, relevance or split before a large file is read."""
     from ..data import splits
     from ..graded_eval import KNOWN, choose
+    from ..measure import INTRA
     from ..metrics import expand
+    from ..metrics.declare import separate
 
     chosen = choose(gains)
-    if metrics is not None:
-        expand(metrics, ["gt"], tuple(chosen), KNOWN)
+    words = [w for w in separate(metrics or "") if w.lower() != INTRA]
+    if words:
+        expand(words, ["gt"], tuple(chosen), KNOWN)
     if split is not None and split != "custom":
         splits.declared(split)
 

@@ -82,7 +82,8 @@ class Features:
         out = np.empty(len(captions), np.float32)
         pair_values(
             captions, images, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
-            self.reference, *self._by_image, self.start, self._references, self.penalty, self.scale, out,
+            self.reference, *self._by_image, self.start, self._references, self.frequent, self.penalty,
+            self.scale, out,
         )  # fmt: skip
         return out
 

@@ -1,12 +1,11 @@
 """Everything that is compiled for CIDEr but the n-grams: features, postings, and values by captions, images and pairs.
 
-The value of a pair is sum_f q(c, f) W(f, i, l): over the features f that caption c (of length l) and image i share, in
-ascending order, with W(f, i, l) the sum over the references of i that have f, in their order, of their weight times
-the length penalty. Every kernel adds these same products in this same order (an absent feature adds nothing or zero),
-so all of them give the same float64 number, whichever way a value is asked for.
-
-The frequent features have the lowest numbers and are added as whole rows. Then come those that are added one posting at
-a time. The last are those that one caption has alone: they need no postings, for they count with its own image only.
+The value of a pair is the sum, over the features that the caption and the references of the image share, of q w p: the
+caption's weight, a reference's weight, and the penalty for their difference in length. Features come in ascending order.
+The frequent ones have the lowest numbers: their references are folded into one weight W = sum w p first, and rows of
+q W are added. Then come those that are added one reference at a time, as (q w) p. The last are those that one caption
+has alone: they need no postings, for they count with its own image only. Every kernel adds these same products in this
+same order (an absent feature adds nothing or zero), so all of them give the same float64 number.
 """
 
 from __future__ import annotations
@@ -149,6 +148,7 @@ def caption_rows(
     """
     n_image, n_frequent = scale.shape[0], table.shape[1]
     total = np.empty(n_image, np.float64)
+    even = scale[0] if (scale == scale[0]).all() else 0.0  # one factor for all images
     for c in captions:
         total[:] = 0.0
         l, e, last = length[c], row[c], shared[c]
@@ -165,18 +165,28 @@ def caption_rows(
                 for i in range(n_image):
                     total[i] += q * w[i]
                 e += 1
+        else:
+            while e < last and feature[e] < n_frequent:  # no row for this length
+                p, stop, q = start[feature[e]], start[feature[e] + 1], query[e]
+                while p < stop:
+                    i = posting[p].image
+                    weight, p = _folded(posting, p, stop, l, penalty)
+                    total[i] += q * weight
+                e += 1
         while e < last:
-            p, stop, q = start[feature[e]], start[feature[e] + 1], query[e]
-            while p < stop:
-                i = posting[p].image
-                weight, p = _folded(posting, p, stop, l, penalty)
-                total[i] += q * weight
+            q = query[e]
+            for p in range(start[feature[e]], start[feature[e] + 1]):
+                total[posting[p].image] += q * posting[p].weight * penalty[abs(l - posting[p].length)]
             e += 1
         for e in range(last, row[c + 1]):
             total[image_of[c]] += query[e] * reference[e]
         values = out[c - first]
-        for i in range(n_image):
-            values[i] = np.float32(total[i] * scale[i])
+        if even > 0.0:
+            for i in range(n_image):
+                values[i] = np.float32(total[i] * even)
+        else:
+            for i in range(n_image):
+                values[i] = np.float32(total[i] * scale[i])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -217,12 +227,12 @@ def image_rows(
                     for p in range(run[r], run[r + 1]):
                         total[candidate[p].place] += candidate[p].weight * weight
         for k in range(rare, stop):
-            f, l, weight = feature_of[k], -1, 0.0
-            for p in range(start[f], start[f + 1]):
-                if candidate[p].length != l:
-                    l = candidate[p].length
-                    weight, _ = _folded(posting, posting_of[k], start[f + 1], l, penalty)
-                total[candidate[p].place] += candidate[p].weight * weight
+            f, r = feature_of[k], posting_of[k]
+            while r < start[f + 1] and posting[r].image == i:
+                for p in range(start[f], start[f + 1]):
+                    apart = abs(candidate[p].length - posting[r].length)
+                    total[candidate[p].place] += candidate[p].weight * posting[r].weight * penalty[apart]
+                r += 1
         for k in range(image_start[i], image_start[i + 1]):
             c = captions_of[k]
             for e in range(shared[c], row[c + 1]):
@@ -250,7 +260,7 @@ def length_runs(start, posting, run_start, run):
 @nb.njit(nogil=True, cache=True)
 def pair_values(
     captions, images, image_of, length, row, shared, feature, query, reference, image_row, feature_of, posting_of,
-    start, posting, penalty, scale, out,
+    start, posting, n_frequent, penalty, scale, out,
 ):  # fmt: skip
     """Values of single pairs; ``out`` (pair,) float32 is filled."""
     for p in range(captions.shape[0]):
@@ -263,8 +273,14 @@ def pair_values(
             elif f > feature_of[k]:
                 k += 1
             else:
-                weight, _ = _folded(posting, posting_of[k], start[f + 1], length[c], penalty)
-                total += query[e] * weight
+                r, stop, l = posting_of[k], start[f + 1], length[c]
+                if f < n_frequent:
+                    weight, _ = _folded(posting, r, stop, l, penalty)
+                    total += query[e] * weight
+                else:
+                    while r < stop and posting[r].image == i:
+                        total += query[e] * posting[r].weight * penalty[abs(l - posting[r].length)]
+                        r += 1
                 e += 1
                 k += 1
         if image_of[c] == i:
