@@ -64,9 +64,9 @@ def relevance_page() -> str:
         out.append("\n")
     out.append(
         "## Graded relevance\n\nHow much a caption is about an image, for every pair of a split. Named "
-        "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; a `.npy` "
-        "or `.npz` file of gains is named by its path. Settings stand in the signature of a report. The first value of a "
-        "setting is its default.\n\n"
+        "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; a "
+        "`.npy` or `.npz` file of gains is named by its path. Settings stand in the signature of a report. The first "
+        "value of a setting is its default.\n\n"
     )
     for g in GRADED.values():
         low, high = ("no bound" if x is None else f"{x:g}" for x in (g.low, g.high))

@@ -135,7 +135,11 @@ def test_correction_is_over_the_whole_table(three: list[str]) -> None:
     ("args", "code", "message"),
     [
         (["{good}"], 2, "1 report given, 2 needed\n  fix: name more reports"),
-        (["{good}", "{bad}", "--metrics", "R@3"], 2, "unknown metric 'R@3'"),
+        (
+            ["{good}", "{bad}", "--metrics", "R@3"],
+            2,
+            "does not hold R@3\n  fix: evaluate it with --metrics R@3, or take one that all hold",
+        ),
         (["{good}", "{bad}", "--metrics", "R@I"], 2, "k of 'R@I' is 'I'"),
         (["{good}", "{bad}", "--baseline", "goood"], 2, "unknown system 'goood'\n  fix: did you mean 'good'?"),
         (["{good}", "{bad}", "--format", "pdf"], 2, "--format is 'pdf'"),
@@ -277,3 +281,21 @@ def test_the_effect_of_the_sign(three: list[str]) -> None:
         assert one["standardised"] == pytest.approx(-other["standardised"])
         assert one["difference"] > 0 > one["standardised"], "a higher rank is worse"
         assert np.allclose(one["interval"], [-x for x in reversed(other["interval"])])
+
+
+def test_names_and_families(three: list[str], tmp_path: Path) -> None:
+    def names(files: list[str], words: str) -> list[str]:
+        return list(dict.fromkeys(m["metric"] for m in found(*files, "--metrics", words)["metrics"]))
+
+    assert names(three, "recall") == ["R@1", "R@5", "R@10", "MedR", "MeanR", "RSum"]
+    assert names(three, "1k:MRR,gt:R@1") == ["1k:MRR", "R@1"]
+    assert len(names(three, "all")) > 20
+    # graded names without a view mean the gains that the reports have
+    graded = []
+    for name, text in (("x", three[0]), ("y", three[1])):
+        text = Path(text).read_text().replace('"R-P"', '"spice:NCS@10"').replace('"Recall@10"', '"spice:CS@100"')
+        (tmp_path / f"{name}.json").write_text(text)
+        graded.append(str(tmp_path / f"{name}.json"))
+    assert names(graded, "NCS@10") == ["spice:NCS@10"] == names(graded, "ncs")
+    refused = invoke(*graded, "--metrics", "cider:ncs")
+    assert refused.exit_code == 2 and "cider" in refused.stderr

@@ -75,7 +75,7 @@ def test_json_is_one_document_of_the_schema(whole: dict[str, Any]) -> None:
     for r in document["results"]:
         assert r["direction"] in ("i2t", "t2i", None)
         assert r["interval"][0] <= r["value"] <= r["interval"][1]
-        assert (r["direction"] is None) == r["metric"].endswith("RSum")
+        assert (r["direction"] is None) == r["metric"].endswith(("RSum", "Nsum", "NsumN"))
         assert isinstance(r["value"], float) and isinstance(r["n"], int) and isinstance(r["undefined"], int)
     assert all(isinstance(w, str) for w in document["warnings"])
     assert document["provenance"]["inputs"][0]["file"] == "e.npz"

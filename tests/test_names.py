@@ -112,7 +112,7 @@ def test_lists_of_names() -> None:
         ("", "no metric was asked for\n  fix: give --metrics R@1,eccv or all"),
         (" , ", "no metric was asked for\n  fix: give --metrics R@1,eccv or all"),
         ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
-        ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc"),
+        ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, cider"),
         ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
         ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give a whole number of at least 1, as in R@10"),
     ],

@@ -9,13 +9,14 @@ import numpy as np
 from .errors import UsageError, VsebenchError
 from .intervals import Key, interval, population
 from .metrics import parse
+from .metrics.declare import separate
 from .report.agreement import Agreement, Pair, Quarrel
 from .report.comparison import Row
 from .report.model import Resampling
 from .report.values import SIDE, places
 from .stats import agreement, bootstrap
 from .stats.columns import Column, prepare
-from .systems import System, check_alike, facts, members, own, shared_keys, shown, split_names
+from .systems import System, check_alike, facts, members, own, shared_keys, shown
 from .types import Direction, Float, Ids
 
 _LOOKED_AT = 50  # pairs of metrics that are searched for quarrels when none is named
@@ -105,7 +106,7 @@ def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, th
 
 def _named(pair: str, direction: Direction | None, keys: Sequence[Key]) -> tuple[int, int]:
     """The two metrics that were asked for, in the first direction that has both."""
-    names = [str(parse(word)) for word in split_names(pair)]
+    names = [str(parse(word)) for word in separate(pair)]
     if len(names) != 2 or names[0] == names[1]:
         raise UsageError(f"--pair is '{pair}'", fix="name two metrics, as in --pair R@1,eccv:mAP@R")
     directions = dict.fromkeys(d for _, d in keys if d is not None) if direction is None else (direction,)

@@ -147,7 +147,7 @@ def _evaluate_scorer(
     options, intra = _without_intra(options)
     if intra and inside is None:
         raise UsageError(f"{measure.INTRA} ranks images by images, which a score matrix does not hold", fix=LEAVE_OUT)
-    metrics, split, gains = _plan(options, split, options.directions, notes)
+    metrics, split, gains = _plan(options, split, options.directions, notes, intra)
     absent = measure.absent_views(split) if options.metrics is None else []
     if absent:
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
@@ -196,11 +196,11 @@ def _without_intra(options: Options) -> tuple[Options, bool]:
 
 
 def _plan(
-    options: Options, split: Split, directions: Sequence[Direction], notes: list[str]
+    options: Options, split: Split, directions: Sequence[Direction], notes: list[str], intra: bool = False
 ) -> tuple[list[Metric], Split, dict[str, Gains]]:
     """What to measure, the split (with its captions where gains need them), and the gains by view."""
     chosen = graded_eval.choose(options.gains)
-    if options.metrics is not None and not len(options.metrics) and not chosen:
+    if intra and not options.metrics:
         return [], split, {}
     metrics = measure.plan(options.metrics, split, directions, tuple(chosen) or (DEFAULT_GAINS,))
     captions = None if options.caption_texts is None else Path(options.caption_texts)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,8 +11,9 @@ import numpy as np
 from . import signature
 from .errors import BadInput, UsageError
 from .intervals import Key, column
-from .metrics import FAMILIES, parse
-from .registry import unknown
+from .metrics import expand, parse
+from .metrics.declare import BINARY, DEFAULT_GAINS, separate
+from .registry import closest
 from .report import document
 from .report.model import Report, Result, Unit
 from .report.values import places
@@ -139,7 +139,7 @@ def shared_keys(systems: Sequence[System], words: str | None) -> tuple[list[Key]
         chosen, partial = shared, [f"{m} ({d})" if d else m for m, d in everything if (m, d) not in set(shared)]
     else:
         chosen, partial = [], []
-        for word in split_names(words):
+        for word in separate(words):
             names = _meant(word, shared)
             found = [k for k in shared if k[0] in names]
             if not found:
@@ -148,22 +148,26 @@ def shared_keys(systems: Sequence[System], words: str | None) -> tuple[list[Key]
                 )
                 if lacking is None:
                     raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
-                raise unknown("metric", word, list(_metrics(shared)), where=str(lacking.path))
+                near = closest(word, _metrics(shared)) or list(_metrics(shared))[:8]
+                raise UsageError(
+                    f"does not hold {word}",
+                    where=lacking.path,
+                    fix=f"evaluate it with --metrics {word}, or take one that all hold, such as {', '.join(near)}",
+                )
             chosen += found
     if not chosen:
         raise UsageError("the reports have no metric in common", fix="evaluate the same --metrics for every system")
     return list(dict.fromkeys(chosen)), partial
 
 
-def split_names(words: str) -> list[str]:
-    """Names separated by commas; those inside brackets, as in ``cider:SR[m=3,unit=image]@5``, separate nothing."""
-    return [word.strip() for word in re.split(r",(?![^\[\]]*\])", words) if word.strip()]
-
-
-def _meant(word: str, shared: Sequence[Key]) -> tuple[str, ...]:
+def _meant(word: str, shared: Sequence[Key]) -> set[str]:
+    """The metrics that a name or family stands for; graded ones in every graded view that the reports have."""
     if word.lower() == "all":
-        return tuple(_metrics(shared))
-    return FAMILIES[word.lower()] if word.lower() in FAMILIES else (str(parse(word)),)
+        return set(_metrics(shared))
+    views = list(dict.fromkeys(parse(name).view for name, _ in shared))
+    binary, graded = [v for v in views if v in BINARY], [v for v in views if v not in BINARY]
+    found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
+    return {str(m) for metrics in found for m in metrics}
 
 
 def _metrics(keys: Sequence[Key]) -> dict[str, None]:

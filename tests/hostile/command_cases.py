@@ -46,7 +46,7 @@ CASES = [
     metrics("cxc:R@1", 2, "cxc:R@1: split 'custom' has no view 'cxc' (it has gt)"),
     metrics("1k:R@1", 2, "1k:R@1: split 'custom' has no view '1k' (it has gt)"),
     metrics("nope:R@1", 2, "unknown view 'nope'"),
-    metrics("[bold]x", 2, "unknown metric '[bold]x'"),
+    metrics("[bold]x", 2, "'[bold]x' is not a metric name"),
     metrics("R@1:R@2", 2, "'R@1:R@2' is not a metric name"),
     metrics("../../etc/passwd", 2, "unknown metric '../../etc/passwd'"),
     *(

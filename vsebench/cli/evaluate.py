@@ -301,9 +301,10 @@ def _check_names(metrics: str | None, split: str | None, gains: tuple[str, ...])
     from ..metrics.declare import separate
 
     chosen = choose(gains)
-    words = [w for w in separate(metrics or "") if w.lower() != INTRA]
-    if words:
-        expand(words, ["gt"], tuple(chosen), KNOWN)
+    words = separate(metrics or "")
+    rest = [w for w in words if w.lower() != INTRA]
+    if rest or (metrics is not None and not words):
+        expand(rest, ["gt"], tuple(chosen), KNOWN)
     if split is not None and split != "custom":
         splits.declared(split)
 

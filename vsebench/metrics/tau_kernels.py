@@ -18,6 +18,7 @@ BITS = np.uint32(64 * WORDS)
 BINS = 1 << 12  # of a radix pass
 PATIENCE = 8  # moves an item that the insertion may take before a full sort takes over
 TIED = np.uint32(1 << 31)  # marks a place whose gain is not the only one of its size
+PLACE = np.uint32((1 << 31) - 1)
 CONCORD, TIES_SCORE, TIES_GAIN, KINDS_SCORE, KINDS_GAIN = range(5)
 
 
@@ -31,17 +32,11 @@ def _count_bits(v):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _add(before, ones):
-    for w in range(WORDS):
-        before[w] = np.uint16(before[w] + ones[w])
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
 def _entered(bits, before, place):
     """How many entered items stand before a place of the chunk."""
     w = place >> np.uint32(6)
     inside = bits[w] & ((np.uint64(1) << np.uint64(place & np.uint32(63))) - np.uint64(1))
-    return np.uint32(before[w]) + _count_bits(inside)
+    return np.uint32(np.uint32(before[w]) + _count_bits(inside))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -49,49 +44,57 @@ def _enter(bits, before, behind, place):
     """Enter an item at its place of the chunk; ``behind`` (WORDS, WORDS) has ones behind the diagonal."""
     w = place >> np.uint32(6)
     bits[w] |= np.uint64(1) << np.uint64(place & np.uint32(63))
-    _add(before, behind[w])
+    ones = behind[w]
+    for j in range(WORDS):
+        before[j] = np.uint16(before[j] + ones[j])
 
 
 @nb.njit(nogil=True, cache=True)
 def _smaller(place, first, after, n, bits, before, behind, less, same):
     """How many items before each have a smaller gain (``less``), and how many the same; n places fit one chunk."""
-    bits[:] = 0
-    before[:] = 0
+    bits[:] = np.uint64(0)
+    before[:] = np.uint16(0)
     for i in range(n):
         p = place[i]
-        if p < TIED:
-            less[i] = _entered(bits, before, p)
-            same[i] = 0
-            _enter(bits, before, behind, p)
-        else:
-            p -= TIED
-            below = _entered(bits, before, first[p])
-            less[i] = below
-            same[i] = _entered(bits, before, after[p]) - below
-            _enter(bits, before, behind, p)
+        own = np.uint32(p & PLACE)
+        low = own
+        up = own
+        if p > PLACE:
+            low = first[own]
+            up = after[own]
+        below = _entered(bits, before, low)
+        equal = np.uint32(0)
+        if p > PLACE:
+            equal = np.uint32(_entered(bits, before, up) - below)
+        less[i] = below
+        same[i] = equal
+        _enter(bits, before, behind, own)
 
 
 @nb.njit(nogil=True, cache=True)
 def _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, same):
     """The same for any n: places in chunks, each with bits and counters of its own, and a counter a chunk."""
-    bits[:] = 0
-    before[:] = 0
-    chunks[:] = 0
+    bits[:] = np.uint64(0)
+    before[:] = np.uint16(0)
+    chunks[:] = np.uint32(0)
     for i in range(n):
         p = place[i]
-        if p < TIED:
-            c = p // BITS
-            less[i] = chunks[c] + _entered(bits[c], before[c], p - c * BITS)
-            same[i] = 0
-        else:
-            p -= TIED
-            c = first[p] // BITS
-            below = chunks[c] + _entered(bits[c], before[c], first[p] - c * BITS)
-            c = after[p] // BITS
-            less[i] = below
-            same[i] = chunks[c] + _entered(bits[c], before[c], after[p] - c * BITS) - below
-        c = p // BITS
-        _enter(bits[c], before[c], behind, p - c * BITS)
+        own = np.uint32(p & PLACE)
+        low = own
+        up = own
+        if p > PLACE:
+            low = first[own]
+            up = after[own]
+        c = np.uint32(low // BITS)
+        below = np.uint32(chunks[c] + _entered(bits[c], before[c], np.uint32(low - c * BITS)))
+        equal = np.uint32(0)
+        if p > PLACE:
+            c = np.uint32(up // BITS)
+            equal = np.uint32(chunks[c] + _entered(bits[c], before[c], np.uint32(up - c * BITS)) - below)
+        less[i] = below
+        same[i] = equal
+        c = np.uint32(own // BITS)
+        _enter(bits[c], before[c], behind, np.uint32(own - c * BITS))
         for j in range(np.int64(c) + 1, chunks.shape[0]):
             chunks[j] += np.uint32(1)
 
@@ -183,6 +186,42 @@ def _places(key, n, a, b, low, high, place, first, after):
 
 
 @nb.njit(nogil=True, cache=True)
+def _untie(place, first, tied, start, stop, run):
+    """What pairs of equal scores with the later one in ``start:stop`` add to the concordant, and how many they are.
+
+    ``run`` is where the run of equal scores that holds ``start`` begins; where that of ``stop - 1`` begins is the
+    third value returned.
+    """
+    concord = np.int64(0)
+    ties = np.int64(0)
+    for i in range(start, stop):
+        if not tied[i]:
+            run = i
+            continue
+        ties += i - run
+        own = place[i] if place[i] <= PLACE else first[place[i] & PLACE]
+        for j in range(run, i):
+            other = place[j] if place[j] <= PLACE else first[place[j] & PLACE]
+            concord += np.int64(other > own) - np.int64(other < own)
+    return concord, ties, run
+
+
+@nb.njit(nogil=True, cache=True)
+def _sums(less, same, tied):
+    """Sums of ``less`` and ``same``, and how many are zero in ``same`` and true in ``tied``."""
+    smaller = np.int64(0)
+    equal = np.int64(0)
+    kinds = np.int64(0)
+    again = np.int64(0)
+    for i in range(less.shape[0]):
+        smaller += np.int64(less[i])
+        equal += np.int64(same[i])
+        kinds += np.int64(same[i] == 0)
+        again += np.int64(tied[i])
+    return smaller, equal, kinds, again
+
+
+@nb.njit(nogil=True, cache=True)
 def _sum_up(place, first, tied, less, same, ks, n, out):
     """Fill ``out`` (ks, 5) for one query."""
     concord = np.int64(0)
@@ -190,25 +229,23 @@ def _sum_up(place, first, tied, less, same, ks, n, out):
     ties_gain = np.int64(0)
     kinds_score = np.int64(0)
     kinds_gain = np.int64(0)
-    run = 0  # where the current run of equal scores begins
+    run = 0
     start = 0
     for k in range(ks.shape[0]):
         stop = min(ks[k], n)
-        for i in range(start, stop):
-            concord += i - 2 * np.int64(less[i]) - np.int64(same[i])
-            ties_gain += np.int64(same[i])
-            kinds_gain += np.int64(same[i] == 0)
-        for i in range(start, stop):
-            if not tied[i]:
-                run = i
-                kinds_score += 1
-                continue
-            # Pairs of equal scores are neither concordant nor discordant: take them out again.
-            ties_score += i - run
-            own = place[i] if place[i] < TIED else first[place[i] - TIED]
-            for j in range(run, i):
-                other = place[j] if place[j] < TIED else first[place[j] - TIED]
-                concord += np.int64(other < own) - np.int64(other > own)
+        smaller, equal, kinds, again = _sums(less[start:stop], same[start:stop], tied[start:stop])
+        # Item i stands behind i others: those with a smaller gain disagree, those with a larger one agree.
+        concord += (stop * (stop - 1) - start * (start - 1)) // 2 - 2 * smaller - equal
+        ties_gain += equal
+        kinds_gain += kinds
+        kinds_score += stop - start - again
+        if again:
+            # Pairs of equal scores do neither: take them out again.
+            agreed, pairs, run = _untie(place, first, tied, start, stop, run)
+            concord -= agreed
+            ties_score += pairs
+        elif stop > start:
+            run = stop - 1
         start = stop
         out[k, CONCORD] = concord
         out[k, TIES_SCORE] = ties_score

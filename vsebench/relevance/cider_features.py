@@ -70,7 +70,7 @@ class Features:
             out = np.empty((last - first, len(self.length)), np.float32)
             image_rows(
                 first, last, *self.captions_of, self.row, self.shared, self.query, self.reference, *self._by_image,
-                self.start, self._references, self.penalty, *self._by_length, self._candidates, *self._runs,
+                self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, *self._runs,
                 self._dense, self.scale, out,
             )  # fmt: skip
         return out

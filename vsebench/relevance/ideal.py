@@ -62,7 +62,7 @@ def top_of(values: Vectors, items: Int, scores: Float) -> None:
     """
     from .ideal_kernels import top_few, top_many
 
-    values = np.ascontiguousarray(values, np.float32) + np.float32(0.0)  # -0.0 is 0.0
+    values = np.ascontiguousarray(values, np.float32)
     k = items.shape[1]
     kernel = top_few if k * MANY < values.shape[1] else top_many
     kernel(values, values.view(np.uint32), k, items, scores)

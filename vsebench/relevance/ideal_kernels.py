@@ -1,19 +1,21 @@
-"""The largest numbers of a row, ties to the lower index: by a buffer when few are wanted, else by sorting all."""
+"""The largest numbers of a row, ties to the lower index: among candidates when few are wanted, else by sorting all."""
 
 from __future__ import annotations
 
 import numba as nb
 import numpy as np
 
-STRIP = 64  # values compared together; a constant trip count is what lets the compiler vectorise the loop
 LOW = np.uint64(0xFFFFFFFF)
-SIGN, ALL = np.uint32(0x80000000), np.uint32(0xFFFFFFFF)
+SIGN, ALL, ZERO = np.uint32(0x80000000), np.uint32(0xFFFFFFFF), np.uint32(0)
+SAMPLE = 256  # values of a row that the threshold for candidates is estimated from
 DIGIT = 11  # bits sorted by in one pass
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _rising(bits):
-    """The bits of a float32 as a uint32 that orders like the number."""
+    """The bits of a float32 as a uint32 that orders like the number; -0.0 is 0.0."""
+    if bits == SIGN:
+        bits = ZERO
     return bits ^ (ALL if bits & SIGN else SIGN)
 
 
@@ -28,8 +30,7 @@ def _largest_first(key, n, k):
     """Move the ``k`` largest of ``key[:n]``, which are distinct, to the front."""
     low, high = 0, n - 1
     while low < high:
-        middle = (low + high) // 2
-        a, b, c = key[low], key[middle], key[high]
+        a, b, c = key[low], key[(low + high) // 2], key[high]
         pivot = max(min(a, b), min(max(a, b), c))
         i, j = low, high
         while i <= j:
@@ -53,38 +54,34 @@ def _largest_first(key, n, k):
 def top_few(values, bits, k, items, scores):
     """The ``k`` largest of every row; ``items`` and ``scores`` (row, k) are filled, largest first.
 
-    A buffer keeps what could still be among them: at first everything, later what exceeds the k-th largest so far.
-    An equal number further on has a higher index than k others, so it never could.
+    A sample gives a number that somewhat more than k values reach, and the others are passed over. Should fewer reach
+    it, all values are candidates.
     """
     n = values.shape[1]
-    room = min(n, 4 * k + STRIP)
-    key = np.empty(room + STRIP, np.uint64)
+    size = min(n, SAMPLE)
+    expected = size * k / n
+    rank = min(size, int(expected + 3.0 * np.sqrt(expected)) + 2)
+    key, place = np.empty(n, np.uint64), np.empty(n + 1, np.int32)
     for r in range(values.shape[0]):
         row, row_bits = values[r], bits[r]
-        fill, floor = 0, np.float32(-np.inf)
-        first = 0
-        while first < n:
-            stop = min(n, first + STRIP)
-            hits = np.int32(STRIP)
-            if stop - first == STRIP:
-                strip = row[first:stop]
-                hits = np.int32(0)
-                for j in range(STRIP):
-                    hits = np.int32(hits + np.int32(strip[j] > floor))
-            if hits or fill < k:
-                for j in range(first, stop):
-                    if row[j] > floor or fill < k:
-                        key[fill] = _key(row_bits[j], j)
-                        fill += 1
-                if fill > room:
-                    _largest_first(key, fill, k)
-                    fill = k
-                    least = key[0]
-                    for m in range(1, k):
-                        least = min(least, key[m])
-                    floor = row[np.int64(LOW - (least & LOW))]
-            first = stop
-        _largest_first(key, fill, k)
+        for s in range(size):
+            key[s] = _key(row_bits[s * n // size], s)
+        _largest_first(key, size, rank)
+        least = key[0]
+        for s in range(1, rank):
+            least = min(least, key[s])
+        floor = row[np.int64(LOW - (least & LOW)) * n // size]
+        found = 0
+        for j in range(n):  # without a branch, which no processor could predict
+            place[found] = j
+            found += row[j] >= floor
+        if found < k:
+            found = n
+            for j in range(n):
+                place[j] = j
+        for m in range(found):
+            key[m] = _key(row_bits[place[m]], place[m])
+        _largest_first(key, found, k)
         best = np.sort(key[:k])
         for m in range(k):
             items[r, m] = np.int64(LOW - (best[k - 1 - m] & LOW))
