@@ -19,8 +19,7 @@ MARK = "% Made by `python -m docs.generate` from the registries. Edit the code, 
 
 def metrics_page() -> str:
     """Every metric: formula, range, direction, depth, definition, source; views and families."""
-    from vsebench.metrics import FAMILIES, REGISTRY, VIEWS
-    from vsebench.metrics.declare import DEPTHS
+    from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, REGISTRY, VIEWS, WHOLE
 
     out = ["# Metrics\n\n"]
     out.append(
@@ -28,26 +27,50 @@ def metrics_page() -> str:
         "(ranks are ranks); the terminal prints fractions times 100. `vsebench metrics NAME` shows the same facts.\n\n"
     )
     for family in REGISTRY:
-        name = family.template.replace("{k}", "k")
-        high = "size of the gallery" if family.high is None else f"{family.high:g}"
-        out.append(f"## {name}\n\n`{family.formula}`\n\n")
-        facts = [
-            ("also written", ", ".join(f"`{a.replace('{k}', 'k')}`" for a in family.aliases)),
-            ("range", f"{family.low:g} to {high}"),
-            ("better", "higher" if family.higher_is_better else "lower"),
-            ("looks at", DEPTHS[family.depth]),
-            ("usual k", ", ".join(map(str, family.ks))),
-            ("source", ", ".join(f"[{key}](references.md)" for key in family.cite)),
-        ]
-        out += [f"- {key}: {value}\n" for key, value in facts if value]
-        if family.doc:
-            out.append("\n" + inspect.cleandoc(family.doc).replace("``", "`") + "\n")
-        out.append("\n")
+        out += _metric(family)
+    out.append(
+        "## Metrics of graded relevance\n\nThey ask how much an item is relevant, and stand behind the name of a "
+        "graded relevance: `cider:NCS@10`, `spice:CS@100`. Without one it is the first of `--gains`, and CIDEr-D when "
+        "nothing is said. Options stand in brackets, `cider:CS[tau=a]@100`; the first value is the default.\n\n"
+    )
+    for family in GRADED:
+        out += _metric(family)
     out.append("## Views\n\nPut in front of a name: which judgements, and who competes.\n\n")
     out += [f"- `{name}`: {words}\n" for name, words in VIEWS.items()]
-    out.append("\n## Families\n\nWhat `--metrics` understands besides names and `all`.\n\n")
-    out += [f"- `{name}`: {', '.join(f'`{m}`' for m in members)}\n" for name, members in FAMILIES.items()]
+    out.append("- any graded relevance: see [relevance](relevance.md)\n")
+    out.append("\n## Families\n\nWhat `--metrics` understands besides names.\n\n")
+    families = FAMILIES | GRADED_FAMILIES
+    out += [f"- `{name}`: {', '.join(f'`{m}`' for m in members)}\n" for name, members in families.items()]
+    out += [f"- `{name}`: {words}\n" for name, words in WHOLE.items()]
     return "".join(out)
+
+
+def _metric(family: Any) -> list[str]:
+    """The section of one metric."""
+    from vsebench.metrics.declare import DEPTHS
+
+    out = []
+    name = family.template.replace("{k}", "k")
+    bound = "no bound" if family.unit == "distance" else "size of the gallery"
+    high = bound if family.high is None else f"{family.high:g}"
+    out.append(f"## {name}\n\n`{family.formula}`\n\n")
+    facts = [
+        ("also written", ", ".join(f"`{a.replace('{k}', 'k')}`" for a in family.aliases)),
+        ("range", f"{family.low:g} to {high}"),
+        ("better", "higher" if family.higher_is_better else "lower"),
+        ("looks at", DEPTHS[family.depth]),
+        ("usual k", ", ".join(map(str, family.ks))),
+        ("source", ", ".join(f"[{key}](references.md)" for key in family.cite)),
+    ]
+    out += [f"- {key}: {value}\n" for key, value in facts if value]
+    if family.doc:
+        out.append("\n" + inspect.cleandoc(family.doc).replace("``", "`") + "\n")
+    out += ["\n"] if family.options else []
+    for key, option in family.options.items():
+        values = [*option.words, *(["a whole number"] if option.number else [])]
+        out.append(f"- option `{key}` = {', '.join(f'`{v}`' for v in values)}: {option.formula}\n")
+    out.append("\n")
+    return out
 
 
 def relevance_page() -> str:

@@ -85,28 +85,32 @@ def _radix(a, b, n, low, high):
 
 
 @nb.njit(nogil=True, cache=True)
-def _select(value, packed, n, k, rate, base, counts):
-    """Keep of ``packed[:n]`` what could be among the k best; returns how many. Order of index is kept."""
+def _select(value, packed, bin_of, k, rate, base, counts):
+    """Put the keys of what could be among the k best into ``packed``, by index; returns how many."""
+    bits = value.view(np.uint32)
+    n = bits.shape[0]
+    for j in range(n):
+        bin_of[j] = np.uint16(_falling(bits[j]) >> np.uint32(20))
     counts[:] = 0
     for j in range(n):
-        counts[packed[j] >> np.uint64(52)] += np.uint32(1)
+        counts[bin_of[j]] += np.uint32(1)
     total = np.uint32(0)
-    bin_ = 0
+    last = 0
     for i in range(BINS):
         total += counts[i]
         if total >= k:
-            bin_ = i
+            last = i
             break
     # The worst score of the bin that holds the k-th, less what two scores can err.
-    edge = np.full(1, np.uint32(((bin_ + 1) << 20) - 1))
-    edge[0] = _falling(edge[0])
+    edge = np.full(1, _falling(np.uint32(((last + 1) << 20) - 1)))
     worst = edge.view(np.float32)[0]
     limit = np.float32(worst - np.float32(REACH) * (rate * abs(worst) + base))
+    if not np.isfinite(limit):
+        limit = np.float32(-np.inf)
     kept = 0
     for j in range(n):
-        # Not "<": where the bin ends in no number, everything stays.
-        packed[kept] = packed[j]
-        kept += not value[j] < limit
+        packed[kept] = (np.uint64(_falling(bits[j])) << np.uint64(32)) | np.uint64(j)
+        kept += value[j] >= limit
     return kept
 
 
@@ -131,16 +135,18 @@ def sort_rows(tile, k, rate, base, items, runs):
     low = np.empty(BINS, np.uint32)
     high = np.empty(BINS, np.uint32)
     value = np.empty(n, np.float32)
+    bin_of = np.empty(n, np.uint16)
     found = 0
     members = 0
     for q in range(tile.shape[0]):
         row = tile[q]
         for j in range(n):
             value[j] = np.float32(row[j]) + np.float32(0)  # -0 becomes 0
-        _pack(value, packed)
         m = n
         if 2 * k < n:
-            m = _select(value, packed, n, k, rate, base[q], low)
+            m = _select(value, packed, bin_of, k, rate, base[q], low)
+        else:
+            _pack(value, packed)
         _radix(packed, other, m, low, high)
         best = np.uint32(packed[0])
         items[q, 0] = np.int32(best)

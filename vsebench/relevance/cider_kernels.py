@@ -1,11 +1,11 @@
 """Everything that is compiled for CIDEr but the n-grams: features, postings, and values by captions, images and pairs.
 
 The value of a pair is the sum, over the features that the caption and the references of the image share, of q w p: the
-caption's weight, a reference's weight, and the penalty for their difference in length. Features come in ascending order.
-The frequent ones have the lowest numbers: their references are folded into one weight W = sum w p first, and rows of
-q W are added. Then come those that are added one reference at a time, as (q w) p. The last are those that one caption
-has alone: they need no postings, for they count with its own image only. Every kernel adds these same products in this
-same order (an absent feature adds nothing or zero), so all of them give the same float64 number.
+caption's weight, a reference's weight, and the penalty for their difference in length. Features come in ascending
+order. The frequent ones have the lowest numbers: their references are folded into one weight W = sum w p first, and
+rows of q W are added. Then come those that are added one reference at a time, as (q w) p. The last are those that one
+caption has alone: they need no postings, for they count with its own image only. Every kernel adds these same products
+in this same order (an absent feature adds nothing or zero), so all of them give the same float64 number.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _folded(posting, p, stop, length, penalty):
 
 @nb.njit(nogil=True, cache=True)
 def fold_frequent(lengths, start, posting, penalty, table):
-    """W of the frequent features, as rows over images, for some lengths; ``table`` (length, feature, image) of zeros."""
+    """W of the frequent features as rows over images, for some lengths, into ``table`` (length, feature, image)."""
     for k in range(lengths.shape[0]):
         for f in range(table.shape[1]):
             p = start[f]
@@ -144,16 +144,16 @@ def caption_rows(
 ):  # fmt: skip
     """Values of captions with every image; ``out[c - first]`` (image,) float32 is filled.
 
-    ``table[slot[l]]`` holds the folded rows of frequent features for captions of length l, where there is one.
+    ``table[slot[size]]`` holds the folded rows of frequent features for captions of that length, where there is one.
     """
     n_image, n_frequent = scale.shape[0], table.shape[1]
     total = np.empty(n_image, np.float64)
     even = scale[0] if (scale == scale[0]).all() else 0.0  # one factor for all images
     for c in captions:
         total[:] = 0.0
-        l, e, last = length[c], row[c], shared[c]
-        if slot[l] >= 0:
-            rows = table[slot[l]]
+        size, e, last = length[c], row[c], shared[c]
+        if slot[size] >= 0:
+            rows = table[slot[size]]
             while e + 4 <= last and feature[e + 3] < n_frequent:  # four at once, in order: one pass over the totals
                 w0, w1, w2, w3 = rows[feature[e]], rows[feature[e + 1]], rows[feature[e + 2]], rows[feature[e + 3]]
                 q0, q1, q2, q3 = query[e], query[e + 1], query[e + 2], query[e + 3]
@@ -170,13 +170,13 @@ def caption_rows(
                 p, stop, q = start[feature[e]], start[feature[e] + 1], query[e]
                 while p < stop:
                     i = posting[p].image
-                    weight, p = _folded(posting, p, stop, l, penalty)
+                    weight, p = _folded(posting, p, stop, size, penalty)
                     total[i] += q * weight
                 e += 1
         while e < last:
             q = query[e]
             for p in range(start[feature[e]], start[feature[e] + 1]):
-                total[posting[p].image] += q * posting[p].weight * penalty[abs(l - posting[p].length)]
+                total[posting[p].image] += q * posting[p].weight * penalty[abs(size - posting[p].length)]
             e += 1
         for e in range(last, row[c + 1]):
             total[image_of[c]] += query[e] * reference[e]
@@ -207,16 +207,16 @@ def image_rows(
         cursor[:] = run_start[:-1]
         stop, k = image_row[i + 1], image_row[i]
         for b in range(lengths.shape[0]):
-            l, low, high = lengths[b], bounds[b], bounds[b + 1]
+            size, low, high = lengths[b], bounds[b], bounds[b + 1]
             part = total[low:high]
             part[:] = 0.0
             k = image_row[i]
             while k + 4 <= stop and feature_of[k + 3] < n_dense:  # four at once, in order: one pass over the totals
                 f0, f1, f2, f3 = feature_of[k], feature_of[k + 1], feature_of[k + 2], feature_of[k + 3]
-                w0, _ = _folded(posting, posting_of[k], start[f0 + 1], l, penalty)
-                w1, _ = _folded(posting, posting_of[k + 1], start[f1 + 1], l, penalty)
-                w2, _ = _folded(posting, posting_of[k + 2], start[f2 + 1], l, penalty)
-                w3, _ = _folded(posting, posting_of[k + 3], start[f3 + 1], l, penalty)
+                w0, _ = _folded(posting, posting_of[k], start[f0 + 1], size, penalty)
+                w1, _ = _folded(posting, posting_of[k + 1], start[f1 + 1], size, penalty)
+                w2, _ = _folded(posting, posting_of[k + 2], start[f2 + 1], size, penalty)
+                w3, _ = _folded(posting, posting_of[k + 3], start[f3 + 1], size, penalty)
                 q0, q1, q2, q3 = dense[f0], dense[f1], dense[f2], dense[f3]
                 q0, q1, q2, q3 = q0[low:high], q1[low:high], q2[low:high], q3[low:high]
                 for j in range(part.shape[0]):
@@ -225,9 +225,9 @@ def image_rows(
             while k < stop and feature_of[k] < n_frequent:
                 f = feature_of[k]
                 r = cursor[f]
-                if r < run_start[f + 1] and candidate[run[r]].length == l:
+                if r < run_start[f + 1] and candidate[run[r]].length == size:
                     cursor[f] += 1
-                    weight, _ = _folded(posting, posting_of[k], start[f + 1], l, penalty)
+                    weight, _ = _folded(posting, posting_of[k], start[f + 1], size, penalty)
                     if f < n_dense:
                         q = dense[f][low:high]
                         for j in range(part.shape[0]):
@@ -239,9 +239,9 @@ def image_rows(
         while k < stop:
             f, r = feature_of[k], posting_of[k]
             while r < start[f + 1] and posting[r].image == i:
-                weight, l = posting[r].weight, posting[r].length
+                weight, size = posting[r].weight, posting[r].length
                 for p in range(start[f], start[f + 1]):
-                    apart = abs(candidate[p].length - l)
+                    apart = abs(candidate[p].length - size)
                     total[candidate[p].place] += candidate[p].weight * weight * penalty[apart]
                 r += 1
             k += 1
@@ -285,13 +285,13 @@ def pair_values(
             elif f > feature_of[k]:
                 k += 1
             else:
-                r, stop, l = posting_of[k], start[f + 1], length[c]
+                r, stop, size = posting_of[k], start[f + 1], length[c]
                 if f < n_frequent:
-                    weight, _ = _folded(posting, r, stop, l, penalty)
+                    weight, _ = _folded(posting, r, stop, size, penalty)
                     total += query[e] * weight
                 else:
                     while r < stop and posting[r].image == i:
-                        total += query[e] * posting[r].weight * penalty[abs(l - posting[r].length)]
+                        total += query[e] * posting[r].weight * penalty[abs(size - posting[r].length)]
                         r += 1
                 e += 1
                 k += 1

@@ -72,9 +72,8 @@ def grams(tokens: Tokens) -> Grams:
     used, entries = count_grams(
         tokens.word, tokens.start, n_words, keys, values, shift, parent, last, order, start, gram, count
     )
-    parent, last, order = (x[:used].copy() for x in (parent, last, order))
-    gram, count = (x[:entries].copy() for x in (gram, count))
-    return Grams(tokens, parent, last, order, start, gram, count, (keys, values, shift))
+    rows = (parent[:used].copy(), last[:used].copy(), order[:used].copy())
+    return Grams(tokens, *rows, start, gram[:entries].copy(), count[:entries].copy(), (keys, values, shift))
 
 
 def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:

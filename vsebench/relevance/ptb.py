@@ -101,9 +101,13 @@ def _piece(piece: str) -> list[str]:
     if low.isalpha():
         if low not in SPLIT_WORDS:
             return [low]
-    elif low[-1] in ",!?." and low[:-1].isalpha() and low[:-1] not in SPLIT_WORDS:
-        if low[-1] != "." or not (len(low) == 2 or BEFORE_STOP.fullmatch(piece)):
-            return [low[:-1]]
+    elif (
+        low[-1] in ",!?."
+        and low[:-1].isalpha()
+        and low[:-1] not in SPLIT_WORDS
+        and not (low[-1] == "." and (len(low) == 2 or BEFORE_STOP.fullmatch(piece)))
+    ):
+        return [low[:-1]]
     return _kept(scan(piece + "\n", len(piece)))
 
 
