@@ -87,14 +87,14 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
     return _with_memory(usage, levels, world.mib)
 
 
-def evaluate(path: Path, split: str, repeats: int, metrics: str = "all") -> harness.Usage:
-    """Measure ``--metrics all`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
+def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: float = 95.0) -> harness.Usage:
+    """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
     bare = harness.resident_mib()
     from vsebench import evaluation
     from vsebench.data import prepare, read
     from vsebench.report import document
 
-    options = evaluation.Options(metrics=metrics)
+    options = evaluation.Options(metrics=metrics, ci=ci)
 
     def load() -> prepare.PreparedEmbeddings:
         return prepare.embeddings(read.read_embeddings(path), split, None)
@@ -108,7 +108,7 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "all") -> harn
 
     def work() -> dict[str, Any]:
         report = evaluation._evaluate_embeddings(ready, options).report
-        document.dumps(report)
+        document.dumps(report, per_query=False)
         values = [[r.metric, r.direction, r.value] for r in report.results if r.direction]
         return {"values": values, "metrics": len(report.results)}
 

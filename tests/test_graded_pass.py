@@ -126,6 +126,19 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     same(run(scorer, world.split, shallow, gains), from_lists(lists_of(scorer, 7), world.split, shallow, gains))
 
 
+@pytest.mark.parametrize("k", [1, 3, 6, 8, 10**6])
+def test_top_lists_that_are_there_save_the_product(k: int) -> None:
+    world = large_world(50, 3, seed=5)  # scores and gains full of ties
+    metrics = [parse(name) for name in (*NAMES, *FOLDED)]
+    gains = {"cider": FakeGains(world.gains)}
+    scorer = Matrix(world.scores)
+    seen = observe(scorer, [], depth={"i2t": k, "t2i": k})
+    lists = {d: seen[d].lists["all"] for d in DIRECTIONS}
+    plain = run(scorer, world.split, metrics, gains)
+    same(plain, run(scorer, world.split, metrics, gains, lists=lists, threads=2, block=17))
+    same(plain, run(scorer, world.split, metrics, gains, lists={"t2i": lists["t2i"]}))
+
+
 def test_lists_that_are_too_short() -> None:
     world = large_world(50, 3, seed=5)
     gains = {"cider": FakeGains(world.gains)}

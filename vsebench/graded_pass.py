@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -24,7 +24,7 @@ from .rank import whole
 from .rank.order import check_ties
 from .rank.scorers import Dot, Matrix, Scorer
 from .relevance.gains import Gains
-from .types import DIRECTIONS, Direction, Float, Int, Split
+from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 
 TILE_BYTES = 96 << 20  # of the scores of all threads together
 TILE_QUERIES = 2048
@@ -75,6 +75,7 @@ def run(
     threads: int | None = None,
     progress: Progress | None = None,
     block: int | None = None,
+    lists: Mapping[Direction, TopK] | None = None,
 ) -> Found:
     """Measure graded metrics from scores.
 
@@ -88,6 +89,8 @@ def run(
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
         block: queries of a block; never changes a result.
+        lists: top lists of the same scores, if there are any (``rank.observe``); metrics that look no deeper are
+            measured from them, which saves a product and changes no value.
 
     Raises:
         UsageError: a metric of binary relevance, a view without gains, gains or scores of another size, or folds
@@ -99,10 +102,16 @@ def run(
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     threads = threads or default_threads()
-    work = [(job, restrict(scorer, job.arena), *edge) for job in jobs for edge in _blocks(job, threads, block)]
+    jobs, listed = _share(jobs, lists or {})
+    work: list[tuple[Job, Scorer | TopK, int, int]] = []
+    for job in jobs:
+        source = restrict(scorer, job.arena)
+        work += [(job, source, *edge) for edge in _blocks(job, threads, block)]
     largest = max((len(job.arena.gallery) * (stop - start) for job, _, start, stop in work), default=0)
+    work += [(job, top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
+    jobs = [*jobs, *(job for job, _ in listed)]
     values = _empty(jobs)
-    waiting: Iterator[tuple[Job, Scorer, int, int]] = iter(work)
+    waiting = iter(work)
     lock, end = threading.Lock(), threading.Event()
     done = 0
 
@@ -221,9 +230,27 @@ def _empty(jobs: Sequence[Job]) -> dict[int, dict[Metric, Float]]:
     return {id(job): {m: np.full(len(job.arena.queries), np.nan) for m in job.metrics} for job in jobs}
 
 
+def _share(jobs: Sequence[Job], lists: Mapping[Direction, TopK]) -> tuple[list[Job], list[tuple[Job, TopK]]]:
+    """The jobs for scores, and those for lists that are there already."""
+    scored: list[Job] = []
+    listed: list[tuple[Job, TopK]] = []
+    for job in jobs:
+        arena, top = job.arena, lists.get(job.arena.direction)
+        whole_split = len(arena.images) + len(arena.captions) == len(arena.split.image_ids) + len(
+            arena.split.caption_ids
+        )
+        shallow = [m for m in job.metrics if top is not None and whole_split and deep(m, arena) <= top.items.shape[1]]
+        deeper = [m for m in job.metrics if m not in shallow]
+        if top is not None and shallow:
+            listed.append((Job(arena, tuple(shallow)), top))
+        if deeper:
+            scored.append(Job(arena, tuple(deeper)))
+    return scored, listed
+
+
 def _look(
     job: Job,
-    scorer: Scorer,
+    source: Scorer | TopK,
     start: int,
     stop: int,
     gains: Mapping[str, Gains],
@@ -231,13 +258,21 @@ def _look(
     out: Mapping[Metric, Float],
 ) -> None:
     """One block of queries."""
+    if isinstance(source, TopK):
+        for a in range(start, stop, max(1, PART // job.depth)):
+            part = slice(a, min(a + max(1, PART // job.depth), stop))
+            items, scores = source.items[part, : job.depth], source.scores[part, : job.depth]
+            tied = np.zeros(items.shape, np.bool_)
+            tied[:, 1:] = scores[:, 1:] == scores[:, :-1]
+            measure(job, gains, whole.Order(items.astype(np.int32), tied), a, out)
+        return
     direction = job.arena.direction
-    tile = whole.rows_of(scorer, direction, start, stop, buffer)
-    doubt = whole.measure(scorer, direction, tile, start)
+    tile = whole.rows_of(source, direction, start, stop, buffer)
+    doubt = whole.measure(source, direction, tile, start)
     step = max(1, PART // tile.shape[1])
     for a in range(0, len(tile), step):
         b = min(a + step, len(tile))
-        order = whole.order_rows(scorer, direction, tile[a:b], start + a, job.depth, doubt.part(a, b))
+        order = whole.order_rows(source, direction, tile[a:b], start + a, job.depth, doubt.part(a, b))
         measure(job, gains, order, start + a, out)
 
 

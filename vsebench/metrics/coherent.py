@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from ..types import Bool, Float, Int, Vectors
 from .declare import Option
 from .graded import graded
@@ -44,5 +42,4 @@ def coherent_score(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int], ta
 )
 def kendall_tau(gains: Vectors, tied: Bool, count: Int, tau: str) -> Float:
     """Kendall's tau of every query's ranking of the whole gallery against its gains (BCLS, eq. 2 and table VI)."""
-    deepest = np.array([max(int(count.max(initial=1)), 1)])
-    return kendall(gains, tied, count, deepest, tau)
+    return kendall(gains, tied, count, [int(count.max(initial=1))], tau)

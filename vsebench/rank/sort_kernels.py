@@ -18,6 +18,7 @@ BINS = 1 << DIGIT
 LONG_RUN = 48  # runs up to this length are settled by insertion
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 PATIENCE = 8  # moves an item that the insertion may take before a full sort takes over
+SAMPLE = 512  # scores of a row that tell where its k-th best is
 REACH = 2.01  # two scores may err in opposite directions; the rest is for rounding the limit itself
 
 
@@ -85,32 +86,40 @@ def _radix(a, b, n, low, high):
 
 
 @nb.njit(nogil=True, cache=True)
-def _select(value, packed, bin_of, k, rate, base, counts):
+def _count(value, limit):
+    """How many numbers reach a limit."""
+    found = np.int32(0)
+    for j in range(value.shape[0]):
+        found = np.int32(found + np.int32(value[j] >= limit))
+    return found
+
+
+@nb.njit(nogil=True, cache=True)
+def _select(value, packed, k, rate, base):
     """Put the keys of what could be among the k best into ``packed``, by index; returns how many."""
-    bits = value.view(np.uint32)
-    n = bits.shape[0]
-    for j in range(n):
-        bin_of[j] = np.uint16(_falling(bits[j]) >> np.uint32(20))
-    counts[:] = 0
-    for j in range(n):
-        counts[bin_of[j]] += np.uint32(1)
-    total = np.uint32(0)
-    last = 0
-    for i in range(BINS):
-        total += counts[i]
-        if total >= k:
-            last = i
+    n = value.shape[0]
+    step = max(n // SAMPLE, 1)
+    sample = np.sort(value[::step].copy())
+    size = sample.shape[0]
+    share = k / n
+    margin = int(2 * np.sqrt(size * share * (1 - share))) + 1
+    # The k-th best score is about here; go down until it is certainly above.
+    at = size - int(share * size)
+    least = np.float32(-np.inf)
+    while at > 0:
+        at -= margin
+        if at <= 0:
             break
-    # The worst score of the bin that holds the k-th, less what two scores can err.
-    edge = np.full(1, _falling(np.uint32(((last + 1) << 20) - 1)))
-    worst = edge.view(np.float32)[0]
-    limit = np.float32(worst - np.float32(REACH) * (rate * abs(worst) + base))
-    if not np.isfinite(limit):
-        limit = np.float32(-np.inf)
+        if _count(value, sample[at]) >= k:
+            least = np.float32(sample[at] - np.float32(REACH) * (rate * abs(sample[at]) + base))
+            break
+    if not np.isfinite(least):
+        least = np.float32(-np.inf)
+    bits = value.view(np.uint32)
     kept = 0
     for j in range(n):
         packed[kept] = (np.uint64(_falling(bits[j])) << np.uint64(32)) | np.uint64(j)
-        kept += value[j] >= limit
+        kept += value[j] >= least
     return kept
 
 
@@ -135,7 +144,6 @@ def sort_rows(tile, k, rate, base, items, runs):
     low = np.empty(BINS, np.uint32)
     high = np.empty(BINS, np.uint32)
     value = np.empty(n, np.float32)
-    bin_of = np.empty(n, np.uint16)
     found = 0
     members = 0
     for q in range(tile.shape[0]):
@@ -144,7 +152,7 @@ def sort_rows(tile, k, rate, base, items, runs):
             value[j] = np.float32(row[j]) + np.float32(0)  # -0 becomes 0
         m = n
         if 2 * k < n:
-            m = _select(value, packed, bin_of, k, rate, base[q], low)
+            m = _select(value, packed, k, rate, base[q])
         else:
             _pack(value, packed)
         _radix(packed, other, m, low, high)

@@ -27,8 +27,7 @@ def _slot(keys, shift, key):
 def count_grams(word, start, n_words, keys, values, shift, parent, last, order, pointer, gram, count):
     """Distinct n-grams (n = 1 to 4) of every caption, ascending, with their number of occurrences.
 
-    An n-gram is a number: a word's own number, else one handed out when (n-gram without its last word, last word) is
-    first seen. Fills the table (``keys``, ``values``), ``parent``, ``last`` and ``order`` (n - 1) of every n-gram, and
+    Fills the table (``keys``, ``values``), ``parent``, ``last`` and ``order`` (n - 1) of every n-gram, and
     the compressed rows ``pointer``, ``gram``, ``count`` of the captions. Returns the numbers of n-grams and of entries.
     """
     used, at = n_words, 0
@@ -40,18 +39,18 @@ def count_grams(word, start, n_words, keys, values, shift, parent, last, order, 
         found = np.empty(4 * (stop - first), np.int32)
         size = 0
         for p in range(first, stop):
-            g = np.int64(word[p])
-            found[size] = g
+            prefix = np.int64(word[p])
+            found[size] = prefix
             size += 1
             for n in range(1, min(4, stop - p)):
-                key = np.uint64(g) * np.uint64(n_words) + np.uint64(word[p + n])
+                key = np.uint64(prefix) * np.uint64(n_words) + np.uint64(word[p + n])
                 slot = _slot(keys, shift, key)
                 if keys[slot] == EMPTY:
                     keys[slot], values[slot] = key, used
-                    parent[used], last[used], order[used] = g, word[p + n], n
+                    parent[used], last[used], order[used] = prefix, word[p + n], n
                     used += 1
-                g = np.int64(values[slot])
-                found[size] = g
+                prefix = np.int64(values[slot])
+                found[size] = prefix
                 size += 1
         for g in np.sort(found[:size]):
             if at > pointer[c] and gram[at - 1] == g:

@@ -1,0 +1,358 @@
+"""CIDEr-D and plain CIDEr: the formula, published values, both directions to the same bits, edge cases."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_cider
+from vsebench.errors import BadInput, UsageError
+from vsebench.parallel import spread
+from vsebench.relevance import cider, cider_features
+from vsebench.relevance.cider_df import corpus_df, save_df
+from vsebench.relevance.graded import load_gains
+from vsebench.types import Direction, Split
+
+WHITESPACE = {"tokens": "whitespace"}
+
+
+def split_of(references: list[list[str]]) -> Split:
+    """A split whose images have these captions."""
+    texts = tuple(c for captions in references for c in captions)
+    image_of = np.repeat(np.arange(len(references)), [len(r) for r in references])
+    return Split("custom", np.arange(len(references)), np.arange(len(texts)) + 100, image_of, texts)
+
+
+def by_definition(split: Split, variant: str = "d", own: str = "in") -> np.ndarray:
+    """(caption, image) float64 values of the oracle, on white-space tokens."""
+    assert split.texts is not None
+    tokens = [t.lower().split() for t in split.texts]
+    n_image = len(split.image_ids)
+    captions = [np.flatnonzero(split.image_of == i).tolist() for i in range(n_image)]
+    df = oracle_cider.document_frequency([[tokens[c] for c in mine] for mine in captions])
+    return np.array(
+        [
+            [
+                oracle_cider.cider(
+                    t, [tokens[r] for r in mine if own == "in" or r != c], df, n_image, variant
+                )
+                for mine in captions
+            ]
+            for c, t in enumerate(tokens)
+        ]
+    )  # fmt: skip
+
+
+def everything(gains: cider.CiderGains) -> np.ndarray:
+    """(caption, image) values, after checking that rows of both directions, blocks and pairs have the same bits."""
+    n_image, n_caption = gains.shape
+    whole = gains.rows("t2i", 0, n_caption)
+    assert whole.dtype == np.float32 and whole.shape == (n_caption, n_image)
+    assert np.array_equal(gains.rows("i2t", 0, n_image).T, whole)
+    for direction, n in (("t2i", n_caption), ("i2t", n_image)):
+        pieces = [gains.rows(direction, a, min(a + 3, n)) for a in range(0, n, 3)]  # type: ignore[arg-type]
+        assert np.array_equal(np.concatenate(pieces), whole if direction == "t2i" else whole.T)
+    every = np.tile(np.arange(n_image), (n_caption, 1))
+    assert np.array_equal(gains.at("t2i", np.arange(n_caption), every), whole)
+    every = np.tile(np.arange(n_caption), (n_image, 1))
+    assert np.array_equal(gains.at("i2t", np.arange(n_image), every), whole.T)
+    return whole
+
+
+WORDS = "a b c d e".split()
+CAPTION = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
+REFERENCES = st.lists(st.lists(CAPTION, min_size=1, max_size=4), min_size=1, max_size=7)
+
+
+@given(REFERENCES, st.sampled_from(["d", "plain"]), st.sampled_from(["in", "out"]))
+def test_the_formula(references: list[list[str]], variant: str, own: str) -> None:
+    split = split_of(references)
+    gains = cider.load(split, None, {**WHITESPACE, "variant": variant, "own": own})
+    assert np.allclose(everything(gains), by_definition(split, variant, own), rtol=0, atol=2e-6)
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.1]), st.sampled_from([0.0, 0.4]))
+def test_how_features_are_stored_does_not_matter(seed: int, frequent: float, dense: float) -> None:
+    rng = np.random.default_rng(seed)
+    weight = np.arange(1, 31) ** -1.2
+    words = [f"w{i}" for i in range(30)]
+    references = [
+        [" ".join(rng.choice(words, rng.integers(0, 15), p=weight / weight.sum())) for _ in range(rng.integers(1, 6))]
+        for _ in range(25)
+    ]
+    split = split_of(references)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(cider_features, "FREQUENT", frequent)
+        patch.setattr(cider_features, "DENSE", dense)
+        patch.setattr(cider_features, "TABLE_BYTES", 3 * 8 * 25 * 20)  # room for some lengths, not for all
+        gains = cider.load(split, None, WHITESPACE)
+        assert np.allclose(everything(gains), by_definition(split), rtol=0, atol=2e-6)
+
+
+def test_golden_9x3(golden: Callable[[str], dict[str, Any]]) -> None:
+    case = golden("cider_pairwise_9x3")
+    split = split_of(case["inputs"]["refs"])
+    for variant in ("d", "plain"):
+        found = everything(cider.load(split, None, {**WHITESPACE, "variant": variant}))
+        assert found == pytest.approx(np.array(case["expected"][variant]), abs=1e-6)
+
+
+def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Path) -> None:
+    case = golden("cider_edge_cases")
+    references, expected = case["inputs"]["refs"], case["expected"]
+    corpus = tmp_path / "corpus.jsonl"
+    lines = [json.dumps({"image_id": i, "captions": captions}) for i, captions in enumerate(references)]
+    corpus.write_text("\n".join(lines))
+    # The frequencies of the three images, so that further captions do not change them.
+    split = split_of([*references, ["", "dogs", "unseen words entirely"], ["a purple zebra rests on mars"]])
+    gains = cider.load(split, None, {**WHITESPACE, "df": str(corpus)})
+    found = everything(gains)
+    assert found[9, 0] == expected["empty_hypothesis"]
+    assert found[10, 1] == pytest.approx(expected["one_word_hyp"], abs=1e-6)
+    assert found[11, 0] == expected["unseen_words"]
+    assert found[12, 4] == pytest.approx(expected["hyp_equals_only_ref"], abs=1e-6)
+    assert gains.settings["df"].startswith("corpus.jsonl#")
+
+
+def test_one_image_is_zero_and_says_so() -> None:
+    gains = cider.load(split_of([["a dog runs", "a dog"]]), None, {})
+    assert not everything(gains).any()
+    assert any("there is one image in the split" in note for note in gains.notes)
+
+
+def test_what_is_unusual_is_said() -> None:
+    references = [["a dog runs on grass", "", "the dog"], ["a cat sits on grass"], ["a bird sits on the fence"]]
+    gains = cider.load(split_of(references), None, {"own": "out"})
+    everything(gains)
+    assert gains.notes == (
+        "1 captions have no tokens (first: id 101): their CIDEr is 0, and as references they count as 0",
+        "1 captions have fewer than 4 tokens; the n-gram lengths they lack count as 0",
+        "2 images have one caption only, which then has no references and CIDEr 0",
+        "2 n-grams occur with every image of the split and have no weight (first: 'a')",
+    )
+
+
+def test_an_image_without_captions_has_no_gains() -> None:
+    split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
+    gains = cider.load(split, None, WHITESPACE)
+    assert not everything(gains)[:, 1].any()
+    assert "1 images have no captions, and CIDEr 0 with everything" in gains.notes
+
+
+def test_captions_of_an_image_need_not_stand_together() -> None:
+    references = [["a dog runs", "the dog eats"], ["a cat sits", "the cat sleeps here"], ["one bird", "two birds fly"]]
+    split = split_of(references)
+    assert split.texts is not None
+    order = np.array([5, 0, 3, 1, 4, 2])
+    mixed = Split(
+        "custom", split.image_ids, split.caption_ids[order], split.image_of[order],
+        tuple(split.texts[i] for i in order.tolist()),
+    )  # fmt: skip
+    found = everything(cider.load(mixed, None, WHITESPACE))
+    assert found == pytest.approx(everything(cider.load(split, None, WHITESPACE))[order], abs=1e-6)
+
+
+def test_threads_may_ask_at_the_same_time() -> None:
+    rng = np.random.default_rng(4)
+    references = [[" ".join(rng.choice(list("abcdefghij"), 8)) for _ in range(3)] for _ in range(60)]
+    gains = cider.load(split_of(references), None, WHITESPACE)
+    want = gains.rows("t2i", 0, 180)
+    fresh = cider.load(split_of(references), None, WHITESPACE)
+    got = np.empty_like(want)
+
+    def work(start: int, stop: int, part: int) -> None:
+        got[start:stop] = fresh.rows("t2i", start, stop)
+
+    spread(work, 180, 4)
+    assert np.array_equal(got, want)
+
+
+def test_a_caption_of_a_thousand_words() -> None:
+    long = " ".join(f"w{i % 97}" for i in range(1000))
+    split = split_of([[long, "a dog"], ["a cat w1 w2 w3"], ["w5 w6 w7"]])
+    assert np.allclose(everything(cider.load(split, None, WHITESPACE)), by_definition(split), rtol=0, atol=2e-6)
+
+
+def test_wrong_requests() -> None:
+    split = split_of([["a dog"], ["a cat"]])
+    gains = load_gains("cider:tokens=whitespace", split)
+    with pytest.raises(UsageError, match="cider takes no 'x'"):
+        cider.load(split, "x", {})
+    with pytest.raises(UsageError, match="setting own is 'half'"):
+        cider.load(split, None, {"own": "half"})
+    with pytest.raises(UsageError, match="unknown tokeniser 'ptbb'"):
+        cider.load(split, None, {"tokens": "ptbb"})
+    with pytest.raises(UsageError, match="rows 1:3 of 2"):
+        gains.rows("t2i", 1, 3)
+    with pytest.raises(UsageError):
+        gains.at("t2i", np.array([0]), np.array([[2]]))
+    bare = Split("custom", np.arange(1), np.arange(1), np.array([0]))
+    with pytest.raises(BadInput, match="cider needs the captions of split 'custom'"):
+        cider.load(bare, None, {})
+
+
+# Document frequencies from elsewhere.
+
+
+def corpus_file(path: Path, references: list[list[str]]) -> Path:
+    """JSON lines, one caption a line."""
+    lines = [{"image_id": i, "caption": c} for i, captions in enumerate(references) for c in captions]
+    path.write_text("\n".join(json.dumps(line) for line in lines))
+    return path
+
+
+CORPUS = [["a dog runs", "the dog"], ["a cat runs"], ["a bird"], ["the sea", "a dog in the sea"]]
+EVALUATED = [["a dog runs in the park", "a dog"], ["the cat", "a cat runs in the sea"]]
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "npz", "json", "annotations", "gz"])
+def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
+    path = corpus_file(tmp_path / "corpus.jsonl", CORPUS)
+    if kind in ("npz", "json"):
+        path = save_df(tmp_path / f"df.{kind}", corpus_df(path, "whitespace"))
+    elif kind == "gz":
+        packed = tmp_path / "corpus.jsonl.gz"
+        packed.write_bytes(gzip.compress(path.read_bytes()))
+        path = packed
+    elif kind == "annotations":
+        rows = [{"image_id": i, "id": 0, "caption": c} for i, captions in enumerate(CORPUS) for c in captions]
+        path = tmp_path / "captions.json"
+        path.write_text(json.dumps({"annotations": rows}, indent=1))
+    gains = cider.load(split_of(EVALUATED), None, {**WHITESPACE, "df": str(path)})
+    tokens = [[c.split() for c in captions] for captions in EVALUATED]
+    df = oracle_cider.document_frequency([[c.split() for c in captions] for captions in CORPUS])
+    want = [[oracle_cider.cider(c, r, df, len(CORPUS)) for r in tokens] for mine in tokens for c in mine]
+    assert everything(gains) == pytest.approx(np.array(want), abs=2e-6)
+    assert gains.settings["df"].startswith(path.name + "#") and len(gains.settings["df"]) == len(path.name) + 13
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.json", '{"df": {"a": 3}, "images": 2, "tokens": "ptb", "format": "x"}', "frequencies from 3 to 3 of 2"),
+        ("a.json", '{"df": {"a b c d e": 1}, "images": 2, "tokens": "ptb"}', "'a b c d e' has frequency 1"),
+        ("a.json", '{"df": {"a": 1.5}, "images": 2, "tokens": "ptb"}', "'a' has frequency 1.5"),
+        ("a.json", '{"df": [], "images": 2, "tokens": "ptb"}', "no file of document frequencies"),
+        ("a.json", '{"df": {"a": 1}, "images": 2, "tokens": "whitespace"}', "are of tokens 'whitespace', not 'ptb'"),
+        ("a.json", "[1, 2]", "neither captions nor document frequencies"),
+        ("a.jsonl", '{"image_id": 1, "caption": 5}', "line 1: the caption is 5, expected a text"),
+        ("a.jsonl", '{"image_id": 1, "captions": ["a"]}\n{"captions": ["b"]}', "line 2: field 'image' is missing"),
+        ("a.npz", "PK", "damaged"),
+        ("none.npz", None, "no such file"),
+        ("none.jsonl", None, "no such file"),
+    ],
+)  # fmt: skip
+def test_files_that_are_wrong(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+    path = tmp_path / name
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(BadInput) as caught:
+        corpus_df(path, "ptb")
+    assert message in str(caught.value) and name in str(caught.value)
+
+
+def test_an_npz_that_is_not_one_of_frequencies(tmp_path: Path) -> None:
+    np.savez(tmp_path / "other.npz", x=np.arange(3))
+    with pytest.raises(BadInput, match="no file of document frequencies"):
+        corpus_df(tmp_path / "other.npz", "ptb")
+    good = save_df(tmp_path / "df.npz", corpus_df(corpus_file(tmp_path / "c.jsonl", CORPUS), "ptb"))
+    with np.load(good) as held:
+        arrays = dict(held)
+    arrays["parent"] = arrays["parent"][::-1].copy()
+    np.savez(tmp_path / "bad.npz", **arrays)
+    with pytest.raises(BadInput, match="the n-grams are damaged"):
+        corpus_df(tmp_path / "bad.npz", "ptb")
+
+
+def test_frequencies_are_saved_as_npz_or_json_only(tmp_path: Path) -> None:
+    found = corpus_df(corpus_file(tmp_path / "c.jsonl", CORPUS), "ptb")
+    with pytest.raises(UsageError, match=r"not saved as '.pkl'"):
+        save_df(tmp_path / "df.pkl", found)
+
+
+# Real captions.
+
+
+@pytest.fixture(scope="module")
+def coco5k(real_data: Path) -> Split:
+    """The COCO 5K test split of the data folder, with its captions."""
+    rows = [json.loads(line) for line in (real_data / "coco5k" / "captions.jsonl").open(encoding="utf-8")]
+    image_ids = np.array(list(dict.fromkeys(r["image_id"] for r in rows)))
+    place = {int(i): k for k, i in enumerate(image_ids)}
+    image_of = np.array([place[r["image_id"]] for r in rows])
+    texts = tuple(r["caption"] for r in rows)
+    return Split("coco-5k", image_ids, np.array([r["caption_id"] for r in rows]), image_of, texts)
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
+    if find_spec("pycocoevalcap") is None:
+        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    from pycocoevalcap.cider.cider_scorer import CiderScorer
+
+    from vsebench.relevance.tokens import tokenise
+
+    assert coco5k.texts is not None
+    gains = cider.load(coco5k, None, {})
+    spoken = [" ".join(tokens) for tokens in tokenise(coco5k.texts).lists()]
+    for caption in np.random.default_rng(20).integers(0, len(spoken), 5).tolist():
+        scorer = CiderScorer(n=4, sigma=6.0)
+        for image in range(len(coco5k.image_ids)):
+            scorer += (spoken[caption], [spoken[c] for c in np.flatnonzero(coco5k.image_of == image).tolist()])
+        _, theirs = scorer.compute_score()
+        assert np.abs(gains.rows("t2i", caption, caption + 1)[0] - theirs).max() < 1e-6
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize(
+    ("settings", "everyone", "others"),
+    [
+        ({"tokens": "ptb"}, 0.7384, 0.4871),
+        ({"tokens": "whitespace"}, 0.7346, 0.4537),
+        ({"tokens": "whitespace", "variant": "plain"}, 0.7345, 0.4583),
+        ({"tokens": "whitespace", "own": "out"}, 0.3928, 0.4537),
+    ],
+)
+def test_agreement_with_human_judgements(
+    coco5k: Split, real_data: Path, settings: dict[str, str], everyone: float, others: float
+) -> None:
+    gains = cider.load(coco5k, None, settings)
+    captions = {int(c): k for k, c in enumerate(coco5k.caption_ids)}
+    images = {int(i): k for k, i in enumerate(coco5k.image_ids)}
+    with gzip.open(real_data / "cxc" / "sits_test.csv.gz", "rt", encoding="utf-8") as stream:
+        rows = list(csv.DictReader(stream))
+    queries = np.array([captions[int(r["caption"].rsplit(":", 1)[1])] for r in rows])
+    items = np.array([[images[int(r["image"].split("_")[-1].split(".")[0])]] for r in rows])
+    value = gains.at("t2i", queries, items)[:, 0].astype(np.float64)
+    judged = np.array([float(r["agg_score"]) for r in rows])
+    other = np.array([r["sampling_method"] != "c2i_original" for r in rows])
+    assert np.corrcoef(value, judged)[0, 1] == pytest.approx(everyone, abs=5.1e-5)
+    assert np.corrcoef(value[other], judged[other])[0, 1] == pytest.approx(others, abs=5.1e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+@pytest.mark.parametrize("direction", ["t2i", "i2t"])
+def test_real_rows_have_the_same_bits(coco5k: Split, direction: Direction) -> None:
+    gains = cider.load(coco5k, None, {})
+    rng = np.random.default_rng(1)
+    if direction == "t2i":
+        start = int(rng.integers(0, 24_000))
+        block = gains.rows("t2i", start, start + 200)
+        across = np.concatenate([gains.rows("i2t", a, a + 500)[:, start : start + 200] for a in range(0, 5000, 500)])
+        assert np.array_equal(block, across.T)
+    items = rng.integers(0, gains.shape[1 if direction == "i2t" else 0], (50, 40))
+    first = gains.rows(direction, 0, 50)
+    assert np.array_equal(gains.at(direction, np.arange(50), items), np.take_along_axis(first, items, 1))
