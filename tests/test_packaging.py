@@ -20,7 +20,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {"wmd", "cpu", "gpu", "train", "text", "spice", "report", "dist", "formats", "all"}
+EXTRAS = {"sentence", "wmd", "cpu", "gpu", "train", "text", "spice", "report", "dist", "formats", "all"}
 
 
 def names(requirements: list[str]) -> set[str]:

@@ -162,8 +162,8 @@ def sort_rows(tile, k, rate, base, items, runs):
         first = 0
         twice = np.float32(2) * base[q]
         for i in range(1, m):
-            j = np.uint32(packed[i])
-            v = value[j]
+            item = np.uint32(packed[i])
+            v = value[item]
             if last - v > rate * (abs(v) + abs(last)) + twice:
                 if i - first > 1:
                     runs[found, 0] = q
@@ -174,7 +174,7 @@ def sort_rows(tile, k, rate, base, items, runs):
                 first = i
                 if i >= k:
                     break
-            items[q, i] = np.int32(j)
+            items[q, i] = np.int32(item)
             last = v
         if first < k and m - first > 1:  # the last run reaches the end
             runs[found, 0] = q

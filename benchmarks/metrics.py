@@ -1,0 +1,244 @@
+"""``python -m benchmarks.metrics``: graded metrics against their floor and against plain loops."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import harness, synthetic
+from .harness import Usage
+from .rows import HEADINGS, Row
+
+KS = (100, 500, 1000, 5000)
+QUICK_IMAGES, DIM = 400, 1024
+SAMPLE = 150  # queries a direction that the loops are timed and compared on
+COHERENT = tuple(f"CS[captions=all]@{k}" for k in KS)
+# what is measured, the limit in multiples of F
+TASKS: dict[str, tuple[str, tuple[str, ...], float | None]] = {
+    "cs": (f"CS@{','.join(map(str, KS))}, all captions, both directions", COHERENT, 2.5),
+    "first": ("CS@100,1000, first captions, both directions", ("CS@100", "CS@1000"), None),
+    "top": (
+        "NCS, SR, nDCG @1,5,10, both directions",
+        tuple(f"{m}@{k}" for m in ("NCS", "SR", "nDCG") for k in (1, 5, 10)),
+        None,
+    ),
+    "kendall": ("Kendall of whole galleries, both directions", ("Kendall",), None),
+}
+Array = npt.NDArray[Any]
+
+
+class Held:
+    """Gains in memory, in both orientations: skewed as those of CIDEr-D are, some of them zero."""
+
+    name, settings, notes = "cider", {}, ()  # type: ignore[var-annotated]
+
+    def __init__(self, images: int, seed: int = 0) -> None:
+        rng = np.random.default_rng(seed)
+        captions = images * synthetic.CAPTIONS
+        self.values = np.empty((images, captions), np.float32)
+        for i in range(images):
+            row = np.exp(1.2 * rng.standard_normal(captions, dtype=np.float32) - 3)
+            row[rng.random(captions, dtype=np.float32) < 0.014] = 0
+            row[i * synthetic.CAPTIONS : (i + 1) * synthetic.CAPTIONS] += 3
+            self.values[i] = row
+        self.turned = np.ascontiguousarray(self.values.T)
+        self.shape = self.values.shape
+
+    def rows(self, direction: str, start: int, stop: int) -> Array:
+        """(query, gallery) float32."""
+        return np.array((self.values if direction == "i2t" else self.turned)[start:stop])
+
+    def at(self, direction: str, queries: Array, items: Array) -> Array:
+        """(query, k) float32."""
+        return np.asarray((self.values if direction == "i2t" else self.turned)[queries[:, None], items])
+
+
+def prepared(images: int) -> tuple[synthetic.World, Any, Any, Held]:
+    """Vectors, scorer, split and gains."""
+    from vsebench.rank.scorers import Dot
+
+    world = synthetic.world(images, DIM)
+    return world, Dot(world.images, world.captions), world.split(), Held(images)
+
+
+def task(name: str, images: int, repeats: int) -> Usage:
+    """What a child process measures."""
+    from vsebench import graded_pass
+    from vsebench.metrics import parse
+
+    world, scorer, split, gains = prepared(images)
+    if name == "product":
+        work: Callable[[], Any] = lambda: products(scorer)  # noqa: E731
+    else:
+        metrics = [parse(m) for m in TASKS[name][1]]
+
+        def work() -> dict[str, float]:
+            found = graded_pass.run(scorer, split, metrics, {"cider": gains})
+            return {f"{m} {d}": v.mean for (m, d), v in found.items()}
+
+    bare = harness.resident_mib()
+    harness.forget_peak()
+    work()
+    peak = harness.resident_mib(peak=True)
+    usage = harness.interleaved(work, harness.Floor(world.images, world.captions), repeats)
+    return dataclasses.replace(usage, added_mib=None if peak is None or bare is None else peak - bare)
+
+
+def products(scorer: Any) -> None:
+    """The scores of both directions as the pass makes them, block by block, and nothing else."""
+    from vsebench.graded_pass import TILE_BYTES, TILE_QUERIES
+    from vsebench.parallel import default_threads, one_blas_thread, spread
+    from vsebench.rank import whole
+
+    threads = default_threads()
+    with one_blas_thread():
+        for direction in ("i2t", "t2i"):
+            n, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+            step = max(1, min(TILE_BYTES // threads // (4 * gallery), TILE_QUERIES))
+
+            def part(start: int, stop: int, _: int, step: int = step, d: Any = direction, g: int = gallery) -> None:
+                out = np.empty(step * g, np.float32)
+                for a in range(start, stop, step):
+                    whole.rows_of(scorer, d, a, min(a + step, stop), out)
+
+            spread(part, n, threads)
+
+
+def loops(scores: Array, gains: Array, ks: Sequence[int]) -> Array:
+    """(query, ks) tau-b one query and one k at a time, by scipy, from rows of scores and gains."""
+    from scipy.stats import kendalltau
+
+    out = np.empty((len(scores), len(ks)))
+    for q, (s, g) in enumerate(zip(scores, gains, strict=True)):
+        order = np.argsort(-s, kind="stable")
+        for i, k in enumerate(ks):
+            top = order[:k]
+            out[q, i] = kendalltau(s[top], g[top]).statistic
+    return out
+
+
+def against_loops(images: int) -> tuple[float, dict[str, float]]:
+    """Seconds that the loops need for all queries, extrapolated, and the largest differences to ours."""
+    from vsebench import graded_pass
+    from vsebench.metrics import parse
+
+    _, scorer, split, gains = prepared(images)
+    ks = [k for k in KS if k <= images] or [images // 2, images]
+    names = [f"CS[captions=all]@{k}" for k in ks]
+    found = graded_pass.run(scorer, split, [parse(m) for m in (*names, "NCS@10")], {"cider": gains})
+    seconds, off = 0.0, {}
+    for direction in ("i2t", "t2i"):
+        n, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+        some = np.sort(np.random.default_rng(1).choice(n, min(SAMPLE, n), replace=False))
+        rows, cols = np.repeat(some, gallery), np.tile(np.arange(gallery), len(some))
+        exact = scorer.pairs(*((rows, cols) if direction == "i2t" else (cols, rows)), 2).reshape(len(some), gallery)
+        own = (gains.values if direction == "i2t" else gains.turned)[some]
+        start = time.perf_counter()
+        want = loops(exact, own, ks)
+        seconds += (time.perf_counter() - start) / len(some) * n
+        for i, m in enumerate(names):
+            ours = found[parse(m), direction].values[some]  # type: ignore[index]
+            off[f"{m} {direction}"] = float(np.abs(ours - want[:, i]).max())
+        top = np.take_along_axis(own, np.argsort(-exact, axis=1, kind="stable")[:, :10], 1).astype(float).sum(1)
+        best = -np.sort(-own, axis=1)[:, :10].astype(float).sum(1)
+        ours = found[parse("NCS@10"), direction].values[some]  # type: ignore[index]
+        off[f"NCS@10 {direction}"] = float(np.abs(ours - top / best).max())
+    return seconds, off
+
+
+def in_child(name: str, images: int, repeats: int) -> Usage:
+    """``task`` in a fresh process."""
+    command = [sys.executable, "-m", "benchmarks.metrics", "--task", name]
+    command += ["--images", str(images), "--repeats", str(repeats)]
+    done = subprocess.run(command, cwd=harness.ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return Usage(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def table(images: int, repeats: int, quick: bool) -> tuple[list[Row], list[str]]:
+    """All rows and notes."""
+    rows = [Row(f"-- dim {DIM}: {images:,} x {images * synthetic.CAPTIONS:,}, gains in memory")]
+    product = in_child("product", images, repeats)
+    rows.append(Row("F: float32 product", product.floor, product.floor_cpu, 1.0, 1.0, "F"))
+    rows.append(_row("two products in blocks, nothing else", product, None, quick))
+    coherent = None
+    for name, (what, _, limit) in TASKS.items():
+        usage = in_child(name, images, repeats)
+        rows.append(_row(what, usage, limit, quick))
+        if usage.added_mib is not None:
+            met = None if quick else usage.added_mib <= 200
+            rows.append(
+                Row("  memory over the inputs", mib=usage.added_mib, goal="" if quick else "<= 200 MiB", met=met)
+            )
+        if name == "cs":
+            coherent = usage
+            rest = usage.ratio - product.ratio
+            met = None if quick else rest <= (limit or 0)
+            rows.append(
+                Row("  of it beside the products", ratio=rest, unit="F", goal="" if quick else "<= 2.5 F", met=met)
+            )
+    seconds, off = against_loops(images)
+    if coherent is not None:
+        ratio = seconds / coherent.seconds
+        met = None if quick else ratio >= 30
+        rows.append(Row("loops: scipy, a query and a k at a time (E)", seconds, ratio=ratio, unit="x",
+                        goal="" if quick else ">= 30 x", met=met))  # fmt: skip
+    notes = [
+        "two products: one for each direction; F is one product of the same vectors on all cores",
+        f"(E) extrapolated from {SAMPLE} queries a direction, scores given: the loops make no product",
+        f"largest difference to the loops: {max(off.values()):.1e} over {len(off)} metrics and directions",
+    ]
+    return rows, notes
+
+
+def _row(what: str, usage: Usage, limit: float | None, quick: bool) -> Row:
+    goal, met = ("", None) if limit is None or quick else (f"<= {limit:g} F", usage.ratio <= limit)
+    cpu = usage.cpu / usage.floor_cpu if usage.floor_cpu else None
+    return Row(what, usage.seconds, usage.cpu, usage.ratio, cpu, "F", None, goal, met)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.metrics", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="small sizes; goals do not apply")
+    parser.add_argument("--check", action="store_true", help="only compare numbers; exit 1 on a difference")
+    parser.add_argument("--json", action="store_true", help="print one JSON object")
+    parser.add_argument("--images", type=int, default=synthetic.COCO_IMAGES)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--task", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    images = QUICK_IMAGES if arguments.quick or arguments.check else arguments.images
+    if arguments.task:
+        harness.report_usage(task(arguments.task, arguments.images, arguments.repeats))
+        return
+    if arguments.check:
+        _, off = against_loops(images)
+        print(
+            "\n".join(f"{'ok ' if x < 1e-12 else 'BAD'} {name}: differs by at most {x:.1e}" for name, x in off.items())
+        )
+        sys.exit(int(max(off.values()) >= 1e-12))
+    rows, notes = table(images, arguments.repeats, arguments.quick)
+    if arguments.json:
+        print(
+            json.dumps(
+                {"machine": harness.machine(), "rows": [dataclasses.asdict(r) for r in rows], "notes": notes}, indent=2
+            )
+        )
+        return
+    print("  ".join(f"{name}: {value}" for name, value in harness.machine().items()) + "\n")
+    print(harness.table(HEADINGS, [r.cells() for r in rows]) + "\n")
+    print("\n".join(f"* {note}" for note in notes))
+
+
+if __name__ == "__main__":
+    main()
