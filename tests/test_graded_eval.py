@@ -69,10 +69,14 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
     told = {"metrics": metrics, "caption_texts": captions_file, "ci": 0}
     a = evaluation.evaluate(images.astype(np.float32), captions.astype(np.float32), "custom", **told)
     b = evaluation.evaluate_scores(
-        tmp_path / "s.npy", split="custom", options=evaluation.Options(**told)  # type: ignore[arg-type]
+        tmp_path / "s.npy",
+        split="custom",
+        options=evaluation.Options(**told),  # type: ignore[arg-type]
     ).report
     c = evaluation.evaluate_runs(
-        [tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**told)  # type: ignore[arg-type]
+        [tmp_path / "run.json"],
+        split="coco-5k",
+        options=evaluation.Options(**told),  # type: ignore[arg-type]
     ).report
     assert set(values(a)) == set(values(b)) == set(values(c))
     assert len(values(a)) > 30
@@ -89,11 +93,34 @@ def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytes
     how = {"metrics": "cider:NCS@3,cider:NCS@5", "directions": ("i2t",)}
     with pytest.raises(BadInput, match=r"lists are too short for cider:NCS@5 .i2t.*has 4 usable items and 5"):
         evaluation.evaluate_runs([tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**how))  # type: ignore[arg-type]
-    report = evaluation.evaluate_runs(
-        [tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**how, short="miss")  # type: ignore[arg-type]
+    with pytest.raises(BadInput, match="--short-lists miss is for binary relevance"):
+        evaluation.evaluate_runs(
+            [tmp_path / "run.json"],
+            split="coco-5k",
+            options=evaluation.Options(**how, short="miss"),  # type: ignore[arg-type]
+        )
+
+
+def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_path: Path) -> None:
+    split, images, captions = world()
+    order = np.random.default_rng(5).permutation(60)
+    lines = np.array(split.texts)
+    found = []
+    for name, rows in (("a", np.arange(60)), ("b", order)):
+        np.savez(
+            tmp_path / f"{name}.npz", image_embeddings=images, text_embeddings=captions[rows], image_ids=np.arange(12),
+            text_ids=rows, image_of_text=rows // 5,
+        )  # fmt: skip
+        (tmp_path / f"{name}.txt").write_text("\n".join(lines[rows]))
+        told = evaluation.Options(metrics="cider:NCS@5", caption_texts=tmp_path / f"{name}.txt", ci=0)
+        found.append(evaluation.evaluate_file(tmp_path / f"{name}.npz", options=told).report)
+    assert values(found[0]) == values(found[1])
+    assert found[0].signature == found[1].signature
+    (tmp_path / "a.txt").write_text("\n".join(lines[order]))
+    other = evaluation.evaluate_file(
+        tmp_path / "a.npz", options=evaluation.Options(metrics="cider:NCS@5", caption_texts=tmp_path / "a.txt", ci=0)
     ).report
-    assert [r.metric for r in report.results] == ["cider:NCS@3"]
-    assert any("cider:NCS@5 (i2t): undefined for every query, left out" in w for w in report.warnings)
+    assert other.signature != found[0].signature
 
 
 def test_all_leaves_graded_metrics_out_and_says_so_when_captions_are_not_known() -> None:

@@ -147,7 +147,7 @@ def _evaluate_scorer(
     options, intra = _without_intra(options)
     if intra and inside is None:
         raise UsageError(f"{measure.INTRA} ranks images by images, which a score matrix does not hold", fix=LEAVE_OUT)
-    metrics, split, gains = _plan(options, split, options.directions, notes, intra)
+    metrics, split, gains = _plan(options, split, options.directions, notes, intra, file_rows[1])
     absent = measure.absent_views(split) if options.metrics is None else []
     if absent:
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
@@ -177,7 +177,7 @@ def _evaluate_scorer(
         found = graded_pass.run(
             scorer, split, asked, gains, options.directions, threads=options.threads, progress=options.progress
         )
-        graded = graded_eval.Measured(found, gains)
+        graded = graded_eval.Measured(found, gains, split)
     report = measure.report(
         metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings,
         resampling=options.resampling(), threads=options.threads, graded=graded,
@@ -196,7 +196,12 @@ def _without_intra(options: Options) -> tuple[Options, bool]:
 
 
 def _plan(
-    options: Options, split: Split, directions: Sequence[Direction], notes: list[str], intra: bool = False
+    options: Options,
+    split: Split,
+    directions: Sequence[Direction],
+    notes: list[str],
+    intra: bool = False,
+    text_rows: Int | None = None,
 ) -> tuple[list[Metric], Split, dict[str, Gains]]:
     """What to measure, the split (with its captions where gains need them), and the gains by view."""
     chosen = graded_eval.choose(options.gains)
@@ -205,7 +210,7 @@ def _plan(
     metrics = measure.plan(options.metrics, split, directions, tuple(chosen) or (DEFAULT_GAINS,))
     captions = None if options.caption_texts is None else Path(options.caption_texts)
     try:
-        split, gains, said = graded_eval.load(metrics, chosen, split, captions)
+        split, gains, said = graded_eval.load(metrics, chosen, split, captions, text_rows)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not graded_eval.is_graded(m)]
         # `all` takes what there is; whoever names a graded metric, gains or captions is told what is missing.
@@ -283,9 +288,7 @@ def evaluate_runs(
     if gains:
         wanted = [m for m in metrics if graded_eval.is_graded(m)]
         lists = {d: held.lists[d] for d in asked}
-        graded = graded_eval.Measured(
-            graded_pass.from_lists(lists, held.split, wanted, gains, short=options.short), gains
-        )
+        graded = graded_eval.Measured(graded_pass.from_lists(lists, held.split, wanted, gains), gains, held.split)
     report = measure.report(
         metrics, seen, held.split, "run", options.ties, options.empty, asked, notes, warnings, options.short,
         resampling=options.resampling(), threads=options.threads, graded=graded,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,7 @@ from .metrics.declare import BINARY, DEFAULT_GAINS, Metric
 from .relevance.gains import Gains, Progress, Spec
 from .relevance.graded import GRADED, load_gains, parse_spec
 from .report.model import Result
-from .types import Direction, Split
+from .types import Direction, Int, Split
 
 KNOWN = (*GRADED, "matrix")  # every view of graded relevance
 
@@ -26,6 +27,7 @@ class Measured:
 
     found: Found
     gains: Mapping[str, Gains]
+    split: Split
 
 
 def choose(texts: Sequence[str]) -> dict[str, Spec]:
@@ -64,6 +66,7 @@ def load(
     chosen: Mapping[str, Spec],
     split: Split,
     captions: Path | None,
+    rows: Int | None = None,
     progress: Progress | None = None,
 ) -> tuple[Split, dict[str, Gains], list[str]]:
     """The split with its captions, the gains of every graded view of some metrics, and what should be said.
@@ -73,6 +76,7 @@ def load(
         chosen: from ``choose``; a view that is not in it is loaded with its defaults.
         split: with or without captions.
         captions: a file of captions, or None.
+        rows: (caption,) row of every caption in the file of vectors, None when it is its index.
         progress: told the share of the preparation that is done.
 
     Raises:
@@ -83,7 +87,7 @@ def load(
         return split, {}, []
     why: UsageError | MissingPackage | None = None
     try:
-        split = with_texts(split, captions)
+        split = with_texts(split, captions, rows)
     except (UsageError, MissingPackage) as error:
         why = error
     held: dict[str, Gains] = {}
@@ -142,6 +146,10 @@ def _result(metric: Metric, direction: Direction, got: GradedValues, split: Spli
     )
 
 
-def identities(gains: Mapping[str, Gains]) -> dict[str, str]:
-    """For a signature: view -> every setting that can move a digit."""
-    return {view: ",".join(f"{k}={v}" for k, v in held.settings.items()) for view, held in gains.items()}
+def identities(measured: Measured) -> dict[str, str]:
+    """For a signature: view -> every setting that can move a digit, and which captions they are of."""
+    fields = {view: ",".join(f"{k}={v}" for k, v in held.settings.items()) for view, held in measured.gains.items()}
+    texts = measured.split.texts
+    if texts is not None and set(fields) - {"matrix"}:
+        fields["captions"] = "#" + hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
+    return fields

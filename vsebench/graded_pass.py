@@ -57,11 +57,11 @@ class GradedValues:
 
     @property
     def mean(self) -> float:
-        """Mean over the queries that have a value, or over folds of that; NaN when there are none."""
+        """Mean over the queries that have a value, or over folds (that have such queries) of that; else NaN."""
         known = ~np.isnan(self.values)
         fold = np.zeros(len(known), np.int64) if self.fold is None else self.fold
-        means = [self.values[known & (fold == f)] for f in np.unique(fold)]
-        return float(np.mean([m.mean() if len(m) else np.nan for m in means])) if means else float("nan")
+        means = [self.values[known & (fold == f)].mean() for f in np.unique(fold[known])]
+        return float(np.mean(means)) if means else float("nan")
 
 
 def run(
@@ -142,8 +142,6 @@ def from_lists(
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
-    *,
-    short: str = "refuse",
 ) -> Found:
     """Measure graded metrics from retrieved lists.
 
@@ -152,7 +150,6 @@ def from_lists(
         split: who belongs to whom; the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
-        short: ``refuse`` lists that are too short, or take them as they are and leave the query ``undefined``.
 
     Raises:
         BadInput: a list is too short for a metric; both lengths and the query are named.
@@ -164,7 +161,7 @@ def from_lists(
         local = np.full(len(split.caption_ids if job.arena.direction == "i2t" else split.image_ids), -1)
         local[job.arena.gallery] = np.arange(len(job.arena.gallery))
         held = lists[job.arena.direction]
-        step = max(1, PART // job.depth)
+        step = max(1, PART // len(job.arena.gallery))  # ideals need whole rows of gains
         for start in range(0, len(job.arena.queries), step):
             asked = job.arena.queries[start : start + step]
             items = np.zeros((len(asked), job.depth), np.int32)
@@ -174,10 +171,8 @@ def from_lists(
                 found = found[found >= 0][: job.depth]
                 items[i, : len(found)] = found
                 known[i] = len(found)
-            _refuse_short(job, known, asked, short)
+            _refuse_short(job, known, asked)
             measure(job, gains, whole.Order(items, np.zeros(items.shape, np.bool_)), start, values[id(job)])
-            for m in job.metrics:
-                values[id(job)][m][start : start + step][known < deep(m, job.arena)] = np.nan
     return _collect(jobs, values)
 
 
@@ -289,9 +284,7 @@ def _in_threads(work: Callable[[int], None], threads: int, end: threading.Event)
                 end.set()  # after an error or Ctrl-C the others end with the block at hand
 
 
-def _refuse_short(job: Job, known: Int, queries: Int, short: str) -> None:
-    if short != "refuse":
-        return
+def _refuse_short(job: Job, known: Int, queries: Int) -> None:
     for m in job.metrics:
         needed = deep(m, job.arena)
         lacking = np.flatnonzero(known < needed)
@@ -300,7 +293,7 @@ def _refuse_short(job: Job, known: Int, queries: Int, short: str) -> None:
             raise BadInput(
                 f"the lists are too short for {m} ({job.arena.direction}): query {query} has {has:,} usable items "
                 f"and {needed:,} are needed",
-                fix="store longer lists, or leave the metric out",
+                fix="store longer lists, or leave the metric out (--short-lists miss is for binary relevance)",
             )
 
 

@@ -144,7 +144,7 @@ def report(
         "ties": ties,
         "empty": empty,
         **({} if short is None else {"short": short}),
-        **({} if graded is None else graded_eval.identities(graded.gains)),
+        **({} if graded is None else graded_eval.identities(graded)),
         **({} if inside is None else {INTRA: inside[1]}),
     }
     warned = [*warnings, *cautions.ties(seen, results), *cautions.unreachable(seen), *cautions.clipped(metrics, split)]

@@ -9,21 +9,22 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError
-from ..types import Split
+from ..types import Int, Split
 from . import splits, wheels
 from .rows import CaptionRows
 from .sources import from_file
 from .textfile import read_text
 
 
-def with_texts(split: Split, captions: str | os.PathLike[str] | None = None) -> Split:
+def with_texts(split: Split, captions: str | os.PathLike[str] | None = None, rows: Int | None = None) -> Split:
     """The same split with its captions.
 
     Args:
         split: declared or custom.
         captions: a file of captions; None looks in the cache and the installed packages. JSON lines, Karpathy's
             and the official annotations are matched by caption id. A text file holds one caption a line, in the
-            order of the split (SCAN's ``test_caps.txt``).
+            order of a declared split (SCAN's ``test_caps.txt``), for a custom split in that of the text vectors.
+        rows: (caption,) row of every caption among the text vectors, None when it is its index.
 
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
@@ -31,7 +32,7 @@ def with_texts(split: Split, captions: str | os.PathLike[str] | None = None) -> 
         UsageError: a custom split whose captions nobody knows.
     """
     if captions is not None:
-        texts = _from_file(split, Path(captions))
+        texts = _from_file(split, Path(captions), rows)
     elif split.texts is not None:
         texts = split.texts
     elif split.name != "custom":
@@ -41,7 +42,7 @@ def with_texts(split: Split, captions: str | os.PathLike[str] | None = None) -> 
     return dataclasses.replace(split, texts=texts)
 
 
-def _from_file(split: Split, path: Path) -> tuple[str, ...]:
+def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
     if path.suffix == ".txt":
         lines = read_text(path).split("\n")
         lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
@@ -51,9 +52,9 @@ def _from_file(split: Split, path: Path) -> tuple[str, ...]:
                 where=path,
                 fix="give one caption a line, in the order of the text vectors",
             )
-        return tuple(lines)
-    rows = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
-    return _pick(split, rows, f"{path}")
+        return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
+    held = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
+    return _pick(split, held, f"{path}")
 
 
 def _by_id(split: Split, other: Split) -> tuple[str, ...]:
@@ -68,7 +69,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
         raise BadInput("holds no captions", where=where)
     n = len(split.caption_ids)
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
-    if counted and len(rows.texts) == n:
+    if counted and len(rows.texts) == n and not np.isin(rows.caption_id, split.caption_ids).all():
         return rows.texts
     place = dict(zip(rows.caption_id.tolist(), rows.texts, strict=True))
     absent = [i for i in split.caption_ids.tolist() if i not in place]

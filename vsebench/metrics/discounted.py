@@ -61,4 +61,4 @@ def label_distance(gains: Vectors, count: Int, ks: Sequence[int]) -> Float:
             fix="use nDCG, or a relevance that comes from a distance, such as wmd",
         )
     distance = 1.0 / np.where(inside, gains, 1).astype(np.float64) - 1.0
-    return sums_at(distance, at) / np.maximum(at, 1)
+    return np.where(at > 0, sums_at(distance, at) / np.maximum(at, 1), np.nan)

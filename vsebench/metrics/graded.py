@@ -6,6 +6,7 @@ work is the same for every k.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -107,11 +108,14 @@ def graded_sum(template: str, *, parts: tuple[str, ...], formula: str, cite: tup
     )
 
 
-def needs(metric: Metric) -> set[str]:
+def needs(metric: Metric) -> frozenset[str]:
     """Which fields of ``Seen`` a metric looks at."""
-    if metric.family.compute is None:
-        return set()
-    return set(inspect.signature(metric.family.compute).parameters) & set(OBSERVED)
+    return frozenset() if metric.family.compute is None else _parameters(metric.family.compute) & frozenset(OBSERVED)
+
+
+@functools.cache
+def _parameters(compute: Callable[..., Float]) -> frozenset[str]:
+    return frozenset(inspect.signature(compute).parameters)
 
 
 def together(metric: Metric) -> tuple[Any, ...]:
@@ -130,7 +134,7 @@ def values(metrics: Sequence[Metric], seen: Seen) -> Float:
         raise UsageError(f"{metrics[0]} is a sum over metrics and has no value for a single query")
     _check_gains(metrics[0], seen)
     given: dict[str, Any] = {name: getattr(seen, name) for name in needs(metrics[0])}
-    asked = inspect.signature(family.compute).parameters
+    asked = _parameters(family.compute)
     given |= {key: metrics[0].option(key) for key in family.options if key in asked}
     if "ks" in asked:
         given["ks"] = tuple(m.k for m in metrics)

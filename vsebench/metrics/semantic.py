@@ -49,4 +49,5 @@ def semantic_recall(members: Bool, size: Int, count: Int, ks: Sequence[int]) -> 
 )
 def recall_extended(members: Bool, count: Int, ks: Sequence[int]) -> Float:
     """Any-hit recall on the extended ground truth (R^V of Biten et al., WACV 2022, eq. 2); it rises with m."""
-    return (sums_at(members, up_to(ks, count)) > 0).astype(float)
+    at = up_to(ks, count)
+    return np.where(at > 0, (sums_at(members, at) > 0).astype(float), np.nan)

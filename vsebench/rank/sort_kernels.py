@@ -18,6 +18,7 @@ BINS = 1 << DIGIT
 LONG_RUN = 48  # runs up to this length are settled by insertion
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 PATIENCE = 8  # moves an item that the insertion may take before a full sort takes over
+FEW = 64  # up to this depth the best are collected, beyond it selected and sorted
 SAMPLE = 512  # scores of a row that tell where its k-th best is
 REACH = 2.01  # two scores may err in opposite directions; the rest is for rounding the limit itself
 
@@ -85,6 +86,61 @@ def _radix(a, b, n, low, high):
                 return
 
 
+@nb.njit(nogil=True, cache=True, inline="always")
+def _any_over(strip, least):
+    over = np.int32(0)
+    for j in range(STRIP):
+        over = np.int32(over + np.int32(strip[j] > least))
+    return over
+
+
+@nb.njit(nogil=True, cache=True)
+def _best(row, best, place):
+    """Collect the largest numbers of a row, descending, ties to the lower position; as many as ``best`` holds."""
+    k = best.shape[0]
+    n = row.shape[0]
+    held = 0
+    for s in range(0, n, STRIP):
+        e = min(s + STRIP, n)
+        if held == k and e - s == STRIP and _any_over(row[s:e], best[k - 1]) == 0:
+            continue
+        for j in range(s, e):
+            v = row[j]
+            if held == k and not v > best[k - 1]:
+                continue
+            i = min(held, k - 1)
+            while i > 0 and best[i - 1] < v:
+                best[i] = best[i - 1]
+                place[i] = place[i - 1]
+                i -= 1
+            best[i] = v
+            place[i] = j
+            held = min(held + 1, k)
+
+
+@nb.njit(nogil=True, cache=True)
+def _few(value, packed, best, place, rate, base):
+    """Put the keys of what could be among the few best into ``packed``, by index; returns how many."""
+    _best(value, best, place)
+    last = best[best.shape[0] - 1]
+    # One step below the limit, because strips are asked for what is above it.
+    least = np.nextafter(np.float32(last - np.float32(REACH) * (rate * abs(last) + base)), np.float32(-np.inf))
+    if not np.isfinite(least):
+        least = np.float32(-np.inf)
+    bits = value.view(np.uint32)
+    n = value.shape[0]
+    kept = 0
+    for s in range(0, n, STRIP):
+        e = min(s + STRIP, n)
+        if e - s == STRIP and _any_over(value[s:e], least) == 0:
+            continue
+        for j in range(s, e):
+            if value[j] >= least:
+                packed[kept] = (np.uint64(_falling(bits[j])) << np.uint64(32)) | np.uint64(j)
+                kept += 1
+    return kept
+
+
 @nb.njit(nogil=True, cache=True)
 def _count(value, limit):
     """How many numbers reach a limit."""
@@ -144,6 +200,8 @@ def sort_rows(tile, k, rate, base, items, runs):
     low = np.empty(BINS, np.uint32)
     high = np.empty(BINS, np.uint32)
     value = np.empty(n, np.float32)
+    few = np.empty(min(k, FEW), np.float32)
+    place = np.empty(min(k, FEW), np.int32)
     found = 0
     members = 0
     for q in range(tile.shape[0]):
@@ -151,14 +209,19 @@ def sort_rows(tile, k, rate, base, items, runs):
         for j in range(n):
             value[j] = np.float32(row[j]) + np.float32(0)  # -0 becomes 0
         m = n
-        if 2 * k < n:
+        if k <= FEW and 4 * k < n:
+            m = _few(value, packed, few, place, rate, base[q])
+        elif 2 * k < n:
             m = _select(value, packed, k, rate, base[q])
         else:
             _pack(value, packed)
-        _radix(packed, other, m, low, high)
-        best = np.uint32(packed[0])
-        items[q, 0] = np.int32(best)
-        last = value[best]
+        if m <= 2 * FEW:
+            packed[:m].sort()
+        else:
+            _radix(packed, other, m, low, high)
+        top = np.uint32(packed[0])
+        items[q, 0] = np.int32(top)
+        last = value[top]
         first = 0
         twice = np.float32(2) * base[q]
         for i in range(1, m):
@@ -266,38 +329,12 @@ def leave_out(items, tied, own, owner, out, out_tied):
             n += 1
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
-def _any_over(strip, least):
-    over = np.int32(0)
-    for j in range(STRIP):
-        over = np.int32(over + np.int32(strip[j] > least))
-    return over
-
-
 @nb.njit(nogil=True, cache=True)
 def largest(rows, k, out):
     """Positions of the k largest of every row, descending, ties to the lower position; k is small.
 
     ``rows`` is (query, gallery) of any float type, ``out`` (query, k) int32.
     """
-    n = rows.shape[1]
     best = np.empty(k, rows.dtype)
     for q in range(rows.shape[0]):
-        row = rows[q]
-        held = 0
-        for s in range(0, n, STRIP):
-            e = min(s + STRIP, n)
-            if held == k and e - s == STRIP and _any_over(row[s:e], best[k - 1]) == 0:
-                continue
-            for j in range(s, e):
-                v = row[j]
-                if held == k and not v > best[k - 1]:
-                    continue
-                i = min(held, k - 1)
-                while i > 0 and best[i - 1] < v:
-                    best[i] = best[i - 1]
-                    out[q, i] = out[q, i - 1]
-                    i -= 1
-                best[i] = v
-                out[q, i] = j
-                held = min(held + 1, k)
+        _best(rows[q], best, out[q])

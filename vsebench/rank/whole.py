@@ -27,7 +27,6 @@ SAMPLE = 2048  # pairs of a block whose float32 error is measured
 SAFETY = 2.5
 FLOOR = 0.125  # of the product of the lengths: small scores err by what their terms err
 ROUNDOFF = 2.0**-24
-SHORT = 64  # up to this depth the largest numbers are collected, beyond it sorted
 
 Items = npt.NDArray[np.int32]
 
@@ -132,7 +131,7 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
     from . import sort_kernels
 
     n, gallery = rows.shape
-    if k <= SHORT:
+    if k <= sort_kernels.FEW:
         out = np.empty((n, k), np.int32)
         sort_kernels.largest(rows, k, out)
         return out
@@ -144,8 +143,13 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
 
 
 def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
-    rows, cols = (queries, items) if direction == "i2t" else (items, queries)
-    return scorer.pairs(rows, cols, 1)
+    # Item by item: most of the time of a canonical score goes into fetching the vector of the item.
+    short = items.astype(np.uint16) if scorer.shape[1 if direction == "i2t" else 0] <= 1 << 16 else items
+    turn = np.argsort(short, kind="stable")
+    rows, cols = (queries[turn], items[turn]) if direction == "i2t" else (items[turn], queries[turn])
+    out = np.empty(len(turn))
+    out[turn] = scorer.pairs(rows, cols, 1)
+    return out
 
 
 def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int) -> Doubt:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -21,6 +22,7 @@ REFERENCE = np.dtype([("weight", "f8"), ("image", "i4"), ("length", "i4")])
 CANDIDATE = np.dtype([("weight", "f8"), ("place", "i4"), ("length", "i4")])
 
 Records = npt.NDArray[Any]
+_PREPARING = threading.Lock()
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +61,7 @@ class Features:
         """(last - first, gallery) float32 values of queries ``first:last``."""
         from .cider_kernels import caption_rows, image_rows
 
+        self.prepare(direction)
         if direction == "t2i":
             out = np.empty((last - first, len(self.scale)), np.float32)
             captions = first + np.argsort(self.length[first:last], kind="stable")  # one length uses the same rows
@@ -79,6 +82,7 @@ class Features:
         """(pair,) float32 values."""
         from .cider_kernels import pair_values
 
+        self.prepare("pairs")
         out = np.empty(len(captions), np.float32)
         pair_values(
             captions, images, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
@@ -98,10 +102,12 @@ class Features:
         )  # fmt: skip
         return out
 
-    def prepare(self, direction: Direction) -> None:
-        """Make now what ``rows`` of this direction needs, once, rather than in the first threads that ask."""
-        for name in ("_table",) if direction == "t2i" else ("_by_image", "_candidates", "_runs", "_dense"):
-            getattr(self, name)
+    def prepare(self, use: Direction | Literal["pairs"]) -> None:
+        """Make what rows of a direction, or pairs, are computed from; in one thread, the others wait."""
+        needed = {"t2i": ("_table",), "i2t": ("_by_image", "_runs", "_dense"), "pairs": ("_by_image",)}
+        with _PREPARING:
+            for name in needed[use]:
+                getattr(self, name)
 
     @cached_property
     def captions_of(self) -> tuple[Int, Int]:

@@ -52,7 +52,7 @@ GRADED: dict[str, Graded] = {
             high=10.0,
             argument="",
             settings={
-                "tokens": ("ptb", "whitespace"),
+                "tokens": ("ptb", "whitespace", "ptb-java"),
                 "variant": ("d", "plain"),
                 "df": ("split",),
                 "own": ("in", "out"),

@@ -100,7 +100,9 @@ def stored(wanted: Iterable[str] | None = None) -> Tuples:
                 if left is None or not left.isdisjoint(content.texts):
                     store.touch(entry.path)
                     packs.append(content)
-                    left = None if left is None else left.difference(content.texts)
+                    # A caption the parser failed on may have been parsed since, in another file.
+                    known = (t for t in content.texts if t not in content.broken)
+                    left = None if left is None else left.difference(known)
         except FileNotFoundError:  # merged into another file by a builder meanwhile
             continue
         return merge(packs)

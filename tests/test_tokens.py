@@ -1,0 +1,191 @@
+"""Tokenisers: the Penn Treebank one equals the Java original, and cutting piece by piece equals cutting whole."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from vsebench.errors import MissingPackage, UsageError, VsebenchError
+from vsebench.relevance import ptb, ptb_java, spice_java
+from vsebench.relevance.tokens import TOKENISERS, Tokens, from_lists, tokenise
+
+
+def test_tokens_are_flat_numbers() -> None:
+    found = tokenise(["A dog, a dog", "", "The DOG ran."], "ptb")
+    assert found.lists() == [["a", "dog", "a", "dog"], [], ["the", "dog", "ran"]]
+    assert len(found) == 3 and found.length.tolist() == [4, 0, 3] and found.start.tolist() == [0, 4, 4, 7]
+    assert found.word.dtype == np.int32 and len(set(found.words)) == len(found.words) == 4
+    assert not found.word.flags.writeable and found.notes == ()
+
+
+@pytest.mark.parametrize("how", [name for name in TOKENISERS if name != "ptb-java"])
+def test_nothing_to_cut(how: str) -> None:
+    for texts in ([], [""], ["", " \t ", ""]):
+        found = tokenise(texts, how)
+        assert found.lists() == [[]] * len(texts) and len(found.word) == 0
+
+
+def test_whitespace_keeps_punctuation() -> None:
+    assert tokenise(["A man's  dog,\nran."], "whitespace").lists() == [["a", "man's", "dog,", "ran."]]
+
+
+def test_an_unknown_tokeniser_is_named() -> None:
+    with pytest.raises(UsageError, match="unknown tokeniser 'pbt'"):
+        tokenise([], "pbt")
+
+
+@given(st.lists(st.lists(st.text(max_size=4), max_size=5), max_size=6))
+def test_lists_come_back(lists: list[list[str]]) -> None:
+    assert from_lists(lists).lists() == lists
+
+
+def test_golden_captions(golden: Callable[[str], dict[str, Any]]) -> None:
+    case = golden("ptb_captions")
+    captions, expected = case["inputs"]["captions"], case["expected"]
+    assert len(captions) > 70
+    for caption, tokens, want in zip(captions, tokenise(captions).lists(), expected, strict=True):
+        assert (caption, tokens) == (caption, want)
+
+
+def test_the_next_caption_is_seen() -> None:
+    # As in the original: a single letter and a full stop before a word that opens a sentence is no initial.
+    assert tokenise(["He has a Wii U.", "A man plays", "end"]).lists()[0][-1] == "u"
+    assert tokenise(["He has a Wii U.", "", "A man plays", "end"]).lists()[0][-1] == "u"
+    assert tokenise(["He has a Wii U.", "man plays", "end"]).lists()[0][-1] == "u."
+
+
+ALPHABETS = (
+    "ab AB.,' \n",
+    "aS'\"`n t-.,!",
+    "19 5/-.,:()$%#'s",
+    "a<b> /=\"'!&;gtlamp.",
+    "ux.@:/wco mnet",
+    "é ’‘“”–…½£\u00a0a.'-\t",
+)
+PIECES = st.sampled_from(
+    ["A", "a.", "U.", "U.S.", "The", "the", "No.", "fig.", "3", "5", "7/8", "555", "1234", "(555)", "Inc.", "pty.",
+     "ltd", "<a", "b>", ".", "..", ".5", "can't", "cannot", "'tis", "\n", "é", "x.", "In"]
+)  # fmt: skip
+
+
+@given(
+    st.lists(
+        st.one_of(*(st.text(alphabet=a, max_size=12) for a in ALPHABETS), st.lists(PIECES, max_size=6).map(" ".join)),
+        max_size=5,
+    )
+)
+def test_pieces_give_what_the_whole_gives(texts: list[str]) -> None:
+    whole = [ptb._kept(ptb.scan(*ptb._in_context(texts, i))) for i in range(len(texts))]
+    assert tokenise(texts).lists() == whole
+
+
+def test_strange_characters_are_said() -> None:
+    assert tokenise(["café “x” – ½ £5"]).notes == ()
+    assert tokenise(["eine Straße", "日本 x", "x 😀"]).notes == (
+        "2 captions hold characters for which the tokens may differ from those of the Java tokeniser "
+        "(U+65E5, U+672C, U+1F600); tokens=ptb-java asks that one",
+    )
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize(
+    "part", ["a", "a&", "a.", "-", "'", "<a ", "<a  /", "www.", "a@", "1-", "1.", "&amp;", "\u00ad", ".?"]
+)
+def test_a_hostile_caption_takes_no_eternity(part: str) -> None:
+    for text in (part * 4000, part * 4000 + "!", "<" + part * 2000):
+        assert sum(map(len, tokenise([text, "x"]).lists()[0])) <= 2 * len(text)
+
+
+def test_without_the_package_the_java_tokeniser_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ptb_java, "package_file", lambda package, relative: None)
+    with pytest.raises(MissingPackage, match="package 'pycocoevalcap' is not installed") as caught:
+        tokenise(["a"], "ptb-java")
+    assert "pip install 'vsebench[text]'" in str(caught.value)
+
+
+# Against the original.
+
+
+def java_tokens(texts: list[str]) -> Tokens:
+    """By the Java tokeniser; skips without it."""
+    if find_spec("pycocoevalcap") is None:
+        pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
+    try:
+        spice_java.find_java()
+    except VsebenchError as error:
+        pytest.skip(error.what)
+    return tokenise(texts, "ptb-java")
+
+
+def captions_of(folder: Path, name: str) -> list[str]:
+    """All captions of one part of the data folder."""
+
+    def lines(path: str) -> list[str]:
+        opened = gzip.open if path.endswith(".gz") else open
+        with opened(folder / path, "rt", encoding="utf-8") as stream:  # type: ignore[operator]
+            return list(stream)
+
+    if name == "flickr8k":
+        return [line.rstrip("\n").split("\t", 1)[1] for line in lines("flickr8k/Flickr8k.token.txt.gz")]
+    if name == "f30k/train":
+        return [caption for line in lines("f30k/train.jsonl.gz") for caption in json.loads(line)["captions"]]
+    if name == "xflickrco":
+        return [json.loads(line)["sentences"][0] for line in lines("xflickrco/test_en.jsonl.gz")]
+    return [json.loads(line)["caption"] for line in lines(f"{name}.jsonl")]
+
+
+SIZES = {
+    "coco5k/captions": 25_000, "f30k/test": 5_000, "f30k/dev": 5_070, "f30k/train": 145_000, "flickr8k": 40_460,
+    "xflickrco": 2_000,
+}  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.java
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", SIZES)
+def test_real_captions(real_data: Path, name: str) -> None:
+    captions = captions_of(real_data, name)
+    assert len(captions) == SIZES[name]
+    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
+    wrong = [(c, a, b) for c, a, b in zip(captions, ours, theirs, strict=True) if a != b]
+    assert wrong == []
+
+
+@pytest.mark.java
+def test_golden_captions_by_java(golden: Callable[[str], dict[str, Any]]) -> None:
+    case = golden("ptb_captions")
+    assert java_tokens(case["inputs"]["captions"]).lists() == case["expected"]
+
+
+@pytest.mark.slow
+@pytest.mark.java
+@pytest.mark.parametrize("alphabet", ALPHABETS[:3] + ALPHABETS[4:])
+def test_random_captions(alphabet: str) -> None:
+    rng = np.random.default_rng(len(alphabet))
+    letters = list(alphabet.replace("\n", ""))
+    texts = ["".join(rng.choice(letters, rng.integers(1, 14))) for _ in range(20_000)]
+    ours, theirs = tokenise(texts).lists(), java_tokens(texts).lists()
+    assert [(t, a, b) for t, a, b in zip(texts, ours, theirs, strict=True) if a != b] == []
+
+
+@pytest.mark.slow
+@pytest.mark.java
+def test_the_official_wrapper(golden: Callable[[str], dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+    captions = golden("ptb_captions")["inputs"]["captions"]
+    java_tokens([])  # skips without Java
+    from pycocoevalcap.tokenizer.ptbtokenizer import PTBTokenizer
+
+    java = spice_java.find_java().home / "bin"
+    monkeypatch.setenv("PATH", str(java), prepend=":")
+    theirs = PTBTokenizer().tokenize({i: [{"caption": c}] for i, c in enumerate(captions)})
+    assert tokenise(captions).lists() == [theirs[i][0].split() for i in range(len(captions))]
