@@ -100,7 +100,7 @@ def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, th
         columns: list[Column] = [own(key, system, images) for key in needed]
         sums = [[needed.index(part) for part in members(key, system)] for key in keys]
         ready = prepare(columns, population(images), sums)
-        out[:, place] = bootstrap.resample(ready, how.resamples, how.seed, threads)[:, len(needed) :]
+        out[:, place] = bootstrap.resample(ready, how.resamples, how.seed, threads, together=True)[:, len(needed) :]
     return out
 
 

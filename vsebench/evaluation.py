@@ -17,7 +17,8 @@ from .data import runs as run_files
 from .errors import BadInput, MissingPackage, UsageError
 from .metrics import Metric
 from .metrics.declare import DEFAULT_GAINS, separate
-from .options import Options, PathLike
+from .options import Options as Options
+from .options import PathLike as PathLike
 from .rank import lists as retrieved
 from .rank.observe import Request, observe
 from .rank.scorers import Matrix, Scorer, choose

@@ -10,7 +10,8 @@ import typer
 from .talk import Json, NoProgress, Quiet, Talk, command
 
 if TYPE_CHECKING:
-    from ..evaluation import Evaluation, Options
+    from ..evaluation import Evaluation
+    from ..options import Options
 
 
 @command
@@ -133,8 +134,8 @@ def run(
         "--label-distance": label_distance, "--queries": queries, "--modality": modality, "--labels-key": labels_key,
         "--keep-queries": keep_queries or None,
     }  # fmt: skip
-    for only, value in judged_by_labels.items():
-        if value is not None and labels is None:
+    for only, told in judged_by_labels.items():
+        if told is not None and labels is None:
             raise UsageError(f"{only} has no meaning without --labels", fix="leave it out")
     similarities = ("auto", "cosine", "dot") if labels is None else ("auto", "euclidean", "cosine", "dot")
     for flag, chosen, allowed in (
@@ -187,7 +188,7 @@ def run(
         return
     specs = tuple(part.strip() for text in gains or () for part in text.split(",") if part.strip())
     _check_names(metrics, split, specs)
-    from ..evaluation import Options
+    from ..options import Options
 
     with talk.progress("ranking") as progress:
         options = Options(

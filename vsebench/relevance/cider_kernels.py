@@ -13,8 +13,6 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-LONG = 200  # features of a caption, beyond which inserting one by one takes longer than sorting
-
 
 @nb.njit(nogil=True, cache=True)
 def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, query, reference):
@@ -29,7 +27,8 @@ def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, qu
         norm = np.zeros(4)
         for e in range(pointer[c], pointer[c + 1]):
             norm[order[gram[e]]] += (count[e] * idf[gram[e]]) ** 2
-        norm = np.sqrt(norm)
+        for n in range(4):
+            norm[n] = np.sqrt(norm[n])
         for repeat in range(2 if clip else 1):
             for e in range(pointer[c], pointer[c + 1]):
                 g = gram[e]
@@ -50,22 +49,21 @@ def renumber(row, number, n_shared, feature, query, reference):
     """Give the features other numbers, those of every caption ascending again; where its unshared ones start."""
     shared = np.empty(row.shape[0] - 1, np.int64)
     for c in range(row.shape[0] - 1):
-        shared[c] = row[c]
-        if row[c + 1] - row[c] > LONG:
-            part = slice(row[c], row[c + 1])
-            renamed = number[feature[part]]
-            by = np.argsort(renamed)
-            feature[part], query[part], reference[part] = renamed[by], query[part][by], reference[part][by]
-            shared[c] += (renamed < n_shared).sum()
-            continue
-        for e in range(row[c], row[c + 1]):
-            f, q, r = number[feature[e]], query[e], reference[e]
-            shared[c] += f < n_shared
-            at = e
-            while at > row[c] and feature[at - 1] > f:
-                feature[at], query[at], reference[at] = feature[at - 1], query[at - 1], reference[at - 1]
-                at -= 1
-            feature[at], query[at], reference[at] = f, q, r
+        low, high = row[c], row[c + 1]
+        shared[c] = low
+        for e in range(low, high):
+            feature[e] = number[feature[e]]
+            shared[c] += feature[e] < n_shared
+        stride = (high - low) // 2
+        while stride > 0:  # insertion with falling strides
+            for e in range(low + stride, high):
+                f, q, r, at = feature[e], query[e], reference[e], e
+                while at >= low + stride and feature[at - stride] > f:
+                    before = at - stride
+                    feature[at], query[at], reference[at] = feature[before], query[before], reference[before]
+                    at = before
+                feature[at], query[at], reference[at] = f, q, r
+            stride = 1 if stride == 2 else stride * 5 // 11
     return shared
 
 

@@ -50,6 +50,20 @@ def _largest_first(key, n, k):
             return
 
 
+@nb.njit(nogil=True, cache=True, inline="always")
+def _sort_falling(key, n):
+    """Sort ``key[:n]``, largest first, by insertion with falling strides: it compiles far faster than numpy's sort."""
+    stride = n // 2
+    while stride > 0:
+        for j in range(stride, n):
+            value, at = key[j], j
+            while at >= stride and key[at - stride] < value:
+                key[at] = key[at - stride]
+                at -= stride
+            key[at] = value
+        stride = 1 if stride == 2 else stride * 5 // 11
+
+
 @nb.njit(nogil=True, cache=True)
 def top_few(values, bits, k, items, scores):
     """The ``k`` largest of every row; ``items`` and ``scores`` (row, k) are filled, largest first.
@@ -82,9 +96,9 @@ def top_few(values, bits, k, items, scores):
         for m in range(found):
             key[m] = _key(row_bits[place[m]], place[m])
         _largest_first(key, found, k)
-        best = np.sort(key[:k])
+        _sort_falling(key, k)
         for m in range(k):
-            items[r, m] = np.int64(LOW - (best[k - 1 - m] & LOW))
+            items[r, m] = np.int64(LOW - (key[m] & LOW))
             scores[r, m] = row[items[r, m]]
 
 

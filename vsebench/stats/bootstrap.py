@@ -17,7 +17,7 @@ from .columns import Prepared, evaluate
 _BLOCK_BYTES = 6 << 20
 
 
-def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = None) -> Float:
+def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = None, together: bool = False) -> Float:
     """The value of every column and sum in every resample.
 
     Args:
@@ -25,6 +25,8 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
         resamples: how many.
         seed: 0 to 2^64 - 1, fixes the resamples; resample r is the same however many there are.
         threads: never changes a result.
+        together: folded and plain columns see the same resamples, drawn within folds as soon as one is folded: what
+            compares them with each other needs that.
 
     Returns:
         (resample, column + sum) float64; NaN where a resample holds no query of a metric.
@@ -35,7 +37,7 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
     rows = _block(images)
     with_folds = any(ready.folded)
     with_plain = not all(ready.folded)
-    plain_edges, fold_edges = ready.population.edges(False), ready.population.edges(True)
+    plain_edges, fold_edges = ready.population.edges(together and with_folds), ready.population.edges(True)
 
     def work(start: int, stop: int, _part: int) -> None:
         height = min(rows, stop - start)
@@ -46,7 +48,10 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
             if with_plain:
                 kernels.draw_counts(word, first, plain_edges, plain[:n])
             if with_folds:
-                kernels.draw_counts(word, first, fold_edges, folded[:n])
+                if together and with_plain:
+                    folded[:n] = plain[:n]
+                else:
+                    kernels.draw_counts(word, first, fold_edges, folded[:n])
             out[first : first + n] = evaluate(ready, plain[:n], folded[:n])
 
     with one_blas_thread():
