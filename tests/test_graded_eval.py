@@ -236,6 +236,30 @@ def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path) -
         with_texts(told, path)
 
 
+def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> None:
+    told = Split("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
+    rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
+    path = tmp_path / "captions.jsonl"
+    path.write_text("\n".join(json.dumps(r) for r in rows))
+    assert with_texts(told, path).texts == tuple(f"text {i}" for i in range(10))
+    path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
+    with pytest.raises(BadInput, match="puts other captions together than the embeddings"):
+        with_texts(told, path)
+
+
+def test_the_screen_shows_options_and_empty_gains_are_refused(tmp_path: Path) -> None:
+    split, images, captions = world()
+    np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
+    (tmp_path / "c.txt").write_text("\n".join(split.texts or ()))
+    command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "CS[tau=a]@10"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "CS[tau=a]@10" in done.stdout
+    done = CliRunner().invoke(app, [*command, "--gains", ","])
+    assert done.exit_code == 2
+    assert "--gains is empty" in done.stderr
+
+
 def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
     part = Split("custom", coco.image_ids[:3], coco.caption_ids[:15], np.repeat(np.arange(3), 5))
     try:

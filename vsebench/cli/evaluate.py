@@ -53,7 +53,12 @@ def run(
         Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
     ] = None,
     human_data: Annotated[
-        Path | None, typer.Option(help="Folder of the CxC ratings, for --metrics cxc-intra (image-image, text-text).")
+        Path | None,
+        typer.Option(
+            "--human-data",
+            "--data",
+            help="Folder of the CxC ratings, for --metrics cxc-intra (image-image, text-text).",
+        ),
     ] = None,
     direction: Annotated[str, typer.Option(help="both, i2t or t2i.")] = "both",
     similarity: Annotated[str, typer.Option(help="auto, cosine or dot; with --labels also euclidean.")] = "auto",
@@ -187,6 +192,8 @@ def run(
         )  # fmt: skip
         return
     specs = tuple(part.strip() for text in gains or () for part in text.split(",") if part.strip())
+    if gains is not None and not specs:
+        raise UsageError("--gains is empty", fix="name a graded relevance, such as cider, or leave it out")
     _check_names(metrics, split, specs)
     from ..options import Options
 

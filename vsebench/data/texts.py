@@ -70,6 +70,14 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
     n = len(split.caption_ids)
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
     if counted and len(rows.texts) == n and not np.isin(rows.caption_id, split.caption_ids).all():
+        # Row by row, which only holds if both sides put the same captions together.
+        pairs = np.unique(np.stack([np.unique(rows.image_id, return_inverse=True)[1], split.image_of]), axis=1)
+        if pairs.shape[1] != len(np.unique(split.image_of)) or len(np.unique(pairs[0])) != pairs.shape[1]:
+            raise BadInput(
+                "puts other captions together than the embeddings, which have no ids to match them by",
+                where=where,
+                fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
+            )
         return rows.texts
     place = dict(zip(rows.caption_id.tolist(), rows.texts, strict=True))
     absent = [i for i in split.caption_ids.tolist() if i not in place]

@@ -24,6 +24,7 @@ def show(report: Report, console: Console) -> None:
     """
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     for section in sections(report):
         table = Table(
@@ -40,7 +41,7 @@ def show(report: Report, console: Console) -> None:
         widths = [max(map(len, ends)) if console.width >= WIDE else 0 for ends in zip(*section.intervals, strict=True)]
         for (name, *values, n), intervals in zip(section.rows, section.intervals, strict=True):
             cells = [cell(v, ends, wide) for v, ends, wide in zip(values, intervals, widths, strict=True)]
-            table.add_row(name, *(cells if has_sum else cells[:2]), n)
+            table.add_row(Text(name), *(cells if has_sum else cells[:2]), n)
         console.print(table)
     words = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
     if report.intervals is not None:
