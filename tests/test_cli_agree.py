@@ -77,8 +77,9 @@ def test_a_metric_and_its_double_never_quarrel(four: list[str]) -> None:
     assert "order no two systems in opposite ways on any of" in invoke(*four, "--metrics", "R@1,R@5").stdout
 
 
-def test_the_screen(four: list[str]) -> None:
-    text = invoke(*four, "--metrics", "R@1,MedR,RSum").stdout
+def test_the_screen(four: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # headings in one line
+    text = " ".join(invoke(*four, "--metrics", "R@1,MedR,RSum").stdout.split())
     assert "how the metrics order 4 systems" in text and "best to worst" in text
     assert "tau between the rankings" in text and "alike / opposite / tied" in text
     many = " ".join(invoke(*four, "--most", "4").stdout.split())

@@ -19,7 +19,7 @@ from vsebench import health
 from vsebench.cli import app
 from vsebench.cli.talk import encodable, printable
 from vsebench.errors import EXIT_CODES
-from vsebench.metrics import FAMILIES, REGISTRY, VIEWS
+from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, REGISTRY, VIEWS
 from vsebench.types import Split
 
 COMMANDS = (["eval"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"], ["data", "verify"],
@@ -89,7 +89,10 @@ def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # formulas in one line
     found = document("metrics")
     assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
-    assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in FAMILIES.items()}
+    families = FAMILIES | GRADED_FAMILIES
+    assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in families.items()}
+    assert [m["name"] for m in found["graded_metrics"]] == [f.template.replace("{k}", "k") for f in GRADED]
+    assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
     text = invoke("metrics").stdout
     assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])
 

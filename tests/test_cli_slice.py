@@ -199,6 +199,6 @@ def test_json_lines_that_are_refused(two: list[str], tmp_path: Path, text: str) 
 
 
 def test_the_screen(two: list[str]) -> None:
-    text = invoke(*two, "--by", "positives", "--metrics", "R@1,MedR").stdout
+    text = " ".join(invoke(*two, "--by", "positives", "--metrics", "R@1,MedR").stdout.split())
     assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text
     assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text

@@ -243,7 +243,7 @@ def test_an_interrupt_while_writing_leaves_nothing(folders: tuple[Path, Path], w
     _, out = folders
     assert writer.poll() is None
     writer.send_signal(signal.SIGINT)
-    stdout, stderr = writer.communicate(timeout=30)
+    stdout, stderr = writer.communicate(timeout=120)
     assert writer.returncode == 130, stderr
     assert stdout == b"" and stderr.count(b"error: interrupted; no file is half-written") == 1
     assert [p.name for p in out.iterdir()] == ["q.csv"] and (out / "q.csv").read_text() == "older"

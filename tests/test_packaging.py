@@ -43,7 +43,13 @@ def test_no_extra_takes_both_builds_of_faiss():
     assert {"cpu", "gpu"} in conflicts
     assert {"all", "gpu"} in conflicts
     (everything,) = PROJECT["project"]["optional-dependencies"]["all"]
-    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {"all", "gpu", "train", "spice"}
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {
+        "all",
+        "gpu",
+        "train",
+        "spice",
+        "sentence",
+    }
 
 
 def test_one_version():
