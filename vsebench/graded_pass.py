@@ -9,7 +9,6 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -19,7 +18,7 @@ from .errors import BadInput, UsageError
 from .graded_block import measure
 from .graded_plan import Arena, Job, deep, plan
 from .metrics.declare import Metric
-from .parallel import default_threads, one_blas_thread
+from .parallel import default_threads, in_threads
 from .rank import whole
 from .rank.order import check_ties
 from .rank.scorers import Dot, Matrix, Scorer
@@ -133,7 +132,7 @@ def run(
                 if progress:
                     progress(done, len(work))
 
-    _in_threads(look, min(threads, max(len(work), 1)), end)
+    in_threads(look, min(threads, max(len(work), 1)), end)
     return _collect(jobs, values)
 
 
@@ -269,19 +268,6 @@ def _look(
         b = min(a + step, len(tile))
         order = whole.order_rows(source, direction, tile[a:b], start + a, job.depth, doubt.part(a, b))
         measure(job, gains, order, start + a, out)
-
-
-def _in_threads(work: Callable[[int], None], threads: int, end: threading.Event) -> None:
-    with one_blas_thread():
-        if threads == 1:
-            work(0)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                for result in [pool.submit(work, part) for part in range(threads)]:
-                    result.result()
-            finally:
-                end.set()  # after an error or Ctrl-C the others end with the block at hand
 
 
 def _refuse_short(job: Job, known: Int, queries: Int) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import cast
@@ -46,6 +47,23 @@ def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
 def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
     # Kept between tiles; one a process, because threads do not survive a fork.
     return ThreadPoolExecutor(threads, thread_name_prefix="vsebench")
+
+
+def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:
+    """Run ``work(part)`` in every thread, with a BLAS of one thread; ``stop`` is set when one fails or is interrupted.
+
+    For work that takes its pieces from a queue, and looks at ``stop`` before every piece.
+    """
+    with one_blas_thread():
+        if threads == 1:
+            work(0)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for result in [pool.submit(work, part) for part in range(threads)]:
+                    result.result()
+            finally:
+                stop.set()  # the others end with the piece at hand
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[object]:

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..parallel import one_blas_thread
+from ..parallel import in_threads
 from .scorers import Scorer
 
 TILE_COLUMNS = 1280
@@ -75,13 +74,4 @@ def stream(
 
     threads = min(threads, len(corners))
     scorer.prepare(height)
-    with one_blas_thread():
-        if threads == 1:
-            work(0)
-            return
-        with ThreadPoolExecutor(threads) as pool:
-            try:
-                for result in [pool.submit(work, part) for part in range(threads)]:
-                    result.result()
-            finally:
-                stop.set()  # after an error or Ctrl-C the others end with the tile at hand
+    in_threads(work, threads, stop)
