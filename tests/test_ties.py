@@ -11,7 +11,7 @@ import pytest
 from tests import oracle
 from tests.worlds import relevance
 from vsebench.rank.exact import norms, product_bound
-from vsebench.rank.kernels import dot64
+from vsebench.rank.kernels import LANES, dot64
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Relevance
@@ -138,8 +138,9 @@ def test_the_canonical_product_is_correct_and_symmetric(dim: int) -> None:
     rng = np.random.default_rng(dim)
     x, y = rng.standard_normal((2, dim)).astype(np.float32)
     exact = sum((Fraction(float(a)) * Fraction(float(b)) for a, b in zip(x, y, strict=True)), Fraction(0))
-    assert dot64(x, y) == dot64(y, x)
-    assert abs(Fraction(float(dot64(x, y))) - exact) <= Fraction(float(np.abs(x) @ np.abs(y))) * dim / 2**52
+    lane = np.empty(LANES)
+    assert dot64(x, y, lane) == dot64(y, x, lane)
+    assert abs(Fraction(float(dot64(x, y, lane))) - exact) <= Fraction(float(np.abs(x) @ np.abs(y))) * dim / 2**52
     assert norms(x[None])[0] == pytest.approx(float(np.linalg.norm(x.astype(np.float64))), rel=1e-14)
 
 

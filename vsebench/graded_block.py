@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .graded_plan import Arena, Job, by_image, extended, ideal_depth
+from .graded_plan import Arena, Job, by_image, deep, extended, ideal_depth
 from .metrics.declare import Metric
 from .metrics.graded import Seen, values
 from .rank.whole import Items, Order, largest
@@ -41,9 +41,12 @@ def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out:
             groups = job.groups.get((view, kind), [])
             if not groups:
                 continue
-            seen = block.see(order, ideal_depth([m for group in groups for m in group]), kind == "out")
-            for group in groups:
-                found = values(group, block.with_members(seen, group[0]))
+            depths = [max(deep(m, job.arena) for m in group) for group in groups]
+            wanted = ideal_depth([m for group in groups for m in group])
+            seen = block.see(order.cut(max(depths)), wanted, kind == "out")
+            for group, depth in zip(groups, depths, strict=True):
+                # A metric that looks at the top alone must not pay for one that looks at everything.
+                found = values(group, block.with_members(seen.cut(depth), group[0]))
                 for i, m in enumerate(group):
                     out[m][start:stop] = found[:, i]
 
@@ -56,6 +59,12 @@ class _Positions:
     items: Items  # (query, depth) retrieved
     best: Items  # (query, ideal depth) of largest gain
     candidates: Int  # (query,) how many compete
+
+    def cut(self, depth: int) -> _Positions:
+        """The same, no deeper than ``depth``."""
+        s = self.seen
+        seen = replace(s, gains=s.gains[:, :depth], tied=s.tied[:, :depth], count=np.minimum(s.count, depth))
+        return replace(self, seen=seen, items=self.items[:, :depth])
 
 
 class _Block:

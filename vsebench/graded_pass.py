@@ -27,7 +27,7 @@ from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 
 TILE_BYTES = 96 << 20  # of the scores of all threads together
 TILE_QUERIES = 2048
-PART = 1_300_000  # scores that are looked at together
+PART = 600_000  # scores that are looked at together
 
 Progress = Callable[[int, int], None]
 Found = dict[tuple[Metric, Direction], "GradedValues"]

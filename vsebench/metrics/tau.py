@@ -14,6 +14,9 @@ import numpy.typing as npt
 
 from ..types import Bool, Float, Int, Vectors
 
+COMMON = 8  # the smallest gains are left out of the sort where they are one in so many
+Items = npt.NDArray[np.int32]
+
 VARIANTS: dict[str, str] = {
     "a": "(C - D) / n0",
     "b": "(C - D) / sqrt((n0 - x) (n0 - y))",
@@ -36,10 +39,25 @@ def pair_counts(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> np
     out = np.zeros((len(gains), len(ks), 5), np.int64)
     if len(gains) and len(ks):
         asked = np.asarray(ks, np.int64)[order]
-        tau_kernels.count_pairs(
-            np.ascontiguousarray(gains), np.ascontiguousarray(tied), count.astype(np.int64), asked, out
-        )
+        count = np.minimum(count, min(gains.shape[1], asked[-1])).astype(np.int64)
+        found = _sorted(np.ascontiguousarray(gains), count)
+        tau_kernels.count_pairs(*found, np.ascontiguousarray(tied), count, asked, out)
     return out[:, np.argsort(order, kind="stable")]
+
+
+def _sorted(gains: Vectors, count: Int) -> tuple[Items, Items, Vectors, Int]:
+    """Which gains need a place (empty: all do), their order, themselves in that order, and how many."""
+    from ..sorting import order
+    from . import tau_kernels
+
+    least = np.empty(len(gains), np.float32)
+    common = tau_kernels.smallest(gains, count, least)
+    if common * COMMON < count.sum():
+        return np.empty((len(gains), 0), np.int32), *order(gains, count), count
+    item, gain = np.empty(gains.shape, np.int32), np.empty(gains.shape, np.float32)
+    kept = np.empty(len(gains), np.int64)
+    tau_kernels.above(gains, count, least, item, gain, kept)
+    return item, *order(gain, kept), kept
 
 
 def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:

@@ -6,6 +6,9 @@ keeps what stands before the word, so a question is one counter and one populati
 adds a row of a table, ones behind its word, to the counters - a loop of constant length, which the compiler turns
 into a few vector additions. The sums so far are those of the list cut there, so every depth is a look at the
 running sums.
+
+Gains are often zero, and the smallest gain needs no place: before an item that has it none is smaller, and as many
+are the same as have been seen. Where it is common, only what is above it is sorted and entered.
 """
 
 from __future__ import annotations
@@ -15,10 +18,10 @@ import numpy as np
 
 WORDS = 96  # words of a chunk, 6,144 places; constant, and too many to unroll: then the compiler vectorises the loop
 BITS = np.uint32(64 * WORDS)
-BINS = 1 << 12  # of a radix pass
-PATIENCE = 8  # moves an item that the insertion may take before a full sort takes over
 TIED = np.uint32(1 << 31)  # marks a place whose gain is not the only one of its size
 PLACE = np.uint32((1 << 31) - 1)
+LEAST = np.uint32((1 << 32) - 1)  # instead of a place: the gain is the smallest and common
+STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 CONCORD, TIES_SCORE, TIES_GAIN, KINDS_SCORE, KINDS_GAIN = range(5)
 
 
@@ -54,8 +57,14 @@ def _smaller(place, first, after, n, bits, before, behind, less, same):
     """How many items before each have a smaller gain (``less``), and how many the same; n places fit one chunk."""
     bits[:] = np.uint64(0)
     before[:] = np.uint16(0)
+    least = np.uint32(0)
     for i in range(n):
         p = place[i]
+        if p == LEAST:
+            less[i] = np.uint32(0)
+            same[i] = least
+            least = np.uint32(least + np.uint32(1))
+            continue
         own = np.uint32(p & PLACE)
         low = own
         up = own
@@ -66,7 +75,7 @@ def _smaller(place, first, after, n, bits, before, behind, less, same):
         equal = np.uint32(0)
         if p > PLACE:
             equal = np.uint32(_entered(bits, before, up) - below)
-        less[i] = below
+        less[i] = np.uint32(least + below)
         same[i] = equal
         _enter(bits, before, behind, own)
 
@@ -77,8 +86,14 @@ def _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, sa
     bits[:] = np.uint64(0)
     before[:] = np.uint16(0)
     chunks[:] = np.uint32(0)
+    least = np.uint32(0)
     for i in range(n):
         p = place[i]
+        if p == LEAST:
+            less[i] = np.uint32(0)
+            same[i] = least
+            least = np.uint32(least + np.uint32(1))
+            continue
         own = np.uint32(p & PLACE)
         low = own
         up = own
@@ -91,7 +106,7 @@ def _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, sa
         if p > PLACE:
             c = np.uint32(up // BITS)
             equal = np.uint32(chunks[c] + _entered(bits[c], before[c], np.uint32(up - c * BITS)) - below)
-        less[i] = below
+        less[i] = np.uint32(least + below)
         same[i] = equal
         c = np.uint32(own // BITS)
         _enter(bits[c], before[c], behind, np.uint32(own - c * BITS))
@@ -100,89 +115,90 @@ def _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, sa
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _rising(bits):
-    """A float32 bit pattern as an integer that rises with the number."""
-    u = np.uint32(bits)
-    if u >> np.uint32(31):
-        return np.uint32(~u)
-    return np.uint32(u ^ np.uint32(0x80000000))
+def _at_most(strip, limit):
+    found = np.int32(0)
+    for j in range(STRIP):
+        found = np.int32(found + np.int32(strip[j] <= limit))
+    return found
 
 
 @nb.njit(nogil=True, cache=True)
-def _sort(a, b, n, low, high):
-    """Sort ``a[:n]``, distinct keys: two radix passes over the upper 24 bits, an insertion for the rest.
+def smallest(gains, count, least):
+    """Fill ``least`` (query,) with the smallest gain of every query; returns how many gains there are of that size.
 
-    ``b`` is scratch of the same length, ``low`` and ``high`` of BINS counters.
+    ``gains`` is (query, depth) float32, of which a query has ``count[query]``.
     """
-    low[:] = 0
-    high[:] = 0
-    mask = np.uint64(BINS - 1)
-    for j in range(n):
-        u = a[j]
-        low[(u >> np.uint64(40)) & mask] += np.uint32(1)
-        high[u >> np.uint64(52)] += np.uint32(1)
-    s = np.uint32(0)
-    t = np.uint32(0)
-    for i in range(BINS):
-        x = low[i]
-        low[i] = s
-        s += x
-        y = high[i]
-        high[i] = t
-        t += y
-    for j in range(n):
-        u = a[j]
-        p = (u >> np.uint64(40)) & mask
-        d = low[p]
-        low[p] = d + np.uint32(1)
-        b[d] = u
-    for j in range(n):
-        u = b[j]
-        p = u >> np.uint64(52)
-        d = high[p]
-        high[p] = d + np.uint32(1)
-        a[d] = u
-    left = PATIENCE * n
-    for j in range(1, n):
-        u = a[j]
-        if a[j - 1] > u:
-            i = j - 1
-            while i >= 0 and a[i] > u:
-                a[i + 1] = a[i]
-                i -= 1
-            a[i + 1] = u
-            left -= j - i
-            if left < 0:
-                a[:n] = np.sort(a[:n])
-                return
+    lane = np.empty(STRIP, np.float32)
+    common = 0
+    for q in range(gains.shape[0]):
+        row, n = gains[q], count[q]
+        stop = n - n % STRIP
+        lane[:] = np.inf
+        for s in range(0, stop, STRIP):
+            strip = row[s : s + STRIP]
+            for j in range(STRIP):
+                lane[j] = min(lane[j], strip[j])
+        limit = lane.min()
+        for j in range(stop, n):
+            limit = min(limit, row[j])
+        least[q] = limit
+        for s in range(0, stop, STRIP):
+            common += _at_most(row[s : s + STRIP], limit)
+        for j in range(stop, n):
+            common += row[j] <= limit
+    return common
 
 
 @nb.njit(nogil=True, cache=True)
-def _places(key, n, a, b, low, high, place, first, after):
-    """Where each of n gains stands from the smallest.
+def above(gains, count, least, item, gain, kept):
+    """List the gains above the smallest, with their position; ``kept`` (query,) are filled with how many."""
+    for q in range(gains.shape[0]):
+        row, limit = gains[q], least[q]
+        n = 0
+        for j in range(count[q]):
+            item[q, n] = j
+            gain[q, n] = row[j]
+            n += row[j] > limit
+        kept[q] = n
 
-    ``place`` is filled with a place of its own for every gain, TIED added if another gain is equal; ``first`` and
-    ``after``, looked up by place, with the limits of such ties.
+
+@nb.njit(nogil=True, cache=True)
+def _places(ordered, rank, kept, place, first, after):
+    """Where each of ``kept`` gains stands from the smallest of them.
+
+    ``ordered`` are the gains, falling, and ``rank`` what stands there. ``place`` is filled with a place of its own for
+    every gain, TIED added if another gain is equal; ``first`` and ``after``, looked up by place, with the limits of
+    ties.
     """
-    bits = key.view(np.uint32)
-    for j in range(n):
-        a[j] = (np.uint64(_rising(bits[j])) << np.uint64(32)) | np.uint64(j)
-    _sort(a, b, n, low, high)
-    half = np.uint64(32)
-    i = 0
-    while i < n:
-        u = a[i] >> half
-        j = i + 1
-        if j == n or (a[j] >> half) != u:
-            place[np.uint32(a[i])] = np.uint32(i)
-        else:
-            while j < n and (a[j] >> half) == u:
-                j += 1
-            for m in range(i, j):
-                place[np.uint32(a[m])] = np.uint32(m) | TIED
-                first[m] = np.uint32(i)
-                after[m] = np.uint32(j)
-        i = j
+    start = kept - 1
+    last = np.float32(np.nan)
+    for i in range(kept - 1, -1, -1):
+        at = np.uint32(rank[i])
+        value = ordered[i]
+        own = np.uint32(kept - 1 - i)
+        if value != last:
+            if start - i > 1:
+                after[kept - 1 - start : own] = own
+            start = i
+            last = value
+            place[at] = own
+            continue
+        begin = np.uint32(kept - 1 - start)
+        if start - i == 1:
+            place[np.uint32(rank[start])] |= TIED
+            first[begin] = begin
+        place[at] = np.uint32(own | TIED)
+        first[own] = begin
+    if start > 0:
+        after[kept - 1 - start : kept] = np.uint32(kept)
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _standing(place, first):
+    """A number that rises with the gain and is the same for equal gains."""
+    if place == LEAST:
+        return np.int64(-1)
+    return np.int64(place if place <= PLACE else first[place & PLACE])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -199,9 +215,9 @@ def _untie(place, first, tied, start, stop, run):
             run = i
             continue
         ties += i - run
-        own = place[i] if place[i] <= PLACE else first[place[i] & PLACE]
+        own = _standing(place[i], first)
         for j in range(run, i):
-            other = place[j] if place[j] <= PLACE else first[place[j] & PLACE]
+            other = _standing(place[j], first)
             concord += np.int64(other > own) - np.int64(other < own)
     return concord, ties, run
 
@@ -255,25 +271,25 @@ def _sum_up(place, first, tied, less, same, ks, n, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def count_pairs(gains, tied, count, ks, out):
+def count_pairs(item, rank, ordered, kept, tied, count, ks, out):
     """What Kendall's tau is made of, for every query and depth.
 
     Args:
-        gains: (query, depth) float32, in the order of the scores, best score first.
+        item: (query, depth) int32 which of a query's gains have a place, the others being the smallest, in the order
+            of the scores, best score first; or (query, 0) for all of them.
+        rank: (query, depth) int32 positions in ``item``, largest gain first.
+        ordered: (query, depth) float32 these gains.
+        kept: (query,) int64, how many gains of a query have a place.
         tied: (query, depth) bool, the score is that of the item before.
         count: (query,) int64, how many items a query has, at most depth.
         ks: (ks,) int64, ascending, from 1; a k beyond a query's items means all of them.
         out: (query, ks, 5) int64, filled: concordant less discordant pairs, pairs tied in score, pairs tied in
             gain, distinct scores, distinct gains.
     """
-    width = min(gains.shape[1], ks[ks.shape[0] - 1])
+    width = count.max()
     chunk = width // np.int64(BITS) + 1
-    key = np.empty(width, np.float32)
-    a = np.empty(width, np.uint64)
-    b = np.empty(width, np.uint64)
-    low = np.empty(BINS, np.uint32)
-    high = np.empty(BINS, np.uint32)
     place = np.empty(width, np.uint32)
+    own = np.empty(width, np.uint32)
     first = np.empty(width, np.uint32)
     after = np.empty(width, np.uint32)
     less = np.empty(width, np.uint32)
@@ -284,12 +300,16 @@ def count_pairs(gains, tied, count, ks, out):
     behind = np.zeros((WORDS, WORDS), np.uint16)
     for w in range(WORDS):
         behind[w, w + 1 :] = 1
-    for q in range(gains.shape[0]):
-        n = min(count[q], width)
-        for j in range(n):
-            key[j] = gains[q, j] + np.float32(0)  # -0 becomes 0
-        _places(key, n, a, b, low, high, place, first, after)
-        if chunk == 1:
+    for q in range(rank.shape[0]):
+        n = count[q]
+        if item.shape[1]:
+            _places(ordered[q], rank[q], kept[q], own, first, after)
+            place[:n] = LEAST
+            for i in range(kept[q]):
+                place[np.uint32(item[q, i])] = own[i]
+        else:
+            _places(ordered[q], rank[q], n, place, first, after)
+        if kept[q] // np.int64(BITS) == 0:
             _smaller(place, first, after, n, bits[0], before[0], behind, less, same)
         else:
             _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, same)

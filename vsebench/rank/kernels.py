@@ -20,11 +20,11 @@ PIECE = 32  # columns looked at again when a strip holds an uncertain score
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def dot64(x, y):
-    """Canonical inner product of two float32 rows, float64."""
+def dot64(x, y, lane):
+    """Canonical inner product of two float32 rows, float64; ``lane`` (LANES,) float64 is scratch."""
     n = x.shape[0]
     stop = n - n % LANES
-    lane = np.zeros(LANES)
+    lane[:] = 0
     for k in range(0, stop, LANES):
         a, b = x[k : k + LANES], y[k : k + LANES]
         for j in range(LANES):
@@ -41,16 +41,17 @@ def dot64(x, y):
 @nb.njit(nogil=True, cache=True)
 def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
     """Canonical scores of given pairs; ``out`` (pair,) float64 is filled."""
+    lane = np.empty(LANES)
     for p in range(rows.shape[0]):
-        r, c = rows[p], cols[p]
-        out[p] = dot64(x[r], y[c]) * row_scale[r] * col_scale[c]
+        out[p] = dot64(x[rows[p]], y[cols[p]], lane) * row_scale[rows[p]] * col_scale[cols[p]]
 
 
 @nb.njit(nogil=True, cache=True)
 def norms64(x, out):
     """Euclidean length of every row in float64."""
+    lane = np.empty(LANES)
     for r in range(x.shape[0]):
-        out[r] = np.sqrt(dot64(x[r], x[r]))
+        out[r] = np.sqrt(dot64(x[r], x[r], lane))
 
 
 @nb.njit(nogil=True, cache=True)
@@ -114,11 +115,11 @@ def _column_piece(piece, high, low):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0):
+def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0, sums):
     # A score matrix has no vectors: its own entries are the canonical scores.
     if x.shape[1] == 0:
         return np.float64(tile[r - r0, c - c0])
-    return dot64(x[r], y[c]) * row_scale[r] * col_scale[c]
+    return dot64(x[r], y[c], sums) * row_scale[r] * col_scale[c]
 
 
 @nb.njit(nogil=True, cache=True)
@@ -134,7 +135,7 @@ def count_rows(
     lower index, and tie with a higher index.
     """
     width = tile.shape[1]
-    peak, lane = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype)
+    peak, lane, sums = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype), np.empty(LANES)
     for r in range(start, stop):
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
@@ -167,7 +168,7 @@ def count_rows(
                         continue
                     for c in range(f, g):
                         if row[c] >= lo and not row[c] > hi and c + c0 != own:
-                            value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0)
+                            value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0, sums)
                             if value > score:
                                 total += 1
                             elif value == score:
@@ -179,7 +180,7 @@ def count_rows(
 @nb.njit(nogil=True, cache=True)
 def _sweep(
     block, n, s0, s1, pair, col, high, low, over, r, tile, r0, c0, item, exact,
-    x, y, row_scale, col_scale, before, after,
+    x, y, row_scale, col_scale, before, after, sums,
 ):  # fmt: skip
     """Compare ``n`` image rows from ``r`` on with thresholds ``s0:s1``: ``block`` (row, threshold) are their scores."""
     for s in range(s0, s1, STRIP):
@@ -201,7 +202,7 @@ def _sweep(
                         p = pair[k]
                         if item[p] == r + i + r0:
                             continue
-                        value = _exact(tile, x, y, row_scale, col_scale, r + i + r0, col[k] + c0, r0, c0)
+                        value = _exact(tile, x, y, row_scale, col_scale, r + i + r0, col[k] + c0, r0, c0, sums)
                         if value > exact[p]:
                             over[k] += 1
                         elif value == exact[p]:
@@ -223,7 +224,7 @@ def count_columns(
     """
     width = tile.shape[1]
     lead_over, extra_over = np.zeros(width, np.int32), np.zeros(len(extra), np.int32)
-    gathered = np.empty((ROWS, len(extra)), tile.dtype)
+    gathered, sums = np.empty((ROWS, len(extra)), tile.dtype), np.empty(LANES)
     r = start
     while r < stop:
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
@@ -234,7 +235,7 @@ def count_columns(
             block = tile[r : r + n]
             _sweep(
                 block, n, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
-                x, y, row_scale, col_scale, before, after,
+                x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
             ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
             # Rows beyond n repeat the last one and are not looked at.
@@ -244,7 +245,7 @@ def count_columns(
                 gathered[0, k], gathered[1, k], gathered[2, k], gathered[3, k] = one[c], two[c], three[c], four[c]
             _sweep(
                 gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
-                x, y, row_scale, col_scale, before, after,
+                x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
         r += n
     for pair, over in ((lead, lead_over), (extra, extra_over)):
@@ -264,13 +265,13 @@ def _best(score, index, k):
 @nb.njit(nogil=True, cache=True)
 def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
     """Canonical scores of the n buffered candidates of a query."""
-    out = np.empty(n)
+    out, lane = np.empty(n), np.empty(LANES)
     for i in range(n):
         if x.shape[1] == 0:
             out[i] = np.float64(value[i])
         else:
             r, c = (query, index[i]) if by_row else (index[i], query)
-            out[i] = dot64(x[r], y[c]) * row_scale[r] * col_scale[c]
+            out[i] = dot64(x[r], y[c], lane) * row_scale[r] * col_scale[c]
     return out
 
 

@@ -1,11 +1,7 @@
-"""Compiled: rows of scores put in order, near-ties found and settled, gains gathered in that order.
+"""Compiled: which scores can be among the best, near-ties found and settled, gains gathered in that order.
 
-A score and its gallery index are packed into one 64-bit key, best first when keys ascend: the float32 score,
-made an integer that falls as the score rises, above the index. Two passes of a radix sort order the upper 24
-bits of the score, an insertion the rest; unequal keys leave nothing to chance, so equal scores stand by index.
-
-Where neighbours are closer than twice the error of a float32 score their order is open. Such runs are listed,
-scored in float64 by the caller, and settled.
+Where neighbours in the order of float32 scores are closer than twice the error of such a score their order is open.
+Such runs are listed, scored in float64 by the caller, and settled.
 """
 
 from __future__ import annotations
@@ -13,77 +9,12 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-DIGIT = 12  # bits of a radix pass
-BINS = 1 << DIGIT
 LONG_RUN = 48  # runs up to this length are settled by insertion
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
-PATIENCE = 8  # moves an item that the insertion may take before a full sort takes over
 FEW = 64  # up to this depth the best are collected, beyond it selected and sorted
 SAMPLE = 512  # scores of a row that tell where its k-th best is
+PAIRS = 32  # neighbours looked at together
 REACH = 2.01  # two scores may err in opposite directions; the rest is for rounding the limit itself
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _falling(bits):
-    """A float32 bit pattern as an integer that falls as the number rises."""
-    u = np.uint32(bits)
-    if u >> np.uint32(31):
-        return u
-    return np.uint32(u ^ np.uint32(0x7FFFFFFF))
-
-
-@nb.njit(nogil=True, cache=True)
-def _pack(value, packed):
-    """Keys of one row of float32 scores."""
-    bits = value.view(np.uint32)
-    for j in range(bits.shape[0]):
-        packed[j] = (np.uint64(_falling(bits[j])) << np.uint64(32)) | np.uint64(j)
-
-
-@nb.njit(nogil=True, cache=True)
-def _radix(a, b, n, low, high):
-    """Sort ``a[:n]``; ``b`` is scratch of the same length, ``low`` and ``high`` of BINS counters."""
-    low[:] = 0
-    high[:] = 0
-    mask = np.uint64(BINS - 1)
-    for j in range(n):
-        u = a[j]
-        low[(u >> np.uint64(40)) & mask] += np.uint32(1)
-        high[u >> np.uint64(52)] += np.uint32(1)
-    s = np.uint32(0)
-    t = np.uint32(0)
-    for i in range(BINS):
-        x = low[i]
-        low[i] = s
-        s += x
-        y = high[i]
-        high[i] = t
-        t += y
-    for j in range(n):
-        u = a[j]
-        p = (u >> np.uint64(40)) & mask
-        d = low[p]
-        low[p] = d + np.uint32(1)
-        b[d] = u
-    for j in range(n):
-        u = b[j]
-        p = u >> np.uint64(52)
-        d = high[p]
-        high[p] = d + np.uint32(1)
-        a[d] = u
-    left = PATIENCE * n
-    for j in range(1, n):
-        u = a[j]
-        if a[j - 1] > u:
-            i = j - 1
-            while i >= 0 and a[i] > u:
-                a[i + 1] = a[i]
-                i -= 1
-            a[i + 1] = u
-            left -= j - i
-            if left < 0:
-                a[:n] = np.sort(a[:n])
-                return
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -118,26 +49,28 @@ def _best(row, best, place):
             held = min(held + 1, k)
 
 
+@nb.njit(nogil=True, cache=True, inline="always")
+def _below(score, rate, base):
+    """One step below what a score can stand for."""
+    least = np.nextafter(np.float32(score - np.float32(REACH) * (rate * abs(score) + base)), np.float32(-np.inf))
+    return least if np.isfinite(least) else np.float32(-np.inf)
+
+
 @nb.njit(nogil=True, cache=True)
-def _few(value, packed, best, place, rate, base):
-    """Put the keys of what could be among the few best into ``packed``, by index; returns how many."""
-    _best(value, best, place)
-    last = best[best.shape[0] - 1]
-    # One step below the limit, because strips are asked for what is above it.
-    least = np.nextafter(np.float32(last - np.float32(REACH) * (rate * abs(last) + base)), np.float32(-np.inf))
-    if not np.isfinite(least):
-        least = np.float32(-np.inf)
-    bits = value.view(np.uint32)
+def _over(value, least, few, item, score):
+    """List the scores above a limit, of which there may be ``few``, by index; returns how many."""
     n = value.shape[0]
     kept = 0
+    few = few and least > -np.inf
     for s in range(0, n, STRIP):
         e = min(s + STRIP, n)
-        if e - s == STRIP and _any_over(value[s:e], least) == 0:
+        if few and e - s == STRIP and _any_over(value[s:e], least) == 0:
             continue
         for j in range(s, e):
-            if value[j] >= least:
-                packed[kept] = (np.uint64(_falling(bits[j])) << np.uint64(32)) | np.uint64(j)
-                kept += 1
+            # Written in any case and kept by counting: which way it goes cannot be foreseen.
+            item[kept] = j
+            score[kept] = value[j]
+            kept += value[j] >= least
     return kept
 
 
@@ -151,8 +84,8 @@ def _count(value, limit):
 
 
 @nb.njit(nogil=True, cache=True)
-def _select(value, packed, k, rate, base):
-    """Put the keys of what could be among the k best into ``packed``, by index; returns how many."""
+def _reached(value, k):
+    """A score that at least k of a row reach, and not many more."""
     n = value.shape[0]
     step = max(n // SAMPLE, 1)
     sample = np.sort(value[::step].copy())
@@ -160,91 +93,89 @@ def _select(value, packed, k, rate, base):
     share = k / n
     margin = int(2 * np.sqrt(size * share * (1 - share))) + 1
     # The k-th best score is about here; go down until it is certainly above.
-    at = size - int(share * size)
-    least = np.float32(-np.inf)
-    while at > 0:
+    at = size - int(share * size) - margin
+    while at > 0 and _count(value, sample[at]) < k:
         at -= margin
-        if at <= 0:
-            break
-        if _count(value, sample[at]) >= k:
-            least = np.float32(sample[at] - np.float32(REACH) * (rate * abs(sample[at]) + base))
-            break
-    if not np.isfinite(least):
-        least = np.float32(-np.inf)
-    bits = value.view(np.uint32)
-    kept = 0
-    for j in range(n):
-        packed[kept] = (np.uint64(_falling(bits[j])) << np.uint64(32)) | np.uint64(j)
-        kept += value[j] >= least
-    return kept
+    return sample[at] if at > 0 else np.float32(-np.inf)
 
 
 @nb.njit(nogil=True, cache=True)
-def sort_rows(tile, k, rate, base, items, runs):
-    """Order every row of a tile, as deep as its k best need.
+def candidates(values, k, rate, base, items, scores, count):
+    """List what could be among the k best of every row, by index.
+
+    ``values`` is (query, gallery) float32, a score s of which may err by ``rate * |s| + base[query]``; ``items`` int32
+    and ``scores`` float32 (query, gallery) are filled as far as ``count`` (query,) says.
+    """
+    best = np.empty(min(k, FEW), np.float32)
+    place = np.empty(min(k, FEW), np.int32)
+    few = k * 32 < values.shape[1]
+    for q in range(values.shape[0]):
+        if k <= FEW:
+            _best(values[q], best, place)
+            limit = best[best.shape[0] - 1]
+        else:
+            limit = _reached(values[q], k)
+        count[q] = _over(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
+
+
+@nb.njit(nogil=True, cache=True)
+def pick(items, places, count):
+    """Replace places by what stands there: ``items[q, places[q, i]]``, as far as ``count`` says."""
+    for q in range(places.shape[0]):
+        for i in range(count[q]):
+            places[q, i] = items[q, np.uint32(places[q, i])]
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _any_close(ahead, behind, rate, twice):
+    """Whether neighbours among PAIRS could change places."""
+    apart = np.int32(0)
+    for j in range(PAIRS):
+        x, y = ahead[j], behind[j]
+        apart = np.int32(apart + np.int32(x - y > rate * (abs(x) + abs(y)) + twice))
+    return apart < PAIRS
+
+
+@nb.njit(nogil=True, cache=True)
+def find_runs(ordered, count, k, rate, base, runs):
+    """List the neighbours that could change places.
 
     Args:
-        tile: (query, gallery) float32 or float64 scores.
-        k: how deep, at most the size of the gallery.
+        ordered: (query, width) float32 scores, best first.
+        count: (query,) how many a query has.
+        k: how deep. A run may go on below, as far as anything there could rise above k.
         rate, base: a score s may err by ``rate * |s| + base[query]``; ``base`` is (query,) float32.
-        items: (query, gallery) int32, filled with gallery indices, best first, at least k.
-        runs: (run, 3) int32, filled: query, first and one behind the last place of every run of neighbours
-            that could change places. A run may go on below k, as far as anything there could rise above k.
+        runs: (run, 3) int32, filled: query, first and one behind the last place.
 
     Returns:
         The number of runs, and the number of their members.
     """
-    n = tile.shape[1]
-    packed = np.empty(n, np.uint64)
-    other = np.empty(n, np.uint64)
-    low = np.empty(BINS, np.uint32)
-    high = np.empty(BINS, np.uint32)
-    value = np.empty(n, np.float32)
-    few = np.empty(min(k, FEW), np.float32)
-    place = np.empty(min(k, FEW), np.int32)
     found = 0
     members = 0
-    for q in range(tile.shape[0]):
-        row = tile[q]
-        for j in range(n):
-            value[j] = np.float32(row[j]) + np.float32(0)  # -0 becomes 0
-        m = n
-        if k <= FEW and 4 * k < n:
-            m = _few(value, packed, few, place, rate, base[q])
-        elif 2 * k < n:
-            m = _select(value, packed, k, rate, base[q])
-        else:
-            _pack(value, packed)
-        if m <= 2 * FEW:
-            packed[:m].sort()
-        else:
-            _radix(packed, other, m, low, high)
-        top = np.uint32(packed[0])
-        items[q, 0] = np.int32(top)
-        last = value[top]
+    for q in range(ordered.shape[0]):
+        score = ordered[q]
+        m = count[q]
         first = 0
         twice = np.float32(2) * base[q]
-        for i in range(1, m):
-            item = np.uint32(packed[i])
-            v = value[item]
-            if last - v > rate * (abs(v) + abs(last)) + twice:
+        i = 1
+        while i <= m:
+            # A gap in front of place i ends the run before it, as does the end.
+            apart = 0
+            if i + PAIRS <= m and not _any_close(score[i - 1 : i - 1 + PAIRS], score[i : i + PAIRS], rate, twice):
+                apart = PAIRS
+            elif i == m or score[i - 1] - score[i] > rate * (abs(score[i]) + abs(score[i - 1])) + twice:
+                apart = 1
+            if apart:
                 if i - first > 1:
                     runs[found, 0] = q
                     runs[found, 1] = first
                     runs[found, 2] = i
                     found += 1
                     members += i - first
-                first = i
-                if i >= k:
+                first = i + apart - 1
+                if first >= k:
                     break
-            items[q, i] = np.int32(item)
-            last = v
-        if first < k and m - first > 1:  # the last run reaches the end
-            runs[found, 0] = q
-            runs[found, 1] = first
-            runs[found, 2] = m
-            found += 1
-            members += m - first
+            i += max(apart, 1)
     return found, members
 
 

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Bool, Direction, Float, Int
+from ..types import Bool, Direction, Float, Int, Vectors
 from .scorers import Dot, Matrix, Scorer
 
 SAMPLE = 2048  # pairs of a block whose float32 error is measured
@@ -42,6 +42,10 @@ class Order:
 
     items: Items
     tied: Bool
+
+    def cut(self, k: int) -> Order:
+        """The same, no deeper than k."""
+        return Order(np.ascontiguousarray(self.items[:, :k]), np.ascontiguousarray(self.tied[:, :k]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,23 +106,24 @@ def order_rows(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], sta
     """
     from . import sort_kernels
 
-    n, gallery = tile.shape
-    items = np.empty((n, gallery), np.int32)
-    room = np.empty((n * (gallery // 2), 3), np.int32)  # pages that are not written take no memory
+    n = len(tile)
+    values = tile.astype(np.float32, copy=False)
     rate, base = doubt.rate, doubt.base
     while True:
-        count, members = sort_kernels.sort_rows(tile, k, np.float32(rate), base.astype(np.float32), items, room)
-        runs = room[:count]
+        places, ordered, count = _sorted(values, k, rate, base.astype(np.float32))
+        room = np.empty((n * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
+        found, members = sort_kernels.find_runs(ordered, count, k, np.float32(rate), base.astype(np.float32), room)
+        runs = room[:found]
         rows, cols = np.empty(members, np.int64), np.empty(members, np.int64)
-        sort_kernels.run_members(items, runs, rows, cols)
+        sort_kernels.run_members(places, runs, rows, cols)
         seen = tile[rows, cols]
         exact = seen.astype(np.float64) if isinstance(scorer, Matrix) else _exact(scorer, direction, rows + start, cols)
         if not rate or (np.abs(exact - seen) <= rate * np.abs(exact) + base[rows]).all():
             break
         rate, base = 2 * rate, 2 * base
     tied = np.zeros((n, k), np.bool_)
-    sort_kernels.settle(items, runs, exact, k, tied)
-    return Order(np.ascontiguousarray(items[:, :k]), tied)
+    sort_kernels.settle(places, runs, exact, k, tied)
+    return Order(np.ascontiguousarray(places[:, :k]), tied)
 
 
 def largest(rows: npt.NDArray[Any], k: int) -> Items:
@@ -130,16 +135,28 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
     """
     from . import sort_kernels
 
-    n, gallery = rows.shape
     if k <= sort_kernels.FEW:
-        out = np.empty((n, k), np.int32)
+        out = np.empty((len(rows), k), np.int32)
         sort_kernels.largest(rows, k, out)
         return out
-    items = np.empty((n, gallery), np.int32)
-    runs = np.empty((n * (gallery // 2), 3), np.int32)
-    # The numbers are exact, so runs of equal ones stand by position already.
-    sort_kernels.sort_rows(rows, k, np.float32(0), np.zeros(n, np.float32), items, runs)
+    items, _, _ = _sorted(rows, k, 0.0, np.zeros(len(rows), np.float32))
     return np.ascontiguousarray(items[:, :k])
+
+
+def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items, Vectors, Int]:
+    """What can be among the k best of every row: items, best first, their scores, and how many."""
+    from ..sorting import order
+    from . import sort_kernels
+
+    n, gallery = values.shape
+    if 2 * k >= gallery:
+        count = np.full(n, gallery)
+        return *order(values, count), count
+    items, scores, count = np.empty((n, gallery), np.int32), np.empty((n, gallery), np.float32), np.empty(n, np.int64)
+    sort_kernels.candidates(values, k, np.float32(rate), base, items, scores, count)
+    places, ordered = order(scores, count)
+    sort_kernels.pick(items, places, count)
+    return places, ordered, count
 
 
 def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
