@@ -1,7 +1,7 @@
 """Compiled: numbers packed with their positions into integer keys, and sorted keys unpacked and settled.
 
-The integers are linear in the number within a few standard deviations of the mean of the row, where nearly all
-numbers are, and coarser outside.
+Scores are spread about their mean like a bell, so their integers are linear in the number. Gains are zero or more
+and spread over orders of magnitude, so theirs are linear in the logarithm, more or less.
 """
 
 from __future__ import annotations
@@ -52,40 +52,66 @@ def _rate(codes, width):
 
 
 @nb.njit(nogil=True, cache=True)
+def _by_digits(v, n, low, high, bits, codes, key):
+    """Keys of numbers of which hardly one is negative, linear in their bit patterns: about in their logarithms."""
+    kind = key.dtype.type
+    shift = kind(bits)
+    pattern = v.view(np.int32)
+    limits = np.array([low, high], np.float32).view(np.int32)
+    least, most = np.int32(limits[0] & np.int32(0x7FFFFFFF)), limits[1]
+    drop = np.int32(0)
+    while np.int32(most - least) >> drop >= codes:
+        drop += np.int32(1)
+    top = np.int32(codes - 1)
+    for j in range(n):
+        code = np.int32(min(max(pattern[j], least), most) - least) >> drop
+        key[j] = kind(kind(np.int32(top - code)) << shift) | kind(j)
+
+
+@nb.njit(nogil=True, cache=True)
+def _by_size(v, n, low, high, start, end, bits, codes, key):
+    """Keys linear in the numbers from ``start`` to ``end``, and coarser outside."""
+    kind = key.dtype.type
+    shift = kind(bits)
+    tail = np.int32(codes // np.int32(16))
+    bulk = np.int32(codes - np.int32(2) * tail)
+    first, last, final, most = np.float32(tail), np.float32(tail + bulk), np.float32(tail - 1), np.float32(bulk - 1)
+    below, inside, above = _rate(tail, start - low), _rate(bulk, end - start), _rate(tail, high - end)
+    if not end - start < MOST:
+        below, inside, above, low, high, start, end = NONE, NONE, NONE, NONE, NONE, NONE, NONE
+    top = np.int32(codes - 1)
+    # Every piece rises within integers of its own, so the whole rises.
+    for j in range(n):
+        x = v[j]
+        under = min((x - low) * below, final)
+        under = under if under > NONE else NONE
+        over = (x - end) * above
+        over = last + (over if over < final else final)
+        code = first + min((x - start) * inside, most)
+        code = under if x < start else code
+        code = over if x > end else code
+        key[j] = kind(kind(np.int32(top - np.int32(code))) << shift) | kind(j)
+
+
+@nb.njit(nogil=True, cache=True)
 def pack(values, count, bits, keys):
     """Fill ``keys`` (row, width) of an unsigned type: order-keeping integers above, positions in the ``bits`` below.
 
     ``values`` is (row, width) float32, infinite or not but no NaN, of which a row has ``count[row]``; keys behind
     them are the largest there are. Keys rise as the numbers fall.
     """
-    kind = keys.dtype.type
     codes = np.int32(1) << np.int32(min(8 * keys.itemsize - bits, CODE_BITS))
-    tail = np.int32(codes // np.int32(16))
-    bulk = np.int32(codes - np.int32(2) * tail)
-    first, last, final, most = np.float32(tail), np.float32(tail + bulk), np.float32(tail - 1), np.float32(bulk - 1)
-    flip = np.int32(codes - 1)
-    shift = kind(bits)
     for q in range(values.shape[0]):
         v, key, n = values[q], keys[q], count[q]
         for j in range(n, keys.shape[1]):
-            key[j] = ~kind(0)
+            key[j] = ~keys.dtype.type(0)
         if n == 0:
             continue
         low, high, start, end = _limits(v, n)
-        below, inside, above = _rate(tail, start - low), _rate(bulk, end - start), _rate(tail, high - end)
-        if not end - start < MOST:
-            below, inside, above, low, high, start, end = NONE, NONE, NONE, NONE, NONE, NONE, NONE
-        # Every piece rises within integers of its own, so the whole rises.
-        for j in range(n):
-            x = v[j]
-            under = min((x - low) * below, final)
-            under = under if under > NONE else NONE
-            over = (x - end) * above
-            over = last + (over if over < final else final)
-            code = first + min((x - start) * inside, most)
-            code = under if x < start else code
-            code = over if x > end else code
-            key[j] = kind(kind(np.int32(np.int32(code) ^ flip)) << shift) | kind(j)
+        if low >= 0:
+            _by_digits(v, n, low, high, bits, codes, key)
+        else:
+            _by_size(v, n, low, high, start, end, bits, codes, key)
 
 
 @nb.njit(nogil=True, cache=True)
