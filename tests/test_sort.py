@@ -27,7 +27,9 @@ def order(
     tile = whole.rows_of(scorer, direction, start, stop, np.empty((stop - start) * gallery, scorer.dtype))
     if spoil:
         tile += spoil * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(tile.dtype)
-    return whole.order_rows(scorer, direction, tile, start, k, whole.measure(scorer, direction, tile, start))
+    return whole.order_rows(
+        scorer, direction, tile, np.arange(start, stop), k, whole.measure(scorer, direction, tile, start)
+    )
 
 
 def canonical(scorer: Scorer, direction: Direction) -> npt.NDArray[np.float64]:
@@ -99,7 +101,7 @@ def test_a_product_that_errs_much_more_is_noticed(k: int, spoil: float, rng: np.
     rigorous = scorer.error()[0]
     assert (doubt.base <= rigorous + 1e-36).all()
     wide = whole.Doubt(doubt.rate, np.full(25, doubt.rate * whole.FLOOR * np.linalg.norm(x, axis=1).max() * 12))
-    found = whole.order_rows(scorer, "i2t", tile, 0, k, wide)
+    found = whole.order_rows(scorer, "i2t", tile, np.arange(len(tile)), k, wide)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable")[:, :k].tolist()
 
 
@@ -108,7 +110,7 @@ def test_a_bound_that_is_too_small_is_widened(rng: np.random.Generator) -> None:
     scorer = Dot(x, y)
     tile = whole.rows_of(scorer, "i2t", 0, 30, np.empty(30_000, np.float32))
     timid = whole.Doubt(1e-8, np.full(30, 1e-9))
-    found = whole.order_rows(scorer, "i2t", tile, 0, 1000, timid)
+    found = whole.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, timid)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable").tolist()
 
 

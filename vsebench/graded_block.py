@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .graded_plan import Arena, Job, by_image, deep, extended, ideal_depth
+from .graded_plan import Arena, Job, Part, by_image, deep, extended, ideal_depth
 from .metrics.declare import Metric
 from .metrics.graded import Seen, values
 from .rank.whole import Items, Order, largest
@@ -19,9 +19,17 @@ from .types import Bool, Direction, Float, Int, Vectors
 SPARE = 16  # whole rows of gains are made where more than one gain in so many is looked at
 WASTE = 8  # rows are made in one piece where at least one in so many is asked for
 Out = Mapping[Metric, Float]
+Blocks = dict[str, "Block"]
 
 
-def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out: Out) -> None:
+def measure(
+    job: Job,
+    gains: Mapping[str, Gains],
+    order: Order,
+    start: int,
+    out: Out,
+    shared: tuple[Blocks, Part] | None = None,
+) -> Blocks:
     """Write the values of a job's metrics for the queries from ``start`` on.
 
     Args:
@@ -30,14 +38,21 @@ def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out:
         order: the best of every query, as deep as the job needs, in positions of the arena's gallery.
         start: position of the first query in the arena.
         out: metric -> (query,) float64 to be filled.
+        shared: blocks of another job, and where the queries and candidates of this one stand there.
+
+    Returns:
+        The blocks by view, for other jobs.
 
     Raises:
         BadInput: a gain is outside what a metric allows.
     """
     stop = start + len(order.items)
+    blocks: Blocks = {}
     for view in dict.fromkeys(view for view, _ in job.groups):
-        block = _Block(job.arena, gains[view], start, stop)
-        for kind in ("in", "out"):  # in this order: leaving out the ground truth overwrites rows of gains
+        whole = (shared[0][view], shared[1]) if shared and view in shared[0] else None
+        block = blocks[view] = Block(job.arena, gains[view], start, stop, whole)
+        block.expect([m for kind in ("in", "out") for group in job.groups.get((view, kind), []) for m in group])
+        for kind in ("in", "out"):
             groups = job.groups.get((view, kind), [])
             if not groups:
                 continue
@@ -49,6 +64,7 @@ def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out:
                 found = values(group, block.with_members(seen.cut(depth), group[0]))
                 for i, m in enumerate(group):
                     out[m][start:stop] = found[:, i]
+    return blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,19 +83,38 @@ class _Positions:
         return replace(self, seen=seen, items=self.items[:, :depth])
 
 
-class _Block:
-    """Some queries of an arena, and their gains in one view."""
+class Block:
+    """Some queries of an arena, and their gains in one view; ``whole`` is a block that holds them among others."""
 
-    def __init__(self, arena: Arena, gains: Gains, start: int, stop: int):
-        self.arena, self.gains, self.start, self.stop = arena, gains, start, stop
+    def __init__(self, arena: Arena, gains: Gains, start: int, stop: int, whole: tuple[Block, Part] | None = None):
+        self.arena, self.gains, self.start, self.stop, self.whole = arena, gains, start, stop, whole
         self.queries = arena.queries[start:stop]
         self._rows: Vectors | None = None
+        self._best, self._depth = np.empty((stop - start, 0), np.int32), 0
 
     def rows(self) -> Vectors:
-        """(query, gallery) float32 gains, made once."""
+        """(query, gallery) float32 gains, made once, not to be written to."""
         if self._rows is None:
-            self._rows = gains_rows(self.gains, self.arena.direction, self.queries, self.arena.gallery)
+            # The other block makes rows of all its queries, so they must be there already or be wanted anyway.
+            if self.whole and (self.whole[0]._rows is not None or len(self.whole[0].queries) == len(self.queries)):
+                self._rows = self.whole[1].take(self.whole[0].rows())
+            else:
+                self._rows = gains_rows(self.gains, self.arena.direction, self.queries, self.arena.gallery)
         return self._rows
+
+    def expect(self, metrics: list[Metric]) -> None:
+        """Look for the largest gains once, as deep as any of some metrics will ask."""
+        self._depth = max((ideal_depth([m]) + self._spare(m.option("gt") == "out") for m in metrics), default=0)
+
+    def _spare(self, out: bool) -> int:
+        """How many candidates may be left out at most."""
+        return int(np.diff(self.arena.own[0])[self.start : self.stop].max(initial=0)) if out else 0
+
+    def best(self, k: int) -> Items:
+        """(query, k) int32 gallery positions of the largest gains, descending, ties to the lower position."""
+        if self._best.shape[1] < k:
+            self._best = largest(self.rows(), min(max(k, self._depth), len(self.arena.gallery)))
+        return np.ascontiguousarray(self._best[:, :k])
 
     def at(self, items: Items) -> Vectors:
         """(query, depth) float32 gains of gallery positions."""
@@ -104,13 +139,13 @@ class _Block:
         count = np.minimum(candidates, items.shape[1])
         if not wanted:
             return _Positions(Seen(gains, tied, count), items, np.empty((len(items), 0), np.int32), candidates)
-        rows = self.rows()
+        best = self.best(min(wanted + self._spare(out), len(arena.gallery)))
         if out:
-            indptr, query, item = arena.own
-            part = slice(indptr[self.start], indptr[self.stop])
-            rows[query[part] - self.start, item[part]] = -np.inf
-        best = largest(rows, wanted)
-        ideal = np.take_along_axis(rows, best, axis=1)
+            best = _without_own(arena, Order(best, np.zeros(best.shape, np.bool_)), self.start)[0]
+            # Where candidates are fewer than wanted, the best of them stands for what does not exist.
+            best = np.where(np.arange(best.shape[1]) < candidates[:, None], best, best[:, :1])
+        best = best[:, :wanted]
+        ideal = np.take_along_axis(self.rows(), best, axis=1)
         ideal[np.arange(wanted) >= candidates[:, None]] = 0
         return _Positions(Seen(gains, tied, count, ideal), items, best, candidates)
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from .errors import BadInput, UsageError
 from .graded_block import measure
-from .graded_plan import Arena, Job, deep, plan
+from .graded_plan import Arena, Bundle, Job, bundles, deep, plan
 from .metrics.declare import Metric
 from .parallel import default_threads, in_threads
 from .rank import whole
@@ -102,12 +102,12 @@ def run(
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     threads = threads or default_threads()
     jobs, listed = _share(jobs, lists or {})
-    work: list[tuple[Job, Scorer | TopK, int, int]] = []
-    for job in jobs:
-        source = restrict(scorer, job.arena)
-        work += [(job, source, *edge) for edge in _blocks(job, threads, block)]
-    largest = max((len(job.arena.gallery) * (stop - start) for job, _, start, stop in work), default=0)
-    work += [(job, top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
+    work: list[tuple[Bundle, Scorer | TopK, int, int]] = []
+    for bundle in bundles(jobs):
+        source = restrict(scorer, bundle.jobs[0].arena)
+        work += [(bundle, source, *edge) for edge in _blocks(bundle.jobs[0], threads, block)]
+    largest = max((len(b.jobs[0].arena.gallery) * (stop - start) for b, _, start, stop in work), default=0)
+    work += [(Bundle((job,)), top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
     jobs = [*jobs, *(job for job, _ in listed)]
     values = _empty(jobs)
     waiting = iter(work)
@@ -123,7 +123,7 @@ def run(
             if item is None:
                 return
             try:
-                _look(*item, gains, buffer, values[id(item[0])])
+                _look(*item, gains, buffer, values)
             except BaseException:
                 end.set()
                 raise
@@ -243,31 +243,45 @@ def _share(jobs: Sequence[Job], lists: Mapping[Direction, TopK]) -> tuple[list[J
 
 
 def _look(
-    job: Job,
+    bundle: Bundle,
     source: Scorer | TopK,
     start: int,
     stop: int,
     gains: Mapping[str, Gains],
     buffer: Any,
-    out: Mapping[Metric, Float],
+    values: Mapping[int, Mapping[Metric, Float]],
 ) -> None:
     """One block of queries."""
+    first, *others = bundle.jobs
     if isinstance(source, TopK):
-        for a in range(start, stop, max(1, PART // job.depth)):
-            part = slice(a, min(a + max(1, PART // job.depth), stop))
-            items, scores = source.items[part, : job.depth], source.scores[part, : job.depth]
+        for a in range(start, stop, max(1, PART // first.depth)):
+            part = slice(a, min(a + max(1, PART // first.depth), stop))
+            items, scores = source.items[part, : first.depth], source.scores[part, : first.depth]
             tied = np.zeros(items.shape, np.bool_)
             tied[:, 1:] = scores[:, 1:] == scores[:, :-1]
-            measure(job, gains, whole.Order(items.astype(np.int32), tied), a, out)
+            measure(first, gains, whole.Order(items.astype(np.int32), tied), a, values[id(first)])
         return
-    direction = job.arena.direction
+    direction = first.arena.direction
     tile = whole.rows_of(source, direction, start, stop, buffer)
     doubt = whole.measure(source, direction, tile, start)
     step = max(1, PART // tile.shape[1])
     for a in range(0, len(tile), step):
         b = min(a + step, len(tile))
-        order = whole.order_rows(source, direction, tile[a:b], start + a, job.depth, doubt.part(a, b))
-        measure(job, gains, order, start + a, out)
+        asked = np.arange(start + a, start + b)
+        order = whole.order_rows(source, direction, tile[a:b], asked, first.depth, doubt.take(asked - start))
+        blocks = measure(first, gains, order, start + a, values[id(first)])
+        for job in others:
+            part_of = bundle.part(job, start + a, start + b)
+            if not len(part_of.rows):
+                continue
+            if part_of.columns is None and first.depth >= job.depth:
+                own = whole.Order(order.items[part_of.rows], order.tied[part_of.rows]).cut(job.depth)
+            else:
+                own = whole.order_rows(
+                    source, direction, part_of.take(tile[a:b]), asked[part_of.rows], job.depth,
+                    doubt.take(a + part_of.rows), part_of.columns,
+                )  # fmt: skip
+            measure(job, gains, own, part_of.start, values[id(job)], (blocks, part_of))
 
 
 def _refuse_short(job: Job, known: Int, queries: Int) -> None:

@@ -9,8 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .errors import UsageError
 from .metrics.declare import Metric
@@ -87,6 +89,52 @@ class Job:
         for m in self.metrics:
             found.setdefault((m.view, m.option("gt")), {}).setdefault(together(m), []).append(m)
         return {key: list(by.values()) for key, by in found.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class Bundle:
+    """Jobs whose queries and candidates are among those of the first, so that they share its scores and gains."""
+
+    jobs: tuple[Job, ...]
+
+    def part(self, job: Job, start: int, stop: int) -> Part:
+        """Where the queries of a job that are among ``start:stop`` of the first job's stand, and its candidates."""
+        first, arena = self.jobs[0].arena, job.arena
+        begin, end = np.searchsorted(arena.queries, first.queries[start]), len(arena.queries)
+        if stop < len(first.queries):
+            end = int(np.searchsorted(arena.queries, first.queries[stop]))
+        rows = np.searchsorted(first.queries, arena.queries[begin:end]) - start
+        same = len(arena.gallery) == len(first.gallery)
+        return Part(int(begin), rows, None if same else np.searchsorted(first.gallery, arena.gallery))
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some queries and candidates of a block.
+
+    Attributes:
+        start: position of the first query in its own arena.
+        rows: (query,) int64 positions in the block.
+        columns: (gallery,) int64 positions in the gallery of the block, None for all of them.
+    """
+
+    start: int
+    rows: Int
+    columns: Int | None
+
+    def take(self, block: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        """(query, gallery) of a (query, gallery) array of the block."""
+        if len(self.rows) < len(block):
+            block = block[self.rows]
+        return block if self.columns is None else np.take(block, self.columns, axis=1)
+
+
+def bundles(jobs: Sequence[Job]) -> list[Bundle]:
+    """Jobs that ask in the same direction among the same images, those with the most captions first."""
+    found: dict[tuple[Direction, int | None], list[Job]] = {}
+    for job in jobs:
+        found.setdefault((job.arena.direction, job.arena.fold), []).append(job)
+    return [Bundle(tuple(sorted(own, key=lambda j: -len(j.arena.captions)))) for own in found.values()]
 
 
 def deep(metric: Metric, arena: Arena) -> int:

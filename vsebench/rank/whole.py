@@ -60,9 +60,9 @@ class Doubt:
     rate: float
     base: Float
 
-    def part(self, start: int, stop: int) -> Doubt:
+    def take(self, queries: Int) -> Doubt:
         """The same for some of the queries."""
-        return Doubt(self.rate, self.base[start:stop])
+        return Doubt(self.rate, self.base[queries])
 
 
 def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -93,16 +93,25 @@ def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: np
     return tile
 
 
-def order_rows(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int, k: int, doubt: Doubt) -> Order:
-    """The k best of queries ``start:start + len(tile)``, in canonical order.
+def order_rows(
+    scorer: Scorer,
+    direction: Direction,
+    tile: npt.NDArray[Any],
+    queries: Int,
+    k: int,
+    doubt: Doubt,
+    gallery: Int | None = None,
+) -> Order:
+    """The k best of some queries, in canonical order.
 
     Args:
         scorer: gives canonical scores.
         direction: which side asks.
-        tile: (query, gallery) float32 or float64 scores of these queries, from ``rows_of``.
-        start: the first query.
+        tile: (query, gallery) float32 or float64 scores of these queries, rows of ``rows_of``.
+        queries: (query,) int64, who asks.
         k: how deep, at most the size of the gallery.
         doubt: how far these scores may be from canonical ones, from ``measure``.
+        gallery: (gallery,) int64, who competes, ascending; everyone if None. The order is in positions among these.
     """
     from . import sort_kernels
 
@@ -117,7 +126,9 @@ def order_rows(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], sta
         rows, cols = np.empty(members, np.int64), np.empty(members, np.int64)
         sort_kernels.run_members(places, runs, rows, cols)
         seen = tile[rows, cols]
-        exact = seen.astype(np.float64) if isinstance(scorer, Matrix) else _exact(scorer, direction, rows + start, cols)
+        exact = seen.astype(np.float64)
+        if not isinstance(scorer, Matrix):
+            exact = _exact(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
         if not rate or (np.abs(exact - seen) <= rate * np.abs(exact) + base[rows]).all():
             break
         rate, base = 2 * rate, 2 * base
