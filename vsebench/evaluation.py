@@ -20,8 +20,9 @@ from .metrics.declare import DEFAULT_GAINS, separate
 from .options import Options as Options
 from .options import PathLike as PathLike
 from .rank import lists as retrieved
-from .rank.observe import Request, observe
+from .rank.observe import Request, Watch
 from .rank.scorers import Matrix, Scorer, choose
+from .rank.stream import stream
 from .relevance.gains import Gains
 from .report.model import Report, Result
 from .suspicion import suspect
@@ -167,18 +168,22 @@ def _evaluate_scorer(
         warnings.append(what)
     requests = _requests(metrics, split, options.directions)
     depth = {} if options.depth is None else dict.fromkeys(options.directions, options.depth)
-    seen: dict[Direction, Observation] = {}
+    asked = [m for m in metrics if graded_eval.is_graded(m)]
+    watch = None
     if requests or depth:
-        seen = observe(
-            scorer, requests, ties=options.ties, depth=depth, threads=options.threads, progress=options.progress
-        )
+        watch = Watch(scorer, requests, ties=options.ties, depth=depth, threads=options.threads)
+    # One product serves both where graded metrics look at all scores anyway.
+    together = watch is not None and graded_pass.passes_all(split, asked, options.directions)
+    if watch and not together:
+        stream(scorer, watch.look, watch.threads, None, options.progress)
     graded = None
     if gains:
-        asked = [m for m in metrics if graded_eval.is_graded(m)]
         found = graded_pass.run(
-            scorer, split, asked, gains, options.directions, threads=options.threads, progress=options.progress
-        )
+            scorer, split, asked, gains, options.directions, threads=options.threads, progress=options.progress,
+            also=watch.look if watch and together else None,
+        )  # fmt: skip
         graded = graded_eval.Measured(found, gains, split)
+    seen = watch.found() if watch else {}
     report = measure.report(
         metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings,
         resampling=options.resampling(), threads=options.threads, graded=graded,

@@ -22,12 +22,14 @@ from .parallel import default_threads, in_threads
 from .rank import whole
 from .rank.order import check_ties
 from .rank.scorers import Dot, Matrix, Scorer
+from .rank.stream import Look
 from .relevance.gains import Gains
 from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 
 TILE_BYTES = 96 << 20  # of the scores of all threads together
 TILE_QUERIES = 2048
 PART = 600_000  # scores that are looked at together
+SHOWN = 5120  # captions of a tile that is shown to others
 
 Progress = Callable[[int, int], None]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
@@ -75,6 +77,7 @@ def run(
     progress: Progress | None = None,
     block: int | None = None,
     lists: Mapping[Direction, TopK] | None = None,
+    also: Look | None = None,
 ) -> Found:
     """Measure graded metrics from scores.
 
@@ -90,6 +93,7 @@ def run(
         block: queries of a block; never changes a result.
         lists: top lists of the same scores, if there are any (``rank.observe``); metrics that look no deeper are
             measured from them, which saves a product and changes no value.
+        also: shown every score once, as tiles (see ``rank.observe.Watch``), if ``passes_all`` says so.
 
     Raises:
         UsageError: a metric of binary relevance, a view without gains, gains or scores of another size, or folds
@@ -114,16 +118,17 @@ def run(
     lock, end = threading.Lock(), threading.Event()
     done = 0
 
-    def look(_part: int) -> None:
+    def look(part: int) -> None:
         nonlocal done
         buffer = np.empty(largest, scorer.dtype)
+        show = (lambda tile, r0, c0: also(tile, r0, c0, part)) if also else None
         while not end.is_set():
             with lock:
                 item = next(waiting, None)
             if item is None:
                 return
             try:
-                _look(*item, gains, buffer, values)
+                _look(*item, gains, buffer, values, show)
             except BaseException:
                 end.set()
                 raise
@@ -134,6 +139,15 @@ def run(
 
     in_threads(look, min(threads, max(len(work), 1)), end)
     return _collect(jobs, values)
+
+
+def passes_all(split: Split, metrics: Sequence[Metric], directions: Sequence[Direction]) -> bool:
+    """Whether ``run`` (without lists) will come by the scores of all images with all captions, image by image."""
+    return any(_shows_all(job) for job in plan(metrics, split, directions))
+
+
+def _shows_all(job: Job) -> bool:
+    return job.arena.direction == "i2t" and job.arena.whole
 
 
 def from_lists(
@@ -230,10 +244,7 @@ def _share(jobs: Sequence[Job], lists: Mapping[Direction, TopK]) -> tuple[list[J
     listed: list[tuple[Job, TopK]] = []
     for job in jobs:
         arena, top = job.arena, lists.get(job.arena.direction)
-        whole_split = len(arena.images) + len(arena.captions) == len(arena.split.image_ids) + len(
-            arena.split.caption_ids
-        )
-        shallow = [m for m in job.metrics if top is not None and whole_split and deep(m, arena) <= top.items.shape[1]]
+        shallow = [m for m in job.metrics if top is not None and arena.whole and deep(m, arena) <= top.items.shape[1]]
         deeper = [m for m in job.metrics if m not in shallow]
         if top is not None and shallow:
             listed.append((Job(arena, tuple(shallow)), top))
@@ -250,6 +261,7 @@ def _look(
     gains: Mapping[str, Gains],
     buffer: Any,
     values: Mapping[int, Mapping[Metric, Float]],
+    also: Callable[[Any, int, int], None] | None,
 ) -> None:
     """One block of queries."""
     first, *others = bundle.jobs
@@ -263,6 +275,9 @@ def _look(
         return
     direction = first.arena.direction
     tile = whole.rows_of(source, direction, start, stop, buffer)
+    if also and _shows_all(first):
+        for c in range(0, tile.shape[1], SHOWN):
+            also(np.ascontiguousarray(tile[:, c : c + SHOWN]), start, c)
     doubt = whole.measure(source, direction, tile, start)
     step = max(1, PART // tile.shape[1])
     for a in range(0, len(tile), step):

@@ -47,6 +47,12 @@ class Arena:
         """(gallery,) int64 indices of the split."""
         return self.captions if self.direction == "i2t" else self.images
 
+    @property
+    def whole(self) -> bool:
+        """Whether every image and every caption of the split takes part."""
+        n, m = len(self.split.image_ids), len(self.split.caption_ids)
+        return len(self.images) == n and len(self.captions) == m
+
     @cached_property
     def owner(self) -> tuple[Int, Int]:
         """(query,) and (gallery,) int64: the image that an item is, or was written for."""

@@ -69,7 +69,6 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
     Raises:
         BadInput: ``record`` is no object, the field is missing, or it has another type.
     """
-    wanted = " or ".join(WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
     if not isinstance(record, dict):
         raise BadInput(f"a JSON object is expected, found {shown(record)}", where=where)
     if name not in record:
@@ -80,6 +79,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
         )
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
+        wanted = " or ".join(WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
         raise BadInput(f"field '{name}' is {shown(value)}, expected {wanted}", where=where)
     return value
 

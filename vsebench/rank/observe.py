@@ -77,34 +77,57 @@ def observe(
         UsageError: unknown tie rule, a depth below 1, two requests of one name, or a relevant item that does not
             compete (it is excluded, or in another fold).
     """
-    check_ties(ties)
-    _check(requests, scorer.shape)
-    threads = threads or default_threads()
-    n_image, n_caption = scorer.shape
-    scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
-    counters = [_Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
-    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
-    selectors = [Selector(scorer, d, k) for d, k in (depth or {}).items()]
+    watch = Watch(scorer, requests, ties=ties, depth=depth, threads=threads)
+    stream(scorer, watch.look, watch.threads, tile_shape, progress)
+    return watch.found()
 
-    def look(tile: Array, r0: int, c0: int, part: int) -> None:
-        for counter in counters:
+
+class Watch:
+    """What ``observe`` does with tiles, for a pass that makes them for other reasons; arguments as there."""
+
+    def __init__(
+        self,
+        scorer: Scorer,
+        requests: Sequence[Request],
+        *,
+        ties: str = "index",
+        depth: dict[Direction, int] | None = None,
+        threads: int | None = None,
+    ):
+        check_ties(ties)
+        _check(requests, scorer.shape)
+        self.ties, self.shape = ties, scorer.shape
+        self.threads = threads or default_threads()
+        scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], self.threads)
+        self.counters = [_Counter(scorer, d, group, fold, self.threads, scored) for d, group, fold in _groups(requests)]
+        self.selectors = [Selector(scorer, d, k) for d, k in (depth or {}).items()]
+
+    def look(self, tile: Array, r0: int, c0: int, part: int) -> None:
+        """Look at the scores of images from ``r0`` on with captions from ``c0`` on, each pair once, in any order.
+
+        ``tile`` (image, caption) is C-contiguous; ``part`` is the number of the calling thread, below ``threads``.
+        """
+        for counter in self.counters:
             counter.see(tile, r0, c0, part)
-        for selector in selectors:
+        for selector in self.selectors:
             selector.see(tile, r0, c0)
 
-    stream(scorer, look, threads, tile_shape, progress)
-    found: dict[Direction, Observation] = {}
-    for direction in DIRECTIONS:
-        ranks = {}
-        for own in (c for c in counters if c.direction == direction):
-            for request in own.requests:
-                ranks[request.view] = own.ranks(request, gallery[direction], ties)
-        lists: dict[str, TopK] = {}
-        for selector in (s for s in selectors if s.direction == direction):
-            lists["all"] = selector.finish(threads)
-        if ranks or lists:
-            found[direction] = Observation(direction, ranks, lists)
-    return found
+    def found(self) -> dict[Direction, Observation]:
+        """One observation a direction that was asked for, once all tiles have been looked at."""
+        n_image, n_caption = self.shape
+        gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
+        found: dict[Direction, Observation] = {}
+        for direction in DIRECTIONS:
+            ranks = {}
+            for own in (c for c in self.counters if c.direction == direction):
+                for request in own.requests:
+                    ranks[request.view] = own.ranks(request, gallery[direction], self.ties)
+            lists: dict[str, TopK] = {}
+            for selector in (s for s in self.selectors if s.direction == direction):
+                lists["all"] = selector.finish(self.threads)
+            if ranks or lists:
+                found[direction] = Observation(direction, ranks, lists)
+        return found
 
 
 def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
