@@ -13,9 +13,9 @@ from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured
 from tests.worlds import crowd
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded_pass import Found, from_lists, run
+from vsebench.graded_pass import Found, from_lists, passes_all, run
 from vsebench.metrics import parse
-from vsebench.rank.observe import observe
+from vsebench.rank.observe import Request, Watch, observe
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Int, Split
 
@@ -137,6 +137,42 @@ def test_top_lists_that_are_there_save_the_product(k: int) -> None:
     plain = run(scorer, world.split, metrics, gains)
     same(plain, run(scorer, world.split, metrics, gains, lists=lists, threads=2, block=17))
     same(plain, run(scorer, world.split, metrics, gains, lists={"t2i": lists["t2i"]}))
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("block", [1, 7, None])
+@pytest.mark.parametrize("cosine", [False, True])
+def test_ranks_are_counted_in_the_same_pass(
+    cosine: bool, block: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vsebench.graded_pass.SHOWN", 64)
+    world = crowd(30, 150, 6, 2, seed=3)
+    split = Split("custom", np.arange(30), np.arange(150), np.arange(150) % 30)
+    scorer = Dot(world.images, world.captions, cosine)
+    requests = [Request("judged", world.judged[d]) for d in DIRECTIONS]
+    gains = {"cider": FakeGains(np.random.default_rng(0).integers(0, 9, scorer.shape))}
+    metrics = [parse(name) for name in ("NCS@3", "Kendall", "CS@4")]
+    alone = observe(scorer, requests, depth={"i2t": 9, "t2i": 4})
+    watch = Watch(scorer, requests, depth={"i2t": 9, "t2i": 4}, threads=threads)
+    assert passes_all(split, metrics, DIRECTIONS)
+    found = run(scorer, split, metrics, gains, threads=threads, block=block, also=watch.look)
+    same(found, run(scorer, split, metrics, gains))
+    for direction, seen in watch.found().items():
+        want = alone[direction]
+        assert seen.ranks["judged"].rank.tolist() == want.ranks["judged"].rank.tolist()
+        assert seen.lists["all"].items.tolist() == want.lists["all"].items.tolist()
+        assert seen.lists["all"].scores.tolist() == want.lists["all"].scores.tolist()
+
+
+def test_not_every_metric_comes_by_all_scores() -> None:
+    split = large_world(20, 3, seed=5).split
+    for names, directions in (
+        (["CS@5"], DIRECTIONS),
+        (["NCS@1"], ("t2i",)),
+        (["NCS[on=folds]@1"], DIRECTIONS),
+        ([], DIRECTIONS),
+    ):
+        assert not passes_all(split, [parse(n) for n in names], directions)
 
 
 def test_lists_that_are_too_short() -> None:
