@@ -28,7 +28,7 @@ from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 
 TILE_BYTES = 96 << 20  # of the scores of all threads together
 TILE_QUERIES = 2048
-PART = 600_000  # scores that are looked at together
+PART = 1_200_000  # scores that are looked at together
 SHOWN = 5120  # captions of a tile that is shown to others
 
 Progress = Callable[[int, int], None]

@@ -17,6 +17,7 @@ from ..errors import BadInput
 from ..types import SAFE_LENGTH, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound
 
+SQUARE = 256  # rows and columns of a matrix copied together
 NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
 
 
@@ -182,7 +183,11 @@ class Matrix:
     def tile(self, r0: int, r1: int, c0: int, c1: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
         """(r1 - r0, c1 - c0) scores, written to ``out``."""
         if self.image_order is None and self.caption_order is None:
-            out[...] = self.scores[r0:r1, c0:c1]
+            # In squares that fit the cache: ``out`` may be a transposed array.
+            for r in range(r0, r1, SQUARE):
+                for c in range(c0, c1, SQUARE):
+                    rows, cols = slice(r, min(r + SQUARE, r1)), slice(c, min(c + SQUARE, c1))
+                    out[r - r0 : rows.stop - r0, c - c0 : cols.stop - c0] = self.scores[rows, cols]
             return out
         rows = np.arange(r0, r1) if self.image_order is None else self.image_order[r0:r1]
         cols = np.arange(c0, c1) if self.caption_order is None else self.caption_order[c0:c1]

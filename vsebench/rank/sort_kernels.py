@@ -12,7 +12,7 @@ import numpy as np
 LONG_RUN = 48  # runs up to this length are settled by insertion
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 FEW = 64  # up to this depth the best are collected, beyond it selected and sorted
-SAMPLE = 512  # scores of a row that tell where its k-th best is
+SAMPLE = 256  # scores of a row that tell where its k-th best is
 PAIRS = 32  # neighbours looked at together
 REACH = 2.01  # two scores may err in opposite directions; the rest is for rounding the limit itself
 
