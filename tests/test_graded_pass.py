@@ -278,7 +278,7 @@ def test_gains_that_a_metric_does_not_take(name: str) -> None:
         measured(world, name.replace("@3", "@21"))
     assert str(error.value) == (
         f"cider:{name.replace('@3', '@21')}: gains of 'cider' go down to -0.25, and it takes none below 0\n"
-        "  fix: use CS or Kendall, which take any gains, or a relevance without such values"
+        "  fix: use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
     )
 
 

@@ -23,7 +23,7 @@ from .rank import lists as retrieved
 from .rank.observe import Request, Watch
 from .rank.scorers import Matrix, Scorer, choose
 from .rank.stream import stream
-from .relevance.gains import Gains
+from .relevance.gains import Gains, Spec
 from .report.model import Report, Result
 from .suspicion import suspect
 from .types import Direction, Embeddings, Everyone, Int, Observation, Ranks, SameFold, Split, TopK
@@ -98,7 +98,7 @@ def evaluate_file(
         Path(path), texts=None if texts is None else Path(texts), image_key=image_key, text_key=text_key
     )
     ready = prepare.embeddings(raw, split, options.captions_per_image)
-    return replace(_evaluate_embeddings(ready, options), sources=raw.sources)
+    return replace(_evaluate_embeddings(ready, options), sources=(*raw.sources, *_beside(options)))
 
 
 def _evaluate_embeddings(ready: prepare.PreparedEmbeddings, options: Options) -> Evaluation:
@@ -133,7 +133,7 @@ def evaluate_scores(
     scorer = Matrix(ready.scores, ready.image_rows, ready.text_rows)
     rows = (ready.image_rows, ready.text_rows)
     done = _evaluate_scorer(scorer, ready.split, options, list(ready.notes), list(ready.warnings), Path(path), rows)
-    return replace(done, sources=raw.sources)
+    return replace(done, sources=(*raw.sources, *_beside(options)))
 
 
 def _evaluate_scorer(
@@ -192,6 +192,12 @@ def _evaluate_scorer(
     return Evaluation(report, split, {d: o.lists["all"] for d, o in seen.items() if "all" in o.lists})
 
 
+def _beside(options: Options) -> list[Path]:
+    """Files that were read beside the scores: captions, and what gains were made from."""
+    named = [options.caption_texts, *(spec.argument for spec in graded_eval.choose(options.gains).values())]
+    return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
+
+
 def _without_intra(options: Options) -> tuple[Options, bool]:
     """The options without the word for retrieval inside the modalities, and whether it was there."""
     if options.metrics is None:
@@ -213,7 +219,8 @@ def _plan(
     chosen = graded_eval.choose(options.gains)
     if intra and not options.metrics:
         return [], split, {}
-    metrics = measure.plan(options.metrics, split, directions, tuple(chosen) or (DEFAULT_GAINS,))
+    views: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
+    metrics = measure.plan(options.metrics, split, directions, views)
     captions = None if options.caption_texts is None else Path(options.caption_texts)
     try:
         split, gains, said = graded_eval.load(metrics, chosen, split, captions, text_rows)
@@ -224,8 +231,10 @@ def _plan(
             raise
         notes.append(f"graded relevance left out: {error.what} ({error.fix})")
         return binary, split, {}
-    notes += said
-    return metrics, split, gains
+    named = measure.plan(measure.named(options.metrics), split, directions, views) if gains or chosen else []
+    metrics, left = graded_eval.settle(metrics, named, gains, chosen)
+    notes += [*said, *left]
+    return metrics, split, {view: held for view, held in gains.items() if view in {m.view for m in metrics}}
 
 
 def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
@@ -299,4 +308,4 @@ def evaluate_runs(
         metrics, seen, held.split, "run", options.ties, options.empty, asked, notes, warnings, options.short,
         resampling=options.resampling(), threads=options.threads, graded=graded,
     )  # fmt: skip
-    return Evaluation(report, held.split, {}, raw.sources)
+    return Evaluation(report, held.split, {}, (*raw.sources, *_beside(options)))

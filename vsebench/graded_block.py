@@ -120,7 +120,9 @@ class Block:
         """(query, depth) float32 gains of gallery positions."""
         from .rank import sort_kernels
 
-        if self._rows is None and items.shape[1] * SPARE < len(self.arena.gallery):
+        gallery = len(self.arena.gallery)
+        few = gallery if getattr(self.gains, "pairs_only", False) else gallery // SPARE
+        if self._rows is None and items.shape[1] < few:
             return self.gains.at(self.arena.direction, self.queries, self.arena.gallery[items])
         out = np.empty(items.shape, np.float32)
         sort_kernels.gather(self.rows(), items, out)

@@ -13,11 +13,13 @@ from .data.texts import with_texts
 from .errors import BadInput, MissingPackage, UsageError
 from .graded_pass import Found, GradedValues
 from .metrics.declare import BINARY, DEFAULT_GAINS, Metric
+from .metrics.graded import needs
 from .relevance.gains import Gains, Progress, Spec
 from .relevance.graded import GRADED, load_gains, parse_spec
 from .report.model import Result
 from .types import Direction, Int, Split
 
+FIX = "use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
 KNOWN = (*GRADED, "matrix")  # every view of graded relevance
 
 
@@ -50,15 +52,54 @@ def is_graded(metric: Metric) -> bool:
     return metric.view not in BINARY
 
 
-def suits(metric: Metric) -> bool:
-    """Whether a graded metric means anything with the gains of its view.
+def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
+    """Whether a graded metric means anything with the gains of its view, by what is known before they are loaded.
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """
     family, view = metric.family, GRADED.get(metric.view)
     if family.unit == "distance":
         return metric.view == "wmd"
+    spec = gains.get(metric.view)
+    if spec is not None and spec.settings.get("negative") == "zero":
+        return True
     return family.lowest_gain is None or view is None or (view.low is not None and view.low >= family.lowest_gain)
+
+
+def unsuited(metric: Metric, gains: Gains) -> str | None:
+    """Why a metric of a single view cannot be measured with gains that are there, None if it can."""
+    lowest, least = getattr(gains, "lowest", None), metric.family.lowest_gain
+    if lowest is not None and least is not None and lowest < least:
+        return f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
+    if getattr(gains, "pairs_only", False) and (metric.family.depth == "all" or {"ideal", "members"} & needs(metric)):
+        return f"it looks at every pair, which '{metric.view}' would take hours for"
+    return None
+
+
+def settle(
+    metrics: Sequence[Metric], named: Sequence[Metric], gains: Mapping[str, Gains], chosen: Mapping[str, Spec]
+) -> tuple[list[Metric], list[str]]:
+    """The metrics that the gains allow, and what should be said of the others and of gains that no metric uses.
+
+    Raises:
+        BadInput: a metric that was asked for by its name cannot be measured.
+    """
+    kept: list[Metric] = []
+    lost: dict[str, list[str]] = {}
+    for m in metrics:
+        parts = m.parts() or (m,)
+        why = None if not is_graded(m) else next((w for p in parts if (w := unsuited(p, gains[m.view]))), None)
+        if why is None:
+            kept.append(m)
+        elif m in named:
+            raise BadInput(f"{m}: {why}", fix=FIX)
+        else:
+            lost.setdefault(why, []).append(str(m))
+    notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
+    idle = [view for view in chosen if view not in {m.view for m in metrics}]
+    if idle:
+        notes.append(f"--gains {', '.join(idle)}: no metric uses it; write the view in front, as in {idle[0]}:cs")
+    return kept, notes
 
 
 def load(

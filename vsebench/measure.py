@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from .errors import BadInput, UsageError
 from .graded_eval import is_graded
 from .metrics import Metric, expand
 from .metrics.declare import separate
-from .metrics.suites import default_words
+from .metrics.suites import WHOLE, default_words
 from .rank.lists import too_shallow
+from .relevance.gains import Spec
 from .report.model import Report, Resampling, Result
 from .types import UNRANKED, Direction, Float, Int, Observation, Ranks, Split
 
@@ -29,7 +31,10 @@ def views(split: Split) -> list[str]:
 
 
 def plan(
-    words: str | Sequence[str] | None, split: Split, directions: Sequence[Direction], gains: Sequence[str] = ()
+    words: str | Sequence[str] | None,
+    split: Split,
+    directions: Sequence[Direction],
+    gains: Mapping[str, Spec | None] | None = None,
 ) -> list[Metric]:
     """The metrics to measure; without words the headline families whose judgements are installed.
 
@@ -39,7 +44,7 @@ def plan(
         words: what was asked for.
         split: which views there are.
         directions: which are ranked.
-        gains: graded views that ``all`` goes through, the default first.
+        gains: graded views that ``all`` goes through, the default first, and what is known of them.
 
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
@@ -48,7 +53,8 @@ def plan(
     if words is None:
         absent = absent_views(split)
         words = default_words([v for v in available if v not in absent])
-    metrics = expand(words, available, gains, graded_eval.KNOWN, graded_eval.suits)
+    suits = functools.partial(graded_eval.suits, gains=gains or {})
+    metrics = expand(words, available, tuple(gains or ()), graded_eval.KNOWN, suits)
     for m in metrics:
         if is_graded(m):
             continue
@@ -68,6 +74,12 @@ def plan(
             fix="leave it out, or rank both directions",
         )
     return [m for m in metrics if m.family.compute is not None]
+
+
+def named(words: str | Sequence[str] | None) -> list[str] | None:
+    """What was asked for by name, without words such as ``all``; None when nothing is left."""
+    listed = separate(words) if isinstance(words, str) else list(words or ())
+    return [w for w in listed if w.strip().lower() not in WHOLE] or None
 
 
 def absent_views(split: Split) -> list[str]:

@@ -150,7 +150,7 @@ def _check_gains(metric: Metric, seen: Seen) -> None:
     if smallest < lowest:
         raise BadInput(
             f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, and it takes none below {lowest:g}",
-            fix="use CS or Kendall, which take any gains, or a relevance without such values",
+            fix="use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero",
         )
 
 

@@ -186,8 +186,8 @@ class Matrix:
             # In squares that fit the cache: ``out`` may be a transposed array.
             for r in range(r0, r1, SQUARE):
                 for c in range(c0, c1, SQUARE):
-                    rows, cols = slice(r, min(r + SQUARE, r1)), slice(c, min(c + SQUARE, c1))
-                    out[r - r0 : rows.stop - r0, c - c0 : cols.stop - c0] = self.scores[rows, cols]
+                    s, d = min(r + SQUARE, r1), min(c + SQUARE, c1)
+                    out[r - r0 : s - r0, c - c0 : d - c0] = self.scores[r:s, c:d]
             return out
         rows = np.arange(r0, r1) if self.image_order is None else self.image_order[r0:r1]
         cols = np.arange(c0, c1) if self.caption_order is None else self.caption_order[c0:c1]

@@ -85,8 +85,8 @@ def _matrix(member: Member, field: Field, path: Path, fix: str) -> Array:
     return floats(member, path)
 
 
-def inspect(values: Array, row: str, where: str | Path | None = None) -> str:
-    """Eight hexadecimal digits of what an array holds, once every number of it has been found finite in float32.
+def inspect(values: Array, row: str, where: str | Path | None = None) -> tuple[str, float]:
+    """Eight hexadecimal digits of what an array holds, and its smallest number, once all are found finite in float32.
 
     Args:
         values: (row, column) floats; read in chunks, so it may be memory-mapped.
@@ -99,6 +99,7 @@ def inspect(values: Array, row: str, where: str | Path | None = None) -> str:
     digest = hashlib.sha256(f"{values.shape} {values.dtype.str}".encode())
     largest = np.finfo(np.float32).max
     step = max(1, CHUNK // max(values.shape[1], 1))
+    smallest = np.inf
     for start in range(0, len(values), step):
         block = np.ascontiguousarray(values[start : start + step])
         # Compared this way round a NaN fails too, and nothing is converted that could overflow.
@@ -111,7 +112,8 @@ def inspect(values: Array, row: str, where: str | Path | None = None) -> str:
                 fix="find out what produced it and save the array again, every value finite",
             )
         digest.update(block.data)
-    return digest.hexdigest()[:8]
+        smallest = min(smallest, float(block.min(initial=np.inf)))
+    return digest.hexdigest()[:8], smallest
 
 
 def check_range(shape: tuple[int, int], direction: Direction, start: int, stop: int) -> None:

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from ..errors import BadInput, UsageError
 from ..registry import unknown
 from ..types import Split
-from .gains import Gains, Progress, Spec
+from .gains import Gains, Progress, Spec, choice
+from .nonnegative import NEGATIVE, NonNegative
+
+MATRIX_SETTINGS = ("rows", "negative")
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,7 @@ GRADED: dict[str, Graded] = {
             high=1.0,
             argument="a sentence-transformers model (name or folder) or a .npy of caption embeddings;"
             " all-MiniLM-L6-v2 when nothing is named",
-            settings={"agg": ("max", "mean", "first"), "own": ("in", "one", "out")},
+            settings={"agg": ("max", "mean", "first"), "own": ("in", "one", "out"), "negative": NEGATIVE},
             reference="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
             cite="reimers2019sbert",
             needs="sentence-transformers, or embeddings of the captions",
@@ -97,7 +100,7 @@ GRADED: dict[str, Graded] = {
             high=1.0,
             argument="a file of word vectors (GloVe or word2vec text format)",
             settings={"idf": ("no", "yes"), "agg": ("max", "mean", "first"), "own": ("in", "one", "out"),
-                      "tokens": ("ptb", "whitespace")},
+                      "tokens": ("ptb", "whitespace"), "negative": NEGATIVE},
             reference="Mikolov et al., Efficient Estimation of Word Representations, 2013",
             cite="mikolov2013cbow",
             needs="a file of word vectors",
@@ -123,7 +126,7 @@ GRADED: dict[str, Graded] = {
             low=None,
             high=None,
             argument="CHEAP:above=NUMBER:COSTLY, two graded relevances and a threshold",
-            settings={"elsewhere": ("cheap", "zero")},
+            settings={"elsewhere": ("cheap", "zero"), "negative": NEGATIVE},
             reference="Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020",
             cite="zhou2020ladder",
             needs="what the two relevances need",
@@ -171,8 +174,8 @@ def _matrix(path: str, rest: list[str]) -> Spec:
     settings = {}
     for part in rest:
         key, _, settings[key] = part.partition("=")
-        if key != "rows":
-            raise unknown("setting of a file of gains", key, ("rows",))
+        if key not in MATRIX_SETTINGS:
+            raise unknown("setting of a file of gains", key, MATRIX_SETTINGS)
     return Spec("matrix", path, settings)
 
 
@@ -190,6 +193,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
         MissingPackage: something has to be installed or built first; the message holds the command.
     """
     spec = parse_spec(text) if isinstance(text, str) else text
+    cut = choice(spec.settings, "negative", NEGATIVE) == "zero"
     # These can do without: a matrix, vectors of captions in a file, and what is made of two others.
     if spec.kind not in ("matrix", "sentence", "coarse") and split.texts is None:
         raise BadInput(
@@ -199,4 +203,4 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     module = "matrix" if spec.kind == "matrix" else GRADED[spec.kind].module
     loader = importlib.import_module(f".{module}", __package__)
     gains: Gains = loader.load(split, spec.argument, spec.settings, progress)
-    return gains
+    return NonNegative(gains) if cut else gains

@@ -32,6 +32,7 @@ class MatrixGains:
         image_order, caption_order: (image,) and (caption,) int64 row and column of ``values`` of every item of
             the split, or None when they are in its order.
         name: ``matrix``.
+        lowest: the smallest gain there is.
 
     Raises:
         UsageError: not two-dimensional, empty, or no floating point array.
@@ -44,6 +45,7 @@ class MatrixGains:
     image_order: Int | None = None
     caption_order: Int | None = None
     name: str = "matrix"
+    lowest: float | None = None
 
     def __post_init__(self) -> None:
         values = self.values
@@ -53,7 +55,9 @@ class MatrixGains:
                 fix="give (image, caption) in float16, float32 or float64",
             )
         if not self.settings:  # a file has been inspected before, with its name in the message
-            object.__setattr__(self, "settings", {"sha256": inspect(values, "image row")})
+            digits, lowest = inspect(values, "image row")
+            object.__setattr__(self, "settings", {"sha256": digits})
+            object.__setattr__(self, "lowest", lowest)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -92,7 +96,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     Args:
         split: whose items the gains are about.
         argument: the file: .npy (memory-mapped), .npz, .safetensors, torch or HDF5.
-        settings: ``rows``.
+        settings: ``rows`` (and ``negative``, which is no business of this function).
         progress: told when it is done; checking every value is all there is to do.
 
     Raises:
@@ -118,7 +122,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     if by_images and by_captions and way == "auto":
         notes.append("the matrix of gains is square: its rows are taken to be images (else add :rows=captions)")
     turned = way == "captions" or not by_images
-    identity = inspect(values, "caption row" if turned else "image row", path)
+    identity, lowest = inspect(values, "caption row" if turned else "image row", path)
     orders: list[Int | None] = [None, None]
     for side, (what, ids, known, other) in enumerate(
         (
@@ -132,4 +136,4 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     if progress is not None:
         progress(1.0)
     told = {"file": path.name, "sha256": identity, "rows": "captions" if turned else "images"}
-    return MatrixGains(values.T if turned else values, told, tuple(notes), orders[0], orders[1])
+    return MatrixGains(values.T if turned else values, told, tuple(notes), orders[0], orders[1], lowest=lowest)

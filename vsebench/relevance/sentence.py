@@ -114,7 +114,7 @@ def _same_number(vectors: npt.NDArray[Any], split: Split, where: Path | None) ->
 
 def _checked(vectors: npt.NDArray[Any], where: Path | None) -> str:
     """Eight digits of the vectors, none of which may be zero."""
-    digits = inspect(vectors, "caption row", where)
+    digits, _ = inspect(vectors, "caption row", where)
     for start in range(0, len(vectors), 4096):
         zero = np.flatnonzero(~vectors[start : start + 4096].any(axis=1))
         if len(zero):

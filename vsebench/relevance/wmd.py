@@ -52,7 +52,11 @@ class WordMover:
     image_of: Int
     own_out: bool
     name: str = "wmd"
-    pairs_only: bool = True  # rows of a whole test set take hours
+
+    @property
+    def pairs_only(self) -> bool:
+        """Whether rows are refused: those of a whole test set take hours."""
+        return self.shape[0] * self.shape[1] > MOST_PAIRS
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 gains of queries ``start:stop``, for small splits.
@@ -61,7 +65,7 @@ class WordMover:
             UsageError: there are no such queries, or the split has more than 100,000 pairs.
         """
         check_range(self.shape, direction, start, stop)
-        if self.shape[0] * self.shape[1] > MOST_PAIRS:
+        if self.pairs_only:
             raise UsageError(
                 f"wmd of all {self.shape[0]:,} x {self.shape[1]:,} pairs would take hours; it is computed for given "
                 f"pairs, for the best k of a query, and for all pairs of up to {MOST_PAIRS:,}",

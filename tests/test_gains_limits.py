@@ -1,0 +1,110 @@
+"""Gains below zero: counted as zero where that is asked for, else kept away from metrics that add gains up."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench
+from tests.graded_worlds import FakeGains, large_world
+from tests.test_graded_eval import world
+from vsebench import graded_eval
+from vsebench.errors import BadInput, UsageError
+from vsebench.graded_pass import run
+from vsebench.metrics import parse
+from vsebench.rank.scorers import Matrix
+from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.types import DIRECTIONS, Direction, Vectors
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Gains of the world of ``world()``, some of them negative."""
+    path = tmp_path / "g.npy"
+    np.save(path, np.random.default_rng(0).normal(0.3, 0.4, (12, 60)).astype(np.float32))
+    return path
+
+
+def test_rows_and_pairs_are_cut_at_zero(file: Path) -> None:
+    split, _, _ = world()
+    plain, cut = load_gains(f"{file}", split), load_gains(f"{file}:negative=zero", split)
+    assert plain.settings.get("negative") is None
+    assert cut.settings == {**plain.settings, "negative": "zero"}
+    assert cut.notes[-1] == "gains below zero count as zero (negative=zero)"
+    for direction in DIRECTIONS:
+        rows = cut.rows(direction, 2, 5)
+        assert rows.tolist() == np.maximum(plain.rows(direction, 2, 5), 0).tolist()
+        items = np.array([[4, 0], [1, 11], [7, 7]])
+        assert cut.at(direction, np.arange(2, 5), items).tolist() == np.take_along_axis(rows, items, 1).tolist()
+    assert plain.rows("i2t", 0, 12).min() < 0 == cut.rows("i2t", 0, 12).min()
+
+
+def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> None:
+    split, images, captions = world()
+    lowest = float(np.load(file).min())
+    for words in ("ncs", "NCS@1", "all,nDCG@5", "matrix:NCS@1"):
+        with pytest.raises(BadInput) as error:
+            vsebench.evaluate(images, captions, split, metrics=words, gains=(str(file),))
+        assert str(error.value).partition(": ")[2] == (
+            f"gains of 'matrix' go down to {lowest:.4g}, and it takes none below 0\n"
+            "  fix: use CS or Kendall, which take any gains, or count negative gains as zero: "
+            "--gains GAINS:negative=zero"
+        )
+
+
+def test_all_takes_what_the_gains_allow(file: Path) -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split, metrics="all", gains=(str(file),))
+    names = {r.metric for r in report.results}
+    assert {"matrix:Kendall", "matrix:CS@100", "matrix:SR@1", "matrix:R@1", "R@1"} <= names
+    assert not [n for n in names if "NCS" in n or "nDCG" in n or "Nsum" in n]
+    said = next(n for n in report.notes if "left out: gains of 'matrix' go down to" in n)
+    assert said.startswith("matrix:NCS@1, ")
+    whole = vsebench.evaluate(images, captions, split, metrics="all", gains=(f"{file}:negative=zero",))
+    assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {r.metric for r in whole.results}
+
+
+def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split, metrics="cider:NCS@1", gains=("cider", str(file)))
+    assert "--gains matrix: no metric uses it; write the view in front, as in matrix:cs" in report.notes
+
+
+def test_the_setting_is_checked() -> None:
+    with pytest.raises(UsageError, match="sentence: negative is 'maybe'"):
+        parse_spec("sentence:negative=maybe")
+    with pytest.raises(UsageError, match="unknown setting of cider 'negative'"):
+        parse_spec("cider:negative=zero")
+    split, _, _ = world()
+    with pytest.raises(UsageError, match="setting negative is 'maybe'"):
+        load_gains("g.npy:negative=maybe", split)
+
+
+class PairsOnly(FakeGains):
+    """Gains of which rows are refused."""
+
+    pairs_only = True
+
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """Refused."""
+        raise UsageError("rows would take hours")
+
+
+def test_gains_without_rows_are_asked_for_pairs() -> None:
+    w = large_world(30, 3, seed=5)
+    metrics = [parse(name) for name in ("CS@20", "CS[captions=all,gt=out]@20")]
+    found = run(Matrix(w.scores), w.split, metrics, {"cider": PairsOnly(w.gains)})
+    want = run(Matrix(w.scores), w.split, metrics, {"cider": FakeGains(w.gains)})
+    for key, held in want.items():
+        assert found[key].values.tolist() == pytest.approx(held.values.tolist(), abs=0, nan_ok=True)
+    for name in ("Kendall", "NCS@1", "SR@1"):
+        why = graded_eval.unsuited(parse(f"cider:{name}"), PairsOnly(w.gains))
+        assert why == "it looks at every pair, which 'cider' would take hours for"
+        with pytest.raises(UsageError, match="hours"):
+            run(Matrix(w.scores), w.split, [parse(name)], {"cider": PairsOnly(w.gains)})
+    assert graded_eval.unsuited(metrics[0], PairsOnly(w.gains)) is None
