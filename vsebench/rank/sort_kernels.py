@@ -84,19 +84,25 @@ def _count(value, limit):
 
 
 @nb.njit(nogil=True, cache=True)
-def _reached(value, k):
-    """A score that at least k of a row reach, and not many more."""
+def _reached(value, k, best, place):
+    """A score that at least k of a row reach, and not many more; ``best`` and ``place`` (FEW,) are scratch."""
     n = value.shape[0]
     step = max(n // SAMPLE, 1)
-    sample = np.sort(value[::step].copy())
+    sample = value[::step].copy()
     size = sample.shape[0]
     share = k / n
     margin = int(2 * np.sqrt(size * share * (1 - share))) + 1
     # The k-th best score is about here; go down until it is certainly above.
-    at = size - int(share * size) - margin
-    while at > 0 and _count(value, sample[at]) < k:
-        at -= margin
-    return sample[at] if at > 0 else np.float32(-np.inf)
+    down = int(share * size) + margin
+    if down <= best.shape[0]:
+        _best(sample, best[:down], place[:down])
+        if _count(value, best[down - 1]) >= k:
+            return best[down - 1]
+        down += margin
+    sample.sort()
+    while down < size and _count(value, sample[size - down]) < k:
+        down += margin
+    return sample[size - down] if down < size else np.float32(-np.inf)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -114,7 +120,7 @@ def candidates(values, k, rate, base, items, scores, count):
             _best(values[q], best, place)
             limit = best[best.shape[0] - 1]
         else:
-            limit = _reached(values[q], k)
+            limit = _reached(values[q], k, best, place)
         count[q] = _over(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
 
 
