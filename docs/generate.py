@@ -19,7 +19,7 @@ MARK = "% Made by `python -m docs.generate` from the registries. Edit the code, 
 
 def metrics_page() -> str:
     """Every metric: formula, range, direction, depth, definition, source; views and families."""
-    from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, REGISTRY, VIEWS, WHOLE
+    from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE
 
     out = ["# Metrics\n\n"]
     out.append(
@@ -38,9 +38,13 @@ def metrics_page() -> str:
     out.append("## Views\n\nPut in front of a name: which judgements, and who competes.\n\n")
     out += [f"- `{name}`: {words}\n" for name, words in VIEWS.items()]
     out.append("- any graded relevance: see [relevance](relevance.md)\n")
-    out.append("\n## Families\n\nWhat `--metrics` understands besides names.\n\n")
+    out.append(
+        "\n## Families\n\nWhat `--metrics` understands besides names; `vsebench metrics FAMILY` explains one.\n\n"
+    )
     families = FAMILIES | GRADED_FAMILIES
-    out += [f"- `{name}`: {', '.join(f'`{m}`' for m in members)}\n" for name, members in families.items()]
+    for name, meaning in MEANINGS.items():
+        names = ", ".join(f"`{m}`" for m in families.get(name, ()))
+        out.append(f"- `{name}`: {names}: {meaning}\n" if names else f"- `{name}`: {meaning}\n")
     out += [f"- `{name}`: {words}\n" for name, words in WHOLE.items()]
     return "".join(out)
 

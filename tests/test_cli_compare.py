@@ -213,8 +213,14 @@ class Tags(HTMLParser):
 def test_formats(three: list[str], tmp_path: Path) -> None:
     args = [f"<b>&={three[0]}", f"a_b$%={three[2]}", "--metrics", "R@1,MedR"]
     tex = invoke(*args, "--format", "latex").stdout
-    assert r"\begin{tabular}{llrr}" in tex and r"a\_b\$\% (b)" in tex and r"\textless{}b\textgreater{}\& (a)" in tex
-    assert re.search(r"R@1 & text\$\\to\$image & \\textbf\{\d+\.\d\d\}\\textsuperscript\{b\} & \d+\.\d\d \\\\", tex)
+    assert (
+        r"\begin{tabular}{llr@{\hphantom{\textsuperscript{b}}\hspace{2\tabcolsep}}r}" in tex
+        and r"a\_b\$\% (b)" in tex
+        and r"\textless{}b\textgreater{}\& (a)" in tex
+    )
+    assert re.search(
+        r"R@1 & text\$\\to\$image & \\textbf\{\d+\.\d\d\}\\rlap\{\\textsuperscript\{b\}\} & \d+\.\d\d \\\\", tex
+    )
     assert tex.count(r"\begin{tabular}") == tex.count(r"\bottomrule") == 2
     assert all(line.isascii() for line in tex.splitlines() if not line.startswith("%"))
     out = tmp_path / "page.html"
@@ -238,10 +244,10 @@ def test_cells_that_could_break_a_table() -> None:
     grid = Grid(
         "a|b <i>\n", ("x", "[y]"), 1, ((Cell("[0] \\ {z}", "2"), Cell("1", aside="[0, 1]", best=True)),), ("n_1 %",)
     )
-    assert "{}[0] \\textbackslash{} \\{z\\}\\textsuperscript{2} & \\textbf{1} [0, 1] \\\\" in latex([grid])
+    assert "{}[0] \\textbackslash{} \\{z\\}\\textsuperscript{2} & \\textbf{1} & [0, 1] \\\\" in latex([grid])
     assert "| \\[0\\] \\\\ {z}<sup>2</sup> | **1** \\[0, 1\\] |" in markdown([grid])
-    assert "<h2>a|b &lt;i&gt;\n</h2>" in page("t", [grid]) and "<b>1</b> <span class='aside'>[0, 1]</span>" in page(
-        "t", [grid]
+    assert "<h2>a|b &lt;i&gt;\n</h2>" in page("t", [grid]) and (
+        "<td class='n'><b>1</b></td><td class='beside'><span class='aside'>[0, 1]</span></td>" in page("t", [grid])
     )
     empty = Grid("", (), 0, (), ("only words",))
     assert (
@@ -249,6 +255,31 @@ def test_cells_that_could_break_a_table() -> None:
         and "<table" not in page("t", [empty])
         and "|" not in markdown([empty])
     )
+
+
+def test_numbers_line_up() -> None:
+    rows = (
+        (Cell("*a_%&#|x-1"), Cell("-1.20", "-", best=True), Cell("-0.5", aside="[-1, -0.2]"), Cell("3", "ab")),
+        (Cell("b"), Cell("12.00"), Cell("0"), Cell("1e-05")),
+    )
+    grid = Grid("", ("x", "y", "z", "w"), 1, rows)
+    tex = latex([grid]).splitlines()
+    raised = r"\hphantom{\textsuperscript{%s}}\hspace{%s\tabcolsep}"
+    minus, ab = raised % ("$-$", 2), raised % ("ab", "")
+    assert tex[1] == rf"\begin{{tabular}}{{lr@{{{minus}}}r@{{\ }}lr@{{{ab}}}}}"
+    assert tex[3] == r"x & y & \multicolumn{2}{c}{z} & w \\"
+    assert tex[5] == (
+        r"{}*a\_\%\&\#\textbar{}x-1 & \textbf{$-$1.20}\rlap{\textsuperscript{$-$}} & "
+        r"$-$0.5 & [$-$1, $-$0.2] & 3\rlap{\textsuperscript{ab}} \\"
+    )
+    assert tex[6] == r"b & 12.00 & 0 &  & 1e$-$05 \\"
+    assert all(line.count("{") - line.count(r"\{") == line.count("}") - line.count(r"\}") for line in tex)
+    html = page("t", [grid])
+    assert "<th class='n' colspan='2'>z</th>" in html
+    # a number without a mark leaves the room of one
+    assert "<b>-1.20</b><sup style='width:1ch'>-</sup>" in html and "12.00<sup style='width:1ch'></sup>" in html
+    cells = [line.count("<td") for line in html.splitlines() if line.startswith("<tr><td")]
+    assert cells == [5, 5]
 
 
 def test_differences_as_printed() -> None:

@@ -14,6 +14,11 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests.hostile import good
 from vsebench.cli import app
+from vsebench.errors import UsageError
+from vsebench.measure import refuse_misses
+from vsebench.metrics import expand
+from vsebench.rank.observe import Request
+from vsebench.relevance import from_lists
 from vsebench.types import Split
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]
@@ -145,6 +150,66 @@ def test_queries_without_positives_may_count_as_misses(whole: dict[str, Any]) ->
     refused = invoke("eval", whole["file"], "--metrics", "cxc:MeanR", "--no-positive", "miss", "--direction", "t2i")
     assert refused.exit_code == 2
     assert "cxc:MeanR (t2i) has no value for the 28 queries without positives" in refused.stderr
+
+
+def test_what_has_no_value_for_a_miss_is_refused_before_anything_is_ranked(
+    whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def never(*args: Any, **kwargs: Any) -> None:
+        raise RuntimeError("nothing may be ranked")
+
+    monkeypatch.setattr("vsebench.evaluation.Watch", never)
+    result = invoke("eval", whole["file"], "--metrics", "R@1,binary", "--no-positive", "miss")
+    assert result.exit_code == 2 and result.stderr.splitlines()[-2:] == [
+        "error: cxc:MedR (t2i) has no value for the 28 queries without positives",
+        "  fix: leave out --no-positive miss, or the metric",
+    ]
+
+
+def test_lost_queries_are_counted_before_ranking_as_after_it() -> None:
+    lists = from_lists("eccv", "i2t", {0: [1], 1: [], 2: []}, missing={1: 2})
+    requests, metrics = [Request("eccv", lists)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
+    refuse_misses(metrics, requests, "skip")
+    refuse_misses(metrics[:2], requests, "miss")
+    with pytest.raises(UsageError, match=r"eccv:MedR \(i2t\) has no value for the 2 queries"):
+        refuse_misses(metrics, requests, "miss")
+
+
+def test_a_depth_without_lists_to_save_is_refused(small: str) -> None:
+    result = invoke("eval", small, "--depth", "10")
+    assert (result.exit_code, result.stdout, result.stderr) == (
+        2,
+        "",
+        "error: --depth 10 has no meaning without --save-run\n  fix: add --save-run FILE, or leave it out\n",
+    )
+
+
+def test_lists_are_a_hundred_items_deep_when_nothing_is_said(small: str, tmp_path: Path) -> None:
+    assert invoke("eval", small, "--save-run", str(tmp_path / "top.json")).exit_code == 0
+    assert {len(row) for row in json.loads((tmp_path / "top.json").read_text())["i2t"].values()} == {100}
+
+
+@pytest.mark.skipif(not Path("/dev/null").exists(), reason="no devices here")
+def test_a_device_is_refused_before_anything_is_read() -> None:
+    for flag in ("-o", "--save-run"):
+        result = invoke("eval", "none.npz", flag, "/dev/null")
+        assert result.exit_code == 2 and result.stderr == (
+            "error: /dev/null: cannot be written: it is not a regular file\n"
+            "  fix: name a file; without it the result goes to stdout\n"
+        )
+
+
+def test_without_any_value_the_table_says_so(small: str, tmp_path: Path) -> None:
+    np.save(tmp_path / "zeros.npy", np.zeros((60, 300), np.float32))
+    args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "nDCG@1,CS@10"]
+    result = invoke(*args, "--per-query", str(tmp_path / "q.csv"))
+    assert result.exit_code == 0 and result.stdout.startswith(
+        "nothing to show: no metric that was asked for has a value\nvsebench:"
+    )
+    assert "matrix:CS@10 (i2t)" in result.stderr and "undefined for every query, left out" in result.stderr
+    assert (tmp_path / "q.csv").read_text() == "metric,direction,query,value\n"
+    document = report(*args)
+    assert document["results"] == [] and "undefined for every query" in document["warnings"][0]
 
 
 def test_csv_holds_the_same_as_parquet(small: str, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Every command but ``eval``: help, version, inspect, metrics, data, doctor, demo."""
+"""Commands around ``eval``: help, version, inspect, data, doctor, demo."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from vsebench import health
 from vsebench.cli import app
 from vsebench.cli.talk import encodable, printable
 from vsebench.errors import EXIT_CODES
-from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, REGISTRY, VIEWS
 from vsebench.types import Split
 
 COMMANDS = (["eval"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"], ["data", "verify"],
@@ -80,45 +79,6 @@ def test_version() -> None:
 def test_no_command_shows_the_help() -> None:
     result = invoke()
     assert result.exit_code == 2 and "Usage: vsebench" in words(result.output)
-
-
-# metrics
-
-
-def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("COLUMNS", "200")  # formulas in one line
-    found = document("metrics")
-    assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
-    families = FAMILIES | GRADED_FAMILIES
-    assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in families.items()}
-    assert [m["name"] for m in found["graded_metrics"]] == [f.template.replace("{k}", "k") for f in GRADED]
-    assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
-    text = invoke("metrics").stdout
-    assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])
-
-
-@pytest.mark.parametrize("name", ["R@7", "RV@7", "eccv:mAP@R", "MedR", "1k:RSum"])
-def test_a_metric_is_explained(name: str) -> None:
-    facts = document("metrics", name)
-    assert facts["metric"] == name.replace("RV", "R")
-    assert all(facts[key] for key in ("formula", "range", "better", "looks_at", "view", "unit"))
-    assert facts["formula"][:20] in invoke("metrics", name).stdout
-
-
-@pytest.mark.parametrize(
-    ("name", "message"),
-    [
-        ("mAP", "unknown metric 'mAP'\n  fix: did you mean 'mAP@R'"),
-        ("medr@", "'medr@' is not a metric name\n  fix: write [view:]Name[@k]"),
-        ("Recal@1", "unknown metric 'Recal@1'\n  fix: did you mean 'Recall@1'"),
-        ("eccc:R@1", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
-        ("zqx", "unknown metric 'zqx'\n  fix: known: R@1, R@5"),
-    ],
-)
-def test_an_unknown_metric_suggests_others(name: str, message: str) -> None:
-    result = invoke("metrics", name)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {message}")
 
 
 # inspect

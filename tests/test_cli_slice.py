@@ -142,6 +142,103 @@ def test_caption_length(coco: Split, tmp_path: Path) -> None:
     assert [b["n"] for b in got["bins"]] == want and got["by"] == "words in the caption"
 
 
+def test_captions_of_a_custom_split(two: list[str], tmp_path: Path) -> None:
+    words = np.random.default_rng(1).integers(3, 9, len(CAPTION_IDS))
+    records = [
+        {"caption_id": c, "image_id": IMAGE_IDS[o], "caption": "word  " * w}
+        for c, o, w in zip(CAPTION_IDS, OWNER, words.tolist(), strict=True)
+    ]
+    path = tmp_path / "captions.jsonl"
+    path.write_text("\n".join(json.dumps(r) for r in reversed(records)))
+    i2t, t2i = found(*two, "--by", "length", "--captions", str(path), "--bins", "3,5,9")
+    assert [(b["label"], b["n"]) for b in t2i["bins"]] == [
+        ("3 to 4", (words < 5).sum()),
+        ("5 to 9", (words >= 5).sum()),
+    ]
+    assert i2t["by"] == "mean words in the caption" and t2i["outside"] == 0
+    path.write_text("\n".join(json.dumps(r) for r in records[:-2]))
+    result = invoke(two[0], "--by", "length", "--captions", str(path))
+    assert result.exit_code == 3
+    assert f"lacks 2 of the 72 captions of split 'custom' (first: {CAPTION_IDS[-2]})" in result.stderr
+    missing = invoke(two[0], "--by", "length", "--captions", str(tmp_path / "none.jsonl"))
+    assert missing.exit_code == 3 and "none.jsonl" in missing.stderr
+
+
+def test_captions_one_a_line(two: list[str], tmp_path: Path) -> None:
+    world = reports.split()
+    rows = Split("custom", np.arange(24), np.arange(72), world.image_of)
+    path = reports.write(tmp_path / "rows.json", reports.report(0.5, world=rows, metrics="R@1"))
+    texts = tmp_path / "captions.txt"
+    texts.write_text("\n".join("word " * (1 + i % 3) for i in range(72)) + "\n")
+    (got,) = found(path, "--by", "length", "--captions", str(texts), "--direction", "t2i")
+    assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 24), ("2", 24), ("3", 24)]
+    # the order of the text vectors is not in a report, so lines cannot be matched to ids
+    result = invoke(two[0], "--by", "length", "--captions", str(texts))
+    assert result.exit_code == 3
+    assert (
+        "captions.txt: has no ids to match the 72 captions of the report by, whose ids are such as 1100"
+        in result.stderr
+    )
+    texts.write_text("one\n")
+    short = invoke(path, "--by", "length", "--captions", str(texts))
+    assert short.exit_code == 3 and "holds 1 lines for the 72 captions of split 'custom'" in short.stderr
+
+
+def inside_a_modality(path: str) -> str:
+    """Adds image-image and text-text retrieval to a report, as ``cxc-intra`` has it."""
+    data = json.loads(Path(path).read_text())
+    for old, new in (("i2t", "i2i"), ("t2i", "t2t")):
+        for held in (data["results"], data["per_query"]["columns"]):
+            (found,) = [r for r in held if (r["metric"], r["direction"]) == ("R@1", old)]
+            held.append({**found, "metric": "cxc:R@1", "direction": new})
+    other = Path(path).with_name("intra.json")
+    other.write_text(json.dumps(data))
+    return str(other)
+
+
+def test_metrics_that_the_attribute_does_not_apply_to_are_left_out(two: list[str], tmp_path: Path) -> None:
+    path = inside_a_modality(two[0])
+    why = "positives are known between images and captions, not inside one of them (i2i)"
+    args = [path, "--by", "positives", "--metrics", "R@1,cxc:R@1"]
+    result = invoke(*args, "--json")
+    assert result.exit_code == 0 and f"warning: left out: cxc:R@1 (i2i): {why}\n" in result.stderr
+    document = json.loads(result.stdout)
+    assert [(s["metric"], s["direction"]) for s in document["slices"]] == [("R@1", "i2t"), ("R@1", "t2i")]
+    assert len(document["warnings"]) == 2
+    alone = invoke(*args, "--direction", "i2i")
+    assert alone.exit_code == 2 and f"{why}\n  fix: slice --direction i2t or t2i" in alone.stderr
+    # a number of the images applies to all
+    assert len(found(path, *args[3:], "--by", "column", "--file", table(tmp_path, id=IMAGE_IDS, x=range(24)))) == 4
+    labels = table(tmp_path, caption_id=CAPTION_IDS, kind=["long", "short"] * 36)
+    result = invoke(*args[:1], "--by", "column", "--file", labels, "--metrics", "R@1,cxc:R@1", "--json")
+    assert "left out: R@1 (i2t), cxc:R@1 (i2i): 'kind' is a label of captions" in " ".join(result.stderr.split())
+    assert [s["direction"] for s in json.loads(result.stdout)["slices"]] == ["t2i", "t2t"]
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("whole", [True, False])
+def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: bool) -> None:
+    numbers = [*(i if whole else i / 8 for i in range(19)), np.nan, np.nan, np.inf, np.inf, -np.inf]
+    lines = tmp_path / "x.jsonl"
+    lines.write_text("\n".join(json.dumps({"image_id": i, "x": x}) for i, x in zip(IMAGE_IDS, numbers, strict=True)))
+    for file in (str(lines), table(tmp_path, image_id=IMAGE_IDS, x=numbers)):
+        args = [two[0], "--by", "column", "--file", file]
+        i2t, t2i = found(*args, "--bins", "3")
+        assert [b["label"] for b in i2t["bins"]][::4] == ["-inf", "inf"] and len(i2t["bins"]) == 5
+        assert [b["n"] for b in i2t["bins"]][::4] == [1, 2] and sum(b["n"] for b in i2t["bins"]) == 22
+        assert (i2t["outside"], t2i["outside"]) == (2, 6)
+        if whole:
+            assert all(label.replace(" to ", "").isdecimal() for label in [b["label"] for b in i2t["bins"]][1:4])
+        (edges,) = found(*args, "--bins", "0,1,inf", "--direction", "i2t")
+        assert edges["bins"][1]["label"] == "1 to inf" and edges["outside"] == 3
+    few = table(tmp_path, "f.csv", image_id=IMAGE_IDS, x=[1, 2, np.inf] * 8)
+    (got,) = found(two[0], "--by", "column", "--file", few, "--direction", "i2t")
+    assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 8), ("2", 8), ("inf", 8)]
+    opposite = table(tmp_path, "o.csv", caption_id=CAPTION_IDS, x=[np.inf, -np.inf, 0] * 24)
+    nothing = invoke(two[0], "--by", "column", "--file", opposite, "--direction", "i2t")
+    assert nothing.exit_code == 2 and "no query of R@1 (i2t) is in any slice by mean x" in nothing.stderr
+
+
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
@@ -154,7 +251,8 @@ def test_caption_length(coco: Split, tmp_path: Path) -> None:
         (["--by", "positives", "--metrics", "RSum"], 2, "RSum has no value for a query"),
         (["--by", "positives", "--direction", "up"], 2, "--direction is 'up'"),
         (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2, "no query of R@1 (i2t) is in any slice"),
-        (["--by", "length"], 3, "split 'custom' comes without its captions"),
+        (["--by", "length"], 2, "the captions of a custom split are not known\n  fix: give them with --captions FILE"),
+        (["--by", "positives", "--captions", "x.jsonl"], 2, "--captions has no meaning with --by positives"),
         (["--by", "column", "--file", "none.csv"], 3, "none.csv: no such file"),
     ],
 )
@@ -179,7 +277,7 @@ def test_what_is_refused(two: list[str], args: list[str], code: int, message: st
 def test_tables_that_are_refused(
     two: list[str], tmp_path: Path, columns: dict[str, Any], code: int, message: str
 ) -> None:
-    result = invoke(two[0], "--by", "column", "--file", table(tmp_path, **columns))
+    result = invoke(two[0], "--by", "column", "--file", table(tmp_path, **columns), "--direction", "i2t")
     assert result.exit_code == code, result.stderr
     assert message in result.stderr
 

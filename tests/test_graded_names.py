@@ -92,7 +92,11 @@ def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("CS@1", "k of 'CS@1' is '1'\n  fix: give a whole number of at least 2, as in CS@1000"),
+        (
+            "CS@1",
+            "k of 'CS@1' is '1', and the least k of CS is 2\n  fix: give a whole number of at least 2, as in CS@100",
+        ),
+        ("CS@x", "k of 'CS@x' is 'x'\n  fix: give a whole number of at least 2, as in CS@100"),
         ("gt:CS@100", "'gt' says who is relevant, and CS needs how much\n  fix: write cider:CS@100"),
         ("eccv:Kendall", "'eccv' says who is relevant, and Kendall needs how much\n  fix: write cider:Kendall"),
         ("cs@100", "unknown metric 'cs@100'\n  fix: did you mean 'CS@100' or 'CS@1000' or 'NCS@10'?"),
@@ -102,7 +106,11 @@ def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
         ("SR[m=0]@5", "SR: m is '0'\n  fix: use 5, a whole number of at least 1"),
         ("CS[tau]@5", "'tau' of 'CS[tau]@5' is not an option\n  fix: write [key=value,...] with every key once"),
         ("CS[]@5", "'' of 'CS[]@5' is not an option\n  fix: write [key=value,...] with every key once"),
-        ("C[m=1,m=1]@5", "'m=1' of 'C[m=1,m=1]@5' is not an option\n  fix: write [key=value,...] with every key once"),
+        ("C[m=1,m=1]@5", "'C[m=1,m=1]@5' gives the option m twice: m=1 and m=1\n  fix: give m once"),
+        (
+            "CS[tau=a,tau=b]@10",
+            "'CS[tau=a,tau=b]@10' gives the option tau twice: tau=a and tau=b\n  fix: give tau once",
+        ),
         ("gt:MedR[m=1]", "MedR takes no options\n  fix: leave out [m=1]"),
         ("C@5[m=1]", "'C@5[m=1]' is not a metric name\n  fix: write [view:]Name[@k], for example R@1 or eccv:mAP@R"),
     ],

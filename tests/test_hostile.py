@@ -184,15 +184,27 @@ def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
         assert done.returncode == 5 and done.stderr.startswith(b"error: the system refused: [Errno 28]"), done.stderr
+        # What fits into a buffer fails when it is flushed; help and version are printed outside any command.
+        for few in (["metrics", "R@1", "--json"], ["metrics", "R@1"], ["doctor", "--json"], ["--version"], ["--help"]):
+            short = [sys.executable, "-m", "vsebench", *few]
+            with Path("/dev/full").open("wb") as full:
+                done = subprocess.run(
+                    short, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False
+                )
+            assert done.returncode == 5 and done.stderr.splitlines() == [
+                b"error: the system refused: [Errno 28] No space left on device",
+                b"  fix: check free space, permissions and where the output goes",
+            ], (few, done.stderr)
     if sys.platform != "win32":
         shell = ["sh", "-c", 'exec "$@" >&-', "sh", *args, "-o", str(out / "r.json")]
         done = subprocess.run(shell, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, b"") and (out / "r.json").stat().st_size > 100
 
 
-def test_a_reader_that_leaves_is_no_failure(folders: tuple[Path, Path]) -> None:
+@pytest.mark.parametrize("how", [["--json"], []], ids=["json", "table"])
+def test_a_reader_that_leaves_is_no_failure(folders: tuple[Path, Path], how: list[str]) -> None:
     given, _ = folders
-    args = [sys.executable, "-m", "vsebench", "inspect", good.npz(given)[1], "--json"]
+    args = [sys.executable, "-m", "vsebench", "inspect", good.npz(given)[1], *how]
     with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as child:
         assert child.stdout is not None and child.stderr is not None
         child.stdout.close()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import vsebench
 from vsebench import measure
 from vsebench.errors import USAGE, UsageError
-from vsebench.metrics import FAMILIES, REGISTRY, VIEWS, Metric, expand, parse
+from vsebench.metrics import FAMILIES, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, Metric, expand, members, parse
 from vsebench.metrics.suites import default_words
 from vsebench.types import DIRECTIONS, Split
 
@@ -95,6 +95,14 @@ def test_a_missing_k(text: str) -> None:
     assert refused(text) == f"'{text}' needs a k\n  fix: write {text}@10"
 
 
+def test_families_in_a_view() -> None:
+    assert members("CS") == ("cider:CS@100", "cider:CS@200", "cider:CS@1000")
+    assert members("spice:sr") == ("spice:SR@1", "spice:SR@5", "spice:SR@10")
+    assert members("ncs", "wmd") == tuple(f"wmd:{name}" for name in GRADED_FAMILIES["ncs"])
+    assert members("ECCV") == FAMILIES["eccv"] and members("eccv:recall") is None and members("all") is None
+    assert set(MEANINGS) == {*FAMILIES, *GRADED_FAMILIES, measure.INTRA}
+
+
 def test_lists_of_names() -> None:
     views = ["gt", "eccv"]
     assert [str(m) for m in expand("R@1, eccv ,R@1,", views)] == ["R@1", *FAMILIES["eccv"]]
@@ -114,6 +122,14 @@ def test_lists_of_names() -> None:
         ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
         ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, cider"),
         ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
+        (
+            "R@1,eccv:cs",
+            "'eccv' says who is relevant, and cs needs graded gains, which say how much\n  fix: write cider:cs",
+        ),
+        (
+            "gt:nDCG",
+            "'gt' says who is relevant, and nDCG needs graded gains, which say how much\n  fix: write cider:ndcg",
+        ),
         ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give a whole number of at least 1, as in R@10"),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import gzip
 import json
 import os
@@ -82,6 +83,22 @@ def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     with write_atomically(tmp_path / "yes" / "x", parents=True) as stream:
         stream.write(b"1")
     assert (tmp_path / "yes" / "x").read_bytes() == b"1"
+
+
+def test_a_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write(tmp_path / "a.txt", "old")
+
+    def full(handle: int) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(UsageError) as error, write_atomically(path, "w") as stream:
+        stream.write("half")
+    assert str(error.value) == (
+        f"{path}: cannot be written: {os.strerror(errno.ENOSPC)}\n"
+        "  fix: choose a folder with write permission and free space"
+    )
+    assert path.read_text(encoding="utf-8") == "old" and [p.name for p in tmp_path.iterdir()] == ["a.txt"]
 
 
 def test_the_cache_folder_follows_its_variable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.hostile import good
 from tests.spice_fake import asked, fake_worker
 from vsebench.cli import app
 from vsebench.relevance import spice_install, spice_java, spice_parse, spice_process, spice_tuples, store
@@ -239,6 +240,47 @@ def test_rows_from_elsewhere_are_imported(captions, tmp_path):
     result = invoke(*args, "--captions", captions)
     assert result.exit_code == 3
     assert "no synsets for the word 'cow' of caption 'a horse'" in result.stderr
+
+
+def test_rows_without_their_synsets_are_recognised(captions, tmp_path):
+    (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
+    rows = str(tmp_path / "t.jsonl")
+    result = invoke("import", "spice", rows)
+    assert (result.exit_code, result.stderr) == (
+        3,
+        f"error: {rows}: holds rows of tuples, without their captions and synsets\n"
+        "  fix: add --synsets FILE (a word, a tab and its METEOR synset ids a line), and the captions of the rows: "
+        "--split NAME or --captions FILE\n",
+    )
+    result = invoke("import", "spice", rows, "--captions", captions)
+    assert (result.exit_code, result.stderr) == (
+        2,
+        "error: a file made by export knows its captions\n"
+        "  fix: leave out --split and --captions, or give rows of tuples their --synsets FILE as well\n",
+    )
+
+
+@pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])
+def test_an_evaluation_names_the_command_with_its_own_captions(tmp_path, gains):
+    file, listed = good.npz(tmp_path)[1], tmp_path / "my captions.txt"
+    listed.write_text("".join(f"cat {i}\n" for i in range(300)), encoding="utf-8")
+    args = ["eval", file, "--gains", gains, "--captions", str(listed), "--metrics", "cs"]
+    result = CliRunner().invoke(app, args)
+    more = " --text ptb" if "ptb" in gains else ""
+    assert result.exit_code == 4 and result.stderr.endswith(
+        "error: SPICE tuples: 300 of 300 captions are not parsed\n"
+        f"  fix: run: vsebench relevance build spice --captions '{listed}'{more}  (about 60 captions a second, once)\n"
+    )
+
+
+def test_a_part_of_coco_is_parsed_with_coco():
+    first = spice_tuples.NotParsed(
+        "2 of 2 captions are not parsed", spice_tuples.build_command("--captions FILE", "ptb")
+    )
+    assert str(first.about("--split coco-5k")) == (
+        "2 of 2 captions are not parsed\n"
+        "  fix: run: vsebench relevance build spice --split coco-5k --text ptb  (about 60 captions a second, once)"
+    )
 
 
 def test_progress_goes_to_a_log_now_and_then(captions, monkeypatch):

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import oracle_stats as oracle
+from tests.memory import peak
 from vsebench.stats import agreement
 
 VALUES = hnp.arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(1, 4)), elements=st.integers(0, 4))
@@ -57,3 +58,42 @@ def test_a_metric_never_quarrels_with_itself(values: np.ndarray) -> None:
     assert not amount.any() and not opposite.any()
     reverse, _ = agreement.quarrels(values, -values)
     assert (reverse >= 0).all()
+
+
+def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    worlds = [
+        rng.random((2, systems, queries)) for systems, queries in ((2, 1), (12, 1), (7, 13), (20, 301), (3, 9001))
+    ]
+    samples = [rng.integers(0, 4, (301, 6, 5)).astype(float), rng.random((40, 3, 2))]
+    samples[0][::3, 0, 0] = np.nan
+
+    def found() -> list[bytes]:
+        arrays = [a for world in worlds for a in agreement.quarrels(*world)]
+        arrays += [agreement.tau_intervals(s, 0.9) for s in samples]
+        return [a.tobytes() for a in arrays]
+
+    monkeypatch.setattr(agreement, "_BLOCK", 1 << 30)
+    once = found()
+    for block in (1 << 12, 5000, 1 << 16):
+        monkeypatch.setattr(agreement, "_BLOCK", block)
+        assert found() == once
+
+
+def test_the_sum_of_squares_is_that_of_numpy(rng: np.random.Generator) -> None:
+    first, second = rng.random((2, 12, 5000))
+    a, b = np.triu_indices(12, 1)
+    gaps = [values[a] - values[b] for values in (first, second)]
+    product = np.prod([gap / np.sqrt((gap**2).mean()) for gap in gaps], axis=0)
+    amount, opposite = agreement.quarrels(first, second)
+    assert amount == pytest.approx(np.maximum(-product, 0).sum(axis=0), rel=1e-12)
+    assert opposite.tolist() == (product < 0).sum(axis=0).tolist()
+
+
+def test_memory(rng: np.random.Generator) -> None:
+    # all pairs at once: 181 and 206 MiB
+    first, second = rng.random((2, 20, 25_000))
+    assert peak(lambda: agreement.quarrels(first, second)) < 64
+    samples = rng.random((10_000, 10, 20))
+    assert peak(lambda: agreement.tau_intervals(samples, 0.95)) < 64
+    few, many = rng.random((2, 40, 25_000))
+    assert peak(lambda: agreement.quarrels(few, many)) < 64

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_stats as oracle
+from tests.memory import peak
 from vsebench.stats import paired
 from vsebench.stats.columns import Column, Population
 
@@ -115,6 +116,44 @@ def test_threads_and_company_change_nothing(rng: np.random.Generator) -> None:
     columns = [Column(v, np.arange(200), median=True) for v in (a, b)]
     one, two = (paired.median_test(*columns, Population(200), 500, 1, threads=t)[0] for t in (1, 2))
     assert one == two
+
+
+def medians(images: int, differing: int, rng: np.random.Generator) -> list[Column]:
+    """Two systems whose values differ on so many images."""
+    image = np.repeat(np.arange(images), 2)
+    first = np.floor(rng.exponential(9, 2 * images)) + 1
+    second = np.where(np.isin(image, rng.permutation(images)[:differing]), first + 5, first)
+    return [Column(v, image, median=True) for v in (first, second)]
+
+
+@pytest.mark.parametrize("differing", [9, 60])
+def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch, differing: int) -> None:
+    columns = medians(60, differing, rng)
+    changes = np.stack([paired.contributions(*columns, Population(60)), rng.normal(0.1, 1, 60)], axis=1)
+
+    def found(threads: int) -> list[float]:
+        p, exact = paired.median_test(*columns, Population(60), 700, 4, threads)
+        means, all_of_them = paired.swap_test(changes, 700, 4, threads)
+        return [p, exact, *means.tolist(), *all_of_them.tolist()]
+
+    once = found(1)
+    assert once[1] == (differing == 9)
+    for block in (1, 3 * 8 * 64, 100 * 8 * 64):
+        monkeypatch.setattr(paired, "_BLOCK_BYTES", block)
+        assert found(1) == found(3) == once
+    monkeypatch.setattr(paired, "_ROOM_BYTES", 1)
+    assert found(2) == once
+
+
+def test_memory_of_all_swaps(rng: np.random.Generator) -> None:
+    columns = medians(5000, 13, rng)
+    paired.median_test(*columns, Population(5000), 10, 0)  # compiles
+    # all 8,192 swaps of 5,000 images together are 312 MiB
+    assert peak(lambda: paired.median_test(*columns, Population(5000), 10_000, 0, threads=2)) < 64
+    assert peak(lambda: paired.median_test(*columns, Population(5000), 10_000, 0, threads=64)) < 64
+    changes = np.zeros((5000, 1))
+    changes[:18] = rng.normal(0.1, 1, (18, 1))  # 36 MiB of swaps, and twice as much of what is made of them
+    assert peak(lambda: paired.swap_test(changes, 2**18, 0)) < 8
 
 
 def test_equal_systems_are_equal(rng: np.random.Generator) -> None:

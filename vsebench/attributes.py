@@ -12,13 +12,17 @@ import numpy as np
 
 from .errors import BadInput, MissingPackage, UsageError
 from .report.values import SIDE, places
-from .types import Direction, Float, Ids, Int, Modality, Split
+from .types import DIRECTIONS, Direction, Float, Ids, Int, Modality, Split
 
 ID_COLUMNS: dict[str, Modality | None] = {
     "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
     "caption_id": "caption", "text_id": "caption",
 }  # fmt: skip
 CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
+
+
+class NotApplicable(UsageError):
+    """The queries of a metric have no such attribute; those of another metric may."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +34,7 @@ class Attribute:
         side: what the rows are.
         numbers: (item,) float64, NaN where it is not known; or None.
         labels: (item,) tuples of texts, none or several an item; or None.
-        whole: the numbers are whole.
+        whole: the finite numbers are whole.
     """
 
     name: str
@@ -49,7 +53,7 @@ class Attribute:
         """The same for the queries of a direction: a caption has what its image has, an image the mean of its captions.
 
         Raises:
-            UsageError: labels of captions asked for images, which have several captions.
+            NotApplicable: labels of captions asked for images, which have several captions.
         """
         side = SIDE[direction]
         if side == self.side:
@@ -59,7 +63,7 @@ class Attribute:
             labels = None if self.labels is None else tuple(self.labels[i] for i in split.image_of.tolist())
             return Attribute(self.name, side, numbers, labels, self.whole)
         if self.numbers is None:
-            raise UsageError(
+            raise NotApplicable(
                 f"'{self.name}' is a label of captions, and an image has several", fix="slice --direction t2i"
             )
         known = ~np.isnan(self.numbers)
@@ -70,25 +74,33 @@ class Attribute:
         return Attribute(f"mean {self.name}", side, mean)
 
 
-def caption_length(split: Split) -> Attribute:
+def caption_length(split: Split, captions: Path | None = None) -> Attribute:
     """Words of every caption, separated by white space.
 
+    Args:
+        split: whose captions.
+        captions: a file of them, see ``data.texts.with_texts``; None when they are known.
+
     Raises:
-        BadInput: the captions of the split are not known.
+        BadInput: the file is damaged or lacks captions of the split, or has no ids and no order to match them by.
+        UsageError: a custom split without a file.
         MissingPackage: no package holds them.
     """
-    from .data import splits
+    from .data.texts import with_texts
 
-    if split.name not in splits.names():
+    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
+        split.caption_ids, np.arange(len(split.caption_ids))
+    )
+    if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
+        # A report holds the captions in the order of their ids; that of the text vectors is no longer known.
         raise BadInput(
-            f"split '{split.name}' comes without its captions, so their lengths are not known",
-            fix="give the lengths as a file: --by column --file FILE --column NAME",
+            f"has no ids to match the {len(split.caption_ids):,} captions of the report by, whose ids are such as "
+            f"{split.caption_ids[0]}",
+            where=captions,
+            fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
         )
-    known = splits.load(split.name, texts=True)
-    at = places(known.caption_ids, split.caption_ids)
-    if known.texts is None or (at < 0).any():
-        raise MissingPackage(f"the captions of '{split.name}' are not here", fix=f"vsebench data build {split.name}")
-    words = np.array([len(text.split()) for text in known.texts], np.float64)[at]
+    texts = with_texts(split, captions).texts or ()
+    words = np.array([len(text.split()) for text in texts], np.float64)
     return Attribute("words in the caption", "caption", words, whole=True)
 
 
@@ -96,14 +108,20 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     """Relevant items of every query by a set of judgements, retrievable or not.
 
     Raises:
-        UsageError: judgements that are not binary, or not of this split.
+        NotApplicable: judgements that are not binary, or queries that ask their own modality.
+        UsageError: judgements of another split.
         MissingPackage: the package that holds them is not installed.
     """
     from . import relevance
 
     name = "gt" if view == "1k" else view
+    if direction not in DIRECTIONS:
+        raise NotApplicable(
+            f"positives are known between images and captions, not inside one of them ({direction})",
+            fix="slice --direction i2t or t2i",
+        )
     if name not in relevance.DESCRIPTIONS:
-        raise UsageError(f"'{view}' has degrees and no positives to count", fix="slice a metric of gt, eccv or cxc")
+        raise NotApplicable(f"'{view}' has degrees and no positives to count", fix="slice a metric of gt, eccv or cxc")
     judged = relevance.load(name, split, direction)
     side = SIDE[direction]
     numbers = np.full(len(split.ids(side)), np.nan)
@@ -147,7 +165,7 @@ def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool) 
     held = [v for v in values if not _missing(v)]
     if held and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in held):
         numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
-        return Attribute(name, side, numbers, whole=all(float(v).is_integer() for v in held))
+        return Attribute(name, side, numbers, whole=all(float(v).is_integer() for v in held if np.isfinite(v)))
     labels = tuple(() if _missing(v) else _labels(v, several) for v in values)
     return Attribute(name, side, labels=labels)
 

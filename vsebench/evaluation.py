@@ -167,6 +167,8 @@ def _evaluate_scorer(
             )
         warnings.append(what)
     requests = _requests(metrics, split, options.directions)
+    measure.refuse_misses(metrics, requests, options.empty)
+    within = inside() if intra and inside else None  # first, as it may lack its ratings
     depth = {} if options.depth is None else dict.fromkeys(options.directions, options.depth)
     asked = [m for m in metrics if graded_eval.is_graded(m)]
     watch = None
@@ -187,7 +189,7 @@ def _evaluate_scorer(
     report = measure.report(
         metrics, seen, split, scorer.name, options.ties, options.empty, options.directions, notes, warnings,
         resampling=options.resampling(), threads=options.threads, graded=graded,
-        inside=inside() if intra and inside else None,
+        inside=within,
     )  # fmt: skip
     return Evaluation(report, split, {d: o.lists["all"] for d, o in seen.items() if "all" in o.lists})
 

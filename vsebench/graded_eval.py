@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ from .metrics.declare import BINARY, DEFAULT_GAINS, Metric
 from .metrics.graded import needs
 from .relevance.gains import Gains, Progress, Spec
 from .relevance.graded import GRADED, load_gains, parse_spec
+from .relevance.spice_tuples import NotParsed
 from .report.model import Result
 from .types import Direction, Int, Split
 
@@ -127,6 +129,11 @@ def load(
     if not views:
         return split, {}, []
     why: UsageError | MissingPackage | None = None
+    source = None  # where the captions come from, when this is not the split by its name
+    if captions is not None:
+        source = f"--captions {shlex.quote(str(captions))}"
+    elif split.name == "custom" and split.texts is None:
+        source = "--split coco-5k"  # the only captions that are known to a custom split, by their ids
     try:
         split = with_texts(split, captions, rows)
     except (UsageError, MissingPackage) as error:
@@ -138,6 +145,10 @@ def load(
             raise UsageError("the view 'matrix' needs a file of gains", fix="give it with --gains FILE.npy")
         try:
             held[view] = load_gains(chosen.get(view) or Spec(view, None, {}), split, progress)
+        except NotParsed as error:
+            if source is None:
+                raise
+            raise error.about(source) from None
         except BadInput:
             # Without captions the reason why there are none says more than that they are missing.
             if why is not None and split.texts is None and view not in ("matrix", "sentence", "coarse"):

@@ -16,6 +16,7 @@ from .metrics import Metric, expand
 from .metrics.declare import separate
 from .metrics.suites import WHOLE, default_words
 from .rank.lists import too_shallow
+from .rank.observe import Request
 from .relevance.gains import Spec
 from .report.model import Report, Resampling, Result
 from .types import UNRANKED, Direction, Float, Int, Observation, Ranks, Split
@@ -178,6 +179,27 @@ def _elementary(metrics: Sequence[Metric]) -> list[Metric]:
     return list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))
 
 
+def refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], empty: str) -> None:
+    """Refuse metrics of ranks where queries without positives count as a miss, before anything is ranked.
+
+    Raises:
+        UsageError: ``empty`` is ``miss``, and a metric has no value for a miss.
+    """
+    judged = {(r.view, r.relevance.direction): r.relevance for r in requests}
+    for m in _elementary(metrics) if empty == "miss" else ():
+        for (view, direction), held in judged.items() if m.family.unit == "rank" else ():
+            lost = int((held.found == 0).sum())  # none of its positives is in the gallery
+            if view == m.view and held.skipped + lost and lost < len(held.found):
+                raise _no_miss(m, direction, held.skipped + lost)
+
+
+def _no_miss(m: Metric, direction: Direction, queries: int) -> UsageError:
+    return UsageError(
+        f"{m} ({direction}) has no value for the {queries} queries without positives",
+        fix="leave out --no-positive miss, or the metric",
+    )
+
+
 def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: str) -> Result:
     """One metric in one direction.
 
@@ -197,10 +219,7 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
             raise BadInput(f"{m} ({direction}): no relevant item is in the gallery", fix="check the ids")
     if empty == "miss" and skipped:
         if m.family.unit == "rank":
-            raise UsageError(
-                f"{m} ({direction}) has no value for the {skipped} queries without positives",
-                fix="leave out --no-positive miss, or the metric",
-            )
+            raise _no_miss(m, direction, skipped)
         missed, skipped = np.zeros(skipped), 0
     else:
         missed = np.zeros(0)

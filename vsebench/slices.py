@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 
-from .attributes import Attribute
+from .attributes import Attribute, NotApplicable
 from .errors import UsageError
 from .intervals import Key, interval, population
 from .report.model import Resampling
@@ -35,20 +36,34 @@ def slice_by(
     Args:
         systems: at least one, with per-query values.
         keys: metrics and directions.
-        attribute: what to slice by, for a metric and direction (numbers of positives depend on it).
+        attribute: what to slice by, for a metric and direction (numbers of positives depend on it). Metrics that it
+            does not apply to are left out, and named in the warnings of the others.
         bins: how many bins of about equal size numbers are cut into, or the edges: a bin goes from an edge up to the
-            next and leaves that one out, except the last. Labels are bins as they are.
+            next and leaves that one out, except the last. Labels are bins as they are, and so is each infinity
+            without edges; what is not a number is in no bin.
         how: resampling of the images for the intervals.
         force: systems that were not measured alike.
         threads: never changes a result.
 
     Raises:
-        UsageError: a sum, or an attribute that no query has.
+        UsageError: a sum, or an attribute that no query of any metric has.
         BadInput: a report lacks values that are needed.
     """
     how = how or Resampling()
     warnings = tuple(check_alike(systems, force))
-    return [_one(systems, key, attribute(key), bins, how, warnings, threads) for key in keys]
+    found: list[Slices] = []
+    unfit: dict[str, list[str]] = {}
+    first: NotApplicable | None = None
+    for key in keys:
+        try:
+            found.append(_one(systems, key, attribute(key), bins, how, warnings, threads))
+        except NotApplicable as error:
+            first = first or error
+            unfit.setdefault(error.what, []).append(shown(key))
+    if first is not None and not found:
+        raise first
+    left_out = tuple(f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
+    return [replace(s, warnings=(*warnings, *left_out)) for s in found]
 
 
 def _one(
@@ -78,7 +93,9 @@ def _one(
                 counts[i] = held.sum(), len(np.unique(whole.image[held]))
     kept = [i for i in range(len(masks)) if all(len(columns[s * len(masks) + i].values) for s in range(len(systems)))]
     if not kept:
-        raise UsageError(f"no query of {shown(key)} is in any slice by {known.name}", fix="check the edges or the file")
+        raise NotApplicable(
+            f"no query of {shown(key)} is in any slice by {known.name}", fix="check the edges or the file"
+        )
     used = [columns[s * len(masks) + i] for i in kept for s in range(len(systems))]
     ready = prepare(used, population(images))
     once = np.ones((1, len(images.image_ids)))
@@ -146,26 +163,30 @@ def _masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str,
 
 
 def _ranges(numbers: Float, whole: bool, bins: int | Sequence[float]) -> dict[str, Bool]:
-    known = numbers[~np.isnan(numbers)]
-    if not len(known):
-        return {}
-    distinct = np.unique(known)
-    if isinstance(bins, int):
-        if whole and len(distinct) <= _AS_THEY_ARE:
-            return {f"{v:,.0f}": numbers == v for v in distinct.tolist()}
+    if not isinstance(bins, int):
+        return _between([float(e) for e in bins], numbers, whole)
+    distinct = np.unique(numbers[~np.isnan(numbers)])
+    finite = numbers[np.isfinite(numbers)]
+    if whole and len(distinct) <= _AS_THEY_ARE:
+        return {f"{v:,.0f}": numbers == v for v in distinct.tolist()}
+    out = {}
+    if len(finite):
         # whole numbers are cut between them, so that a bin is what its label says
         levels = np.linspace(0, 1, bins + 1)
-        cut = np.quantile(known, levels, method="higher") if whole else np.quantile(known, levels)
-        edges = np.unique(cut).tolist()
-    else:
-        edges = [float(e) for e in bins]
+        cut = np.quantile(finite, levels, method="higher") if whole else np.quantile(finite, levels)
+        out = _between(np.unique(cut).tolist(), numbers, whole)
+    # there is nothing between the largest number and infinity to cut, so an infinity is a bin of its own
+    low, high = ({f"{end:g}": numbers == end} if end in distinct else {} for end in (-np.inf, np.inf))
+    return {**low, **out, **high}
+
+
+def _between(edges: list[float], numbers: Float, whole: bool) -> dict[str, Bool]:
     if len(edges) < 2:
         return {_label(edges[0], edges[0], whole, True): numbers == edges[0]}
     out = {}
     for low, high in pairwise(edges):
         last = high == edges[-1]
-        with np.errstate(invalid="ignore"):
-            mask = (numbers >= low) & ((numbers <= high) if last else (numbers < high))
+        mask = (numbers >= low) & ((numbers <= high) if last else (numbers < high))
         out[_label(low, high, whole, last)] = mask
     return out
 

@@ -10,8 +10,9 @@ from typing import Annotated
 import typer
 
 from .. import __version__
+from ..errors import ENGINE_FAILURE
 from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice
-from .talk import GLOBAL, Json, NoProgress, Quiet
+from .talk import GLOBAL, Json, NoProgress, Quiet, fail, give_up_stdout, refused_by_system
 
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
@@ -70,4 +71,13 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")
     # Leave like any other exit, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-    app()
+    try:
+        try:
+            app()
+        finally:
+            sys.stdout.flush()  # what does not arrive is told here, not by the interpreter at exit
+    except BrokenPipeError:  # the reader (head, less) has gone
+        give_up_stdout()
+    except OSError as error:  # also of the help and the version, which are printed before any command runs
+        fail(refused_by_system(error))
+        sys.exit(ENGINE_FAILURE)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from .shared import Metrics, Output, Resamples, Style, Threads, check_output
 from .talk import Json, NoProgress, Quiet, Talk, command
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ def run(
     reports: Annotated[
         list[str], typer.Argument(help="Reports of vsebench eval --json, two or more; NAME=FILE names a system.")
     ],
-    metrics: Annotated[
-        str | None, typer.Option(help="Names or families separated by commas; by default all that they share.")
-    ] = None,
+    metrics: Metrics = None,
     baseline: Annotated[
         str | None, typer.Option(help="Name of the system to test all others against; by default every pair is tested.")
     ] = None,
@@ -32,7 +31,7 @@ def run(
     alpha: Annotated[float, typer.Option(help="Corrected p-values up to it are called significant.")] = 0.05,
     permutations: Annotated[int, typer.Option(min=10, max=10_000_000, help="Random swaps of a test.")] = 10_000,
     ci: Annotated[float, typer.Option(min=1, max=99.99, help="Level of the intervals of differences in percent.")] = 95,
-    resamples: Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")] = 1000,
+    resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes swaps and resamples.")] = 0,
     details: Annotated[
         bool, typer.Option("--details", help="Also show the tests of every pair; always so for two systems.")
@@ -40,11 +39,9 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Compare systems that were not measured alike, on what they share.")
     ] = False,
-    style: Annotated[str, typer.Option("--format", help="terminal, json, latex, html or markdown.")] = "terminal",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead of stdout.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")
-    ] = None,
+    style: Style = "terminal",
+    output: Output = None,
+    threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -75,9 +72,7 @@ def output_format(talk: Talk, style: str, output: Path | None) -> str:
 
     if style not in FORMATS:
         raise UsageError(f"--format is '{style}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    if output is not None and (output.is_dir() or not output.absolute().parent.is_dir()):
-        what = "is a folder" if output.is_dir() else "cannot be written: no such folder"
-        raise UsageError(what, where=output, fix="name a file in a folder that exists")
+    check_output(output)
     return "json" if talk.json else style
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .shared import Resamples, Seed, Threads, check_output
 from .talk import Json, NoProgress, Quiet, Talk, command
 
 if TYPE_CHECKING:
@@ -81,13 +82,13 @@ def run(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON report to a file.")] = None,
     save_run: Annotated[Path | None, typer.Option(help="Write the top of every ranking as eccv-style JSON.")] = None,
-    depth: Annotated[int, typer.Option(min=1, help="Items a query in --save-run.")] = 100,
+    depth: Annotated[int | None, typer.Option(min=1, help="Items a query in --save-run; 100 by default.")] = None,
     ci: Annotated[
         float,
         typer.Option(min=0, max=99.99, help="Level of the intervals in percent, by resampling images; 0 for none."),
     ] = 95,
-    resamples: Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes the resamples.")] = 0,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
     interval: Annotated[str, typer.Option(help="How the interval is read off: percentile or bca.")] = "percentile",
     no_per_query: Annotated[
         bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")
@@ -108,9 +109,7 @@ def run(
     ] = False,
     modality: Annotated[str | None, typer.Option(help="With --labels: image (the default) or caption.")] = None,
     labels_key: Annotated[str | None, typer.Option(help="Name of the array in the file of labels.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")
-    ] = None,
+    threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -153,10 +152,14 @@ def run(
     ):
         if chosen not in allowed:
             raise UsageError(f"{flag} is '{chosen}'", fix=f"use {', '.join(allowed[:-1])} or {allowed[-1]}")
+    if depth is not None and save_run is None:
+        raise UsageError(
+            f"--depth {depth} has no meaning without --save-run", fix="add --save-run FILE, or leave it out"
+        )
     if per_query is not None:
         per_query_file.check_path(per_query)
     for path in (output, save_run):
-        _check_folder(path)
+        check_output(path)
     inputs = [
         p for p in (file, texts, scores, captions, labels, *(_named(x)[1] for x in retrieved or ())) if p is not None
     ]
@@ -207,7 +210,7 @@ def run(
             short=short_lists,
             captions_per_image=captions_per_image,
             trust=trust,
-            depth=depth if save_run else None,
+            depth=(depth or 100) if save_run else None,
             threads=threads,
             gains=specs,
             caption_texts=captions,
@@ -278,14 +281,6 @@ def _evaluate(
 def _named(text: str) -> tuple[str | None, Path]:
     head, equals, tail = text.partition("=")
     return (head, Path(tail)) if equals and head in ("i2t", "t2i") else (None, Path(text))
-
-
-def _check_folder(path: Path | None) -> None:
-    from ..errors import UsageError
-
-    if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
-        what = "is a folder" if path.is_dir() else "cannot be written: no such folder"
-        raise UsageError(what, where=path, fix="name a file in a folder that exists")
 
 
 def _check_apart(inputs: list[Path], outputs: list[Path]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
@@ -12,26 +13,29 @@ from .talk import Json, NoProgress, Quiet, Talk, cells, command
 
 @command
 def run(
-    name: Annotated[str | None, typer.Argument(help="A metric, as in --metrics; all of them without it.")] = None,
+    name: Annotated[
+        str | None, typer.Argument(help="A metric or a family, as in --metrics; all of them without it.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """List the metrics, or explain one."""
+    """List the metrics, or explain one, or a family of them."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, REGISTRY, VIEWS, WHOLE, parse
+    from ..measure import INTRA
+    from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE, parse
     from ..relevance.graded import GRADED as RELEVANCES
 
     graded_views = {g.name: f"{g.title}; needs {g.needs}" for g in RELEVANCES.values()}
     graded_views["matrix"] = "a file of gains; needs --gains FILE.npy"
     views = VIEWS | graded_views
     if name is not None:
+        family = _family(name, views)
+        if family is not None:
+            talk.emit(family) if talk.json else _explain_family(family, talk)
+            return
         metric = parse(name)
-        if metric.view not in views:
-            from ..registry import unknown
-
-            raise unknown("view", metric.view, views)
-        facts = {"metric": str(metric), **_facts(metric.family), "view": views[metric.view]}
+        facts = {"metric": str(metric), **_facts(metric.family), "view": _known(metric.view, views)}
         if talk.json:
             talk.emit(facts)
         else:
@@ -66,12 +70,74 @@ def run(
     for title, rows in (
         ("views, put in front of a name as in eccv:R@1", VIEWS),
         ("views of graded relevance; cider when none is named, or the first of --gains", graded_views),
-        ("words for --metrics", {k: ", ".join(v) for k, v in families.items()} | WHOLE),
+        ("words for --metrics", _words(families) | {INTRA: MEANINGS[INTRA]} | WHOLE),
     ):
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", show_header=False)
         for key, value in rows.items():
             table.add_row(*cells(key, value))
         talk.out.print(table)
+
+
+def _words(families: Mapping[str, Sequence[str]]) -> dict[str, str]:
+    return {name: ", ".join(members) for name, members in families.items()}
+
+
+def _known(view: str, views: Mapping[str, str]) -> str:
+    """What a view is."""
+    if view not in views:
+        from ..registry import unknown
+
+        raise unknown("view", view, views)
+    return views[view]
+
+
+def _family(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
+    """What a word of ``--metrics`` stands for, None when it is no family."""
+    from ..graded_eval import KNOWN, suits
+    from ..measure import INTRA
+    from ..metrics import GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members, parse
+    from ..metrics.declare import DEFAULT_GAINS
+    from ..unimodal.intra import METRICS, THRESHOLD, VIEW
+
+    word = word.strip()
+    lower = word.lower()
+    if lower in WHOLE:
+        held = expand(lower, list(VIEWS), [DEFAULT_GAINS], KNOWN, lambda metric: suits(metric, {}))
+        each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
+        through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
+        return {"family": lower, "meaning": WHOLE[lower], "view": through, "metrics": [str(m) for m in held]}
+    names = tuple(f"{VIEW}:{name}" for name in METRICS) if lower == INTRA else members(word)
+    if names is None:
+        return None
+    view, _, stem = word.rpartition(":")
+    through = _known(view or parse(names[0]).view, views)
+    if lower == INTRA:
+        ratings = " and ".join(f"{at:g} between {side}s" for side, at in THRESHOLD.items())
+        through = f"Crisscrossed Captions ratings of at least {ratings}; the query itself does not compete"
+    elif not view and stem.lower() in GRADED_FAMILIES:
+        through = f"{DEFAULT_GAINS}, or the first of --gains ({DEFAULT_GAINS}: {through})"
+    family = f"{view}:{stem.lower()}" if view else lower
+    return {"family": family, "meaning": MEANINGS[stem.lower()], "view": through, "metrics": list(names)}
+
+
+def _explain_family(facts: dict[str, Any], talk: Talk) -> None:
+    from rich.table import Table
+
+    from ..metrics import WHOLE, parse
+
+    table = Table.grid(padding=(0, 2))
+    for key in ("family", "meaning", "view"):
+        table.add_row(*cells(key, facts[key]))
+    if facts["family"] in WHOLE:  # too many for a line each
+        by_view: dict[str, list[str]] = {}
+        for name in facts["metrics"]:
+            by_view.setdefault(parse(name).view, []).append(name)
+        for view, names in by_view.items():
+            table.add_row(*cells(view, ", ".join(names)))
+    else:
+        for name in facts["metrics"]:
+            table.add_row(*cells(name, parse(name).family.formula))
+    talk.out.print(table)
 
 
 def _facts(family: Any) -> dict[str, Any]:

@@ -212,7 +212,10 @@ def import_(
     _only_spice(kind)
     if synsets is None:
         if split is not None or captions is not None:
-            raise UsageError("a file made by export knows its captions", fix="leave out --split and --captions")
+            raise UsageError(
+                "a file made by export knows its captions",
+                fix="leave out --split and --captions, or give rows of tuples their --synsets FILE as well",
+            )
         tuples = spice_tuples.import_tuples(file)
     else:
         tuples = spice_rows.read_rows(file, synsets, _captions(split, captions, text))
@@ -251,8 +254,11 @@ def _read(file: Path | None) -> list[str]:
 
 
 def _command(split: str | None, captions: Path | None, text: str) -> str:
-    which = f"--split {split}" if split else f"--captions {captions}"
-    return f"vsebench relevance build spice {which}" + (" --text ptb" if text == "ptb" else "")
+    import shlex
+
+    from ..relevance.spice_tuples import build_command
+
+    return build_command(f"--split {split}" if split else f"--captions {shlex.quote(str(captions))}", text)
 
 
 def _only_spice(kind: str) -> None:

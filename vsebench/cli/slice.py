@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .compare import deliver, output_format
+from .shared import Force, Level, Output, Resamples, Seed, Style, Threads
 from .talk import Json, NoProgress, Quiet, Talk, command
 
 if TYPE_CHECKING:
@@ -39,19 +40,23 @@ def run(
         typer.Option(help="CSV, TSV, parquet or JSON lines with a column of ids (id, image_id, caption_id)."),
     ] = None,
     column: Annotated[str | None, typer.Option(help="The column of --file to slice by.")] = None,
+    captions: Annotated[
+        Path | None,
+        typer.Option(
+            help="For --by length: the captions, for splits whose captions are not known here (.jsonl, .txt)."
+        ),
+    ] = None,
     bins: Annotated[
         str, typer.Option(help="How many bins numbers are cut into, or their edges separated by commas.")
     ] = "5",
     top: Annotated[int, typer.Option(min=1, help="How many slices to print; JSON holds all.")] = 30,
-    ci: Annotated[float, typer.Option(min=1, max=99.99, help="Level of the intervals in percent.")] = 95,
-    resamples: Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes the resamples.")] = 0,
-    force: Annotated[bool, typer.Option("--force", help="Also systems that were not measured alike.")] = False,
-    style: Annotated[str, typer.Option("--format", help="terminal, json, latex, html or markdown.")] = "terminal",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead of stdout.")] = None,
-    threads: Annotated[
-        int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")
-    ] = None,
+    ci: Level = 95,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
+    force: Force = False,
+    style: Style = "terminal",
+    output: Output = None,
+    threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -69,6 +74,8 @@ def run(
     if (file is not None) != (by in ("category", "column")):
         what = f"--by {by} needs a file" if file is None else f"--file has no meaning with --by {by}"
         raise UsageError(what, fix="give --file FILE" if file is None else "leave it out, or use --by column")
+    if captions is not None and by != "length":
+        raise UsageError(f"--captions has no meaning with --by {by}", fix="leave it out, or use --by length")
     if direction not in ("both", "i2t", "t2i", "i2i", "t2t"):
         raise UsageError(f"--direction is '{direction}'", fix="use both, i2t, t2i, i2i or t2t")
     cut = _bins(bins)
@@ -77,21 +84,23 @@ def run(
     keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
     if not keys:
         raise UsageError(f"{metrics} has no value for a query", fix="slice R@1 or another metric of queries")
-    attribute = _attribute(by, file, column, loaded[0].asked)
+    attribute = _attribute(by, file, column, captions, loaded[0].asked)
     found = slices.slice_by(loaded, keys, attribute, cut, Resampling(ci, resamples, seed), force, threads)
     for warning in found[0].warnings:
         talk.warn(warning)
     deliver(talk, chosen, output, f"Slices of {found[0].split}", grids(found, top), lambda: to_json(found))
 
 
-def _attribute(by: str, file: Path | None, column: str | None, asked: Split) -> Callable[[Key], Attribute]:
+def _attribute(
+    by: str, file: Path | None, column: str | None, captions: Path | None, asked: Split
+) -> Callable[[Key], Attribute]:
     from .. import attributes
     from ..metrics import parse
 
     if by == "positives":
         return lambda key: attributes.positives(asked, parse(key[0]).view, key[1] or "i2t")
     if by == "length" or file is None:
-        lengths = attributes.caption_length(asked)
+        lengths = attributes.caption_length(asked, captions)
         return lambda _key: lengths
     told = attributes.from_file(file, column, asked, several=by == "category")
     return lambda _key: told

@@ -97,7 +97,14 @@ def _console(stderr: bool) -> Console:
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 120
     # rich alone would keep bold and italics under NO_COLOR.
     colours = None if os.environ.get("NO_COLOR") else "auto"
-    return Console(stderr=stderr, width=width, highlight=False, color_system=colours)  # type: ignore[arg-type]
+    console = Console(stderr=stderr, width=width, highlight=False, color_system=colours)  # type: ignore[arg-type]
+    # rich alone would end with 1, which stands for a check that found a fault.
+    console.on_broken_pipe = _reader_has_gone  # type: ignore[method-assign]
+    return console
+
+
+def _reader_has_gone() -> None:
+    raise BrokenPipeError
 
 
 def cells(*values: object) -> list[Text]:
@@ -135,8 +142,7 @@ def command(function: F) -> F:
         except KeyboardInterrupt:
             _fail("interrupted; no file is half-written", INTERRUPTED)
         except BrokenPipeError:
-            # The reader (head, less) has gone; anything more would only raise again at exit.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            give_up_stdout()  # the reader (head, less) has gone
             raise typer.Exit(0) from None
         except (typer.Exit, typer.Abort):
             raise
@@ -146,8 +152,7 @@ def command(function: F) -> F:
                 ENGINE_FAILURE,
             )
         except OSError as error:
-            what = f"the system refused: {printable(str(error))}"
-            _fail(f"{what}\n  fix: check free space, permissions and where the output goes", ENGINE_FAILURE)
+            _fail(refused_by_system(error), ENGINE_FAILURE)
         except Exception as error:
             if os.environ.get("VSEBENCH_DEBUG"):
                 raise
@@ -157,11 +162,32 @@ def command(function: F) -> F:
     return run  # type: ignore[return-value]
 
 
-def _fail(message: str, code: int) -> None:
+def refused_by_system(error: OSError) -> str:
+    """The message for a disk that is full, a permission that is missing and the like."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        give_up_stdout()
+    what = f"the system refused: {printable(str(error))}"
+    return f"{what}\n  fix: check free space, permissions and where the output goes"
+
+
+def give_up_stdout() -> None:
+    """Send what is still to be written nowhere: it would only be refused again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def fail(message: str) -> None:
+    """Print an error on stderr, whatever state stderr is in."""
     from rich.text import Text
 
     text = Text("error: ", style="bold red")
     text.append(message, style="none")
     with contextlib.suppress(OSError):
         _console(stderr=True).print(text, soft_wrap=True)
+
+
+def _fail(message: str, code: int) -> None:
+    fail(message)
     raise typer.Exit(code)

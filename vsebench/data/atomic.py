@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import secrets
 from collections.abc import Iterator
@@ -10,6 +11,8 @@ from pathlib import Path
 from typing import IO, Any, Literal
 
 from ..errors import UsageError
+
+FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
 
 
 @contextlib.contextmanager
@@ -29,7 +32,8 @@ def write_atomically(
         parents: make missing folders.
 
     Raises:
-        UsageError: the folder does not exist, ``path`` is no regular file, or the system refuses to write.
+        UsageError: the folder does not exist, ``path`` is no regular file, or the system refuses to write (no
+            space is left).
     """
     shown, target = Path(path), Path(path).expanduser().resolve()
     if target.exists() and not target.is_file():
@@ -54,9 +58,11 @@ def write_atomically(
             temporary.replace(target)
         except OSError as error:
             raise _refused(shown, error) from error
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
+        if isinstance(error, OSError) and error.errno in FULL:
+            raise _refused(shown, error) from error  # the error of a write does not name its file
         raise
 
 

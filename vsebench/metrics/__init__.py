@@ -6,12 +6,13 @@ from . import coherent, cumulative, semantic, discounted
 
 # isort: on
 from .declare import GRADED, REGISTRY, Family, Metric, metric, parse
-from .suites import FAMILIES, GRADED_FAMILIES, VIEWS, WHOLE, expand
+from .suites import FAMILIES, GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members
 
 __all__ = [
     "FAMILIES",
     "GRADED",
     "GRADED_FAMILIES",
+    "MEANINGS",
     "REGISTRY",
     "VIEWS",
     "WHOLE",
@@ -21,6 +22,7 @@ __all__ = [
     "cumulative",
     "discounted",
     "expand",
+    "members",
     "metric",
     "parse",
     "place",

@@ -254,9 +254,11 @@ def parse(text: str) -> Metric:
             raise UsageError(f"'{text}' needs a k", fix=f"write {text}@{family.ks[-1]}")
         if not _is_count(tail) or int(tail) < family.least_k:
             least = family.least_k
+            small = f", and the least k of {stem} is {least}" if _is_count(tail) else ""
+            usual = family.ks[-1] if least == 1 else family.ks[0]
             raise UsageError(
-                f"k of '{text}' is '{tail}'",
-                fix=f"give a whole number of at least {least}, as in {stem}@{family.ks[-1]}",
+                f"k of '{text}' is '{tail}'{small}",
+                fix=f"give a whole number of at least {least}, as in {stem}@{usual}",
             )
         return Metric(family.template, int(tail), view, options)
     raise _no_such(text, match["view"], stem, tail)
@@ -288,8 +290,12 @@ def _options(text: str, inside: str | None) -> tuple[tuple[str, str], ...]:
     found: dict[str, str] = {}
     for part in inside.split(","):
         key, equals, value = part.partition("=")
-        if not key or not equals or not value or key in found:
+        if not key or not equals or not value:
             raise UsageError(f"'{part}' of '{text}' is not an option", fix="write [key=value,...] with every key once")
+        if key in found:
+            raise UsageError(
+                f"'{text}' gives the option {key} twice: {key}={found[key]} and {part}", fix=f"give {key} once"
+            )
         found[key] = value
     return tuple(found.items())
 

@@ -30,6 +30,19 @@ GRADED_FAMILIES: dict[str, tuple[str, ...]] = {
     "sr": ("SR@1", "SR@5", "SR@10"),
     "ndcg": ("nDCG@1", "nDCG@5", "nDCG@10"),
 }
+# What a family means; "cxc-intra" is told apart by the evaluation, since it ranks something else.
+MEANINGS: dict[str, str] = {
+    "recall": "recall of the captions written for the image, ranks of the first of them, and the sum of the recalls",
+    "1k": "the same on COCO 1K, mean over the five folds",
+    "eccv": "ECCV Caption judgements, which know relevant items beyond the captions written for the image",
+    "cxc": "recall of images and captions that Crisscrossed Captions judges similar",
+    "cs": "Coherent Score: how far the order of the first k items agrees with the order of their gains",
+    "ncs": "Normalised Cumulative Semantics: the gains of the first k items over the largest possible, and sums",
+    "sr": "Semantic Recall: the share of the five items with the largest gains that is among the first k",
+    "ndcg": "normalised discounted cumulative gain of the first k items",
+    "cxc-intra": "images retrieved by images, captions by captions, judged by Crisscrossed Captions; needs its ratings "
+    "(--human-data)",
+}
 WHOLE = {
     "all": "every metric in every view of the split, and every graded metric where the captions are known",
     "binary": "every metric of the judgements that a split has",
@@ -62,7 +75,6 @@ def expand(
     default = gains[0] if gains else DEFAULT_GAINS
     chosen: list[Metric] = []
     for word in words:
-        view, _, tail = word.rpartition(":")
         lower = word.lower()
         if lower in WHOLE:
             if lower != "graded":
@@ -71,16 +83,33 @@ def expand(
                 through = gains or ((default,) if lower == "graded" else ())
                 each = (parse(f"{v}:{name}") for v in through for name in known_names(GRADED))
                 chosen += [m for m in each if suits(m)]
-        elif lower in FAMILIES:
-            chosen += [parse(name) for name in FAMILIES[lower]]
-        elif tail.lower() in GRADED_FAMILIES and view not in BINARY:
-            chosen += [parse(f"{view or default}:{name}") for name in GRADED_FAMILIES[tail.lower()]]
         else:
-            chosen.append(_one(word, default))
+            names = members(word, default)
+            chosen += [_one(word, default)] if names is None else [parse(name) for name in names]
     for chosen_metric in chosen:
         if chosen_metric.view not in VIEWS and chosen_metric.view not in known:
             raise unknown("view", chosen_metric.view, [*VIEWS, *known])
     return list(dict.fromkeys(chosen))
+
+
+def members(word: str, default: str = DEFAULT_GAINS) -> tuple[str, ...] | None:
+    """The names a family stands for, None when the word names none; ``spice:ncs`` is a family in a view.
+
+    Raises:
+        UsageError: a family of graded metrics in a view that only says who is relevant.
+    """
+    view, _, tail = word.rpartition(":")
+    family = tail.lower()
+    if not view and family in FAMILIES:
+        return FAMILIES[family]
+    if family not in GRADED_FAMILIES:
+        return None
+    if view in BINARY:
+        raise UsageError(
+            f"'{view}' says who is relevant, and {tail} needs graded gains, which say how much",
+            fix=f"write {default}:{family}",
+        )
+    return tuple(f"{view or default}:{name}" for name in GRADED_FAMILIES[family])
 
 
 def _one(word: str, default: str) -> Metric:

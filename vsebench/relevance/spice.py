@@ -15,7 +15,7 @@ from . import store
 from .gains import Progress, choice
 from .spice_encode import Int32, encode, offsets
 from .spice_postings import Postings, postings
-from .spice_tuples import TOOLS, Tuples, load_tuples, normal, pack_files
+from .spice_tuples import TOOLS, Tuples, build_command, load_tuples, normal, pack_files
 
 GRAPHS = "spice-graphs"  # the kind of the stored postings
 
@@ -121,7 +121,7 @@ def load(
 
     Raises:
         UsageError: another setting, or an argument.
-        MissingPackage: captions are not parsed yet; the message holds the command.
+        NotParsed: captions are not parsed yet; the message holds the command.
         BadInput: the split has no captions, or stored tuples are damaged.
     """
     if argument is not None:
@@ -136,8 +136,7 @@ def load(
     path = store.get(GRAPHS, key)
     found = None if path is None else stored_form.load(path)
     if found is None:
-        name = f"--split {split.name}" if split.name != "custom" else "--captions FILE"
-        tuples = load_tuples(unique, f"vsebench relevance build spice {name}" + (" --text ptb" if how == "ptb" else ""))
+        tuples = load_tuples(unique, _build(split, how))
         if tuples.broken:  # another attempt may succeed, so this is not kept
             return gains(split, tuples, text=how, own=own, progress=progress)
         found = _postings(split, tuples, texts, own, progress)
@@ -192,6 +191,11 @@ def spoken(split: Split, how: str) -> list[str]:
     return [normal(text) for text in texts]
 
 
+def _build(split: Split, how: str = "original") -> str:
+    """The command that parses the captions; only the caller may know the file of a custom split (NotParsed.about)."""
+    return build_command(f"--split {split.name}" if split.name != "custom" else "--captions FILE", how)
+
+
 def _postings(
     split: Split, tuples: Tuples, texts: list[str], own: str, progress: Progress | None, threads: int | None = None
 ) -> Postings:
@@ -199,7 +203,7 @@ def _postings(
     if missing:
         raise BadInput(
             f"{len(missing):,} of {len(texts):,} captions have no SPICE tuples (first: '{missing[0][:60]}')",
-            fix=f"vsebench relevance build spice --split {split.name}",
+            fix=f"run: {_build(split)}",
         )
     rows = np.fromiter((tuples.row[text] for text in texts), np.int64, len(texts))
     return postings(

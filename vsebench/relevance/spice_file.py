@@ -50,6 +50,13 @@ def unpack(path: Path) -> Tuples:
 def _unpack(path: Path) -> Tuples:
     records = _records(read_text(path), path)
     head = records[0][1]
+    if isinstance(head, list) and all(isinstance(item, list) for item in head):
+        raise BadInput(
+            "holds rows of tuples, without their captions and synsets",
+            where=path,
+            fix="add --synsets FILE (a word, a tab and its METEOR synset ids a line), and the captions of the rows: "
+            "--split NAME or --captions FILE",
+        )
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise BadInput(
             f"this is no file of SPICE tuples: the first line is {shown(head)}",

@@ -23,6 +23,29 @@ TOOLS = "SPICE 1.0; CoreNLP 3.6.0 tokenize,ssplit,parse,lemma; METEOR 1.5"
 BUILD = "vsebench relevance build spice --split NAME"
 
 
+class NotParsed(MissingPackage):
+    """Captions that the parser has not seen yet.
+
+    Args:
+        what: how many.
+        build: the command that parses them.
+    """
+
+    def __init__(self, what: str, build: str = BUILD):
+        self.build = build
+        super().__init__(what, fix=f"run: {build}  (about 60 captions a second, once)")
+
+    def about(self, which: str) -> NotParsed:
+        """The same, by someone who knows where the captions come from: ``--split NAME`` or ``--captions FILE``."""
+        text = "ptb" if self.build.endswith(" --text ptb") else "original"
+        return NotParsed(self.what, build_command(which, text))
+
+
+def build_command(which: str, text: str = "original") -> str:
+    """The command that parses captions: ``which`` is ``--split NAME`` or ``--captions FILE``."""
+    return f"vsebench relevance build spice {which}" + (" --text ptb" if text == "ptb" else "")
+
+
 @dataclass(frozen=True)
 class Tuples:
     """The tuples of unique captions and the synsets of their words.
@@ -64,17 +87,14 @@ def load_tuples(texts: Iterable[str], build: str = BUILD) -> Tuples:
         build: the command that parses them, for the message.
 
     Raises:
-        MissingPackage: some are not parsed yet.
+        NotParsed: some are not parsed yet.
         BadInput: a stored file is damaged.
     """
     wanted = unique(texts)
     found = stored(wanted)
     missing = sum(text not in found.row for text in wanted)
     if missing:
-        raise MissingPackage(
-            f"SPICE tuples: {missing:,} of {len(wanted):,} captions are not parsed",
-            fix=f"run: {build}  (about 60 captions a second, once)",
-        )
+        raise NotParsed(f"SPICE tuples: {missing:,} of {len(wanted):,} captions are not parsed", build)
     return select(found, wanted)
 
 

@@ -47,6 +47,32 @@ class Grid:
     notes: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a column of a grid holds.
+
+    Attributes:
+        words: not numbers.
+        mark: the longest mark of its numbers.
+        aside: its numbers have asides.
+    """
+
+    words: bool
+    mark: str = ""
+    aside: bool = False
+
+
+def kinds_of(grid: Grid) -> list[Kind]:
+    """One a column: what renderers that line numbers up digit by digit must leave room for."""
+    columns = [[row[i] for row in grid.rows] for i in range(len(grid.headings))]
+    return [
+        Kind(True)
+        if i < grid.words
+        else Kind(False, max((c.mark for c in column), key=len, default=""), any(c.aside for c in column))
+        for i, column in enumerate(columns)
+    ]
+
+
 def cells(*texts: str) -> tuple[Cell, ...]:
     """Plain cells."""
     return tuple(Cell(t) for t in texts)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid
+from .grid import Cell, Grid, Kind, kinds_of
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}",
     "→": r"$\to$", "↓": r"$\downarrow$", "−": "$-$", "±": r"$\pm$", "≤": r"$\leq$", "≥": r"$\geq$", "τ": r"$\tau$",
-    "·": r"$\cdot$", "–": "--", "—": "---", "\u00a0": "~", '"': "''",
+    "·": r"$\cdot$", "|": r"\textbar{}", "–": "--", "—": "---", "\u00a0": "~", '"': "''",
 }  # fmt: skip
 
 
@@ -20,27 +21,55 @@ def latex(grids: Sequence[Grid]) -> str:
 
 
 def _grid(grid: Grid) -> str:
-    columns = "l" * grid.words + "r" * (len(grid.headings) - grid.words)
+    kinds = kinds_of(grid)
+    columns = "".join(_column(kind, last=i == len(kinds) - 1) for i, kind in enumerate(kinds))
+    headings = [_heading(h, kind) for h, kind in zip(grid.headings, kinds, strict=True)]
     lines = [f"% {_comment(grid.title)}"] if grid.title else []
     if not grid.rows:
         return "\n".join([*lines, *(f"% {_comment(note)}" for note in grid.notes)])
-    lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", _line([_escaped(h) for h in grid.headings]), "\\midrule"]
-    lines += [_line([_cell(c) for c in row]) for row in grid.rows]
+    lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", _line(headings), "\\midrule"]
+    lines += [_line([_cell(c, kind) for c, kind in zip(row, kinds, strict=True)]) for row in grid.rows]
     lines += ["\\bottomrule", "\\end{tabular}", *(f"% {_comment(note)}" for note in grid.notes)]
     return "\n".join(lines)
 
 
-def _cell(cell: Cell) -> str:
-    text = _escaped(cell.text)
+def _column(kind: Kind, last: bool) -> str:
+    """Numbers to the right; their marks hang over them and their asides stand beside them, so that digits line up."""
+    if kind.words:
+        return "l"
+    room = f"\\hphantom{{{_raised(kind.mark)}}}" if kind.mark else ""
+    if kind.aside:
+        return f"r@{{{room}\\ }}l"
+    return f"r@{{{room}\\hspace{{{'' if last else '2'}\\tabcolsep}}}}" if room else "r"
+
+
+def _heading(text: str, kind: Kind) -> str:
+    return f"\\multicolumn{{2}}{{c}}{{{_escaped(text)}}}" if kind.aside else _escaped(text)
+
+
+def _cell(cell: Cell, kind: Kind) -> str:
+    escaped = _escaped if kind.words else _number
+    text = escaped(cell.text)
     text = f"\\textbf{{{text}}}" if cell.best and text else text
-    mark = f"\\textsuperscript{{{_escaped(cell.mark)}}}" if cell.mark else ""
-    # a bracket after \\ would be read as its argument; asides never start a line
-    return f"{text}{mark} {_escaped(cell.aside)}" if cell.aside else text + mark
+    mark = _raised(cell.mark) if cell.mark else ""
+    if kind.words:
+        return f"{text}{mark} {escaped(cell.aside)}" if cell.aside else text + mark
+    text += f"\\rlap{{{mark}}}" if mark else ""
+    return f"{text} & {escaped(cell.aside)}" if kind.aside else text
+
+
+def _raised(mark: str) -> str:
+    return f"\\textsuperscript{{{'$-$' if mark == '-' else _escaped(mark)}}}"
+
+
+def _number(text: str) -> str:
+    """Hyphens in front of digits are minus signs."""
+    return "$-$".join(_escaped(part) for part in re.split(r"-(?=\d)", text))
 
 
 def _line(texts: Sequence[str]) -> str:
-    # a row that starts with a bracket would be taken for an option of the \\ before it
-    first = "{}" + texts[0] if texts[0].startswith("[") else texts[0]
+    # a row that starts with a bracket or a star would be taken for an option of the \\ before it
+    first = "{}" + texts[0] if texts[0].startswith(("[", "*")) else texts[0]
     return " & ".join([first, *texts[1:]]) + r" \\"
 
 

@@ -26,7 +26,12 @@ def show(report: Report, console: Console) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    for section in sections(report):
+    found = sections(report)
+    if not found:
+        console.print("nothing to show: no metric that was asked for has a value")
+        console.print(report.signature, style="dim", soft_wrap=True, highlight=False)
+        return
+    for section in found:
         table = Table(
             title=section.title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False
         )

@@ -1,11 +1,20 @@
-"""Do metrics order systems alike: Kendall's tau between their rankings, and the queries they quarrel about."""
+"""Do metrics order systems alike: Kendall's tau between their rankings, and the queries they quarrel about.
+
+Pairs of systems grow with the square of the systems, so what has a value for each of them is walked in blocks. The
+result does not depend on the size of a block, not even in its last bit.
+"""
 
 from __future__ import annotations
+
+from itertools import pairwise
 
 import numpy as np
 
 from ..types import Float, Int
 from .bootstrap import percentile
+
+_BLOCK = 1 << 19  # float64 values that are held together; some ten arrays of them live at once
+_BUFFER = 1 << 12
 
 
 def orders(values: Float) -> Float:
@@ -28,10 +37,8 @@ def tau_b(preferred: Float) -> Float:
     Args:
         preferred: (..., pair, metric), see ``orders``.
     """
-    agreeing = np.swapaxes(preferred, -1, -2) @ preferred
     ordered = np.abs(preferred).sum(axis=-2)
-    norm = np.sqrt(ordered[..., :, None] * ordered[..., None, :])
-    return np.asarray(np.divide(agreeing, norm, out=np.full(agreeing.shape, np.nan), where=norm > 0))
+    return _taus(np.swapaxes(preferred, -1, -2) @ preferred, ordered[..., :, None], ordered[..., None, :])
 
 
 def tau_intervals(samples: Float, level: float) -> Float:
@@ -41,15 +48,14 @@ def tau_intervals(samples: Float, level: float) -> Float:
         samples: (resample, system, metric) oriented values, the same resamples of images for all of them.
         level: between 0 and 1.
     """
-    preferred = orders(samples)
-    metrics = samples.shape[-1]
-    ordered = np.abs(preferred).sum(axis=1)  # (resample, metric)
+    resamples, _, metrics = samples.shape
     out = np.empty((metrics, metrics, 2))
-    for m in range(metrics):  # a row at a time: all of (resample, metric, metric) would not fit
-        agreeing = np.einsum("rp,rpm->rm", preferred[:, :, m], preferred)
-        norm = np.sqrt(ordered[:, m, None] * ordered)
-        taus = np.divide(agreeing, norm, out=np.full(agreeing.shape, np.nan), where=norm > 0)
-        out[m] = percentile(taus, level)
+    # all of (resample, metric, metric) would not fit: so many pairs of metrics at a time, each in all resamples
+    rows, columns = np.triu_indices(metrics)
+    together = max(1, _BLOCK // max(1, resamples))
+    for start in range(0, len(rows), together):
+        i, j = rows[start : start + together], columns[start : start + together]
+        out[i, j] = out[j, i] = percentile(_resampled_taus(samples, i, j), level)
     return out
 
 
@@ -66,8 +72,86 @@ def quarrels(first: Float, second: Float) -> tuple[Float, Int]:
         (query,) float64 disagreement, 0 where no pair of systems is ordered in opposite ways; and (query,) int64, how
         many pairs are.
     """
+    queries = first.shape[1]
     a, b = np.triu_indices(len(first), 1)
-    gaps = [values[a] - values[b] for values in (first, second)]
-    scales = [float(np.sqrt((gap**2).mean())) or 1.0 for gap in gaps]
-    product = (gaps[0] / scales[0]) * (gaps[1] / scales[1])
-    return np.maximum(-product, 0.0).sum(axis=0), (product < 0).sum(axis=0)
+    scales = [_root_mean_square(values, a, b) for values in (first, second)]
+    amount, opposite = np.zeros(queries), np.zeros(queries, np.int64)
+    for low, high in _parts(queries, _BLOCK):
+        together = max(1, _BLOCK // (high - low))
+        for start in range(0, len(a), together):
+            one, other = a[start : start + together], b[start : start + together]
+            gaps = (values[one, low:high] - values[other, low:high] for values in (first, second))
+            against, beside = (gap / scale for gap, scale in zip(gaps, scales, strict=True))
+            product = against * beside
+            apart = np.maximum(-product, 0.0)
+            if start:  # added pair by pair, whichever block a pair is in
+                apart = np.concatenate([amount[None, low:high], apart])
+            amount[low:high] = apart.sum(axis=0)
+            opposite[low:high] += (product < 0).sum(axis=0)
+    return amount, opposite
+
+
+def _taus(agreeing: Float, ordered: Float, too: Float) -> Float:
+    norm = np.sqrt(ordered * too)
+    return np.asarray(np.divide(agreeing, norm, out=np.full(agreeing.shape, np.nan), where=norm > 0))
+
+
+def _resampled_taus(samples: Float, i: Int, j: Int) -> Float:
+    """(resample, pair of metrics) float64 ``tau_b`` between metrics ``i`` and ``j``."""
+    resamples, systems, metrics = samples.shape
+    out = np.empty((resamples, len(i)))
+    height = max(1, _BLOCK // max(1, systems * (systems - 1) // 2 * metrics, metrics * metrics))
+    for start in range(0, resamples, height):
+        preferred = orders(samples[start : start + height])
+        ordered = np.abs(preferred).sum(axis=1)
+        agreeing = np.swapaxes(preferred, 1, 2) @ preferred
+        out[start : start + height] = _taus(agreeing[:, i, j], ordered[:, i], ordered[:, j])
+    return out
+
+
+def _parts(n: int, most: int) -> list[tuple[int, int]]:
+    """``range(n)`` cut evenly into parts of at most so many: one alone would be added up in another order."""
+    count = max(1, -(-n // most))
+    edges = [n * part // count for part in range(count + 1)]
+    return [(low, high) for low, high in pairwise(edges) if low < high]
+
+
+def _root_mean_square(values: Float, a: Int, b: Int) -> float:
+    """Root mean square of ``values[a] - values[b]``, 1 when it is 0."""
+    total = len(a) * values.shape[1]
+    return float(np.sqrt(_sum_of_squares(values, a, b, 0, total) / max(1, total))) or 1.0
+
+
+def _sum_of_squares(values: Float, a: Int, b: Int, start: int, stop: int) -> float:
+    """Over a part of the differences laid end to end, by halves, see ``_pairwise``."""
+    n = stop - start
+    if n > _BLOCK:
+        half = _half(n)
+        return _sum_of_squares(values, a, b, start, start + half) + _sum_of_squares(values, a, b, start + half, stop)
+    queries = values.shape[1]
+    gaps = np.empty(n)
+    done = 0
+    while done < n:
+        row, column = divmod(start + done, queries)
+        rows = (n - done) // queries if column == 0 else 0
+        width = rows * queries if rows else min(queries - column, n - done)
+        if rows:
+            into = gaps[done : done + width].reshape(rows, queries)
+            np.subtract(values[a[row : row + rows]], values[b[row : row + rows]], out=into)
+        else:
+            columns = slice(column, column + width)
+            np.subtract(values[a[row], columns], values[b[row], columns], out=gaps[done : done + width])
+        done += width
+    return _pairwise(gaps**2)
+
+
+def _pairwise(values: Float) -> float:
+    """The sum by halves. numpy does the same to an array that its buffer holds, some of its versions to any array."""
+    if len(values) <= _BUFFER:
+        return float(values.sum())
+    half = _half(len(values))
+    return _pairwise(values[:half]) + _pairwise(values[half:])
+
+
+def _half(n: int) -> int:
+    return n // 2 - n // 2 % 8

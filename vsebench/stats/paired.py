@@ -19,7 +19,8 @@ from ..types import Bool, Float, Int
 from . import kernels
 from .columns import Column, Population
 
-_BLOCK_BYTES = 6 << 20
+_BLOCK_BYTES = 6 << 20  # of the swaps that one thread looks at together
+_ROOM_BYTES = 48 << 20  # of those of all threads
 _SLACK = 1e-10  # differences this close, relative to all that can be swapped, count as equal: sums are rounded
 
 
@@ -73,10 +74,7 @@ def swap_test(changes: Float, permutations: int, seed: int, threads: int | None 
     p, exact = np.ones(changes.shape[1]), np.zeros(changes.shape[1], bool)
     differing = (changes != 0).sum(axis=0)
     for test in np.flatnonzero(_few(differing, permutations)):
-        own = changes[changes[:, test] != 0, test]
-        signs = np.empty((2 ** len(own), len(own)))
-        kernels.all_signs(0, signs)
-        p[test], exact[test] = float(_extreme(signs @ own[:, None], own[:, None]).mean()), True
+        p[test], exact[test] = _exact_share(changes[changes[:, test] != 0, test]), True
     many = np.flatnonzero(~exact)
     held = changes[:, many]
 
@@ -112,16 +110,19 @@ def median_test(
         return total
 
     seen = abs(float(differences(np.ones((1, population.images)))[0]))
-    if _few(np.array([len(differs)]), permutations)[0]:
-        signs = np.ones((2 ** len(differs), population.images))
-        own = np.empty((len(signs), len(differs)))
-        kernels.all_signs(0, own)
-        signs[:, differs] = own
-        return float((np.abs(differences(signs)) >= seen).mean()), True
 
     def count(signs: Float) -> Int:
         return np.array([(np.abs(differences(signs)) >= seen).sum()])
 
+    def all_of_them(first_row: int, signs: Float) -> None:
+        own = np.empty((len(signs), len(differs)))
+        kernels.all_signs(first_row, own)
+        signs[:] = 1.0
+        signs[:, differs] = own
+
+    if _few(np.array([len(differs)]), permutations)[0]:
+        swaps = 2 ** len(differs)
+        return float(_count(all_of_them, count, population.images, 1, swaps, threads)[0] / swaps), True
     return float(_share(count, population.images, 1, permutations, seed, threads)[0]), False
 
 
@@ -154,6 +155,17 @@ def _effect(better: Float, changes: Float) -> Effect:
     return Effect(standardised, (wins + 0.5 * ties) / max(1, len(better)), wins, ties, losses)
 
 
+def _exact_share(changes: Float) -> float:
+    """Share of all swaps of (image,) changes that are as extreme as none."""
+    held = changes[:, None]
+
+    def count(signs: Float) -> Int:
+        return np.asarray(_extreme(signs @ held, held).sum(axis=0), np.int64)
+
+    swaps = 2 ** len(changes)
+    return float(_count(kernels.all_signs, count, len(changes), 1, swaps, threads=1)[0] / swaps)
+
+
 def _few(differing: Int, permutations: int) -> Bool:
     return np.asarray((differing < 60) & (2.0 ** np.minimum(differing, 60) <= permutations))
 
@@ -172,17 +184,43 @@ def _share(
     threads: int | None,
 ) -> Float:
     """(1 + number of permutations that ``count`` finds extreme) / (1 + permutations)."""
-    rows = max(1, min(256, _BLOCK_BYTES // (8 * max(1, images, tests))))
-    threads = default_threads() if threads is None else threads
-    found = np.zeros((max(1, min(threads, permutations)), tests), np.int64)
+
+    def draw(first_row: int, signs: Float) -> None:
+        kernels.draw_signs(np.uint64(seed), first_row, signs)
+
+    with one_blas_thread():
+        found = _count(draw, count, images, tests, permutations, threads)
+    return np.asarray((1 + found) / (1 + permutations))
+
+
+def _count(
+    fill: Callable[[int, Float], None],
+    count: Callable[[Float], Int],
+    images: int,
+    tests: int,
+    swaps: int,
+    threads: int | None,
+) -> Int:
+    """(test,) int64: how many swaps ``count`` finds extreme, walked in blocks; a swap is a function of its number.
+
+    Args:
+        fill: writes the swaps from a number on into (block, image) signs.
+        count: (block, image) signs -> (test,) how many of them are extreme.
+        images, tests: sizes.
+        swaps: how many.
+        threads: never changes a result.
+    """
+    threads = max(1, min(default_threads() if threads is None else threads, swaps))
+    row = 8 * max(1, images + 2 * tests)  # swaps, and two values a test
+    rows = max(1, min(256, _BLOCK_BYTES // row, _ROOM_BYTES // (threads * row)))
+    found = np.zeros((threads, tests), np.int64)
 
     def work(start: int, stop: int, part: int) -> None:
         signs = np.empty((min(rows, stop - start), images))
         for begin in range(start, stop, rows):
-            n = min(rows, stop - begin)
-            kernels.draw_signs(np.uint64(seed), begin, signs[:n])
-            found[part] += count(signs[:n])
+            block = signs[: min(rows, stop - begin)]
+            fill(begin, block)
+            found[part] += count(block)
 
-    with one_blas_thread():
-        spread(work, permutations, threads)
-    return np.asarray((1 + found.sum(axis=0)) / (1 + permutations))
+    spread(work, swaps, threads)
+    return np.asarray(found.sum(axis=0), np.int64)

@@ -1,0 +1,94 @@
+"""``vsebench metrics``: the list, a metric, a family, and names that do not exist."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from vsebench.cli import app
+from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, parse
+
+
+def invoke(*args: str) -> Result:
+    """Run the command line in this process."""
+    return CliRunner().invoke(app, list(args))
+
+
+def document(*args: str) -> dict[str, Any]:
+    """The JSON document a command prints; nothing else may stand on stdout."""
+    result = invoke(*args, "--json")
+    assert result.exit_code == 0, result.stderr
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")  # formulas in one line
+    found = document("metrics")
+    assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
+    families = FAMILIES | GRADED_FAMILIES
+    assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in families.items()}
+    assert [m["name"] for m in found["graded_metrics"]] == [f.template.replace("{k}", "k") for f in GRADED]
+    assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
+    text = invoke("metrics").stdout
+    assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])
+
+
+@pytest.mark.parametrize("name", ["R@7", "RV@7", "eccv:mAP@R", "MedR", "1k:RSum"])
+def test_a_metric_is_explained(name: str) -> None:
+    facts = document("metrics", name)
+    assert facts["metric"] == name.replace("RV", "R")
+    assert all(facts[key] for key in ("formula", "range", "better", "looks_at", "view", "unit"))
+    assert facts["formula"][:20] in invoke("metrics", name).stdout
+
+
+@pytest.mark.parametrize("name", [*FAMILIES, *GRADED_FAMILIES, "spice:ncs", "NDCG"])
+def test_a_family_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    found = document("metrics", name)
+    view, _, stem = name.rpartition(":")
+    assert found["family"] == name.lower() and found["meaning"] == MEANINGS[stem.lower()]
+    if stem in FAMILIES:
+        assert found["metrics"] == list(FAMILIES[stem])
+    else:
+        assert found["metrics"] == [f"{view or 'cider'}:{m}" for m in GRADED_FAMILIES[stem.lower()]]
+        assert view or found["view"].startswith("cider, or the first of --gains")
+    text = invoke("metrics", name).stdout
+    assert found["meaning"] in text and all(m in text for m in found["metrics"])
+
+
+def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    binary, graded, both = (document("metrics", name) for name in ("binary", "graded", "all"))
+    assert {parse(m).view for m in binary["metrics"]} == set(VIEWS)
+    assert {parse(m).view for m in graded["metrics"]} == {"cider"} and "cider:CS@100" in graded["metrics"]
+    assert sorted(both["metrics"]) == sorted(binary["metrics"] + graded["metrics"])
+    text = invoke("metrics", "all").stdout
+    assert both["meaning"] in text and "eccv:mAP@R" in text and "cider:NsumN" in text
+    intra = document("metrics", "CxC-intra")
+    assert intra["family"] == "cxc-intra" and "cxc:R@1" in intra["metrics"] and "--human-data" in intra["meaning"]
+    assert "cxc-intra" in invoke("metrics").stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        (
+            "eccv:cs",
+            "'eccv' says who is relevant, and cs needs graded gains, which say how much\n  fix: write cider:cs",
+        ),
+        ("eccc:cs", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
+        ("mAP", "unknown metric 'mAP'\n  fix: did you mean 'mAP@R'"),
+        ("medr@", "'medr@' is not a metric name\n  fix: write [view:]Name[@k]"),
+        ("Recal@1", "unknown metric 'Recal@1'\n  fix: did you mean 'Recall@1'"),
+        ("eccc:R@1", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
+        ("zqx", "unknown metric 'zqx'\n  fix: known: R@1, R@5"),
+    ],
+)
+def test_an_unknown_metric_suggests_others(name: str, message: str) -> None:
+    result = invoke("metrics", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"error: {message}")
