@@ -26,9 +26,9 @@ from .rank.stream import Look
 from .relevance.gains import Gains
 from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 
-TILE_BYTES = 96 << 20  # of the scores of all threads together
+TILE_BYTES = 64 << 20  # of the scores of all threads together
 TILE_QUERIES = 2048
-PART = 1_200_000  # scores that are looked at together
+PART = 1_000_000  # scores that are looked at together
 SHOWN = 5120  # captions of a tile that is shown to others
 
 Progress = Callable[[int, int], None]
