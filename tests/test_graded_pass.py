@@ -164,6 +164,21 @@ def test_ranks_are_counted_in_the_same_pass(
         assert seen.lists["all"].scores.tolist() == want.lists["all"].scores.tolist()
 
 
+def test_a_split_of_a_single_fold_shows_its_scores_once() -> None:
+    world = crowd(30, 150, 6, 2, seed=3)
+    split = Split("custom", np.arange(30), np.arange(150), np.repeat(np.arange(30), 5), None, np.zeros(30, np.int64))
+    scorer = Dot(world.images, world.captions)
+    watch = Watch(scorer, [Request("judged", world.judged[d]) for d in DIRECTIONS])
+    gains = {"cider": FakeGains(np.random.default_rng(0).integers(0, 9, scorer.shape))}
+    run(scorer, split, [parse("NCS@1"), parse("NCS[on=folds]@1"), parse("CS[on=folds]@3")], gains, also=watch.look)
+    alone = observe(scorer, [Request("judged", world.judged[d]) for d in DIRECTIONS])
+    for direction, seen in watch.found().items():
+        assert seen.ranks["judged"].rank.tolist() == alone[direction].ranks["judged"].rank.tolist()
+    with pytest.raises(UsageError, match="top lists leave out scores"):
+        lists = observe(scorer, [], depth={"i2t": 3})["i2t"].lists["all"]
+        run(scorer, split, [parse("NCS@1")], gains, also=watch.look, lists={"i2t": lists})
+
+
 def test_not_every_metric_comes_by_all_scores() -> None:
     split = large_world(20, 3, seed=5).split
     for names, directions in (

@@ -154,3 +154,16 @@ def test_inputs_stay_as_they_are(rng: np.random.Generator) -> None:
     gains.flags.writeable = tied.flags.writeable = False
     kendall(gains, tied, np.full(3, 40), [10, 40], "b")
     assert (gains == copy).all()
+
+
+@pytest.mark.parametrize("n", [70, 900, 6500])
+@pytest.mark.parametrize("zeros", [0.0, 0.6])
+def test_long_runs_of_equal_scores(n: int, zeros: float, rng: np.random.Generator) -> None:
+    """A masked matrix: what was not ranked again has one score."""
+    scores = np.where(np.arange(n) < n // 10, -np.arange(n), -n).astype(float)
+    scores[n // 2 : n // 2 + n // 5] = -n + 0.5
+    scores = -np.sort(-scores)[None]
+    gains = np.where(rng.random((1, n)) < zeros, 0, rng.integers(1, n, (1, n))).astype(np.float32)
+    ks = [n // 10 + 3, n // 4, n // 2 + 1, n]
+    for variant in ("b", "c"):
+        assert ours(scores, gains, ks, variant) == pytest.approx(scipys(scores, gains, ks, variant), abs=1e-14)

@@ -200,7 +200,11 @@ def _result(metric: Metric, direction: Direction, got: GradedValues, split: Spli
 
 def identities(measured: Measured) -> dict[str, str]:
     """For a signature: view -> every setting that can move a digit, and which captions they are of."""
-    fields = {view: ",".join(f"{k}={v}" for k, v in held.settings.items()) for view, held in measured.gains.items()}
+    # A file goes by its content: a colleague's copy may have another name.
+    fields = {
+        view: ",".join(f"{k}={v}" for k, v in held.settings.items() if k != "file")
+        for view, held in measured.gains.items()
+    }
     texts = measured.split.texts
     if texts is not None and set(fields) - {"matrix"}:
         fields["captions"] = "#" + hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:8]

@@ -104,12 +104,18 @@ def run(
     jobs = _prepare(split, metrics, gains, directions)
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
+    if also and lists:
+        raise UsageError("top lists leave out scores that 'also' has to see")
     threads = threads or default_threads()
     jobs, listed = _share(jobs, lists or {})
     work: list[tuple[Bundle, Scorer | TopK, int, int]] = []
-    for bundle in bundles(jobs):
+    itemsize = np.dtype(scorer.dtype).itemsize
+    asked = bundles(jobs)
+    # Only one of them: a split of a single fold has two arenas of all images and captions.
+    shown = next((b for b in asked if _shows_all(b.jobs[0])), None)
+    for bundle in asked:
         source = restrict(scorer, bundle.jobs[0].arena)
-        work += [(bundle, source, *edge) for edge in _blocks(bundle.jobs[0], threads, block)]
+        work += [(bundle, source, *edge) for edge in _blocks(bundle.jobs[0], threads, block, itemsize)]
     largest = max((len(b.jobs[0].arena.gallery) * (stop - start) for b, _, start, stop in work), default=0)
     work += [(Bundle((job,)), top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
     jobs = [*jobs, *(job for job, _ in listed)]
@@ -127,11 +133,7 @@ def run(
                 item = next(waiting, None)
             if item is None:
                 return
-            try:
-                _look(*item, gains, buffer, values, show)
-            except BaseException:
-                end.set()
-                raise
+            _look(*item, gains, buffer, values, show if item[0] is shown else None)
             with lock:
                 done += 1
                 if progress:
@@ -223,10 +225,10 @@ def _prepare(
     return jobs
 
 
-def _blocks(job: Job, threads: int, size: int | None) -> list[tuple[int, int]]:
+def _blocks(job: Job, threads: int, size: int | None, itemsize: int = 4) -> list[tuple[int, int]]:
     """Ranges of queries whose scores fit the memory of a thread, all about equally long."""
     n, gallery = len(job.arena.queries), len(job.arena.gallery)
-    limit = size or max(1, min(TILE_BYTES // threads // (4 * gallery), TILE_QUERIES))
+    limit = size or max(1, min(TILE_BYTES // threads // (itemsize * gallery), TILE_QUERIES))
     parts = -(-n // limit)
     if size is None:
         parts = min(n, -(-parts // threads) * threads)
@@ -275,7 +277,7 @@ def _look(
         return
     direction = first.arena.direction
     tile = whole.rows_of(source, direction, start, stop, buffer)
-    if also and _shows_all(first):
+    if also:
         for c in range(0, tile.shape[1], SHOWN):
             also(np.ascontiguousarray(tile[:, c : c + SHOWN]), start, c)
     doubt = whole.measure(source, direction, tile, start)

@@ -54,16 +54,24 @@ def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event)
 
     For work that takes its pieces from a queue, and looks at ``stop`` before every piece.
     """
+
+    def guarded(part: int) -> None:
+        try:
+            work(part)
+        except BaseException:
+            stop.set()  # the others end with the piece at hand
+            raise
+
     with one_blas_thread():
         if threads == 1:
-            work(0)
+            guarded(0)
             return
         with ThreadPoolExecutor(threads) as pool:
             try:
-                for result in [pool.submit(work, part) for part in range(threads)]:
+                for result in [pool.submit(guarded, part) for part in range(threads)]:
                     result.result()
             finally:
-                stop.set()  # the others end with the piece at hand
+                stop.set()
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[object]:

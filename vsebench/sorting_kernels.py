@@ -14,8 +14,8 @@ LANES = 16  # partial results of a sum or a limit; what lets the compiler vector
 WIDE = np.float32(3.5)  # standard deviations about the mean that get most of the integers
 SKIP = 4  # a long row is known by one number in so many
 MOST = np.float32(3e38)
-NONE = np.float32(0)
-PATIENCE = 8  # moves an item that settling may take before a full sort takes over
+ZERO = np.float32(0)
+PATIENCE = 8  # moves that settling a row may take, times its length, before a full sort takes over
 
 
 @nb.njit(nogil=True, cache=True)
@@ -78,13 +78,13 @@ def _by_size(v, n, low, high, start, end, bits, codes, key):
     first, last, final, most = np.float32(tail), np.float32(tail + bulk), np.float32(tail - 1), np.float32(bulk - 1)
     below, inside, above = _rate(tail, start - low), _rate(bulk, end - start), _rate(tail, high - end)
     if not end - start < MOST:
-        below, inside, above, low, high, start, end = NONE, NONE, NONE, NONE, NONE, NONE, NONE
+        below, inside, above, low, high, start, end = ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO
     top = np.int32(codes - 1)
     # Every piece rises within integers of its own, so the whole rises.
     for j in range(n):
         x = v[j]
         under = min((x - low) * below, final)
-        under = under if under > NONE else NONE
+        under = under if under > ZERO else ZERO
         over = (x - end) * above
         over = last + (over if over < final else final)
         code = first + min((x - start) * inside, most)

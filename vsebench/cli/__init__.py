@@ -71,13 +71,17 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")
     # Leave like any other exit, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    code: str | int | None = None
     try:
         try:
             app()
-        finally:
-            sys.stdout.flush()  # what does not arrive is told here, not by the interpreter at exit
+        except SystemExit as ending:
+            code = ending.code
+        sys.stdout.flush()  # what does not arrive is told here, not by the interpreter at exit
+        sys.exit(code)
     except BrokenPipeError:  # the reader (head, less) has gone
         give_up_stdout()
+        sys.exit(code)
     except OSError as error:  # also of the help and the version, which are printed before any command runs
         fail(refused_by_system(error))
         sys.exit(ENGINE_FAILURE)

@@ -21,6 +21,7 @@ BITS = np.uint32(64 * WORDS)
 TIED = np.uint32(1 << 31)  # marks a place whose gain is not the only one of its size
 PLACE = np.uint32((1 << 31) - 1)
 LEAST = np.uint32((1 << 32) - 1)  # instead of a place: the gain is the smallest and common
+LONG_RUN = 64  # in longer runs of equal scores not every pair is looked at
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 CONCORD, TIES_SCORE, TIES_GAIN, KINDS_SCORE, KINDS_GAIN = range(5)
 
@@ -202,7 +203,37 @@ def _standing(place, first):
 
 
 @nb.njit(nogil=True, cache=True)
-def _untie(place, first, tied, start, stop, run):
+def _agree(place, first, after, tied, n, wide, bits, before, behind, chunks, less, same, out):
+    """What the pairs of equal scores that end at an item have added to the concordant; ``out`` (n,) is filled.
+
+    ``wide`` says that places need more than one chunk; ``less`` and ``same`` are scratch.
+    """
+    i = 0
+    while i < n:
+        j = i + 1
+        while j < n and tied[j]:
+            j += 1
+        size = j - i
+        if size > LONG_RUN:
+            # A run is a small list of its own: the walk down it counts without looking at every pair.
+            if wide:
+                _smaller_wide(place[i:j], first, after, size, bits, before, behind, chunks, less, same)
+            else:
+                _smaller(place[i:j], first, after, size, bits[0], before[0], behind, less, same)
+            for m in range(size):
+                out[i + m] = np.int64(m) - np.int64(same[m]) - 2 * np.int64(less[m])
+        else:
+            for m in range(i, j):
+                own = _standing(place[m], first)
+                out[m] = 0
+                for k in range(i, m):
+                    other = _standing(place[k], first)
+                    out[m] += np.int64(other > own) - np.int64(other < own)
+        i = j
+
+
+@nb.njit(nogil=True, cache=True)
+def _untie(agree, tied, start, stop, run):
     """What pairs of equal scores with the later one in ``start:stop`` add to the concordant, and how many they are.
 
     ``run`` is where the run of equal scores that holds ``start`` begins; where that of ``stop - 1`` begins is the
@@ -215,10 +246,7 @@ def _untie(place, first, tied, start, stop, run):
             run = i
             continue
         ties += i - run
-        own = _standing(place[i], first)
-        for j in range(run, i):
-            other = _standing(place[j], first)
-            concord += np.int64(other > own) - np.int64(other < own)
+        concord += agree[i]
     return concord, ties, run
 
 
@@ -238,7 +266,7 @@ def _sums(less, same, tied):
 
 
 @nb.njit(nogil=True, cache=True)
-def _sum_up(place, first, tied, less, same, ks, n, out):
+def _sum_up(agree, tied, less, same, ks, n, out):
     """Fill ``out`` (ks, 5) for one query."""
     concord = np.int64(0)
     ties_score = np.int64(0)
@@ -257,7 +285,7 @@ def _sum_up(place, first, tied, less, same, ks, n, out):
         kinds_score += stop - start - again
         if again:
             # Pairs of equal scores do neither: take them out again.
-            agreed, pairs, run = _untie(place, first, tied, start, stop, run)
+            agreed, pairs, run = _untie(agree, tied, start, stop, run)
             concord -= agreed
             ties_score += pairs
         elif stop > start:
@@ -294,6 +322,9 @@ def count_pairs(item, rank, ordered, kept, tied, count, ks, out):
     after = np.empty(width, np.uint32)
     less = np.empty(width, np.uint32)
     same = np.empty(width, np.uint32)
+    run_less = np.empty(width, np.uint32)
+    run_same = np.empty(width, np.uint32)
+    agree = np.empty(width, np.int64)
     bits = np.empty((chunk, WORDS), np.uint64)
     before = np.empty((chunk, WORDS), np.uint16)
     chunks = np.empty(chunk, np.uint32)
@@ -309,8 +340,11 @@ def count_pairs(item, rank, ordered, kept, tied, count, ks, out):
                 place[np.uint32(item[q, i])] = own[i]
         else:
             _places(ordered[q], rank[q], n, place, first, after)
-        if kept[q] // np.int64(BITS) == 0:
-            _smaller(place, first, after, n, bits[0], before[0], behind, less, same)
-        else:
+        wide = kept[q] // np.int64(BITS) > 0
+        if wide:
             _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, same)
-        _sum_up(place, first, tied[q], less, same, ks, n, out[q])
+        else:
+            _smaller(place, first, after, n, bits[0], before[0], behind, less, same)
+        if tied[q, :n].any():
+            _agree(place, first, after, tied[q], n, wide, bits, before, behind, chunks, run_less, run_same, agree)
+        _sum_up(agree, tied[q], less, same, ks, n, out[q])

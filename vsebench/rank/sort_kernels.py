@@ -223,8 +223,8 @@ def settle(items, runs, exact, k, tied):
     """Put every run in its canonical order.
 
     Args:
-        items: (query, gallery) int32 from ``sort_rows``, put in order in place.
-        runs: (run, 3) int32 from ``sort_rows``.
+        items: (query, width) int32, best first by float32 scores, put in order in place.
+        runs: (run, 3) int32 from ``find_runs``.
         exact: (pair,) float64 canonical scores, as listed by ``run_members``; put in the same order.
         k: how deep ties are marked.
         tied: (query, k) bool, set where the canonical score is that of the item before.

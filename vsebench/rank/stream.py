@@ -62,15 +62,11 @@ def stream(
             r0, c0 = corner
             r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
             out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
-            try:
-                look(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
-                with lock:
-                    done += 1
-                    if progress:
-                        progress(done, len(corners))
-            except BaseException:
-                stop.set()
-                raise
+            look(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
+            with lock:
+                done += 1
+                if progress:
+                    progress(done, len(corners))
 
     threads = min(threads, len(corners))
     scorer.prepare(height)

@@ -9,7 +9,7 @@ So the error is measured in every block: ``SAMPLE`` random pairs, of all its que
 largest error found, relative to ``|score| + FLOOR * length * length``, times ``SAFETY``, is taken as the bound, if
 the rigorous one is not smaller. The order is exactly canonical, whatever the BLAS, the block and the threads, if
 no float32 score of the block errs by more. Every pair that is scored again checks that: an error above the bound
-makes the block start again with twice the bound.
+makes that part of the block start again with twice the bound.
 """
 
 from __future__ import annotations
@@ -116,7 +116,8 @@ def order_rows(
     from . import sort_kernels
 
     n = len(tile)
-    values = tile.astype(np.float32, copy=False)
+    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, a tie that the tile itself decides
+        values = tile.astype(np.float32, copy=False)
     rate, base = doubt.rate, doubt.base
     while True:
         places, ordered, count = _sorted(values, k, rate, base.astype(np.float32))

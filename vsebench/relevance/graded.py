@@ -151,6 +151,8 @@ def parse_spec(text: str) -> Spec:
     words: list[str] = []
     settings: dict[str, str] = {}
     if head == "coarse":  # what follows its own settings belongs to the two relevances it is made of
+        if rest and rest[-1].startswith("negative="):  # at the end it is about the whole, as with any other gains
+            rest = [rest[-1], *rest[:-1]]
         own = next((at for at, part in enumerate(rest) if part.partition("=")[0] not in known.settings), len(rest))
         words, rest = rest[own:], rest[:own]
     for part in rest:

@@ -98,14 +98,16 @@ def _taus(agreeing: Float, ordered: Float, too: Float) -> Float:
 
 def _resampled_taus(samples: Float, i: Int, j: Int) -> Float:
     """(resample, pair of metrics) float64 ``tau_b`` between metrics ``i`` and ``j``."""
-    resamples, systems, metrics = samples.shape
+    resamples, systems, _ = samples.shape
     out = np.empty((resamples, len(i)))
-    height = max(1, _BLOCK // max(1, systems * (systems - 1) // 2 * metrics, metrics * metrics))
+    named, where = np.unique([i, j], return_inverse=True)
+    one, other = where.reshape(2, -1)
+    height = max(1, _BLOCK // max(1, systems * (systems - 1) // 2 * max(len(named), len(i))))
     for start in range(0, resamples, height):
-        preferred = orders(samples[start : start + height])
+        preferred = orders(samples[start : start + height][..., named])
         ordered = np.abs(preferred).sum(axis=1)
-        agreeing = np.swapaxes(preferred, 1, 2) @ preferred
-        out[start : start + height] = _taus(agreeing[:, i, j], ordered[:, i], ordered[:, j])
+        agreeing = np.einsum("rpk,rpk->rk", preferred[..., one], preferred[..., other])  # whole numbers: exact
+        out[start : start + height] = _taus(agreeing, ordered[:, one], ordered[:, other])
     return out
 
 
