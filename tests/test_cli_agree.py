@@ -99,7 +99,7 @@ def test_threads_and_seed(four: list[str]) -> None:
     [
         (["--metrics", "RSum"], "RSum is the only metric\n  fix: name two metrics or more"),
         (["--pair", "R@1"], "--pair is 'R@1'\n  fix: name two metrics, as in --pair R@1,eccv:mAP@R"),
-        (["--pair", "R@1,RSum"], "no direction has both R@1 and RSum"),
+        (["--pair", "R@1,RSum"], "RSum is a sum and has no values of queries"),
         (["--direction", "both"], "--direction is 'both'\n  fix: use i2t, t2i, i2i or t2t"),
     ],
 )

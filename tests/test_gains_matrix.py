@@ -16,6 +16,7 @@ from vsebench.relevance.matrix import MatrixGains
 from vsebench.types import Split
 
 SPLIT = Split("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
+ROUNDED = ("float64: rounded to float32",)
 VALUES = np.array([[0.5, -1.0, 2.0], [3.0, 0.25, 7.5]])
 FINITE = st.floats(-1e6, 1e6, width=32)
 
@@ -51,7 +52,7 @@ def test_files_either_way_round(tmp_path: Path, dtype: type, turned: bool) -> No
     shares: list[float] = []
     gains = load_gains(str(path), SPLIT, shares.append)
     assert isinstance(gains, MatrixGains)
-    assert gains.shape == (2, 3) and gains.name == "matrix" and gains.notes == () and shares == [1.0]
+    assert gains.shape == (2, 3) and gains.name == "matrix" and gains.notes in ((), ROUNDED) and shares == [1.0]
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
     assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
     assert gains.settings["rows"] == ("captions" if turned else "images")
@@ -65,10 +66,11 @@ def test_a_square_matrix_is_ambiguous(tmp_path: Path) -> None:
     split = Split("custom", np.arange(2), np.arange(2), np.array([0, 1]))
     np.save(tmp_path / "g.npy", VALUES[:, :2])
     gains = load_gains(str(tmp_path / "g.npy"), split)
-    assert gains.notes == ("the matrix of gains is square: its rows are taken to be images (else add :rows=captions)",)
+    square = "the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
+    assert gains.notes == (square, *ROUNDED)
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES[:, :2])
     said = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
-    assert said.notes == ()
+    assert said.notes == ROUNDED
     assert np.array_equal(said.rows("i2t", 0, 2), VALUES[:, :2].T)
     assert said.settings != gains.settings
 
@@ -84,7 +86,10 @@ def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=r"g.npz: 1 of the 2 image ids of split 'custom' are missing \(first: 5\)"):
         load_gains(str(path), SPLIT)
     np.savez(path, mine=VALUES)
-    assert load_gains(str(path), SPLIT).notes == ("gains are read from 'mine', the only two-dimensional array",)
+    assert load_gains(str(path), SPLIT).notes == (
+        "gains are read from 'mine', the only two-dimensional array",
+        *ROUNDED,
+    )
     np.savez(path, mine=VALUES, other=VALUES)
     with pytest.raises(BadInput, match="has no gains under a known name; it holds mine"):
         load_gains(str(path), SPLIT)
@@ -153,3 +158,20 @@ def test_specifications() -> None:
         parse_spec("b.npy:row=captions")
     with pytest.raises(UsageError, match="setting rows is 'texts'"):
         load_gains("b.npy:rows=texts", SPLIT)
+
+
+def test_numbers_that_float32_cannot_hold_apart_from_zero(tmp_path: Path) -> None:
+    path = tmp_path / "g.npy"
+    np.save(path, VALUES * 1e-310)
+    with pytest.raises(BadInput, match="which is 0 in float32\n  fix: scale the values"):
+        load_gains(str(path), SPLIT)
+    np.save(path, VALUES * 1e300)
+    with pytest.raises(BadInput, match=r"beyond float32\n  fix: scale the values to within 3\.4e38"):
+        load_gains(str(path), SPLIT)
+
+
+def test_a_setting_is_given_once() -> None:
+    with pytest.raises(UsageError, match="setting negative is given twice: zero and keep"):
+        load_gains("g.npy:negative=zero:negative=keep", SPLIT)
+    with pytest.raises(UsageError, match="cider: own is given twice: in and out"):
+        load_gains("cider:own=in:own=out", SPLIT)

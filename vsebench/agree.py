@@ -104,15 +104,26 @@ def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, th
     return out
 
 
+def _held(word: str, held: set[str]) -> str:
+    """The metric of some reports that a word means: with its view, or in the only view that the reports have."""
+    name = str(parse(word))
+    same = [x for x in held if x.rpartition(":")[2] == name.rpartition(":")[2]]
+    return same[0] if name not in held and ":" not in word and len(same) == 1 else name
+
+
 def _named(pair: str, direction: Direction | None, keys: Sequence[Key]) -> tuple[int, int]:
     """The two metrics that were asked for, in the first direction that has both."""
-    names = [str(parse(word)) for word in separate(pair)]
+    held = {name for name, _ in keys}
+    names = [_held(word.strip(), held) for word in separate(pair)]
     if len(names) != 2 or names[0] == names[1]:
         raise UsageError(f"--pair is '{pair}'", fix="name two metrics, as in --pair R@1,eccv:mAP@R")
     directions = dict.fromkeys(d for _, d in keys if d is not None) if direction is None else (direction,)
     for d in directions:
         if all((name, d) in keys for name in names):
             return keys.index((names[0], d)), keys.index((names[1], d))
+    sums = [name for name in names if (name, None) in keys]
+    if sums:
+        raise UsageError(f"{sums[0]} is a sum and has no values of queries", fix="take two metrics of queries")
     raise UsageError(
         f"no direction has both {names[0]} and {names[1]}", fix="take two of the metrics that are compared"
     )

@@ -180,6 +180,8 @@ def _evaluate_scorer(
         stream(scorer, watch.look, watch.threads, None, options.progress)
     graded = None
     if gains:
+        if options.ties != "index":
+            notes.append("--ties is about binary relevance: graded metrics take ties in the order of the index")
         found = graded_pass.run(
             scorer, split, asked, gains, options.directions, threads=options.threads, progress=options.progress,
             also=watch.look if watch and together else None,

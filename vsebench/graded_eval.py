@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from .data.sniff import sniff
 from .data.texts import with_texts
 from .errors import BadInput, MissingPackage, UsageError
 from .graded_pass import Found, GradedValues
@@ -99,6 +100,8 @@ def settle(
             lost.setdefault(why, []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
+    if "matrix" in idle:
+        sniff(Path(chosen["matrix"].argument or "").expanduser())  # a wrong path is told even where it has no effect
     if idle:
         notes.append(f"--gains {', '.join(idle)}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return kept, notes

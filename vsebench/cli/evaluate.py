@@ -40,7 +40,8 @@ def run(
     metrics: Annotated[
         str | None,
         typer.Option(
-            help="Names, families (recall, 1k, eccv, cxc, cs, ncs) or all, separated by commas; see `vsebench metrics`."
+            help="Names, families (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all, separated by commas; "
+            "see `vsebench metrics`."
         ),
     ] = None,
     gains: Annotated[

@@ -44,9 +44,10 @@ MEANINGS: dict[str, str] = {
     "(--human-data)",
 }
 WHOLE = {
-    "all": "every metric in every view of the split, and every graded metric where the captions are known",
+    "all": "every metric in every view of the split, and every graded metric that suits its gains, "
+    "where the captions are known",
     "binary": "every metric of the judgements that a split has",
-    "graded": "every metric of graded relevance",
+    "graded": "every metric of graded relevance that suits the gains",
 }
 
 
@@ -117,7 +118,8 @@ def _one(word: str, default: str) -> Metric:
         found = parse(word)
     except UsageError as error:
         near = closest(word, [*WHOLE, *FAMILIES, *GRADED_FAMILIES])
-        if near and ":" not in word and "did you mean" not in (error.fix or ""):
+        unread = error.what.startswith(("unknown", f"'{word}' is not a metric name"))
+        if near and ":" not in word and unread and "did you mean" not in (error.fix or ""):
             raise UsageError(error.what, fix=f"did you mean '{near[0]}'?") from None
         raise
     return found if found.view in BINARY or ":" in word else replace(found, view=default)

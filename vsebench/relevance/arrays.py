@@ -106,10 +106,20 @@ def inspect(values: Array, row: str, where: str | Path | None = None) -> tuple[s
         bad = ~((block <= largest) & (block >= -largest)) if block.itemsize > 2 else ~np.isfinite(block)
         if bad.any():
             r, c = (int(x[0]) for x in np.nonzero(bad))
+            large = bool(np.isfinite(block[r, c]))
             raise BadInput(
-                f"{row} {start + r} holds {block[r, c]} in column {c}",
+                f"{row} {start + r} holds {block[r, c]} in column {c}" + (", beyond float32" if large else ""),
                 where=where,
-                fix="find out what produced it and save the array again, every value finite",
+                fix="scale the values to within 3.4e38, the limit of float32"
+                if large
+                else "find out what produced it and save the array again, every value finite",
+            )
+        if block.itemsize > 4 and (lost := (block != 0) & (np.abs(block) < np.finfo(np.float32).tiny)).any():
+            r, c = (int(x[0]) for x in np.nonzero(lost))
+            raise BadInput(
+                f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32",
+                where=where,
+                fix="scale the values, or save as 0 what is 0",
             )
         digest.update(block.data)
         smallest = min(smallest, float(block.min(initial=np.inf)))

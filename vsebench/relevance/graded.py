@@ -165,6 +165,8 @@ def parse_spec(text: str) -> Spec:
         allowed = known.settings[key]
         if allowed and key != "df" and value not in allowed:
             raise UsageError(f"{head}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
+        if key in settings:
+            raise UsageError(f"{head}: {key} is given twice: {settings[key]} and {value}", fix="give it once")
         settings[key] = value
     argument = ":".join(words) or None
     if argument is not None and not known.argument:
@@ -173,11 +175,14 @@ def parse_spec(text: str) -> Spec:
 
 
 def _matrix(path: str, rest: list[str]) -> Spec:
-    settings = {}
+    settings: dict[str, str] = {}
     for part in rest:
-        key, _, settings[key] = part.partition("=")
+        key, _, value = part.partition("=")
         if key not in MATRIX_SETTINGS:
             raise unknown("setting of a file of gains", key, MATRIX_SETTINGS)
+        if key in settings:
+            raise UsageError(f"setting {key} is given twice: {settings[key]} and {value}", fix="give it once")
+        settings[key] = value
     return Spec("matrix", path, settings)
 
 

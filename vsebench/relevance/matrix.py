@@ -121,6 +121,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         )
     if by_images and by_captions and way == "auto":
         notes.append("the matrix of gains is square: its rows are taken to be images (else add :rows=captions)")
+    if values.dtype.itemsize > 4:
+        notes.append("float64: rounded to float32")
     turned = way == "captions" or not by_images
     identity, lowest = inspect(values, "caption row" if turned else "image row", path)
     orders: list[Int | None] = [None, None]
