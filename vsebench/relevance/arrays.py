@@ -114,7 +114,7 @@ def inspect(values: Array, row: str, where: str | Path | None = None) -> tuple[s
                 if large
                 else "find out what produced it and save the array again, every value finite",
             )
-        if block.itemsize > 4 and (lost := (block != 0) & (np.abs(block) < np.finfo(np.float32).tiny)).any():
+        if block.itemsize > 4 and (lost := (block != 0) & (block.astype(np.float32) == 0)).any():
             r, c = (int(x[0]) for x in np.nonzero(lost))
             raise BadInput(
                 f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32",
