@@ -107,6 +107,11 @@ def task(name: str, images: int, repeats: int) -> Usage:
             found = graded_pass.run(scorer, split, metrics, {"cider": gains})
             return {f"{m} {d}": v.mean for (m, d), v in found.items()}
 
+    return _measured(work, world, repeats)
+
+
+def _measured(work: Callable[[], Any], world: synthetic.World, repeats: int) -> Usage:
+    """Memory of a first run, then repetitions between products."""
     bare = harness.resident_mib()
     harness.forget_peak()
     work()
@@ -139,12 +144,7 @@ def report(name: str, images: int, repeats: int) -> Usage:
 
     load()
     work = load if name == "features" else resamples(world, split) if name == "resamples" else whole
-    bare = harness.resident_mib()
-    harness.forget_peak()
-    work()
-    peak = harness.resident_mib(peak=True)
-    usage = harness.interleaved(work, harness.Floor(world.images, world.captions), repeats)
-    return dataclasses.replace(usage, added_mib=None if peak is None or bare is None else peak - bare)
+    return _measured(work, world, repeats)
 
 
 def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
