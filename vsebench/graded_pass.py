@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
+from . import graded_shared
 from .errors import BadInput, UsageError
 from .graded_block import measure
 from .graded_plan import Arena, Bundle, Job, bundles, deep, plan
+from .graded_shared import Pair
 from .metrics.declare import Metric
 from .parallel import default_threads, in_threads
 from .rank import whole
@@ -29,9 +31,12 @@ from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 TILE_BYTES = 64 << 20  # of the scores of all threads together
 TILE_QUERIES = 2048
 PART = 1_000_000  # scores that are looked at together
+SHARED_BYTES = 20 << 20  # of scores that serve both directions
+LISTED = 4  # parts of images that are measured from lists together
 SHOWN = 5120  # captions of a tile that is shown to others
 
 Progress = Callable[[int, int], None]
+Work = tuple[Bundle, Scorer | TopK | Pair, int, int]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
 
 
@@ -108,38 +113,54 @@ def run(
         raise UsageError("top lists leave out scores that 'also' has to see")
     threads = threads or default_threads()
     jobs, listed = _share(jobs, lists or {})
-    work: list[tuple[Bundle, Scorer | TopK, int, int]] = []
-    itemsize = np.dtype(scorer.dtype).itemsize
     asked = bundles(jobs)
     # Only one of them: a split of a single fold has two arenas of all images and captions.
     shown = next((b for b in asked if _shows_all(b.jobs[0])), None)
-    for bundle in asked:
+    shared = graded_shared.pairs(scorer, asked, restrict)
+    first: list[Work] = []
+    then: list[Work] = []
+    for pair in shared:
+        first += [(pair.asked, pair, *edge) for edge in _columns(pair, threads, block)]
+        size = block or max(1, LISTED * PART // len(pair.images.jobs[0].arena.gallery))
+        then += [(pair.images, pair, *edge) for edge in _blocks(pair.images.jobs[0], threads, size)]
+    paired = {id(b) for pair in shared for b in (pair.asked, pair.images)}
+    itemsize = np.dtype(scorer.dtype).itemsize
+    for bundle in (b for b in asked if id(b) not in paired):
         source = restrict(scorer, bundle.jobs[0].arena)
-        work += [(bundle, source, *edge) for edge in _blocks(bundle.jobs[0], threads, block, itemsize)]
-    largest = max((len(b.jobs[0].arena.gallery) * (stop - start) for b, _, start, stop in work), default=0)
-    work += [(Bundle((job,)), top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
+        then += [(bundle, source, *edge) for edge in _blocks(bundle.jobs[0], threads, block, itemsize)]
+    then += [(Bundle((job,)), top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
     jobs = [*jobs, *(job for job, _ in listed)]
     values = _empty(jobs)
-    waiting = iter(work)
-    lock, end = threading.Lock(), threading.Event()
     done = 0
 
-    def look(part: int) -> None:
-        nonlocal done
-        buffer = np.empty(largest, scorer.dtype)
-        show = (lambda tile, r0, c0: also(tile, r0, c0, part)) if also else None
-        while not end.is_set():
-            with lock:
-                item = next(waiting, None)
-            if item is None:
-                return
-            _look(*item, gains, buffer, values, show if item[0] is shown else None)
-            with lock:
-                done += 1
-                if progress:
-                    progress(done, len(work))
+    def turn(work: Sequence[Work]) -> None:
+        waiting = iter(work)
+        lock, end = threading.Lock(), threading.Event()
 
-    in_threads(look, min(threads, max(len(work), 1)), end)
+        def look(part: int) -> None:
+            nonlocal done
+            buffer = np.empty(max(map(_scores, work)), scorer.dtype)
+            show = (lambda tile, r0, c0: also(tile, r0, c0, part)) if also else None
+            while not end.is_set():
+                with lock:
+                    item = next(waiting, None)
+                if item is None:
+                    return
+                images = item[1].images if isinstance(item[1], Pair) else item[0]
+                _look(*item, gains, buffer, values, show if images is shown else None)
+                with lock:
+                    done += 1
+                    if progress:
+                        progress(done, len(first) + len(then))
+
+        if work:
+            in_threads(look, min(threads, len(work)), end)
+
+    turn(first)
+    for pair in shared:
+        for kept in pair.lists:
+            kept.finish()
+    turn(then)
     return _collect(jobs, values)
 
 
@@ -255,9 +276,25 @@ def _share(jobs: Sequence[Job], lists: Mapping[Direction, TopK]) -> tuple[list[J
     return scored, listed
 
 
+def _columns(pair: Pair, threads: int, size: int | None) -> list[tuple[int, int]]:
+    """Ranges of captions, all about equally long, the scores of which fit the memory of a thread."""
+    n_image, n_caption = pair.source.shape
+    limit = size or max(1, SHARED_BYTES // threads // (4 * n_image))
+    parts = -(-n_caption // limit)
+    edges = [n_caption * i // parts for i in range(parts + 1)]
+    return list(itertools.pairwise(edges))
+
+
+def _scores(work: Work) -> int:
+    """How many scores a piece of work makes."""
+    bundle, source, start, stop = work
+    made = not isinstance(source, TopK) and not (isinstance(source, Pair) and bundle is source.images)
+    return (stop - start) * len(bundle.jobs[0].arena.gallery) if made else 0
+
+
 def _look(
     bundle: Bundle,
-    source: Scorer | TopK,
+    source: Scorer | TopK | Pair,
     start: int,
     stop: int,
     gains: Mapping[str, Gains],
@@ -275,30 +312,66 @@ def _look(
             tied[:, 1:] = scores[:, 1:] == scores[:, :-1]
             measure(first, gains, whole.Order(items.astype(np.int32), tied), a, values[id(first)])
         return
+    step = max(1, PART // len(first.arena.gallery))
+    edges = [(a, min(a + step, stop)) for a in range(start, stop, step)]
+    if isinstance(source, Pair) and bundle is source.images:
+        for a, b in edges:
+            orders = [kept.order(a, b) for kept in source.lists]
+            blocks = measure(first, gains, orders[0], a, values[id(first)])
+            for job, own in zip(others, orders[1:], strict=True):
+                measure(job, gains, own, a, values[id(job)], (blocks, bundle.part(job, a, b)))
+        return
     direction = first.arena.direction
+    if isinstance(source, Pair):
+        from .rank import shortlist_kernels
+
+        tile = whole.columns_of(source.source, start, stop, buffer)
+        if also:
+            also(tile, 0, start)
+        for kept in source.lists:
+            kept.see(tile, start)
+        doubt = whole.measure(source.source, direction, tile.T, start)
+        for a, b in edges:
+            rows = np.empty((b - a, len(tile)), np.float32)
+            shortlist_kernels.turn(tile, a - start, b - start, rows)
+            _rank(bundle, source.source, rows, a, doubt.take(np.arange(a, b) - start), gains, values)
+        return
     tile = whole.rows_of(source, direction, start, stop, buffer)
     if also:
         for c in range(0, tile.shape[1], SHOWN):
             also(np.ascontiguousarray(tile[:, c : c + SHOWN]), start, c)
     doubt = whole.measure(source, direction, tile, start)
-    step = max(1, PART // tile.shape[1])
-    for a in range(0, len(tile), step):
-        b = min(a + step, len(tile))
-        asked = np.arange(start + a, start + b)
-        order = whole.order_rows(source, direction, tile[a:b], asked, first.depth, doubt.take(asked - start))
-        blocks = measure(first, gains, order, start + a, values[id(first)])
-        for job in others:
-            part_of = bundle.part(job, start + a, start + b)
-            if not len(part_of.rows):
-                continue
-            if part_of.columns is None and first.depth >= job.depth:
-                own = whole.Order(order.items[part_of.rows], order.tied[part_of.rows]).cut(job.depth)
-            else:
-                own = whole.order_rows(
-                    source, direction, part_of.take(tile[a:b]), asked[part_of.rows], job.depth,
-                    doubt.take(a + part_of.rows), part_of.columns,
-                )  # fmt: skip
-            measure(job, gains, own, part_of.start, values[id(job)], (blocks, part_of))
+    for a, b in edges:
+        _rank(bundle, source, tile[a - start : b - start], a, doubt.take(np.arange(a, b) - start), gains, values)
+
+
+def _rank(
+    bundle: Bundle,
+    source: Scorer,
+    rows: Any,
+    start: int,
+    doubt: whole.Doubt,
+    gains: Mapping[str, Gains],
+    values: Mapping[int, Mapping[Metric, Float]],
+) -> None:
+    """The queries from ``start`` on, of which ``rows`` are the scores."""
+    first, *others = bundle.jobs
+    direction = first.arena.direction
+    asked = np.arange(start, start + len(rows))
+    order = whole.order_rows(source, direction, rows, asked, first.depth, doubt)
+    blocks = measure(first, gains, order, start, values[id(first)])
+    for job in others:
+        part_of = bundle.part(job, start, start + len(rows))
+        if not len(part_of.rows):
+            continue
+        if part_of.columns is None and first.depth >= job.depth:
+            own = whole.Order(order.items[part_of.rows], order.tied[part_of.rows]).cut(job.depth)
+        else:
+            own = whole.order_rows(
+                source, direction, part_of.take(rows), asked[part_of.rows], job.depth,
+                doubt.take(part_of.rows), part_of.columns,
+            )  # fmt: skip
+        measure(job, gains, own, part_of.start, values[id(job)], (blocks, part_of))
 
 
 def _refuse_short(job: Job, known: Int, queries: Int) -> None:

@@ -186,14 +186,15 @@ def find_runs(ordered, count, k, rate, base, runs):
 
 
 @nb.njit(nogil=True, cache=True)
-def run_members(items, runs, rows, cols):
-    """List query and item of the members of the runs, run after run."""
+def run_members(items, ordered, runs, rows, cols, seen):
+    """List query, item and score of the members of the runs, run after run."""
     at = 0
     for r in range(runs.shape[0]):
         q = runs[r, 0]
         for i in range(runs[r, 1], runs[r, 2]):
             rows[at] = q
             cols[at] = items[q, i]
+            seen[at] = ordered[q, i]
             at += 1
 
 

@@ -93,6 +93,23 @@ def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: np
     return tile
 
 
+def columns_of(scorer: Dot, start: int, stop: int, out: Vectors) -> Vectors:
+    """(image, caption) float32 scores of all images with captions ``start:stop``, in ``out``: images stand in rows.
+
+    Args:
+        scorer: where scores come from.
+        start, stop: the captions.
+        out: at least (stop - start) * image numbers, one-dimensional.
+    """
+    n = scorer.shape[0]
+    tile = out[: (stop - start) * n].reshape(n, stop - start)
+    replace(scorer, cosine=False).tile(0, n, start, stop, tile)
+    if scorer.cosine:
+        tile *= scorer.scales[1][start:stop].astype(np.float32)
+        tile *= scorer.scales[0][:, None].astype(np.float32)
+    return tile
+
+
 def order_rows(
     scorer: Scorer,
     direction: Direction,
@@ -113,27 +130,53 @@ def order_rows(
         doubt: how far these scores may be from canonical ones, from ``measure``.
         gallery: (gallery,) int64, who competes, ascending; everyone if None. The order is in positions among these.
     """
-    from . import sort_kernels
-
-    n = len(tile)
     with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, a tie that the tile itself decides
         values = tile.astype(np.float32, copy=False)
-    rate, base = doubt.rate, doubt.base
     while True:
-        places, ordered, count = _sorted(values, k, rate, base.astype(np.float32))
-        room = np.empty((n * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
-        found, members = sort_kernels.find_runs(ordered, count, k, np.float32(rate), base.astype(np.float32), room)
-        runs = room[:found]
-        rows, cols = np.empty(members, np.int64), np.empty(members, np.int64)
-        sort_kernels.run_members(places, runs, rows, cols)
-        seen = tile[rows, cols]
-        exact = seen.astype(np.float64)
-        if not isinstance(scorer, Matrix):
-            exact = _exact(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
-        if not rate or (np.abs(exact - seen) <= rate * np.abs(exact) + base[rows]).all():
-            break
-        rate, base = 2 * rate, 2 * base
-    tied = np.zeros((n, k), np.bool_)
+        found = _sorted(values, k, doubt.rate, doubt.base.astype(np.float32))
+        order = decide(scorer, direction, found, queries, k, doubt, gallery, tile)
+        if order is not None:
+            return order
+        doubt = Doubt(2 * doubt.rate, 2 * doubt.base)
+
+
+def decide(
+    scorer: Scorer,
+    direction: Direction,
+    found: tuple[Items, Vectors, Int],
+    queries: Int,
+    k: int,
+    doubt: Doubt,
+    gallery: Int | None,
+    tile: npt.NDArray[Any] | None = None,
+) -> Order | None:
+    """The k best of some queries in canonical order, from their order by float32 scores.
+
+    Args:
+        scorer, direction, queries, k, doubt, gallery: as for ``order_rows``.
+        found: (query, width) int32 positions in the gallery, best first, and their float32 scores, and (query,) how
+            many a query has: all that can be among its k best. The positions are put in order in place.
+        tile: the scores as they are, where the scorer is a matrix.
+
+    Returns:
+        None when a score errs by more than ``doubt`` says.
+    """
+    from . import sort_kernels
+
+    places, ordered, count = found
+    rate, base = doubt.rate, doubt.base
+    room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
+    n, members = sort_kernels.find_runs(ordered, count, k, np.float32(rate), base.astype(np.float32), room)
+    runs = room[:n]
+    rows, cols, seen = np.empty(members, np.int64), np.empty(members, np.int64), np.empty(members, np.float32)
+    sort_kernels.run_members(places, ordered, runs, rows, cols, seen)
+    if tile is not None and isinstance(scorer, Matrix):
+        exact = tile[rows, cols].astype(np.float64)
+    else:
+        exact = _exact(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
+        if rate and not (np.abs(exact - seen) <= rate * np.abs(exact) + base[rows]).all():
+            return None
+    tied = np.zeros((len(places), k), np.bool_)
     sort_kernels.settle(places, runs, exact, k, tied)
     return Order(np.ascontiguousarray(places[:, :k]), tied)
 
@@ -193,15 +236,30 @@ def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start:
     n, gallery = tile.shape
     if not isinstance(scorer, Dot):
         return Doubt(0.0, np.zeros(n))
+    rows = np.repeat(np.arange(n), -(-SAMPLE // n))
+    cols = np.random.default_rng(start).integers(0, gallery, len(rows))
+    return doubt_of(scorer, direction, rows, cols, tile[rows, cols], start, n)
+
+
+def doubt_of(
+    scorer: Dot, direction: Direction, rows: Int, cols: Int, seen: npt.NDArray[Any], start: int, n: int
+) -> Doubt:
+    """How far the scores of ``n`` queries from ``start`` on may be from canonical ones, by a sample of them.
+
+    Args:
+        scorer: gives canonical scores.
+        direction: which side asks.
+        rows, cols: (pair,) int64 queries, counted from ``start``, and items.
+        seen: (pair,) their scores.
+        start, n: the queries.
+    """
     scale = np.ones(n)
     if not scorer.cosine:
         image, caption = scorer.lengths
         query, other = (image, caption) if direction == "i2t" else (caption, image)
         scale = query[start : start + n] * other.max()
-    rows = np.repeat(np.arange(n), -(-SAMPLE // n))
-    cols = np.random.default_rng(start).integers(0, gallery, len(rows))
     exact = _exact(scorer, direction, rows + start, cols)
-    worst = float(np.max(np.abs(exact - tile[rows, cols]) / (np.abs(exact) + FLOOR * scale[rows] + 1e-37)))
+    worst = float(np.max(np.abs(exact - seen) / (np.abs(exact) + FLOOR * scale[rows] + 1e-37), initial=0.0))
     rate = SAFETY * max(worst, ROUNDOFF)
     rigorous = scorer.error()[0 if direction == "i2t" else 1][start : start + n]
     return Doubt(rate, np.minimum(rate * FLOOR * scale, rigorous) + 1e-37)

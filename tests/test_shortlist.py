@@ -1,0 +1,146 @@
+"""One product for both directions: lists kept from tiles give the orders and values that whole rows give."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.graded_worlds import FakeGains, large_world
+from tests.worlds import crowd
+from vsebench import graded_pass, graded_shared
+from vsebench.graded_pass import Found, run
+from vsebench.metrics import parse
+from vsebench.rank import shortlist, shortlist_kernels, whole
+from vsebench.rank.scorers import Dot, Matrix
+from vsebench.rank.shortlist import Shortlist
+from vsebench.types import Int
+
+NAMES = (
+    "CS@5", "CS[captions=all]@40", "CS[captions=all,gt=out]@12", "NCS@3", "SR[m=20,gt=out]@8", "nDCG[captions=first]@9",
+    "SR[m=2,unit=image]@3", "CS[on=folds]@7", "NCS[on=block]@2",
+)  # fmt: skip
+
+
+def scorer(n: int, m: int, seed: int = 0, cosine: bool = False) -> Dot:
+    """Vectors of which many scores tie exactly or nearly."""
+    world = crowd(n, m, 6, 40, seed=seed)
+    return Dot(world.images, world.captions, cosine)
+
+
+def kept(dot: Dot, k: int, captions: Int, width: int = 70, spoil: float = 0.0) -> Shortlist:
+    """A list that has seen all captions, in tiles in any order; ``spoil`` moves scores by up to that."""
+    found = Shortlist(dot, k, captions, shortlist.sample(dot, captions))
+    for start in reversed(range(0, dot.shape[1], width)):
+        stop = min(start + width, dot.shape[1])
+        tile = whole.columns_of(dot, start, stop, np.empty(dot.shape[0] * (stop - start), np.float32))
+        tile += spoil * np.random.default_rng(start).uniform(-1, 1, tile.shape).astype(np.float32)
+        found.see(tile, start)
+    found.finish()
+    return found
+
+
+def check(found: Shortlist, dot: Dot, k: int, captions: Int) -> None:
+    """The orders of all images are those of a stable sort of canonical scores."""
+    n = dot.shape[0]
+    scores = dot.pairs(np.repeat(np.arange(n), len(captions)), np.tile(captions, n), 1).reshape(n, -1)
+    want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    best = np.take_along_axis(scores, want, 1)
+    for start, stop in ((0, n // 2), (n // 2, n)):
+        order = found.order(start, stop)
+        assert order.items.tolist() == want[start:stop].tolist()
+        assert order.tied[:, 1:].tolist() == (best[start:stop, 1:] == best[start:stop, :-1]).tolist()
+        assert not order.tied[:, 0].any()
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("k", [1, 4, 60, 150])
+def test_the_k_best_of_every_image(k: int, cosine: bool) -> None:
+    dot = scorer(40, 700, cosine=cosine)
+    everyone, some = np.arange(700), np.sort(np.random.default_rng(2).choice(700, 300, replace=False))
+    for captions in (everyone, some, everyone[100:500]):
+        for spoil in (0.0, 1e-3):
+            check(kept(dot, k, captions, spoil=spoil), dot, k, captions)
+
+
+def test_images_below_their_limit_get_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortlist, "MARGIN", -6.0)
+    dot = scorer(40, 700, seed=3)
+    found = kept(dot, 60, np.arange(700))
+    assert len(found.own) > 10
+    check(found, dot, 60, np.arange(700))
+
+
+def test_an_error_above_the_measured_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    dot = scorer(30, 400, seed=4)
+    # As if the sample had been lucky: the bound is below the largest error.
+    monkeypatch.setattr(whole, "SAFETY", 0.3)
+    found = kept(dot, 30, np.arange(400), spoil=1e-2)
+    before = found.doubt.rate
+    check(found, dot, 30, np.arange(400))
+    assert found.doubt.rate > before
+
+
+def test_columns_are_rows_turned() -> None:
+    dot = scorer(37, 90, cosine=True)
+    tile = whole.columns_of(dot, 20, 71, np.empty(37 * 51, np.float32))
+    rows = whole.rows_of(dot, "t2i", 20, 71, np.empty(37 * 51, np.float32))
+    assert tile.T == pytest.approx(rows, abs=1e-6)
+    for a, b in ((0, 51), (16, 48), (3, 20), (50, 51)):
+        out = np.empty((b - a, 37), np.float32)
+        shortlist_kernels.turn(tile, a, b, out)
+        assert out.tolist() == tile[:, a:b].T.tolist()
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosine: bool) -> None:
+    world = large_world(120, 5, seed=5)
+    dot = scorer(*world.scores.shape, seed=6, cosine=cosine)
+    metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
+    asked = graded_pass.bundles(graded_pass.plan(metrics, world.split, ("i2t", "t2i")))
+    found = graded_shared.pairs(dot, asked, graded_pass.restrict)
+    assert [len(pair.lists) for pair in found][0] == 2  # all captions, and the first of every image
+    assert len(found) > 1  # folds
+    shared = run(dot, world.split, metrics, gains)
+    for block, threads in ((7, 1), (100, 3)):
+        _same(shared, run(dot, world.split, metrics, gains, block=block, threads=threads))
+    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0)
+    _same(shared, run(dot, world.split, metrics, gains))
+
+
+@pytest.mark.parametrize("names", [("CS[captions=all]@200", "Kendall"), ("CS[captions=all]@100",)])
+def test_what_does_not_share(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Images that look at most captions, score matrices, one direction alone, and lists beyond the memory."""
+    world = large_world(120, 5, seed=7)
+    dot = scorer(*world.scores.shape, seed=8)
+    metrics = [parse(name) for name in names]
+
+    def count(source: Any, directions: Any = ("i2t", "t2i")) -> int:
+        asked = graded_pass.bundles(graded_pass.plan(metrics, world.split, directions))
+        return len(graded_shared.pairs(source, asked, graded_pass.restrict))
+
+    assert count(dot) == int(len(names) == 1)
+    assert count(Matrix(world.scores)) == count(dot, ("i2t",)) == count(dot, ("t2i",)) == 0
+    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 1000)
+    assert count(dot) == 0
+
+
+def test_every_score_is_shown_once() -> None:
+    world = large_world(60, 4, seed=9)
+    dot = scorer(*world.scores.shape, seed=10)
+    seen = np.zeros(dot.shape, int)
+
+    def also(tile: Any, r0: int, c0: int, _part: int) -> None:
+        assert tile.flags.c_contiguous
+        seen[r0 : r0 + tile.shape[0], c0 : c0 + tile.shape[1]] += 1
+
+    metrics = [parse("CS[captions=all]@30"), parse("NCS[on=folds]@2")]
+    run(dot, world.split, metrics, {"cider": FakeGains(world.gains)}, also=also)
+    assert (seen == 1).all()
+
+
+def _same(a: Found, b: Found) -> None:
+    assert a.keys() == b.keys()
+    for key, held in a.items():
+        assert np.array_equal(held.values, b[key].values, equal_nan=True), key

@@ -1,0 +1,73 @@
+"""One product for both directions: the captions are asked block by block, the images from what was kept of the blocks.
+
+Captions that ask look at every image, so a block of them is all scores of these captions, and each image keeps those
+that can be among its best (``rank.shortlist``). Where images look at most of the captions that would keep nearly
+everything, and they get a product of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .graded_plan import Arena, Bundle
+from .rank import shortlist
+from .rank.scorers import Dot, Scorer
+from .rank.shortlist import Shortlist
+
+KEPT_BYTES = 192 << 20  # of all lists together
+SHARE = 0.3  # of the captions, how deep images may look
+
+
+@dataclass(frozen=True, eq=False)
+class Pair:
+    """Two bundles of the same images and captions.
+
+    Attributes:
+        source: scores of these images and captions.
+        asked: captions that ask among images.
+        images: images that ask among captions.
+        lists: candidates of the images, one list a job of ``images``.
+    """
+
+    source: Dot
+    asked: Bundle
+    images: Bundle
+    lists: tuple[Shortlist, ...]
+
+
+def pairs(scorer: Scorer, bundles: Sequence[Bundle], restrict: Callable[[Scorer, Arena], Scorer]) -> list[Pair]:
+    """The bundles that can share a product, as far as the memory for it goes.
+
+    Args:
+        scorer: scores of all images with all captions.
+        bundles: everything that is asked.
+        restrict: the scores of an arena.
+    """
+    found: list[Pair] = []
+    left = float(KEPT_BYTES)
+    for images in (b for b in bundles if b.jobs[0].arena.direction == "i2t"):
+        arena = images.jobs[0].arena
+        twins = [b for b in bundles if b.jobs[0].arena.direction == "t2i" and b.jobs[0].arena.fold == arena.fold]
+        if not isinstance(scorer, Dot) or not twins or len(twins[0].jobs[0].arena.captions) != len(arena.captions):
+            continue
+        sizes = [(job.depth, len(job.arena.captions)) for job in images.jobs]
+        needed = sum(shortlist.expected_bytes(len(arena.images), k, n) for k, n in sizes)
+        if any(k > SHARE * n for k, n in sizes) or needed > left:
+            continue
+        left -= needed
+        source = restrict(scorer, arena)
+        assert isinstance(source, Dot)
+        found.append(Pair(source, twins[0], images, tuple(_lists(source, images))))
+    return found
+
+
+def _lists(source: Dot, images: Bundle) -> list[Shortlist]:
+    gallery = images.jobs[0].arena.captions
+    lists = []
+    for job in images.jobs:
+        captions = np.searchsorted(gallery, job.arena.captions)
+        lists.append(Shortlist(source, job.depth, captions, shortlist.sample(source, captions)))
+    return lists
