@@ -86,7 +86,7 @@ def test_columns_are_rows_turned() -> None:
     dot = scorer(37, 90, cosine=True)
     tile = whole.columns_of(dot, 20, 71, np.empty(37 * 51, np.float32))
     rows = whole.rows_of(dot, "t2i", 20, 71, np.empty(37 * 51, np.float32))
-    assert tile.T == pytest.approx(rows, abs=1e-6)
+    assert pytest.approx(rows, abs=1e-6) == tile.T
     for a, b in ((0, 51), (16, 48), (3, 20), (50, 51)):
         out = np.empty((b - a, 37), np.float32)
         shortlist_kernels.turn(tile, a, b, out)
@@ -100,7 +100,7 @@ def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosin
     metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
     asked = graded_pass.bundles(graded_pass.plan(metrics, world.split, ("i2t", "t2i")))
     found = graded_shared.pairs(dot, asked, graded_pass.restrict)
-    assert [len(pair.lists) for pair in found][0] == 2  # all captions, and the first of every image
+    assert len(found[0].lists) == 2  # all captions, and the first of every image
     assert len(found) > 1  # folds
     shared = run(dot, world.split, metrics, gains)
     for block, threads in ((7, 1), (100, 3)):

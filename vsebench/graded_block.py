@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .graded_plan import Arena, Job, Part, by_image, deep, extended, ideal_depth
+from .graded_plan import Arena, Group, Job, Part
 from .metrics.declare import Metric
 from .metrics.graded import Seen, values
 from .rank.whole import Items, Order, largest
@@ -22,49 +22,100 @@ Out = Mapping[Metric, Float]
 Blocks = dict[str, "Block"]
 
 
-def measure(
-    job: Job,
-    gains: Mapping[str, Gains],
-    order: Order,
-    start: int,
-    out: Out,
-    shared: tuple[Blocks, Part] | None = None,
-) -> Blocks:
-    """Write the values of a job's metrics for the queries from ``start`` on.
+class Measuring:
+    """A job for some of its queries, which come in parts.
+
+    What looks at the top of a ranking alone waits until all parts are there: it costs more by the call than by the
+    query.
 
     Args:
         job: arena and metrics.
         gains: by view.
-        order: the best of every query, as deep as the job needs, in positions of the arena's gallery.
-        start: position of the first query in the arena.
+        start, stop: positions of the queries in the arena.
         out: metric -> (query,) float64 to be filled.
-        shared: blocks of another job, and where the queries and candidates of this one stand there.
-
-    Returns:
-        The blocks by view, for other jobs.
-
-    Raises:
-        BadInput: a gain is outside what a metric allows.
     """
-    stop = start + len(order.items)
-    blocks: Blocks = {}
-    for view in dict.fromkeys(view for view, _ in job.groups):
-        whole = (shared[0][view], shared[1]) if shared and view in shared[0] else None
-        block = blocks[view] = Block(job.arena, gains[view], start, stop, whole)
-        block.expect([m for kind in ("in", "out") for group in job.groups.get((view, kind), []) for m in group])
-        for kind in ("in", "out"):
-            groups = job.groups.get((view, kind), [])
+
+    def __init__(self, job: Job, gains: Mapping[str, Gains], start: int, stop: int, out: Out):
+        self.job, self.gains, self.start, self.stop, self.out = job, gains, start, stop, out
+        self.views: dict[str, list[Group]] = {}
+        for group in job.groups:
+            self.views.setdefault(group.view, []).append(group)
+        self.tops: dict[str, _Top] = {}
+
+    def part(self, order: Order, start: int, shared: tuple[Blocks, Part] | None = None) -> Blocks:
+        """Look at the queries from ``start`` on.
+
+        Args:
+            order: the best of every query, as deep as the job needs, in positions of the arena's gallery.
+            start: position of the first query in the arena.
+            shared: blocks of another job, and where the queries and candidates of this one stand there.
+
+        Returns:
+            The blocks by view, for other jobs.
+
+        Raises:
+            BadInput: a gain is outside what a metric allows.
+        """
+        stop = start + len(order.items)
+        blocks: Blocks = {}
+        for view, groups in self.views.items():
+            whole = (shared[0][view], shared[1]) if shared and view in shared[0] else None
+            block = blocks[view] = Block(self.job.arena, self.gains[view], start, stop, whole)
+            block.expect(groups)
+            self._measure(block, order, start, [g for g in groups if not g.shallow])
+            shallow = [g for g in groups if g.shallow]
+            if shallow:
+                top = self.tops.setdefault(view, _Top(self.stop - self.start, max(g.depth for g in shallow)))
+                top.put(slice(start - self.start, stop - self.start), order, block, block.reach(shallow))
+        return blocks
+
+    def close(self) -> None:
+        """All parts have come."""
+        for view, top in self.tops.items():
+            block = Block(self.job.arena, self.gains[view], self.start, self.stop, known=top)
+            self._measure(block, top.order, self.start, [g for g in self.views[view] if g.shallow])
+
+    def _measure(self, block: Block, order: Order, start: int, chosen: list[Group]) -> None:
+        stop = start + len(order.items)
+        for out in (False, True):
+            groups = [g for g in chosen if g.out == out]
             if not groups:
                 continue
-            depths = [max(deep(m, job.arena) for m in group) for group in groups]
-            wanted = ideal_depth([m for group in groups for m in group])
-            seen = block.see(order.cut(max(depths)), wanted, kind == "out")
-            for group, depth in zip(groups, depths, strict=True):
+            depth, ideal = max(g.depth for g in groups), max(g.ideal for g in groups)
+            seen = block.see(order.cut(depth), ideal, out)
+            for group in groups:
                 # A metric that looks at the top alone must not pay for one that looks at everything.
-                found = values(group, block.with_members(seen.cut(depth), group[0]))
-                for i, m in enumerate(group):
-                    out[m][start:stop] = found[:, i]
-    return blocks
+                found = values(group.metrics, block.with_members(seen.cut(group.depth), group))
+                for i, m in enumerate(group.metrics):
+                    self.out[m][start:stop] = found[:, i]
+
+
+def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out: Out) -> None:
+    """Write the values of a job's metrics for the queries from ``start`` on; arguments as for ``Measuring``."""
+    measuring = Measuring(job, gains, start, start + len(order.items), out)
+    measuring.part(order, start)
+    measuring.close()
+
+
+class _Top:
+    """The top of the rankings of some queries, the gains there, and the largest gains."""
+
+    def __init__(self, queries: int, depth: int):
+        self.order = Order(np.zeros((queries, depth), np.int32), np.zeros((queries, depth), np.bool_))
+        self.gains = np.empty((queries, depth), np.float32)
+        self.best, self.ideal = np.empty((queries, 0), np.int32), np.empty((queries, 0), np.float32)
+
+    def put(self, rows: slice, order: Order, block: Block, wanted: int) -> None:
+        """Take what is needed from a block, ``wanted`` of the largest gains."""
+        depth = self.gains.shape[1]
+        top = order.cut(depth)
+        self.order.items[rows], self.order.tied[rows] = top.items, top.tied
+        if wanted:  # first, because it makes rows of gains, from which others are taken
+            if not self.best.shape[1]:
+                self.best = np.zeros((len(self.gains), wanted), np.int32)
+                self.ideal = np.zeros((len(self.gains), wanted), np.float32)
+            self.best[rows], self.ideal[rows] = block.best(wanted)
+        self.gains[rows] = block.at(top.items)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,13 +135,31 @@ class _Positions:
 
 
 class Block:
-    """Some queries of an arena, and their gains in one view; ``whole`` is a block that holds them among others."""
+    """Some queries of an arena, and their gains in one view.
 
-    def __init__(self, arena: Arena, gains: Gains, start: int, stop: int, whole: tuple[Block, Part] | None = None):
-        self.arena, self.gains, self.start, self.stop, self.whole = arena, gains, start, stop, whole
+    Args:
+        arena: who asks whom.
+        gains: relevance.
+        start, stop: positions of the queries in the arena.
+        whole: a block that holds them among others, and where.
+        known: what is known of them already; then nothing else is looked up.
+    """
+
+    def __init__(
+        self,
+        arena: Arena,
+        gains: Gains,
+        start: int,
+        stop: int,
+        whole: tuple[Block, Part] | None = None,
+        known: _Top | None = None,
+    ):
+        self.arena, self.gains, self.start, self.stop, self.whole, self.known = arena, gains, start, stop, whole, known
         self.queries = arena.queries[start:stop]
         self._rows: Vectors | None = None
-        self._best, self._depth = np.empty((stop - start, 0), np.int32), 0
+        self._depth = 0
+        empty = np.empty((stop - start, 0), np.int32), np.empty((stop - start, 0), np.float32)
+        self._best: tuple[Items, Vectors] = (known.best, known.ideal) if known else empty
 
     def rows(self) -> Vectors:
         """(query, gallery) float32 gains, made once, not to be written to."""
@@ -102,24 +171,28 @@ class Block:
                 self._rows = gains_rows(self.gains, self.arena.direction, self.queries, self.arena.gallery)
         return self._rows
 
-    def expect(self, metrics: list[Metric]) -> None:
+    def expect(self, groups: list[Group]) -> None:
         """Look for the largest gains once, as deep as any of some metrics will ask."""
-        self._depth = max((ideal_depth([m]) + self._spare(m.option("gt") == "out") for m in metrics), default=0)
+        self._depth = self.reach(groups)
 
-    def _spare(self, out: bool) -> int:
-        """How many candidates may be left out at most."""
-        return int(np.diff(self.arena.own[0])[self.start : self.stop].max(initial=0)) if out else 0
+    def reach(self, groups: list[Group]) -> int:
+        """How many of the largest gains some metrics look at, and what may be left out of them."""
+        wanted = max((g.ideal + g.out * self.arena.spare for g in groups if g.ideal), default=0)
+        return min(wanted, len(self.arena.gallery))
 
-    def best(self, k: int) -> Items:
-        """(query, k) int32 gallery positions of the largest gains, descending, ties to the lower position."""
-        if self._best.shape[1] < k:
-            self._best = largest(self.rows(), min(max(k, self._depth), len(self.arena.gallery)))
-        return np.ascontiguousarray(self._best[:, :k])
+    def best(self, k: int) -> tuple[Items, Vectors]:
+        """(query, k) int32 gallery positions of the largest gains, and these, falling; ties to the lower position."""
+        if self._best[0].shape[1] < k:
+            items = largest(self.rows(), min(max(k, self._depth), len(self.arena.gallery)))
+            self._best = items, self.at(items)
+        return np.ascontiguousarray(self._best[0][:, :k]), np.ascontiguousarray(self._best[1][:, :k])
 
     def at(self, items: Items) -> Vectors:
         """(query, depth) float32 gains of gallery positions."""
         from .rank import sort_kernels
 
+        if self.known:
+            return np.ascontiguousarray(self.known.gains[:, : items.shape[1]])
         gallery = len(self.arena.gallery)
         few = gallery if getattr(self.gains, "pairs_only", False) else gallery // SPARE
         if self._rows is None and items.shape[1] < few:
@@ -131,33 +204,32 @@ class Block:
     def see(self, order: Order, wanted: int, out: bool) -> _Positions:
         """What metrics look at; ``wanted`` of the largest gains, ``out`` without the query's own items."""
         arena = self.arena
-        items, tied = order.items, order.tied
+        items, tied, gains = order.items, order.tied, self.at(order.items)
         candidates = np.full(len(items), len(arena.gallery))
         wanted = min(wanted, len(arena.gallery))
         if out:
-            items, tied = _without_own(arena, order, self.start)
+            items, tied, gains = _without_own(arena, order, gains, self.start)
             candidates -= np.diff(arena.own[0])[self.start : self.stop]
-        gains = self.at(items)
         count = np.minimum(candidates, items.shape[1])
         if not wanted:
             return _Positions(Seen(gains, tied, count), items, np.empty((len(items), 0), np.int32), candidates)
-        best = self.best(min(wanted + self._spare(out), len(arena.gallery)))
+        best, ideal = self.best(min(wanted + out * arena.spare, len(arena.gallery)))
         if out:
-            best = _without_own(arena, Order(best, np.zeros(best.shape, np.bool_)), self.start)[0]
+            plain = Order(best, np.zeros(best.shape, np.bool_))
+            best, _, ideal = _without_own(arena, plain, ideal, self.start)
             # Where candidates are fewer than wanted, the best of them stands for what does not exist.
             best = np.where(np.arange(best.shape[1]) < candidates[:, None], best, best[:, :1])
-        best = best[:, :wanted]
-        ideal = np.take_along_axis(self.rows(), best, axis=1)
+        best, ideal = best[:, :wanted], ideal[:, :wanted]
         ideal[np.arange(wanted) >= candidates[:, None]] = 0
         return _Positions(Seen(gains, tied, count, ideal), items, best, candidates)
 
-    def with_members(self, positions: _Positions, metric: Metric) -> Seen:
-        """What is seen, with the extended ground truth of a metric that looks at one."""
-        m = extended(metric)
+    def with_members(self, positions: _Positions, group: Group) -> Seen:
+        """What is seen, with the extended ground truth of metrics that look at one."""
+        m = group.extended
         if not m:
             return positions.seen
-        if by_image(metric):
-            members, size = self._images(positions.items, m, metric.option("gt") == "out")
+        if group.by_image:
+            members, size = self._images(positions.items, m, group.out)
         else:
             members = _among(positions.best[:, :m], positions.items, len(self.arena.gallery))
             size = np.minimum(m, positions.candidates)
@@ -201,15 +273,15 @@ def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -
     return np.ascontiguousarray(rows[:, gallery])
 
 
-def _without_own(arena: Arena, order: Order, start: int) -> tuple[Items, Bool]:
+def _without_own(arena: Arena, order: Order, gains: Vectors, start: int) -> tuple[Items, Bool, Vectors]:
     """The order with a query's own items taken out; what is left behind the last candidate means nothing."""
     from .rank import sort_kernels
 
     query_owner, gallery_owner = arena.owner
-    items, tied = np.zeros_like(order.items), np.zeros_like(order.tied)
+    items, tied, left = np.zeros_like(order.items), np.zeros_like(order.tied), np.zeros_like(gains)
     own = query_owner[start : start + len(items)]
-    sort_kernels.leave_out(order.items, order.tied, own, gallery_owner, items, tied)
-    return items, tied
+    sort_kernels.leave_out(order.items, order.tied, gains, own, gallery_owner, items, tied, left)
+    return items, tied, left
 
 
 def _among(chosen: npt.NDArray[Any], items: npt.NDArray[Any], size: int) -> Bool:

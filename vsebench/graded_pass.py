@@ -6,37 +6,27 @@ Nothing is kept but one value a query and metric.
 
 from __future__ import annotations
 
-import itertools
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from . import graded_shared
+from . import graded_shared, graded_work
 from .errors import BadInput, UsageError
 from .graded_block import measure
-from .graded_plan import Arena, Bundle, Job, bundles, deep, plan
-from .graded_shared import Pair
+from .graded_plan import Bundle, Job, bundles, deep, plan
+from .graded_work import PART, Work, blocks, restrict
 from .metrics.declare import Metric
 from .parallel import default_threads, in_threads
 from .rank import whole
 from .rank.order import check_ties
-from .rank.scorers import Dot, Matrix, Scorer
+from .rank.scorers import Scorer
 from .rank.stream import Look
 from .relevance.gains import Gains
 from .types import DIRECTIONS, Direction, Float, Int, Split, TopK
 
-TILE_BYTES = 64 << 20  # of the scores of all threads together
-TILE_QUERIES = 2048
-PART = 1_000_000  # scores that are looked at together
-SHARED_BYTES = 20 << 20  # of scores that serve both directions
-LISTED = 4  # parts of images that are measured from lists together
-SHOWN = 5120  # captions of a tile that is shown to others
-
 Progress = Callable[[int, int], None]
-Work = tuple[Bundle, Scorer | TopK | Pair, int, int]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
 
 
@@ -120,15 +110,14 @@ def run(
     first: list[Work] = []
     then: list[Work] = []
     for pair in shared:
-        first += [(pair.asked, pair, *edge) for edge in _columns(pair, threads, block)]
-        size = block or max(1, LISTED * PART // len(pair.images.jobs[0].arena.gallery))
-        then += [(pair.images, pair, *edge) for edge in _blocks(pair.images.jobs[0], threads, size)]
+        first += [Work(pair.asked, pair, *edge) for edge in graded_work.columns(pair, threads, block)]
+        then += [Work(pair.images, pair, *edge) for edge in graded_work.lists(pair, threads, block)]
     paired = {id(b) for pair in shared for b in (pair.asked, pair.images)}
     itemsize = np.dtype(scorer.dtype).itemsize
     for bundle in (b for b in asked if id(b) not in paired):
         source = restrict(scorer, bundle.jobs[0].arena)
-        then += [(bundle, source, *edge) for edge in _blocks(bundle.jobs[0], threads, block, itemsize)]
-    then += [(Bundle((job,)), top, *edge) for job, top in listed for edge in _blocks(job, threads, block)]
+        then += [Work(bundle, source, *edge) for edge in blocks(bundle.jobs[0], threads, block, itemsize)]
+    then += [Work(Bundle((job,)), top, *edge) for job, top in listed for edge in blocks(job, threads, block)]
     jobs = [*jobs, *(job for job, _ in listed)]
     values = _empty(jobs)
     done = 0
@@ -139,15 +128,14 @@ def run(
 
         def look(part: int) -> None:
             nonlocal done
-            buffer = np.empty(max(map(_scores, work)), scorer.dtype)
+            buffer = np.empty(max(item.scores for item in work), scorer.dtype)
             show = (lambda tile, r0, c0: also(tile, r0, c0, part)) if also else None
             while not end.is_set():
                 with lock:
                     item = next(waiting, None)
                 if item is None:
                     return
-                images = item[1].images if isinstance(item[1], Pair) else item[0]
-                _look(*item, gains, buffer, values, show if images is shown else None)
+                item.do(gains, buffer, values, show if item.images is shown else None)
                 with lock:
                     done += 1
                     if progress:
@@ -212,24 +200,6 @@ def from_lists(
     return _collect(jobs, values)
 
 
-def restrict(scorer: Scorer, arena: Arena) -> Scorer:
-    """The scores of an arena's images with its captions; vectors are copied only where they do not lie in a row."""
-    if len(arena.images) == scorer.shape[0] and len(arena.captions) == scorer.shape[1]:
-        return scorer
-    if isinstance(scorer, Dot):
-        return Dot(_pick(scorer.images, arena.images), _pick(scorer.captions, arena.captions), scorer.cosine)
-    if isinstance(scorer, Matrix):
-        images = arena.images if scorer.image_order is None else scorer.image_order[arena.images]
-        captions = arena.captions if scorer.caption_order is None else scorer.caption_order[arena.captions]
-        return Matrix(scorer.scores, images, captions, scorer.name)
-    raise UsageError(f"a scorer of type {type(scorer).__name__} cannot be restricted to folds or first captions")
-
-
-def _pick(vectors: Any, rows: Int) -> Any:
-    first, last = int(rows[0]), int(rows[-1]) + 1
-    return vectors[first:last] if last - first == len(rows) else vectors[rows]
-
-
 def _shape(split: Split) -> str:
     return f"{len(split.image_ids):,} images and {len(split.caption_ids):,} captions"
 
@@ -244,17 +214,6 @@ def _prepare(
         if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
             raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
     return jobs
-
-
-def _blocks(job: Job, threads: int, size: int | None, itemsize: int = 4) -> list[tuple[int, int]]:
-    """Ranges of queries whose scores fit the memory of a thread, all about equally long."""
-    n, gallery = len(job.arena.queries), len(job.arena.gallery)
-    limit = size or max(1, min(TILE_BYTES // threads // (itemsize * gallery), TILE_QUERIES))
-    parts = -(-n // limit)
-    if size is None:
-        parts = min(n, -(-parts // threads) * threads)
-    edges = [n * i // parts for i in range(parts + 1)]
-    return list(itertools.pairwise(edges))
 
 
 def _empty(jobs: Sequence[Job]) -> dict[int, dict[Metric, Float]]:
@@ -274,104 +233,6 @@ def _share(jobs: Sequence[Job], lists: Mapping[Direction, TopK]) -> tuple[list[J
         if deeper:
             scored.append(Job(arena, tuple(deeper)))
     return scored, listed
-
-
-def _columns(pair: Pair, threads: int, size: int | None) -> list[tuple[int, int]]:
-    """Ranges of captions, all about equally long, the scores of which fit the memory of a thread."""
-    n_image, n_caption = pair.source.shape
-    limit = size or max(1, SHARED_BYTES // threads // (4 * n_image))
-    parts = -(-n_caption // limit)
-    edges = [n_caption * i // parts for i in range(parts + 1)]
-    return list(itertools.pairwise(edges))
-
-
-def _scores(work: Work) -> int:
-    """How many scores a piece of work makes."""
-    bundle, source, start, stop = work
-    made = not isinstance(source, TopK) and not (isinstance(source, Pair) and bundle is source.images)
-    return (stop - start) * len(bundle.jobs[0].arena.gallery) if made else 0
-
-
-def _look(
-    bundle: Bundle,
-    source: Scorer | TopK | Pair,
-    start: int,
-    stop: int,
-    gains: Mapping[str, Gains],
-    buffer: Any,
-    values: Mapping[int, Mapping[Metric, Float]],
-    also: Callable[[Any, int, int], None] | None,
-) -> None:
-    """One block of queries."""
-    first, *others = bundle.jobs
-    if isinstance(source, TopK):
-        for a in range(start, stop, max(1, PART // first.depth)):
-            part = slice(a, min(a + max(1, PART // first.depth), stop))
-            items, scores = source.items[part, : first.depth], source.scores[part, : first.depth]
-            tied = np.zeros(items.shape, np.bool_)
-            tied[:, 1:] = scores[:, 1:] == scores[:, :-1]
-            measure(first, gains, whole.Order(items.astype(np.int32), tied), a, values[id(first)])
-        return
-    step = max(1, PART // len(first.arena.gallery))
-    edges = [(a, min(a + step, stop)) for a in range(start, stop, step)]
-    if isinstance(source, Pair) and bundle is source.images:
-        for a, b in edges:
-            orders = [kept.order(a, b) for kept in source.lists]
-            blocks = measure(first, gains, orders[0], a, values[id(first)])
-            for job, own in zip(others, orders[1:], strict=True):
-                measure(job, gains, own, a, values[id(job)], (blocks, bundle.part(job, a, b)))
-        return
-    direction = first.arena.direction
-    if isinstance(source, Pair):
-        from .rank import shortlist_kernels
-
-        tile = whole.columns_of(source.source, start, stop, buffer)
-        if also:
-            also(tile, 0, start)
-        for kept in source.lists:
-            kept.see(tile, start)
-        doubt = whole.measure(source.source, direction, tile.T, start)
-        for a, b in edges:
-            rows = np.empty((b - a, len(tile)), np.float32)
-            shortlist_kernels.turn(tile, a - start, b - start, rows)
-            _rank(bundle, source.source, rows, a, doubt.take(np.arange(a, b) - start), gains, values)
-        return
-    tile = whole.rows_of(source, direction, start, stop, buffer)
-    if also:
-        for c in range(0, tile.shape[1], SHOWN):
-            also(np.ascontiguousarray(tile[:, c : c + SHOWN]), start, c)
-    doubt = whole.measure(source, direction, tile, start)
-    for a, b in edges:
-        _rank(bundle, source, tile[a - start : b - start], a, doubt.take(np.arange(a, b) - start), gains, values)
-
-
-def _rank(
-    bundle: Bundle,
-    source: Scorer,
-    rows: Any,
-    start: int,
-    doubt: whole.Doubt,
-    gains: Mapping[str, Gains],
-    values: Mapping[int, Mapping[Metric, Float]],
-) -> None:
-    """The queries from ``start`` on, of which ``rows`` are the scores."""
-    first, *others = bundle.jobs
-    direction = first.arena.direction
-    asked = np.arange(start, start + len(rows))
-    order = whole.order_rows(source, direction, rows, asked, first.depth, doubt)
-    blocks = measure(first, gains, order, start, values[id(first)])
-    for job in others:
-        part_of = bundle.part(job, start, start + len(rows))
-        if not len(part_of.rows):
-            continue
-        if part_of.columns is None and first.depth >= job.depth:
-            own = whole.Order(order.items[part_of.rows], order.tied[part_of.rows]).cut(job.depth)
-        else:
-            own = whole.order_rows(
-                source, direction, part_of.take(rows), asked[part_of.rows], job.depth,
-                doubt.take(part_of.rows), part_of.columns,
-            )  # fmt: skip
-        measure(job, gains, own, part_of.start, values[id(job)], (blocks, part_of))
 
 
 def _refuse_short(job: Job, known: Int, queries: Int) -> None:

@@ -19,6 +19,8 @@ from .metrics.declare import Metric
 from .metrics.graded import needs, together
 from .types import Direction, Int, Split
 
+TOP = 128  # how far down the top of a ranking goes
+
 
 @dataclass(frozen=True, eq=False)
 class Arena:
@@ -52,6 +54,11 @@ class Arena:
         """Whether every image and every caption of the split takes part."""
         n, m = len(self.split.image_ids), len(self.split.caption_ids)
         return len(self.images) == n and len(self.captions) == m
+
+    @cached_property
+    def spare(self) -> int:
+        """How many candidates are a query's own, at most."""
+        return int(np.diff(self.own[0]).max(initial=0))
 
     @cached_property
     def owner(self) -> tuple[Int, Int]:
@@ -89,12 +96,47 @@ class Job:
         return max(deep(m, self.arena) for m in self.metrics)
 
     @cached_property
-    def groups(self) -> dict[tuple[str, str], list[list[Metric]]]:
-        """(view, ground truth in or out) -> metrics of it, those that differ in k alone together."""
-        found: dict[tuple[str, str], dict[object, list[Metric]]] = {}
+    def groups(self) -> tuple[Group, ...]:
+        """The metrics, those that differ in k alone together; views one after the other."""
+        found: dict[str, dict[object, list[Metric]]] = {}
         for m in self.metrics:
-            found.setdefault((m.view, m.option("gt")), {}).setdefault(together(m), []).append(m)
-        return {key: list(by.values()) for key, by in found.items()}
+            found.setdefault(m.view, {}).setdefault(together(m), []).append(m)
+        return tuple(
+            Group(
+                view, own[0].option("gt") == "out", tuple(own), max(deep(m, self.arena) for m in own),
+                ideal_depth(own), extended(own[0]), by_image(own[0]),
+            )
+            for view, by in found.items()
+            for own in by.values()
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Metrics of one view that differ in k alone.
+
+    Attributes:
+        view: whose gains.
+        out: whether a query's own items are no candidates.
+        metrics: what is measured.
+        depth: how far down the rankings they look.
+        ideal: how many of the largest gains they look at.
+        extended: size of their extended ground truth, 0 for none.
+        by_image: whether that counts images.
+    """
+
+    view: str
+    out: bool
+    metrics: tuple[Metric, ...]
+    depth: int
+    ideal: int
+    extended: int
+    by_image: bool
+
+    @property
+    def shallow(self) -> bool:
+        """Whether the top of rankings and ideals is enough."""
+        return max(self.depth, self.ideal) <= TOP
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,7 +190,7 @@ def deep(metric: Metric, arena: Arena) -> int:
     gallery = len(arena.gallery)
     if metric.family.depth == "all":
         return gallery
-    own = int(np.diff(arena.own[0]).max(initial=0)) if metric.option("gt") == "out" else 0
+    own = arena.spare if metric.option("gt") == "out" else 0
     return min((metric.k or 1) + own, gallery)
 
 

@@ -65,6 +65,7 @@ class Shortlist:
         self.limit = np.partition(sampled, last, axis=1)[:, last] if last > 0 else np.full(len(sampled), -np.inf)
         self.limit = self.limit.astype(np.float32)
         self.pieces: list[_Piece] = []
+        self.length = np.zeros(len(self.limit), np.int64)  # of the lists
         self.own: dict[int, tuple[Items, Vectors]] = {}  # images with a row of their own
         self.doubt = Doubt(0.0, np.zeros(len(self.limit)))
         self._lock = threading.Lock()
@@ -88,6 +89,7 @@ class Shortlist:
     def finish(self) -> None:
         """All captions have been seen: measure the error of scores, and score images with too few candidates."""
         self.pieces.sort(key=lambda piece: piece.first)
+        self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
         self.doubt = self._measure()
         self.own = self._certify(self.doubt)
 
@@ -111,8 +113,7 @@ class Shortlist:
 
         known = self.own
         own = {i: known[q] for i, q in enumerate(queries.tolist()) if q in known}
-        length = sum(np.diff(p.start)[queries] for p in self.pieces)
-        width = max([int(np.max(length)), self.k, *(len(items) for items, _ in own.values())])
+        width = max([int(self.length[queries].max()), self.k, *(len(items) for items, _ in own.values())])
         items, scores = np.empty((len(queries), width), np.int32), np.empty((len(queries), width), np.float32)
         count = np.zeros(len(queries), np.int64)
         for p in self.pieces:
@@ -134,7 +135,8 @@ class Shortlist:
             rows.append(np.searchsorted(piece.start, at, side="right") - 1)
             cols.append(self.captions[piece.first + piece.where[at].astype(np.int64)])
             seen.append(piece.score[at])
-        return whole.doubt_of(self.scorer, "i2t", *map(np.concatenate, (rows, cols, seen)), 0, len(self.limit))
+        pairs = np.concatenate(rows), np.concatenate(cols), np.concatenate(seen)
+        return whole.doubt_of(self.scorer, "i2t", *pairs, 0, len(self.limit))
 
     def _certify(self, doubt: Doubt) -> dict[int, tuple[Items, Vectors]]:
         """Candidates from whole rows, for the images of which some of the k best could be below the limit."""

@@ -249,8 +249,8 @@ def gather(rows, items, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def leave_out(items, tied, own, owner, out, out_tied):
-    """Drop items of the query's own owner from every list; what follows moves up, the rest of ``out`` stays.
+def leave_out(items, tied, gains, own, owner, out, out_tied, out_gains):
+    """Drop items of the query's own owner from every list; what follows moves up, the rest of the outputs stays.
 
     ``own`` is (query,), ``owner`` (gallery,). A tie holds across what has been dropped between its members.
     """
@@ -263,6 +263,7 @@ def leave_out(items, tied, own, owner, out, out_tied):
                 continue
             out[q, n] = items[q, i]
             out_tied[q, n] = chain and n > 0
+            out_gains[q, n] = gains[q, i]
             chain = True
             n += 1
 
