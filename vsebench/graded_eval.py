@@ -20,7 +20,7 @@ from .relevance.gains import Gains, Progress, Spec
 from .relevance.graded import GRADED, load_gains, parse_spec
 from .relevance.spice_tuples import NotParsed
 from .report.model import Result
-from .types import Direction, Int, Split
+from .types import Direction, Ids, Int, Split
 
 FIX = "use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
 KNOWN = (*GRADED, "matrix")  # every view of graded relevance
@@ -169,11 +169,12 @@ def results(found: Found, split: Split) -> tuple[dict[tuple[str, Direction | Non
     out: dict[tuple[str, Direction | None], Result] = {}
     lost: list[str] = []
     cut: dict[int, list[str]] = {}
+    names: dict[tuple[Direction, int], Ids] = {}  # of the queries: the same array for many metrics
     for (metric, direction), got in found.items():
         if got.undefined == len(got.values):
             lost.append(f"{metric} ({direction})")
             continue
-        out[str(metric), direction] = _result(metric, direction, got, split)
+        out[str(metric), direction] = _result(metric, direction, got, split, names)
         if (metric.k or 0) > got.gallery:
             cut.setdefault(got.gallery, []).append(f"{metric} ({direction})")
     warnings = [
@@ -185,8 +186,13 @@ def results(found: Found, split: Split) -> tuple[dict[tuple[str, Direction | Non
     return out, warnings
 
 
-def _result(metric: Metric, direction: Direction, got: GradedValues, split: Split) -> Result:
+def _result(
+    metric: Metric, direction: Direction, got: GradedValues, split: Split, names: dict[tuple[Direction, int], Ids]
+) -> Result:
     known = ~np.isnan(got.values)
+    key = direction, id(got.queries)
+    if key not in names:
+        names[key] = split.ids("image" if direction == "i2t" else "caption")[got.queries]
     return Result(
         str(metric),
         direction,
@@ -196,8 +202,8 @@ def _result(metric: Metric, direction: Direction, got: GradedValues, split: Spli
         None,
         metric.family.unit,
         metric.family.higher_is_better,
-        split.ids("image" if direction == "i2t" else "caption")[got.queries[known]],
-        got.values[known],
+        names[key] if known.all() else names[key][known],
+        got.values if known.all() else got.values[known],
     )
 
 

@@ -255,12 +255,16 @@ def _collect(jobs: Sequence[Job], values: Mapping[int, Mapping[Metric, Float]]) 
         for m in job.metrics:
             parts.setdefault((m, job.arena.direction), []).append(job)
     found: Found = {}
+    asked: dict[tuple[int, ...], tuple[Int, Int | None]] = {}  # the same arrays for the metrics of the same jobs
     for key, own in parts.items():
-        folds = [np.full(len(j.arena.queries), j.arena.fold) for j in own if j.arena.fold is not None]
+        ids = tuple(map(id, own))
+        if ids not in asked:
+            folds = [np.full(len(j.arena.queries), j.arena.fold) for j in own if j.arena.fold is not None]
+            asked[ids] = np.concatenate([j.arena.queries for j in own]), np.concatenate(folds) if folds else None
+        each = [values[id(j)][key[0]] for j in own]
         found[key] = GradedValues(
-            np.concatenate([values[id(j)][key[0]] for j in own]),
-            np.concatenate([j.arena.queries for j in own]),
-            np.concatenate(folds) if folds else None,
+            each[0] if len(each) == 1 else np.concatenate(each),
+            *asked[ids],
             min(len(j.arena.gallery) for j in own),
         )
     return found

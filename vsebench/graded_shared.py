@@ -17,7 +17,7 @@ from .rank import shortlist
 from .rank.scorers import Dot, Scorer
 from .rank.shortlist import Shortlist
 
-KEPT_BYTES = 192 << 20  # of all lists together
+KEPT_BYTES = 64 << 20  # of all lists together; more would save a product and not be worth the memory
 SHARE = 0.3  # of the captions, how deep images may look
 
 

@@ -19,10 +19,10 @@ from .rank.scorers import Dot, Matrix, Scorer
 from .relevance.gains import Gains
 from .types import Float, Int, TopK
 
-TILE_BYTES = 64 << 20  # of the scores of all threads together
+TILE_BYTES = 32 << 20  # of the scores of all threads together
 SHARED_BYTES = 20 << 20  # of scores that serve both directions
 TILE_QUERIES = 2048
-PART = 1_000_000  # scores that are looked at together
+PART = 400_000  # scores that are looked at together
 LISTED = 4  # parts of images that are measured from lists together
 SHOWN = 5120  # captions of a tile that is shown to others
 
@@ -78,10 +78,11 @@ class Work:
     def _from_lists(self, edges: list[tuple[int, int]], measuring: Mapping[int, Measuring]) -> None:
         assert isinstance(self.source, Pair)
         first, *others = self.bundle.jobs
+        orders = [kept.order(self.start, self.stop) for kept in self.source.lists]
         for a, b in edges:
-            orders = [kept.order(a, b) for kept in self.source.lists]
-            blocks = measuring[id(first)].part(orders[0], a)
-            for job, order in zip(others, orders[1:], strict=True):
+            own = [order.rows(a - self.start, b - self.start) for order in orders]
+            blocks = measuring[id(first)].part(own[0], a)
+            for job, order in zip(others, own[1:], strict=True):
                 measuring[id(job)].part(order, a, (blocks, self.bundle.part(job, a, b)))
 
     def _from_scores(

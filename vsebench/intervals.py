@@ -15,7 +15,7 @@ from .report.model import Resampling, Result
 from .report.values import SIDE, places
 from .stats import bootstrap
 from .stats.columns import Column, Population, prepare
-from .types import Direction, Float, Split
+from .types import Direction, Float, Int, Split
 
 Key = tuple[str, Direction | None]
 _GRID = 1e-10
@@ -26,8 +26,13 @@ def population(split: Split) -> Population:
     return Population(len(split.image_ids), split.fold)
 
 
-def column(result: Result, split: Split) -> Column:
+def column(result: Result, split: Split, known: dict[tuple[Direction | None, int], Int] | None = None) -> Column:
     """The per-query values of a result with the image of every query.
+
+    Args:
+        result: with per-query values.
+        split: the items it is about.
+        known: where queries stand in the split, by direction and identity of their array; grows.
 
     Raises:
         BadInput: the result has no per-query values, or names queries that the split does not have.
@@ -35,7 +40,11 @@ def column(result: Result, split: Split) -> Column:
     if result.per_query is None or result.queries is None or result.direction is None:
         raise BadInput(f"{result.metric} has no per-query values", fix="leave it out")
     side = SIDE[result.direction]
-    at = places(split.ids(side), result.queries)
+    known = {} if known is None else known
+    key = result.direction, id(result.queries)
+    if key not in known:
+        known[key] = places(split.ids(side), result.queries)
+    at = known[key]
     if len(at) and at.min() < 0:
         raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
     metric = parse(result.metric)
@@ -69,7 +78,8 @@ def add(
     base = [key for key, r in results.items() if r.per_query is not None and len(r.per_query) == r.n]
     place = {key: i for i, key in enumerate(base)}
     sums = [key for key in members if all(part in place for part in members[key])]
-    columns = [column(results[key], split) for key in base]
+    asked: dict[tuple[Direction | None, int], Int] = {}  # many metrics are asked by the same queries
+    columns = [column(results[key], split, asked) for key in base]
     ready = prepare(columns, population(split), [[place[part] for part in members[key]] for key in sums])
     samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
     level = how.level / 100
@@ -78,7 +88,7 @@ def add(
         ends = bootstrap.bca(samples, values, bootstrap.jackknife(ready, threads), level)
     else:
         ends = bootstrap.percentile(samples, level)
-    alone = [len(np.unique(c.image)) < 2 for c in columns]
+    alone = [len(c.image) < 2 or c.image.min() == c.image.max() for c in columns]
     lonely = [*alone, *(any(alone[place[part]] for part in members[key]) for key in sums)]
     out = dict(results)
     for key, pair, single in zip(chain(base, sums), ends, lonely, strict=True):

@@ -19,8 +19,9 @@ from .rank.lists import too_shallow
 from .rank.observe import Request
 from .relevance.gains import Spec
 from .report.model import Report, Resampling, Result
-from .types import UNRANKED, Direction, Float, Int, Observation, Ranks, Split
+from .types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, Split
 
+Names = dict[int, tuple[Relevance, Ids]]  # by identity of the judgements, which are kept so that it stays theirs
 INTRA = "cxc-intra"  # the word in --metrics for image-image and text-text retrieval
 
 
@@ -124,9 +125,10 @@ def report(
         inside: results within the modalities, and what the signature says about their judgements.
     """
     results: dict[tuple[str, Direction | None], Result] = {}
+    names: Names = {}
     for m in _elementary(metrics):
         for direction in () if is_graded(m) else directions:
-            results[str(m), direction] = measure(m, seen[direction].ranks[m.view], split, direction, empty)
+            results[str(m), direction] = measure(m, seen[direction].ranks[m.view], split, direction, empty, names)
     cautioned: list[str] = []
     if graded is not None:
         found, cautioned = graded_eval.results(graded.found, split)
@@ -200,8 +202,18 @@ def _no_miss(m: Metric, direction: Direction, queries: int) -> UsageError:
     )
 
 
-def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: str) -> Result:
+def measure(
+    m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: str, names: Names | None = None
+) -> Result:
     """One metric in one direction.
+
+    Args:
+        m: of binary relevance.
+        ranks: of the relevant items.
+        split: what was ranked.
+        direction: which side asked.
+        empty: ``skip`` or ``miss`` for covered queries without positives.
+        names: ids of queries that are known already, by what was judged; grows, so that metrics share them.
 
     Raises:
         BadInput: no query has a positive.
@@ -232,7 +244,12 @@ def measure(m: Metric, ranks: Ranks, split: Split, direction: Direction, empty: 
         )
         extremes = (optimistic, pessimistic)
     everyone = split.ids("image" if direction == "i2t" else "caption")
-    ids, values = everyone[judged.queries][kept], values[kept]
+    names = {} if names is None else names
+    if id(judged) not in names:
+        names[id(judged)] = judged, everyone[judged.queries]
+    ids, values = names[id(judged)][1], values[kept]
+    if len(values) < len(ids):
+        ids = ids[kept]
     n = len(values) + len(missed)
     if len(missed) and n == len(everyone):
         # every other item is a query without positives, so the misses have ids too

@@ -19,11 +19,11 @@ from . import whole
 from .scorers import Dot
 from .whole import Doubt, Items, Order
 
-PIECE = 256  # captions kept together: where they stand there fits a byte
-SAMPLE = 1250  # captions that tell the limits
+PIECE = 1 << 16  # captions kept together at most: where they stand there fits two bytes
+SAMPLE = 640  # captions that tell the limits
 MARGIN = 2.0  # standard deviations; one image in forty then gets a row of its own
 CHECKED = 1 << 15  # kept pairs whose float32 error is measured
-BYTES = 5  # a kept score and where it stands
+BYTES = 6  # a kept score and where it stands
 ROWS = 256  # images without enough candidates that are scored together
 
 
@@ -34,7 +34,7 @@ class _Piece:
     first: int
     start: Int
     score: Vectors
-    where: npt.NDArray[np.uint8]
+    where: npt.NDArray[np.uint16]
 
 
 def expected_bytes(images: int, k: int, gallery: int) -> float:
@@ -75,8 +75,10 @@ class Shortlist:
         from . import shortlist_kernels
 
         a, b = np.searchsorted(self.captions, (c0, c0 + tile.shape[1]))
-        size = len(tile) * PIECE + 1
-        score, where = np.empty(size, np.float32), np.empty(size, np.uint8)
+        if a == b:
+            return
+        size = len(tile) * min(PIECE, b - a) + 1
+        score, where = np.empty(size, np.float32), np.empty(size, np.uint16)
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
             near = chosen[-1] - chosen[0] + 1 == len(chosen)

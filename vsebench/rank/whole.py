@@ -47,6 +47,10 @@ class Order:
         """The same, no deeper than k."""
         return Order(np.ascontiguousarray(self.items[:, :k]), np.ascontiguousarray(self.tied[:, :k]))
 
+    def rows(self, start: int, stop: int) -> Order:
+        """Some of the queries."""
+        return Order(self.items[start:stop], self.tied[start:stop])
+
 
 @dataclass(frozen=True, eq=False)
 class Doubt:

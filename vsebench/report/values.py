@@ -71,17 +71,21 @@ def write(report: Report) -> dict[str, Any] | None:
     if asked is None:
         return None
     columns = []
+    known: dict[tuple[Direction, int], str | None] = {}  # many metrics are asked by the same queries
     for result in (*report.results, *report.parts):
         if result.per_query is None or result.queries is None or result.direction is None:
             continue
-        ids = asked.ids(SIDE[result.direction])
-        at = places(ids, result.queries)
-        everyone = len(at) == len(ids) and bool((at == np.arange(len(ids))).all())
+        key = result.direction, id(result.queries)
+        if key not in known:
+            ids = asked.ids(SIDE[result.direction])
+            at = places(ids, result.queries)
+            everyone = len(at) == len(ids) and bool((at == np.arange(len(ids))).all())
+            known[key] = None if everyone else pack(at)
         columns.append(
             {
                 "metric": result.metric,
                 "direction": result.direction,
-                "queries": None if everyone else pack(at),
+                "queries": known[key],
                 "values": pack(result.per_query),
             }
         )
