@@ -22,7 +22,7 @@ from .types import Float, Int, TopK
 TILE_BYTES = 32 << 20  # of the scores of all threads together
 SHARED_BYTES = 20 << 20  # of scores that serve both directions
 TILE_QUERIES = 2048
-PART = 400_000  # scores that are looked at together
+PART = 500_000  # scores that are looked at together
 LISTED = 4  # parts of images that are measured from lists together
 SHOWN = 5120  # captions of a tile that is shown to others
 
