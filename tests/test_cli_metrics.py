@@ -85,7 +85,9 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
         ("medr@", "'medr@' is not a metric name\n  fix: write [view:]Name[@k]"),
         ("Recal@1", "unknown metric 'Recal@1'\n  fix: did you mean 'Recall@1'"),
         ("eccc:R@1", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
-        ("zqx", "unknown metric 'zqx'\n  fix: known: R@1, R@5"),
+        ("zqx", "unknown metric 'zqx'\n  fix: 'vsebench metrics' lists them, from R@1 to MLD@10"),
+        ("cs@5", "unknown metric 'cs@5'\n  fix: did you mean 'CS@5'?"),
+        ("cs,ncs", "'cs,ncs' are 2 names\n  fix: give one at a time: vsebench metrics cs"),
     ],
 )
 def test_an_unknown_metric_suggests_others(name: str, message: str) -> None:

@@ -50,7 +50,9 @@ def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> 
     for words in ("ncs", "NCS@1", "all,nDCG@5", "matrix:NCS@1"):
         with pytest.raises(BadInput) as error:
             vsebench.evaluate(images, captions, split, metrics=words, gains=(str(file),))
-        assert str(error.value).partition(": ")[2] == (
+        at, _, rest = str(error.value).partition(": ")
+        assert at == str(file)
+        assert rest.partition(": ")[2] == (
             f"gains of 'matrix' go down to {lowest:.4g}, and it takes none below 0\n"
             "  fix: use CS or Kendall, which take any gains, or count negative gains as zero: "
             "--gains GAINS:negative=zero"
@@ -108,3 +110,15 @@ def test_gains_without_rows_are_asked_for_pairs() -> None:
         with pytest.raises(UsageError, match="hours"):
             run(Matrix(w.scores), w.split, [parse(name)], {"cider": PairsOnly(w.gains)})
     assert graded_eval.unsuited(metrics[0], PairsOnly(w.gains)) is None
+
+
+def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
+    split, images, captions = world()
+    path = tmp_path / "zeros.npy"
+    np.save(path, np.zeros((len(images), len(captions)), np.float32))
+    with pytest.raises(BadInput) as error:
+        vsebench.evaluate(images, captions, split, metrics="matrix:nDCG@5", gains=(str(path),))
+    assert str(error.value) == (
+        "nothing was measured: matrix:nDCG@5 (i2t), matrix:nDCG@5 (t2i): undefined for every query, left out\n"
+        "  fix: check the gains and what they are made from"
+    )

@@ -84,10 +84,7 @@ def test_close_matches_are_suggested(text: str, nearest: str) -> None:
 
 
 def test_without_a_close_match_all_names_are_listed() -> None:
-    assert refused("bleu") == (
-        "unknown metric 'bleu'\n"
-        "  fix: known: R@1, R@5, R@10, Recall@1, Recall@5, Recall@10, MedR, MeanR, MRR, R-P, mAP@R, RSum"
-    )
+    assert refused("bleu") == ("unknown metric 'bleu'\n  fix: 'vsebench metrics' lists them, from R@1 to MLD@10")
 
 
 @pytest.mark.parametrize("text", ["R", "Recall", "RV", "eccv:R"])

@@ -156,6 +156,11 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("number", b"[" + b"9" * 5000 + b"]", "absurd numbers"),
     ("list", b"[1, 2]", r"not a file of captions: JSON, but \[1, 2\]"),
     ("other", b'{"info": 1}', "a JSON object with the fields info"),
+    (
+        "lines",
+        b'{"id": 1, "text": "a dog"}\n{"id": 2, "text": "a cat"}\n',
+        "line 1 has the fields id, text\n  fix: give every line caption_id, image_id, caption, or image, caption_index, caption",
+    ),
     ("instances", b'{"annotations": [{"id": 1, "category_id": 2}]}', "object annotations, not captions"),
     ("untested", json.dumps({"images": [karpathy_image(1, split="val")]}).encode(), "no image has split 'test'"),
     (

@@ -95,7 +95,8 @@ def settle(
         if why is None:
             kept.append(m)
         elif m in named:
-            raise BadInput(f"{m}: {why}", fix=FIX)
+            spec = chosen.get(m.view)
+            raise BadInput(f"{m}: {why}", where=spec.argument if spec and m.view == "matrix" else None, fix=FIX)
         else:
             lost.setdefault(why, []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]

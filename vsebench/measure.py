@@ -149,6 +149,10 @@ def report(
         asked.update(dict.fromkeys((str(m), d) for d in ([None] if m.family.compute is None else directions)))
     asked |= dict.fromkeys(within)
     wanted = [results[key] for key in asked if key in results]
+    if metrics and not wanted:
+        raise BadInput(
+            f"nothing was measured: {'; '.join(cautioned)}", fix="check the gains and what they are made from"
+        )
     others = [result for key, result in results.items() if key not in asked]
     fields = {
         "vsebench": __version__,

@@ -23,13 +23,18 @@ def run(
     """List the metrics, or explain one, or a family of them."""
     talk = Talk(as_json, quiet, no_progress)
     from ..measure import INTRA
+    from ..errors import UsageError
     from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE, parse
+    from ..metrics.declare import separate
     from ..relevance.graded import GRADED as RELEVANCES
 
     graded_views = {g.name: f"{g.title}; needs {g.needs}" for g in RELEVANCES.values()}
     graded_views["matrix"] = "a file of gains; needs --gains FILE.npy"
     views = VIEWS | graded_views
     if name is not None:
+        named = separate(name)
+        if len(named) > 1:
+            raise UsageError(f"'{name}' are {len(named)} names", fix=f"give one at a time: vsebench metrics {named[0]}")
         family = _family(name, views)
         if family is not None:
             talk.emit(family) if talk.json else _explain_family(family, talk)

@@ -6,6 +6,7 @@ import json
 
 import numpy as np
 
+from ..errors import BadInput
 from .rows import CaptionRows
 from .textfile import field, parse_json
 
@@ -14,15 +15,16 @@ FILE_FIELDS = ("image", "caption_index", "caption")
 
 
 def is_jsonl(text: str) -> bool:
-    """Whether the first line is a JSON object that looks like a caption."""
-    first = text.lstrip().split("\n", 1)[0]
+    """Whether the first line is a JSON object, and looks like a caption or is followed by another one."""
+    first, *rest = text.lstrip().split("\n", 1)
     if len(first) > 1_000_000:  # a whole document on one line
         return False
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
         return False
-    return isinstance(record, dict) and len({*COCO_FIELDS, *FILE_FIELDS} & record.keys()) >= 2
+    looks = isinstance(record, dict) and len({*COCO_FIELDS, *FILE_FIELDS} & record.keys()) >= 2
+    return looks or (isinstance(record, dict) and bool(rest) and rest[0].lstrip().startswith("{"))
 
 
 def jsonl_rows(text: str, where: str) -> CaptionRows:
@@ -46,6 +48,12 @@ def jsonl_rows(text: str, where: str) -> CaptionRows:
         record = parse_json(line, at)
         if named is None:
             named = isinstance(record, dict) and len(set(FILE_FIELDS) & record.keys()) == 3
+            if not named and isinstance(record, dict) and not record.keys() >= set(COCO_FIELDS):
+                raise BadInput(
+                    f"line {number} has the fields {', '.join(map(str, record)) or 'of nothing'}",
+                    where=where,
+                    fix=f"give every line {', '.join(COCO_FIELDS)}, or {', '.join(FILE_FIELDS)}",
+                )
         if named:
             name, index = field(record, "image", str, at), field(record, "caption_index", int, at)
             image_ids.append(name)

@@ -277,11 +277,17 @@ def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UsageE
             f"'{view}' says who is relevant, and {stem} needs how much", fix=f"write {DEFAULT_GAINS}:{rest}"
         )
     prefix = f"{view}:" if view else ""
+    meant = [f for known in (REGISTRY, GRADED) for f in known if _stem(f).lower() == stem.lower()]
+    if meant:
+        right = {prefix + f.template.format(k=tail if tail and _is_count(tail) else (f.ks or (10,))[-1]) for f in meant}
+        return UsageError(f"unknown metric '{text}'", fix=f"did you mean {' or '.join(map(repr, sorted(right)))}?")
     binary = [prefix + known for known in known_names()]
     near = closest(text, binary + [prefix + known for known in known_names(GRADED)])
     if near:
         return unknown("metric", text, near)
-    return unknown("metric", text, binary)
+    return UsageError(
+        f"unknown metric '{text}'", fix=f"'vsebench metrics' lists them, from {binary[0]} to {known_names(GRADED)[-1]}"
+    )
 
 
 def _options(text: str, inside: str | None) -> tuple[tuple[str, str], ...]:
