@@ -159,7 +159,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     (
         "lines",
         b'{"id": 1, "text": "a dog"}\n{"id": 2, "text": "a cat"}\n',
-        "line 1 has the fields id, text\n  fix: give every line caption_id, image_id, caption, or image, caption_index, caption",
+        "line 1 has the fields id, text\n  fix: give every line caption_id, image_id, caption, or image, ",
     ),
     ("instances", b'{"annotations": [{"id": 1, "category_id": 2}]}', "object annotations, not captions"),
     ("untested", json.dumps({"images": [karpathy_image(1, split="val")]}).encode(), "no image has split 'test'"),

@@ -22,8 +22,8 @@ def run(
 ) -> None:
     """List the metrics, or explain one, or a family of them."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..measure import INTRA
     from ..errors import UsageError
+    from ..measure import INTRA
     from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE, parse
     from ..metrics.declare import separate
     from ..relevance.graded import GRADED as RELEVANCES
