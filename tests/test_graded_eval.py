@@ -267,3 +267,13 @@ def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
     except (MissingPackage, UsageError):
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
     assert found is not None and len(found) == 15 and all(t.strip() for t in found)
+
+
+def test_a_tie_rule_is_no_part_of_the_signature_of_metrics_that_have_none() -> None:
+    split, images, captions = world()
+
+    def signed(metrics: str, ties: str) -> str:
+        return vsebench.evaluate(images, captions, split, metrics=metrics, ties=ties).signature
+
+    assert signed("ncs", "mean") == signed("ncs", "index")
+    assert signed("ncs,R@1", "mean") != signed("ncs,R@1", "index")

@@ -266,11 +266,11 @@ def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -
         rows = gains.rows(direction, first, last)
         if last - first > len(queries):
             rows = rows[queries - first]
-    if len(gallery) == rows.shape[1]:
-        return np.ascontiguousarray(rows)
-    if len(gallery) == gallery[-1] - gallery[0] + 1:
-        return np.ascontiguousarray(rows[:, gallery[0] : gallery[-1] + 1])
-    return np.ascontiguousarray(rows[:, gallery])
+    if len(gallery) < rows.shape[1]:
+        near = len(gallery) == gallery[-1] - gallery[0] + 1
+        rows = rows[:, gallery[0] : gallery[-1] + 1] if near else rows[:, gallery]
+    # Rows of a mapped file are read-only, for which numba would compile every kernel anew.
+    return np.require(rows, np.float32, ["C", "W"])
 
 
 def _without_own(arena: Arena, order: Order, gains: Vectors, start: int) -> tuple[Items, Bool, Vectors]:

@@ -154,14 +154,16 @@ def report(
             f"nothing was measured: {'; '.join(cautioned)}", fix="check the gains and what they are made from"
         )
     others = [result for key, result in results.items() if key not in asked]
+    binary = inside is not None or not all(is_graded(m) for m in metrics)
     fields = {
         "vsebench": __version__,
         "split": f"{split.name}#{signature.fingerprint(split)}",
         **{v: t for v, t in relevance.identities(split).items() if any(m.view == v for m in metrics)},
         "score": score,
         "order": "f64",
-        "ties": ties,
-        "empty": empty,
+        # Graded metrics do not know them.
+        "ties": ties if binary else "index",
+        "empty": empty if binary else "skip",
         **({} if short is None else {"short": short}),
         **({} if graded is None else graded_eval.identities(graded)),
         **({} if inside is None else {INTRA: inside[1]}),
