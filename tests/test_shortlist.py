@@ -9,8 +9,10 @@ import pytest
 
 from tests.graded_worlds import FakeGains, large_world
 from tests.worlds import crowd
-from vsebench import graded_pass, graded_shared
+from vsebench import graded_shared
 from vsebench.graded_pass import Found, run
+from vsebench.graded_plan import bundles, plan
+from vsebench.graded_work import restrict
 from vsebench.metrics import parse
 from vsebench.rank import shortlist, shortlist_kernels, whole
 from vsebench.rank.scorers import Dot, Matrix
@@ -31,13 +33,13 @@ def scorer(n: int, m: int, seed: int = 0, cosine: bool = False) -> Dot:
 
 def kept(dot: Dot, k: int, captions: Int, width: int = 70, spoil: float = 0.0) -> Shortlist:
     """A list that has seen all captions, in tiles in any order; ``spoil`` moves scores by up to that."""
-    found = Shortlist(dot, k, captions, shortlist.sample(dot, captions))
+    found = Shortlist(dot, k, captions, -(-dot.shape[1] // width))
     for start in reversed(range(0, dot.shape[1], width)):
         stop = min(start + width, dot.shape[1])
         tile = whole.columns_of(dot, start, stop, np.empty(dot.shape[0] * (stop - start), np.float32))
         tile += spoil * np.random.default_rng(start).uniform(-1, 1, tile.shape).astype(np.float32)
-        found.see(tile, start)
-    found.finish()
+        found.see(tile, start, whole.measure(dot, "i2t", tile, 0, start).rate)
+    assert found.finish()
     return found
 
 
@@ -56,7 +58,9 @@ def check(found: Shortlist, dot: Dot, k: int, captions: Int) -> None:
 
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("k", [1, 4, 60, 150])
-def test_the_k_best_of_every_image(k: int, cosine: bool) -> None:
+def test_the_k_best_of_every_image(k: int, cosine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (("SAMPLE", 150), ("PIECE", 40), ("PART", 2000)):  # less than one of everything is left over
+        monkeypatch.setattr(shortlist, name, value)
     dot = scorer(40, 700, cosine=cosine)
     everyone, some = np.arange(700), np.sort(np.random.default_rng(2).choice(700, 300, replace=False))
     for captions in (everyone, some, everyone[100:500]):
@@ -73,13 +77,56 @@ def test_images_below_their_limit_get_rows_of_their_own(monkeypatch: pytest.Monk
 
 
 def test_an_error_above_the_measured_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortlist, "PART", 2000)
     dot = scorer(30, 400, seed=4)
-    # As if the sample had been lucky: the bound is below the largest error.
-    monkeypatch.setattr(whole, "SAFETY", 0.3)
-    found = kept(dot, 30, np.arange(400), spoil=1e-2)
-    before = found.doubt.rate
+    asked: list[int] = []
+
+    def rows(scorer: Dot, images: Int, captions: Int) -> Any:
+        asked.extend(images.tolist())
+        return made(scorer, images, captions)
+
+    made = shortlist._rows
+    found = Shortlist(dot, 30, np.arange(400), 1)
+    tile = whole.columns_of(dot, 0, 400, np.empty(30 * 400, np.float32))
+    tile += 1e-2 * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(np.float32)
+    found.see(tile, 0, 3e-6)  # as if the sample had been lucky
+    assert found.finish()
+    monkeypatch.setattr(shortlist, "_rows", rows)
     check(found, dot, 30, np.arange(400))
-    assert found.doubt.rate > before
+    assert asked == list(range(30))
+
+
+def test_a_list_that_would_keep_too_much_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All captions tie, so everything reaches the limits; values come from whole rows, and memory stays small."""
+    monkeypatch.setattr(shortlist, "SPARE", 0)
+    world = large_world(150, 5, seed=11)
+    images = np.random.default_rng(0).integers(1, 9, (world.scores.shape[0], 4)).astype(np.float32)
+    dot = Dot(images, np.ones((world.scores.shape[1], 4), np.float32))
+    found = Shortlist(dot, 5, np.arange(dot.shape[1]), 1)
+    tile = whole.columns_of(dot, 0, dot.shape[1], np.empty(dot.shape[0] * dot.shape[1], np.float32))
+    found.see(tile, 0, 1e-7)
+    assert found.given_up and not found.pieces and not found.finish()
+    seen = np.zeros(dot.shape, int)
+
+    def also(part: Any, r0: int, c0: int, _part: int) -> None:
+        seen[r0 : r0 + part.shape[0], c0 : c0 + part.shape[1]] += 1
+
+    steps: list[tuple[int, int]] = []
+    metrics, gains = [parse("CS[captions=all]@5"), parse("NCS@2")], {"cider": FakeGains(world.gains)}
+    shared = run(dot, world.split, metrics, gains, also=also, progress=lambda *step: steps.append(step), block=100)
+    assert (seen == 1).all()
+    assert steps[-1][0] == steps[-1][1] and [done for done, _ in steps] == list(range(1, len(steps) + 1))
+    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0)
+    _same(shared, run(dot, world.split, metrics, gains))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_small_galleries_keep_everything(n: int) -> None:
+    rng = np.random.default_rng(n)
+    dot = Dot(rng.integers(1, 4, (n, 3)).astype(np.float32), rng.integers(1, 4, (3 * n + 1, 3)).astype(np.float32))
+    found = kept(dot, 1, np.arange(3 * n + 1))
+    assert np.isneginf(found.limit).all()
+    check(found, dot, 1, np.arange(3 * n + 1))
 
 
 def test_columns_are_rows_turned() -> None:
@@ -96,10 +143,10 @@ def test_columns_are_rows_turned() -> None:
 @pytest.mark.parametrize("cosine", [False, True])
 def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosine: bool) -> None:
     world = large_world(120, 5, seed=5)
-    dot = scorer(*world.scores.shape, seed=6, cosine=cosine)
+    dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=6, cosine=cosine)
     metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
-    asked = graded_pass.bundles(graded_pass.plan(metrics, world.split, ("i2t", "t2i")))
-    found = graded_shared.pairs(dot, asked, graded_pass.restrict)
+    asked = bundles(plan(metrics, world.split, ("i2t", "t2i")))
+    found = graded_shared.pairs(dot, asked, restrict, 2)
     assert len(found[0].lists) == 2  # all captions, and the first of every image
     assert len(found) > 1  # folds
     shared = run(dot, world.split, metrics, gains)
@@ -113,22 +160,24 @@ def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosin
 def test_what_does_not_share(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Images that look at most captions, score matrices, one direction alone, and lists beyond the memory."""
     world = large_world(120, 5, seed=7)
-    dot = scorer(*world.scores.shape, seed=8)
+    dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=8)
     metrics = [parse(name) for name in names]
 
-    def count(source: Any, directions: Any = ("i2t", "t2i")) -> int:
-        asked = graded_pass.bundles(graded_pass.plan(metrics, world.split, directions))
-        return len(graded_shared.pairs(source, asked, graded_pass.restrict))
+    def count(source: Any, directions: Any = ("i2t", "t2i"), threads: int = 2) -> int:
+        asked = bundles(plan(metrics, world.split, directions))
+        return len(graded_shared.pairs(source, asked, restrict, threads))
 
     assert count(dot) == int(len(names) == 1)
     assert count(Matrix(world.scores)) == count(dot, ("i2t",)) == count(dot, ("t2i",)) == 0
+    monkeypatch.setattr(graded_shared, "NARROW", 100)
+    assert count(dot, threads=10**4) == 0
     monkeypatch.setattr(graded_shared, "KEPT_BYTES", 1000)
     assert count(dot) == 0
 
 
 def test_every_score_is_shown_once() -> None:
     world = large_world(60, 4, seed=9)
-    dot = scorer(*world.scores.shape, seed=10)
+    dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=10)
     seen = np.zeros(dot.shape, int)
 
     def also(tile: Any, r0: int, c0: int, _part: int) -> None:
@@ -144,3 +193,4 @@ def _same(a: Found, b: Found) -> None:
     assert a.keys() == b.keys()
     for key, held in a.items():
         assert np.array_equal(held.values, b[key].values, equal_nan=True), key
+        assert held.queries.tolist() == b[key].queries.tolist()

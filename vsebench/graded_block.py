@@ -65,8 +65,9 @@ class Measuring:
             self._measure(block, order, start, [g for g in groups if not g.shallow])
             shallow = [g for g in groups if g.shallow]
             if shallow:
-                top = self.tops.setdefault(view, _Top(self.stop - self.start, max(g.depth for g in shallow)))
-                top.put(slice(start - self.start, stop - self.start), order, block, block.reach(shallow))
+                if view not in self.tops:
+                    self.tops[view] = _Top(self.stop - self.start, max(g.depth for g in shallow))
+                self.tops[view].put(slice(start - self.start, stop - self.start), order, block, block.reach(shallow))
         return blocks
 
     def close(self) -> None:

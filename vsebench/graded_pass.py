@@ -1,7 +1,8 @@
 """The pass of graded relevance: scores, their exact order, gains in that order, values - a block of queries at a time.
 
 Every thread makes the scores of its own blocks with a BLAS of one thread and looks at them while they are warm.
-Nothing is kept but one value a query and metric.
+Nothing is kept but one value a query and metric, and, where one product serves both directions, what can be among
+the best of every image (``graded_shared``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from . import graded_shared, graded_work
 from .errors import BadInput, UsageError
 from .graded_block import measure
 from .graded_plan import Bundle, Job, bundles, deep, plan
+from .graded_shared import Pair
 from .graded_work import PART, Work, blocks, restrict
 from .metrics.declare import Metric
 from .parallel import default_threads, in_threads
@@ -85,7 +87,7 @@ def run(
         ties: accepted for its name only: rankings of graded metrics are canonical, and tau knows ties as ties.
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
-        block: queries of a block; never changes a result.
+        block: queries of a block (captions, where one product serves both directions); never changes a result.
         lists: top lists of the same scores, if there are any (``rank.observe``); metrics that look no deeper are
             measured from them, which saves a product and changes no value.
         also: shown every score once, as tiles (see ``rank.observe.Watch``), if ``passes_all`` says so.
@@ -106,18 +108,17 @@ def run(
     asked = bundles(jobs)
     # Only one of them: a split of a single fold has two arenas of all images and captions.
     shown = next((b for b in asked if _shows_all(b.jobs[0])), None)
-    shared = graded_shared.pairs(scorer, asked, restrict)
-    first: list[Work] = []
-    then: list[Work] = []
-    for pair in shared:
-        first += [Work(pair.asked, pair, *edge) for edge in graded_work.columns(pair, threads, block)]
-        then += [Work(pair.images, pair, *edge) for edge in graded_work.lists(pair, threads, block)]
+    shared = graded_shared.pairs(scorer, asked, restrict, threads, block)
     paired = {id(b) for pair in shared for b in (pair.asked, pair.images)}
+    first = [Work(pair.asked, pair, *edge) for pair in shared for edge in pair.edges]
+    then: list[Work] = []
     itemsize = np.dtype(scorer.dtype).itemsize
     for bundle in (b for b in asked if id(b) not in paired):
         source = restrict(scorer, bundle.jobs[0].arena)
         then += [Work(bundle, source, *edge) for edge in blocks(bundle.jobs[0], threads, block, itemsize)]
     then += [Work(Bundle((job,)), top, *edge) for job, top in listed for edge in blocks(job, threads, block)]
+    kept = [Work(pair.images, pair, *edge) for pair in shared for edge in graded_work.lists(pair, threads, block)]
+    total = len(first) + len(then) + len(kept)
     jobs = [*jobs, *(job for job, _ in listed)]
     values = _empty(jobs)
     done = 0
@@ -135,25 +136,28 @@ def run(
                     item = next(waiting, None)
                 if item is None:
                     return
-                item.do(gains, buffer, values, show if item.images is shown else None)
+                # What a pair has shown once is not shown again, should its images need a product after all.
+                again = id(item.bundle) in paired and not isinstance(item.source, Pair)
+                item.do(gains, buffer, values, show if item.images is shown and not again else None)
                 with lock:
                     done += 1
                     if progress:
-                        progress(done, len(first) + len(then))
+                        progress(done, total)
 
         if work:
             in_threads(look, min(threads, len(work)), end)
 
     turn(first)
-    for pair in shared:
-        for kept in pair.lists:
-            kept.finish()
-    turn(then)
+    for pair in (p for p in shared if not p.finish()):
+        kept = [item for item in kept if item.source is not pair]
+        kept += [Work(pair.images, pair.source, *edge) for edge in blocks(pair.images.jobs[0], threads, block)]
+    total = done + len(then) + len(kept)
+    turn([*kept, *then])
     return _collect(jobs, values)
 
 
 def passes_all(split: Split, metrics: Sequence[Metric], directions: Sequence[Direction]) -> bool:
-    """Whether ``run`` (without lists) will come by the scores of all images with all captions, image by image."""
+    """Whether ``run`` (without lists) will come by the scores of all images with all captions."""
     return any(_shows_all(job) for job in plan(metrics, split, directions))
 
 

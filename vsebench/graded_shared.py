@@ -7,6 +7,7 @@ everything, and they get a product of their own.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -19,6 +20,8 @@ from .rank.shortlist import Shortlist
 
 KEPT_BYTES = 64 << 20  # of all lists together; more would save a product and not be worth the memory
 SHARE = 0.3  # of the captions, how deep images may look
+TILE_BYTES = 20 << 20  # of the scores of all threads together
+NARROW = 64  # captions: in narrower tiles products are slow
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,21 +33,35 @@ class Pair:
         asked: captions that ask among images.
         images: images that ask among captions.
         lists: candidates of the images, one list a job of ``images``.
+        edges: the ranges of captions that are seen together, all about equally long.
     """
 
     source: Dot
     asked: Bundle
     images: Bundle
     lists: tuple[Shortlist, ...]
+    edges: tuple[tuple[int, int], ...]
+
+    def finish(self) -> bool:
+        """All captions have been seen; False when some list has given up and the images have to be ranked otherwise."""
+        return all([kept.finish() for kept in self.lists])
 
 
-def pairs(scorer: Scorer, bundles: Sequence[Bundle], restrict: Callable[[Scorer, Arena], Scorer]) -> list[Pair]:
+def pairs(
+    scorer: Scorer,
+    bundles: Sequence[Bundle],
+    restrict: Callable[[Scorer, Arena], Scorer],
+    threads: int,
+    width: int | None = None,
+) -> list[Pair]:
     """The bundles that can share a product, as far as the memory for it goes.
 
     Args:
         scorer: scores of all images with all captions.
         bundles: everything that is asked.
         restrict: the scores of an arena.
+        threads: how many will make tiles.
+        width: captions of a tile; None for as many as fit the memory.
     """
     found: list[Pair] = []
     left = float(KEPT_BYTES)
@@ -54,20 +71,29 @@ def pairs(scorer: Scorer, bundles: Sequence[Bundle], restrict: Callable[[Scorer,
         if not isinstance(scorer, Dot) or not twins or len(twins[0].jobs[0].arena.captions) != len(arena.captions):
             continue
         sizes = [(job.depth, len(job.arena.captions)) for job in images.jobs]
-        needed = sum(shortlist.expected_bytes(len(arena.images), k, n) for k, n in sizes)
-        if any(k > SHARE * n for k, n in sizes) or needed > left:
+        edges = _edges(len(arena.images), len(arena.captions), threads, width)
+        needed = sum(shortlist.expected_bytes(len(arena.images), k, n, len(edges)) for k, n in sizes)
+        if any(k > SHARE * n for k, n in sizes) or needed > left or not edges:
             continue
         left -= needed
         source = restrict(scorer, arena)
         assert isinstance(source, Dot)
-        found.append(Pair(source, twins[0], images, tuple(_lists(source, images))))
+        found.append(Pair(source, twins[0], images, tuple(_lists(source, images, len(edges))), tuple(edges)))
     return found
 
 
-def _lists(source: Dot, images: Bundle) -> list[Shortlist]:
+def _lists(source: Dot, images: Bundle, tiles: int) -> list[Shortlist]:
     gallery = images.jobs[0].arena.captions
     lists = []
     for job in images.jobs:
         captions = np.searchsorted(gallery, job.arena.captions)
-        lists.append(Shortlist(source, job.depth, captions, shortlist.sample(source, captions)))
+        lists.append(Shortlist(source, job.depth, captions, tiles))
     return lists
+
+
+def _edges(images: int, captions: int, threads: int, width: int | None) -> list[tuple[int, int]]:
+    limit = width or TILE_BYTES // threads // (4 * images)
+    if limit < NARROW and width is None:
+        return []
+    parts = -(-captions // limit)
+    return list(itertools.pairwise(captions * i // parts for i in range(parts + 1)))

@@ -20,7 +20,6 @@ from .relevance.gains import Gains
 from .types import Float, Int, TopK
 
 TILE_BYTES = 32 << 20  # of the scores of all threads together
-SHARED_BYTES = 20 << 20  # of scores that serve both directions
 TILE_QUERIES = 2048
 PART = 500_000  # scores that are looked at together
 LISTED = 4  # parts of images that are measured from lists together
@@ -96,8 +95,9 @@ class Work:
             tile = whole.columns_of(pair.source, start, stop, buffer)
             if also:
                 also(tile, 0, start)
+            rate = whole.measure(pair.source, "i2t", tile, 0, start).rate
             for kept in pair.lists:
-                kept.see(tile, start)
+                kept.see(tile, start, rate)
             doubt = whole.measure(pair.source, direction, tile.T, start)
             for a, b in edges:
                 rows = np.empty((b - a, len(tile)), np.float32)
@@ -173,15 +173,6 @@ def blocks(job: Job, threads: int, size: int | None, itemsize: int = 4) -> list[
     if size is None:
         parts = min(n, -(-parts // threads) * threads)
     edges = [n * i // parts for i in range(parts + 1)]
-    return list(itertools.pairwise(edges))
-
-
-def columns(pair: Pair, threads: int, size: int | None) -> list[tuple[int, int]]:
-    """Ranges of captions, all about equally long, the scores of which fit the memory of a thread."""
-    n_image, n_caption = pair.source.shape
-    limit = size or max(1, SHARED_BYTES // threads // (4 * n_image))
-    parts = -(-n_caption // limit)
-    edges = [n_caption * i // parts for i in range(parts + 1)]
     return list(itertools.pairwise(edges))
 
 

@@ -3,7 +3,8 @@
 A pass that goes through the captions block by block sees all images of a block, and one block after the other of every
 image. So that the images need no product of their own, scores that reach a limit are kept: one an image, set from a
 sample of the captions so that a few more than k reach it. The limit is a guess and the order is not: an image of
-which fewer than k are certainly the best gets a row of its own at the end.
+which fewer than k are certainly the best gets a row of its own at the end. Where scores are such that the limits keep
+far too much, as when all captions tie, the list gives up, and its images are ranked from whole rows.
 """
 
 from __future__ import annotations
@@ -19,12 +20,13 @@ from . import whole
 from .scorers import Dot
 from .whole import Doubt, Items, Order
 
-PIECE = 1 << 16  # captions kept together at most: where they stand there fits two bytes
+PIECE = 256  # captions kept together: where they stand there fits a byte
 SAMPLE = 640  # captions that tell the limits
 MARGIN = 2.0  # standard deviations; one image in forty then gets a row of its own
-CHECKED = 1 << 15  # kept pairs whose float32 error is measured
-BYTES = 6  # a kept score and where it stands
-ROWS = 256  # images without enough candidates that are scored together
+BYTES = 5  # a kept score and where it stands
+TOO_MUCH = 4  # times what is expected: then the list gives up
+SPARE = 4 << 20  # bytes that a list may take whatever is expected
+PART = 1 << 20  # scores that are made together for images without enough candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,20 +34,26 @@ class _Piece:
     """What of some consecutive captions reached the limits, image after image (see ``shortlist_kernels.keep``)."""
 
     first: int
-    start: Int
+    start: npt.NDArray[np.int32]
     score: Vectors
-    where: npt.NDArray[np.uint16]
+    where: npt.NDArray[np.uint8]
+
+    @property
+    def nbytes(self) -> int:
+        return self.start.nbytes + self.score.nbytes + self.where.nbytes
 
 
-def expected_bytes(images: int, k: int, gallery: int) -> float:
-    """About how much memory lists of the k best of ``gallery`` captions take for ``images`` images."""
-    return images * _share(k, gallery, SAMPLE) * gallery * BYTES
+def expected_bytes(images: int, k: int, gallery: int, tiles: int) -> float:
+    """About how much memory lists of the k best of ``gallery`` captions take, seen in ``tiles`` tiles."""
+    sample = min(SAMPLE, gallery)
+    pieces = tiles + -(-gallery // PIECE)
+    return images * _down(k, gallery, sample) / sample * gallery * BYTES + 4 * pieces * (images + 1)
 
 
-def _share(k: int, gallery: int, sample: int) -> float:
-    """The part of the captions that reach a limit: as many of the sample as certainly hold k of all."""
+def _down(k: int, gallery: int, sample: int) -> int:
+    """How many of the sample reach a limit that at least k of the gallery reach, most likely."""
     part = k / gallery
-    return (int(part * sample + MARGIN * np.sqrt(sample * part * (1 - part))) + 3) / sample
+    return int(part * sample + MARGIN * np.sqrt(sample * part * (1 - part))) + 3
 
 
 class Shortlist:
@@ -55,30 +63,32 @@ class Shortlist:
         scorer: where scores come from.
         k: how deep.
         captions: (gallery,) int64 who competes, ascending.
-        sampled: (image, sampled) float32 scores of a sample of the captions.
+        tiles: in how many tiles scores will come.
     """
 
-    def __init__(self, scorer: Dot, k: int, captions: Int, sampled: Vectors):
+    def __init__(self, scorer: Dot, k: int, captions: Int, tiles: int):
         self.scorer, self.k, self.captions = scorer, k, captions
-        down = int(_share(k, len(captions), sampled.shape[1]) * sampled.shape[1])
-        last = sampled.shape[1] - down
-        self.limit = np.partition(sampled, last, axis=1)[:, last] if last > 0 else np.full(len(sampled), -np.inf)
-        self.limit = self.limit.astype(np.float32)
+        self.limit = limits(scorer, k, captions)
+        self.most = TOO_MUCH * expected_bytes(len(self.limit), k, len(captions), tiles) + SPARE
+        self.bytes, self.rate, self.given_up = 0, 0.0, False
         self.pieces: list[_Piece] = []
         self.length = np.zeros(len(self.limit), np.int64)  # of the lists
         self.own: dict[int, tuple[Items, Vectors]] = {}  # images with a row of their own
         self.doubt = Doubt(0.0, np.zeros(len(self.limit)))
         self._lock = threading.Lock()
 
-    def see(self, tile: Vectors, c0: int) -> None:
-        """Look at ``tile``, (image, caption) float32 scores of all images with captions from ``c0`` on."""
+    def see(self, tile: Vectors, c0: int, rate: float) -> None:
+        """Look at ``tile``, (image, caption) float32 scores of all images with captions from ``c0`` on.
+
+        ``rate`` is the relative error that was measured in it, see ``whole.Doubt``.
+        """
         from . import shortlist_kernels
 
-        a, b = np.searchsorted(self.captions, (c0, c0 + tile.shape[1]))
-        if a == b:
+        a, b = (int(x) for x in np.searchsorted(self.captions, (c0, c0 + tile.shape[1])))
+        if a == b or self.given_up:
             return
         size = len(tile) * min(PIECE, b - a) + 1
-        score, where = np.empty(size, np.float32), np.empty(size, np.uint16)
+        score, where = np.empty(size, np.float32), np.empty(size, np.uint8)
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
             near = chosen[-1] - chosen[0] + 1 == len(chosen)
@@ -86,35 +96,52 @@ class Shortlist:
             start = np.empty(len(tile) + 1, np.int64)
             shortlist_kernels.keep(part, self.limit, start, score, where)
             n = start[-1]
-            self.pieces.append(_Piece(int(p), start.astype(np.int32), score[:n].copy(), where[:n].copy()))
+            piece = _Piece(p, start.astype(np.int32), score[:n].copy(), where[:n].copy())
+            with self._lock:
+                self.rate = max(self.rate, rate)
+                self._take(piece.nbytes)
+                if self.given_up:
+                    return
+                self.pieces.append(piece)
 
-    def finish(self) -> None:
-        """All captions have been seen: measure the error of scores, and score images with too few candidates."""
+    def _take(self, nbytes: int) -> None:
+        """Count memory, and give up when it is too much."""
+        self.bytes += nbytes
+        if self.bytes > self.most:
+            self.given_up = True
+            self.pieces, self.own = [], {}
+
+    def finish(self) -> bool:
+        """All captions have been seen: score images with too few candidates. False when the list has given up."""
+        if self.given_up:
+            return False
         self.pieces.sort(key=lambda piece: piece.first)
         self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
-        self.doubt = self._measure()
-        self.own = self._certify(self.doubt)
+        self.doubt = whole.doubt_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
+        self._certify()
+        return not self.given_up
 
     def order(self, start: int, stop: int) -> Order:
         """The k best of images ``start:stop`` in canonical order, in positions among the captions."""
         queries = np.arange(start, stop)
-        while True:
-            doubt = self.doubt
-            found = self._sorted(queries)
-            order = whole.decide(self.scorer, "i2t", found, queries, self.k, doubt.take(queries), self.captions)
-            if order is not None:
-                return order
-            with self._lock:
-                if self.doubt is doubt:
-                    wider = Doubt(2 * doubt.rate, 2 * doubt.base)
-                    self.own, self.doubt = self._certify(wider), wider
+        doubt = self.doubt.take(queries)
+        order = whole.decide(self.scorer, "i2t", self._sorted(queries), queries, self.k, doubt, self.captions)
+        if order is not None:
+            return order
+        # A score errs by more than was measured, so what was kept may not be enough.
+        parts = []
+        for some in _parts(queries, self.scorer.shape[1]):
+            wider = self.doubt.take(some)
+            wider = Doubt(2 * wider.rate, 2 * wider.base)
+            rows = _rows(self.scorer, some, self.captions)
+            parts.append(whole.order_rows(self.scorer, "i2t", rows, some, self.k, wider, self.captions))
+        return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
 
     def _sorted(self, queries: Int) -> tuple[Items, Vectors, Int]:
         from ..sorting import order
         from . import shortlist_kernels, sort_kernels
 
-        known = self.own
-        own = {i: known[q] for i, q in enumerate(queries.tolist()) if q in known}
+        own = {i: self.own[q] for i, q in enumerate(queries.tolist()) if q in self.own}
         width = max([int(self.length[queries].max()), self.k, *(len(items) for items, _ in own.values())])
         items, scores = np.empty((len(queries), width), np.int32), np.empty((len(queries), width), np.float32)
         count = np.zeros(len(queries), np.int64)
@@ -126,54 +153,51 @@ class Shortlist:
         sort_kernels.pick(items, places, count)
         return places, ordered, count
 
-    def _measure(self) -> Doubt:
-        """How far kept scores may be from canonical ones."""
-        rng = np.random.default_rng(len(self.captions))
-        rows, cols, seen = [], [], []
-        for piece in self.pieces:
-            if not len(piece.score):
-                continue
-            at = rng.integers(0, len(piece.score), -(-CHECKED // len(self.pieces)))
-            rows.append(np.searchsorted(piece.start, at, side="right") - 1)
-            cols.append(self.captions[piece.first + piece.where[at].astype(np.int64)])
-            seen.append(piece.score[at])
-        pairs = np.concatenate(rows), np.concatenate(cols), np.concatenate(seen)
-        return whole.doubt_of(self.scorer, "i2t", *pairs, 0, len(self.limit))
-
-    def _certify(self, doubt: Doubt) -> dict[int, tuple[Items, Vectors]]:
+    def _certify(self) -> None:
         """Candidates from whole rows, for the images of which some of the k best could be below the limit."""
         from . import shortlist_kernels, sort_kernels
 
-        rate, base = doubt.rate, doubt.base
+        rate, base = self.doubt.rate, self.doubt.base
+        guessed = np.isfinite(self.limit)  # elsewhere everything was kept
+        limit = np.where(guessed, self.limit, 0)
         # Of two scores this far apart the order is certain, also that of the lower with what was not kept.
-        margin = 2 * sort_kernels.REACH * (rate * np.abs(self.limit) + base) * (1 + 4 * rate)
-        sure = np.nextafter((self.limit + margin).astype(np.float32), np.float32(np.inf))
+        margin = 2 * sort_kernels.REACH * (rate * np.abs(limit) + base) * (1 + 4 * rate)
+        sure = np.nextafter((limit + margin).astype(np.float32), np.float32(np.inf))
         count = np.zeros(len(sure), np.int64)
         for piece in self.pieces:
             shortlist_kernels.count_over(piece.start, piece.score, sure, count)
-        short = np.flatnonzero((count < self.k) & np.isfinite(self.limit))
-        own = {}
-        for a in range(0, len(short), ROWS):
-            images = short[a : a + ROWS]
-            rows = _picked(self.scorer, images, self.captions)
+        for images in _parts(np.flatnonzero((count < self.k) & guessed), self.scorer.shape[1]):
+            rows = _rows(self.scorer, images, self.captions)
             items, scores = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.float32)
-            found = np.empty(len(rows), np.int64)
-            sort_kernels.candidates(
-                rows, self.k, np.float32(rate), base[images].astype(np.float32), items, scores, found
-            )
+            found, wide = np.empty(len(rows), np.int64), base[images].astype(np.float32)
+            sort_kernels.candidates(rows, self.k, np.float32(rate), wide, items, scores, found)
             for i, image in enumerate(images.tolist()):
-                own[image] = items[i, : found[i]].copy(), scores[i, : found[i]].copy()
-        return own
+                self.own[image] = items[i, : found[i]].copy(), scores[i, : found[i]].copy()
+            self._take(8 * int(found.sum()))
+            if self.given_up:
+                return
 
 
-def _picked(scorer: Dot, images: Int, captions: Int) -> Vectors:
+def _parts(images: Int, width: int) -> list[Int]:
+    """Images whose rows are made together."""
+    step = max(1, PART // width)
+    return [images[a : a + step] for a in range(0, len(images), step)]
+
+
+def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
     """(images, captions) float32 scores."""
-    part = Dot(scorer.images[images], scorer.captions, scorer.cosine)
-    rows = whole.rows_of(part, "i2t", 0, len(images), np.empty(len(images) * scorer.shape[1], np.float32))
-    return rows if rows.shape[1] == len(captions) else np.ascontiguousarray(rows[:, captions])
+    return whole.scaled(scorer, scorer.images[images] @ scorer.captions[captions].T, images, captions)
 
 
-def sample(scorer: Dot, captions: Int) -> Vectors:
-    """(image, sampled) float32 scores of every image with captions spread over the gallery."""
-    chosen = captions[:: max(1, len(captions) // SAMPLE)]
-    return scorer.columns(chosen)
+def limits(scorer: Dot, k: int, captions: Int) -> Vectors:
+    """(image,) float32 scores that a few more than k of the captions reach, most likely; -inf where all have to."""
+    size = min(SAMPLE, len(captions))
+    # Drawn at random: files have an order, by image or by language, that every n-th caption would see a part of.
+    chosen = captions[np.sort(np.random.default_rng(len(captions)).choice(len(captions), size, replace=False))]
+    vectors = scorer.captions[chosen]
+    found = np.full(scorer.shape[0], -np.inf, np.float32)
+    last = size - _down(k, len(captions), size)
+    for images in _parts(np.arange(len(found)), size) if last > 0 else []:
+        scores = whole.scaled(scorer, scorer.images[images] @ vectors.T, images, chosen)
+        found[images] = np.partition(scores, last, axis=1)[:, last]
+    return found

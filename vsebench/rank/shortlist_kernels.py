@@ -13,11 +13,11 @@ def keep(tile, limit, start, score, where):
     """List the scores of every row that are at least its limit.
 
     Args:
-        tile: (row, column) float32, at most 65,536 columns.
+        tile: (row, column) float32, at most 256 columns.
         limit: (row,) float32.
         start: (row + 1,) int64, filled: what is kept of row r is ``score[start[r]:start[r + 1]]``.
         score: float32, filled; room for every score of the tile and one more.
-        where: uint16, filled with the columns; as long.
+        where: uint8, filled with the columns; as long.
     """
     n = 0
     start[0] = 0
@@ -26,7 +26,7 @@ def keep(tile, limit, start, score, where):
         # Written always and kept by moving on: no branch to be guessed wrong.
         for c in range(row.shape[0]):
             score[n] = row[c]
-            where[n] = np.uint16(c)
+            where[n] = np.uint8(c)
             n += row[c] >= least
         start[r + 1] = n
 

@@ -9,12 +9,13 @@ So the error is measured in every block: ``SAMPLE`` random pairs, of all its que
 largest error found, relative to ``|score| + FLOOR * length * length``, times ``SAFETY``, is taken as the bound, if
 the rigorous one is not smaller. The order is exactly canonical, whatever the BLAS, the block and the threads, if
 no float32 score of the block errs by more. Every pair that is scored again checks that: an error above the bound
-makes that part of the block start again with twice the bound.
+makes that part of the block start again with twice the bound. Lists that were kept from blocks of captions
+(``shortlist``) go by the largest error of those blocks, and start again from whole rows.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -81,19 +82,25 @@ def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: np
     n_image, n_caption = scorer.shape
     gallery = n_caption if direction == "i2t" else n_image
     tile = out[: (stop - start) * gallery].reshape(stop - start, gallery)
+    if not (isinstance(scorer, Dot) and scorer.cosine):
+        made = scorer.tile(start, stop, 0, n_caption, tile) if direction == "i2t" else None
+        made = scorer.tile(0, n_image, start, stop, tile.T).T if made is None else made
+        if made is not tile and made.base is not tile:
+            tile[...] = made
+        return tile
     # Vectors are scaled after the product: before it, all of one side would be copied for every block.
-    plain = replace(scorer, cosine=False) if isinstance(scorer, Dot) and scorer.cosine else scorer
     if direction == "i2t":
-        made = plain.tile(start, stop, 0, n_caption, tile)
-    else:
-        made = plain.tile(0, n_image, start, stop, tile.T).T
-    if made is not tile and made.base is not tile:
-        tile[...] = made
-    if isinstance(scorer, Dot) and scorer.cosine:
-        image, caption = scorer.scales
-        query, other = (image, caption) if direction == "i2t" else (caption, image)
-        tile *= other.astype(np.float32)
-        tile *= query[start:stop, None].astype(np.float32)
+        np.matmul(scorer.images[start:stop], scorer.captions.T, out=tile)
+        return scaled(scorer, tile, slice(start, stop), slice(None))
+    np.matmul(scorer.images, scorer.captions[start:stop].T, out=tile.T)
+    return scaled(scorer, tile.T, slice(None), slice(start, stop)).T
+
+
+def scaled(scorer: Dot, tile: Vectors, images: Int | slice, captions: Int | slice) -> Vectors:
+    """``tile``, (image, caption) inner products of some vectors, made scores in place."""
+    if scorer.cosine:
+        tile *= scorer.scales[1][captions].astype(np.float32)
+        tile *= scorer.scales[0][images, None].astype(np.float32)
     return tile
 
 
@@ -107,11 +114,8 @@ def columns_of(scorer: Dot, start: int, stop: int, out: Vectors) -> Vectors:
     """
     n = scorer.shape[0]
     tile = out[: (stop - start) * n].reshape(n, stop - start)
-    replace(scorer, cosine=False).tile(0, n, start, stop, tile)
-    if scorer.cosine:
-        tile *= scorer.scales[1][start:stop].astype(np.float32)
-        tile *= scorer.scales[0][:, None].astype(np.float32)
-    return tile
+    np.matmul(scorer.images, scorer.captions[start:stop].T, out=tile)
+    return scaled(scorer, tile, slice(None), slice(start, stop))
 
 
 def order_rows(
@@ -228,42 +232,37 @@ def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Fl
     return out
 
 
-def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int) -> Doubt:
+def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int, first: int = 0) -> Doubt:
     """How far the scores of a tile may be from canonical ones.
 
     Args:
         scorer: gives canonical scores.
         direction: which side asks.
-        tile: (query, gallery) scores of queries from ``start`` on, from ``rows_of``.
+        tile: (query, gallery) scores of queries from ``start`` on with items from ``first`` on.
         start: the first query.
+        first: the first item.
     """
     n, gallery = tile.shape
     if not isinstance(scorer, Dot):
         return Doubt(0.0, np.zeros(n))
     rows = np.repeat(np.arange(n), -(-SAMPLE // n))
-    cols = np.random.default_rng(start).integers(0, gallery, len(rows))
-    return doubt_of(scorer, direction, rows, cols, tile[rows, cols], start, n)
+    cols = np.random.default_rng(start + first).integers(0, gallery, len(rows))
+    exact = _exact(scorer, direction, rows + start, cols + first)
+    scale = _scale(scorer, direction, start, n)[rows]
+    worst = float(np.max(np.abs(exact - tile[rows, cols]) / (np.abs(exact) + FLOOR * scale + 1e-37)))
+    return doubt_at(scorer, direction, SAFETY * max(worst, ROUNDOFF), start, n)
 
 
-def doubt_of(
-    scorer: Dot, direction: Direction, rows: Int, cols: Int, seen: npt.NDArray[Any], start: int, n: int
-) -> Doubt:
-    """How far the scores of ``n`` queries from ``start`` on may be from canonical ones, by a sample of them.
-
-    Args:
-        scorer: gives canonical scores.
-        direction: which side asks.
-        rows, cols: (pair,) int64 queries, counted from ``start``, and items.
-        seen: (pair,) their scores.
-        start, n: the queries.
-    """
-    scale = np.ones(n)
-    if not scorer.cosine:
-        image, caption = scorer.lengths
-        query, other = (image, caption) if direction == "i2t" else (caption, image)
-        scale = query[start : start + n] * other.max()
-    exact = _exact(scorer, direction, rows + start, cols)
-    worst = float(np.max(np.abs(exact - seen) / (np.abs(exact) + FLOOR * scale[rows] + 1e-37), initial=0.0))
-    rate = SAFETY * max(worst, ROUNDOFF)
+def doubt_at(scorer: Dot, direction: Direction, rate: float, start: int, n: int) -> Doubt:
+    """How far the scores of ``n`` queries from ``start`` on may be from canonical ones, if that is their rate."""
     rigorous = scorer.error()[0 if direction == "i2t" else 1][start : start + n]
-    return Doubt(rate, np.minimum(rate * FLOOR * scale, rigorous) + 1e-37)
+    return Doubt(rate, np.minimum(rate * FLOOR * _scale(scorer, direction, start, n), rigorous) + 1e-37)
+
+
+def _scale(scorer: Dot, direction: Direction, start: int, n: int) -> Float:
+    """(n,) the largest score that the lengths of the vectors allow a query."""
+    if scorer.cosine:
+        return np.ones(n)
+    image, caption = scorer.lengths
+    query, other = (image, caption) if direction == "i2t" else (caption, image)
+    return np.asarray(query[start : start + n] * other.max())
