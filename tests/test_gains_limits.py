@@ -122,3 +122,22 @@ def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
         "nothing was measured: matrix:nDCG@5 (i2t), matrix:nDCG@5 (t2i): undefined for every query, left out\n"
         "  fix: check the gains and what they are made from"
     )
+
+
+def test_a_matrix_follows_the_rows_of_the_vectors(tmp_path: Path) -> None:
+    """Ids in any order put a custom split in another order than the file, which only the file's author knows."""
+    rng = np.random.default_rng(7)
+    images, texts = rng.standard_normal((6, 8)), rng.standard_normal((30, 8))
+    gains, of = rng.random((6, 30)).astype(np.float32), np.repeat(np.arange(6), 5)
+    found = []
+    for name, row, col in (("a", np.arange(6), np.arange(30)), ("b", rng.permutation(6), rng.permutation(30))):
+        np.savez(
+            tmp_path / f"{name}.npz", image_embeddings=images[row], text_embeddings=texts[col], image_ids=row + 100,
+            text_ids=col + 500, image_of_text=of[col] + 100,
+        )  # fmt: skip
+        np.save(tmp_path / f"{name}.npy", gains[row][:, col])
+        for gain in (f"{tmp_path / name}.npy", f"{tmp_path / name}.npy:negative=zero"):
+            options = vsebench.evaluation.Options(metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
+            report = vsebench.evaluation.evaluate_file(tmp_path / f"{name}.npz", options=options).report
+            found.append([(r.metric, r.direction, round(r.value, 12)) for r in report.results])
+    assert found[0] == found[1] == found[2] == found[3]

@@ -277,3 +277,24 @@ def test_a_tie_rule_is_no_part_of_the_signature_of_metrics_that_have_none() -> N
 
     assert signed("ncs", "mean") == signed("ncs", "index")
     assert signed("ncs,R@1", "mean") != signed("ncs,R@1", "index")
+
+
+def test_an_extended_ground_truth_beyond_the_gallery_is_told() -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split, metrics="SR[m=40]@3,SR[m=70]@3")
+    assert [w for w in report.warnings if "larger" in w] == [
+        "cider:SR[m=70]@3 (i2t): k, or the extended ground truth, is larger than a gallery of 60; the whole gallery is "
+        "looked at",
+        "cider:SR[m=40]@3 (t2i), cider:SR[m=70]@3 (t2i): k, or the extended ground truth, is larger than a gallery of "
+        "12; the whole gallery is looked at",
+    ]
+
+
+def test_captions_that_no_metric_uses_are_told(tmp_path: Path) -> None:
+    split, images, captions = world()
+    path = tmp_path / "c.txt"
+    path.write_text("a dog\n" * 60)
+    report = vsebench.evaluate(images, captions, split, metrics="R@1", caption_texts=path)
+    assert "--captions: no metric uses them" in report.notes
+    with pytest.raises(BadInput, match="no such file"):
+        vsebench.evaluate(images, captions, split, metrics="R@1", caption_texts=tmp_path / "d.txt")

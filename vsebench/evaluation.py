@@ -14,6 +14,7 @@ import numpy.typing as npt
 from . import graded_eval, graded_pass, measure, relevance
 from .data import match_runs, prepare, read
 from .data import runs as run_files
+from .data.textfile import read_text
 from .errors import BadInput, MissingPackage, UsageError
 from .metrics import Metric
 from .metrics.declare import DEFAULT_GAINS, separate
@@ -149,7 +150,7 @@ def _evaluate_scorer(
     options, intra = _without_intra(options)
     if intra and inside is None:
         raise UsageError(f"{measure.INTRA} ranks images by images, which a score matrix does not hold", fix=LEAVE_OUT)
-    metrics, split, gains = _plan(options, split, options.directions, notes, intra, file_rows[1])
+    metrics, split, gains = _plan(options, split, options.directions, notes, intra, file_rows)
     absent = measure.absent_views(split) if options.metrics is None else []
     if absent:
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
@@ -217,7 +218,7 @@ def _plan(
     directions: Sequence[Direction],
     notes: list[str],
     intra: bool = False,
-    text_rows: Int | None = None,
+    rows: tuple[Int | None, Int | None] = (None, None),
 ) -> tuple[list[Metric], Split, dict[str, Gains]]:
     """What to measure, the split (with its captions where gains need them), and the gains by view."""
     chosen = graded_eval.choose(options.gains)
@@ -227,7 +228,10 @@ def _plan(
     metrics = measure.plan(options.metrics, split, directions, views)
     captions = None if options.caption_texts is None else Path(options.caption_texts)
     try:
-        split, gains, said = graded_eval.load(metrics, chosen, split, captions, text_rows)
+        if captions is not None and not any(graded_eval.is_graded(m) for m in metrics):
+            read_text(captions)  # a wrong path is told even where it has no effect
+            notes.append("--captions: no metric uses them")
+        split, gains, said = graded_eval.load(metrics, chosen, split, captions, rows)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not graded_eval.is_graded(m)]
         # `all` takes what there is; whoever names a graded metric, gains or captions is told what is missing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -14,10 +14,13 @@ from .data.sniff import sniff
 from .data.texts import with_texts
 from .errors import BadInput, MissingPackage, UsageError
 from .graded_pass import Found, GradedValues
+from .graded_plan import extended
 from .metrics.declare import BINARY, DEFAULT_GAINS, Metric
 from .metrics.graded import needs
 from .relevance.gains import Gains, Progress, Spec
 from .relevance.graded import GRADED, load_gains, parse_spec
+from .relevance.matrix import MatrixGains
+from .relevance.nonnegative import NonNegative
 from .relevance.spice_tuples import NotParsed
 from .report.model import Result
 from .types import Direction, Ids, Int, Split
@@ -113,7 +116,7 @@ def load(
     chosen: Mapping[str, Spec],
     split: Split,
     captions: Path | None,
-    rows: Int | None = None,
+    rows: tuple[Int | None, Int | None] = (None, None),
     progress: Progress | None = None,
 ) -> tuple[Split, dict[str, Gains], list[str]]:
     """The split with its captions, the gains of every graded view of some metrics, and what should be said.
@@ -123,7 +126,7 @@ def load(
         chosen: from ``choose``; a view that is not in it is loaded with its defaults.
         split: with or without captions.
         captions: a file of captions, or None.
-        rows: (caption,) row of every caption in the file of vectors, None when it is its index.
+        rows: (image,) and (caption,) row of every item in the file of vectors, None when it is its index.
         progress: told the share of the preparation that is done.
 
     Raises:
@@ -139,7 +142,7 @@ def load(
     elif split.name == "custom" and split.texts is None:
         source = "--split coco-5k"  # the only captions that are known to a custom split, by their ids
     try:
-        split = with_texts(split, captions, rows)
+        split = with_texts(split, captions, rows[1])
     except (UsageError, MissingPackage) as error:
         why = error
     held: dict[str, Gains] = {}
@@ -158,6 +161,8 @@ def load(
             if why is not None and split.texts is None and view not in ("matrix", "sentence", "coarse"):
                 raise why from None
             raise
+        if split.name == "custom" and any(r is not None for r in rows):
+            held[view] = _by_row(held[view], rows)
         notes += [note if note.startswith(f"{view}: ") else f"{view}: {note}" for note in held[view].notes]
     if DEFAULT_GAINS in held and not chosen:
         settings = ", ".join(f"{k} {v}" for k, v in held[DEFAULT_GAINS].settings.items())
@@ -176,15 +181,19 @@ def results(found: Found, split: Split) -> tuple[dict[tuple[str, Direction | Non
             lost.append(f"{metric} ({direction})")
             continue
         out[str(metric), direction] = _result(metric, direction, got, split, names)
-        if (metric.k or 0) > got.gallery:
+        if max(metric.k or 0, extended(metric)) > got.gallery:
             cut.setdefault(got.gallery, []).append(f"{metric} ({direction})")
     warnings = [
-        f"{', '.join(names)}: k is larger than a gallery of {size:,}; the whole gallery is looked at"
+        f"{', '.join(names)}: {_asked(names)} larger than a gallery of {size:,}; the whole gallery is looked at"
         for size, names in cut.items()
     ]
     if lost:
         warnings.append(f"{', '.join(lost)}: undefined for every query, left out")
     return out, warnings
+
+
+def _asked(names: Sequence[str]) -> str:
+    return "k, or the extended ground truth, is" if any("[" in name for name in names) else "k is"
 
 
 def _result(
@@ -206,6 +215,17 @@ def _result(
         names[key] if known.all() else names[key][known],
         got.values if known.all() else got.values[known],
     )
+
+
+def _by_row(gains: Gains, rows: tuple[Int | None, Int | None]) -> Gains:
+    """Gains of a matrix without ids follow the rows of the vectors: nobody sees the order of a custom split."""
+    if isinstance(gains, NonNegative):
+        return replace(gains, gains=_by_row(gains.gains, rows))
+    if isinstance(gains, MatrixGains) and gains.image_order is None and gains.caption_order is None:
+        # Ranks of rows: of images that a file repeats for every caption the gains have one row.
+        image, caption = (None if r is None else np.argsort(np.argsort(r)) for r in rows)
+        return replace(gains, image_order=image, caption_order=caption)
+    return gains
 
 
 def identities(measured: Measured) -> dict[str, str]:

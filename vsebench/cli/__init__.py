@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import ENGINE_FAILURE
+from ..errors import ENGINE_FAILURE, INTERRUPTED
 from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice
 from .talk import GLOBAL, Json, NoProgress, Quiet, fail, give_up_stdout, refused_by_system
 
@@ -83,6 +83,9 @@ def main() -> None:
             code = ending.code
         sys.stdout.flush()  # what does not arrive is told here, not by the interpreter at exit
         sys.exit(code)
+    except KeyboardInterrupt:  # before a command has begun
+        fail("interrupted; no file is half-written")
+        sys.exit(INTERRUPTED)
     except BrokenPipeError:  # the reader (head, less) has gone
         give_up_stdout()
         sys.exit(code)

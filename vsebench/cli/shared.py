@@ -29,6 +29,8 @@ def check_output(path: Path | None) -> None:
 
     if path is None:
         return
+    if str(path) == "-":
+        raise UsageError("'-' is no name of a file", fix="leave it out: then the result goes to stdout")
     if path.is_dir():
         raise UsageError("is a folder", where=path, fix="name a file in a folder that exists")
     if not path.absolute().parent.is_dir():

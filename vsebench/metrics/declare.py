@@ -252,6 +252,10 @@ def parse(text: str) -> Metric:
             return Metric(family.template, None, view, options)
         if tail is None:
             raise UsageError(f"'{text}' needs a k", fix=f"write {text}@{family.ks[-1]}")
+        if re.fullmatch(r"[0-9]{19,}", tail):
+            raise UsageError(
+                f"k of '{text}' is beyond every gallery", fix=f"give a smaller k, as in {stem}@{family.ks[-1]}"
+            )
         if not _is_count(tail) or int(tail) < family.least_k:
             least = family.least_k
             small = f", and the least k of {stem} is {least}" if _is_count(tail) else ""
