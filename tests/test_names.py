@@ -66,7 +66,7 @@ def test_the_parts_of_a_name() -> None:
 @pytest.mark.parametrize("k", ["0", "00", "-1", "1.5", "1e3", "k", "{k}", "١", "+1", "1_0", "1" * 19])
 def test_a_k_is_a_whole_number_of_at_least_one(k: str) -> None:
     if len(k) > 18:
-        assert refused(f"R@{k}") == f"k of 'R@{k}' is beyond every gallery\n  fix: give a smaller one, as in R@10"
+        assert refused(f"R@{k}") == f"k of 'R@{k}' is beyond every gallery\n  fix: give a smaller k, as in R@10"
     else:
         assert refused(f"R@{k}") == f"k of 'R@{k}' is '{k}'\n  fix: give a whole number of at least 1, as in R@10"
 
