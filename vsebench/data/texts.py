@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Int, Split
@@ -71,15 +73,14 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
     if counted and len(rows.texts) == n and not np.isin(rows.caption_id, split.caption_ids).all():
         # Row by row, which only holds if both sides put the same captions together.
-        pairs = np.unique(np.stack([np.unique(rows.image_id, return_inverse=True)[1], split.image_of]), axis=1)
-        if pairs.shape[1] != len(np.unique(split.image_of)) or len(np.unique(pairs[0])) != pairs.shape[1]:
+        if not _together(rows.image_id, split.image_of):
             raise BadInput(
                 "puts other captions together than the embeddings, which have no ids to match them by",
                 where=where,
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )
         return rows.texts
-    place = dict(zip(rows.caption_id.tolist(), rows.texts, strict=True))
+    place = {name: row for row, name in enumerate(rows.caption_id.tolist())}
     absent = [i for i in split.caption_ids.tolist() if i not in place]
     if absent:
         raise BadInput(
@@ -87,7 +88,20 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
             where=where,
             fix="give the file that holds every caption, by the ids that the embeddings use",
         )
-    return tuple(place[i] for i in split.caption_ids.tolist())
+    at = [place[i] for i in split.caption_ids.tolist()]
+    if where is not None and not _together(rows.image_id[at], split.image_of):
+        raise BadInput(
+            "puts other captions together than the embeddings do under the same ids",
+            where=where,
+            fix="check image_of_text of the embeddings and the image ids of the captions",
+        )
+    return tuple(rows.texts[i] for i in at)
+
+
+def _together(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Whether two columns of images put the same rows together, whatever they call them."""
+    pairs = np.unique(np.stack([np.unique(x, return_inverse=True)[1] for x in (image, other)]), axis=1)
+    return bool(pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])))
 
 
 def _known_to_coco(split: Split) -> tuple[str, ...]:
