@@ -199,17 +199,16 @@ def test_a_device_is_refused_before_anything_is_read() -> None:
         )
 
 
-def test_without_any_value_the_table_says_so(small: str, tmp_path: Path) -> None:
+def test_without_any_value_the_reason_is_told_and_nothing_written(small: str, tmp_path: Path) -> None:
     np.save(tmp_path / "zeros.npy", np.zeros((60, 300), np.float32))
-    args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "nDCG@1,CS@10"]
-    result = invoke(*args, "--per-query", str(tmp_path / "q.csv"))
-    assert result.exit_code == 0 and result.stdout.startswith(
-        "nothing to show: no metric that was asked for has a value\nvsebench:"
+    args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "nDCG@1,CS@10", "--quiet"]
+    result = invoke(*args, "--per-query", str(tmp_path / "q.csv"), "--json")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr == (
+        "error: nothing was measured: matrix:nDCG@1 (i2t), matrix:CS@10 (i2t), matrix:nDCG@1 (t2i), "
+        "matrix:CS@10 (t2i): undefined for every query, left out\n  fix: check the gains and what they are made from\n"
     )
-    assert "matrix:CS@10 (i2t)" in result.stderr and "undefined for every query, left out" in result.stderr
-    assert (tmp_path / "q.csv").read_text() == "metric,direction,query,value\n"
-    document = report(*args)
-    assert document["results"] == [] and "undefined for every query" in document["warnings"][0]
+    assert not (tmp_path / "q.csv").exists()
 
 
 def test_csv_holds_the_same_as_parquet(small: str, tmp_path: Path) -> None:
