@@ -31,7 +31,7 @@ def metrics(text: str, code: int, says: str) -> Case:
 
 CASES = [
     metrics("R@1000000", 0, "warning: R@1000000: k is larger than a gallery of 60; everything counts as retrieved"),
-    metrics("R@99999999999999999999", 2, "k of 'R@99999999999999999999' is '99999999999999999999'"),
+    metrics("R@99999999999999999999", 2, "k of 'R@99999999999999999999' is beyond every gallery"),
     metrics("R@0", 2, "k of 'R@0' is '0'"),
     metrics("R@-1", 2, "k of 'R@-1' is '-1'"),
     metrics("R@1.5", 2, "k of 'R@1.5' is '1.5'"),
