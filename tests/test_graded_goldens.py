@@ -15,7 +15,7 @@ from tests.oracle_graded import World
 from vsebench.graded_pass import Found, run
 from vsebench.metrics import parse
 from vsebench.metrics.gain import mean_of_first, ndcg
-from vsebench.metrics.tau import kendall
+from vsebench.metrics.tau import fall, kendall
 from vsebench.rank.scorers import Matrix
 from vsebench.types import DIRECTIONS, Split
 
@@ -58,7 +58,8 @@ def test_tau_with_relevance_ties(golden: Golden) -> None:
     gains = np.array([case["inputs"]["relevance"]], np.float32)
     want = {"b": case["expected"]["tau_b"], "a": case["variants"]["tau_a"], "c": case["variants"]["tau_c"]}
     for variant, value in want.items():
-        found = kendall(gains, np.zeros(gains.shape, bool), np.array([5]), [5], variant)
+        five = np.array([5])
+        found = kendall(fall(gains, five), np.zeros(gains.shape, bool), five, [5], variant)
         assert found[0, 0] == pytest.approx(value, rel=1e-15)
 
 

@@ -11,7 +11,8 @@ import numpy.typing as npt
 
 from .graded_plan import Arena, Group, Job, Part
 from .metrics.declare import Metric
-from .metrics.graded import Seen, values
+from .metrics.graded import Seen, needs, values
+from .metrics.tau import Fall, fall
 from .rank.whole import Items, Order, largest
 from .relevance.gains import Gains
 from .types import Bool, Direction, Float, Int, Vectors
@@ -83,10 +84,11 @@ class Measuring:
             if not groups:
                 continue
             depth, ideal = max(g.depth for g in groups), max(g.ideal for g in groups)
-            seen = block.see(order.cut(depth), ideal, out)
+            looked = out or any(block.looks(g) for g in groups)
+            seen = block.see(order.cut(depth), ideal, out, looked)
             for group in groups:
                 # A metric that looks at the top alone must not pay for one that looks at everything.
-                found = values(group.metrics, block.with_members(seen.cut(group.depth), group))
+                found = values(group.metrics, block.complete(seen.cut(group.depth), group))
                 for i, m in enumerate(group.metrics):
                     self.out[m][start:stop] = found[:, i]
 
@@ -161,6 +163,7 @@ class Block:
         self._depth = 0
         empty = np.empty((stop - start, 0), np.int32), np.empty((stop - start, 0), np.float32)
         self._best: tuple[Items, Vectors] = (known.best, known.ideal) if known else empty
+        self._fall: Fall | None = None
 
     def rows(self) -> Vectors:
         """(query, gallery) float32 gains, made once, not to be written to."""
@@ -184,8 +187,12 @@ class Block:
     def best(self, k: int) -> tuple[Items, Vectors]:
         """(query, k) int32 gallery positions of the largest gains, and these, falling; ties to the lower position."""
         if self._best[0].shape[1] < k:
-            items = largest(self.rows(), min(max(k, self._depth), len(self.arena.gallery)))
-            self._best = items, self.at(items)
+            wanted = min(max(k, self._depth), len(self.arena.gallery))
+            if self._fall:
+                self._best = self._fall.top(self.rows(), wanted)
+            else:
+                items = largest(self.rows(), wanted)
+                self._best = items, self.at(items)
         return np.ascontiguousarray(self._best[0][:, :k]), np.ascontiguousarray(self._best[1][:, :k])
 
     def at(self, items: Items) -> Vectors:
@@ -202,10 +209,32 @@ class Block:
         sort_kernels.gather(self.rows(), items, out)
         return out
 
-    def see(self, order: Order, wanted: int, out: bool) -> _Positions:
-        """What metrics look at; ``wanted`` of the largest gains, ``out`` without the query's own items."""
+    def falling(self, positions: _Positions, out: bool) -> Fall:
+        """Places in the ranking by their gains."""
+        if out or positions.items.shape[1] < len(self.arena.gallery):
+            return fall(np.ascontiguousarray(positions.seen.gains), positions.seen.count)
+        # Everything is ranked, so the order of the rows serves, from which the largest gains are taken, too.
+        if self._fall is None:
+            self._fall = fall(self.rows(), np.full(len(self.queries), len(self.arena.gallery)))
+        return self._fall.among(positions.items)
+
+    def looks(self, group: Group) -> bool:
+        """Whether the gains of what was retrieved are needed, best score first."""
+        asked = needs(group.metrics[0])
+        return "gains" in asked or ("falling" in asked and (group.out or group.depth < len(self.arena.gallery)))
+
+    def see(self, order: Order, wanted: int, out: bool, looked: bool = True) -> _Positions:
+        """What metrics look at.
+
+        Args:
+            order: what was retrieved.
+            wanted: how many of the largest gains.
+            out: without the query's own items.
+            looked: with the gains of what was retrieved.
+        """
         arena = self.arena
-        items, tied, gains = order.items, order.tied, self.at(order.items)
+        items, tied = order.items, order.tied
+        gains = self.at(items) if looked else np.empty((len(items), 0), np.float32)
         candidates = np.full(len(items), len(arena.gallery))
         wanted = min(wanted, len(arena.gallery))
         if out:
@@ -224,9 +253,11 @@ class Block:
         ideal[np.arange(wanted) >= candidates[:, None]] = 0
         return _Positions(Seen(gains, tied, count, ideal), items, best, candidates)
 
-    def with_members(self, positions: _Positions, group: Group) -> Seen:
-        """What is seen, with the extended ground truth of metrics that look at one."""
+    def complete(self, positions: _Positions, group: Group) -> Seen:
+        """What is seen, with the order of gains or the extended ground truth, for metrics that look at one."""
         m = group.extended
+        if "falling" in needs(group.metrics[0]):
+            return replace(positions.seen, falling=self.falling(positions, group.out))
         if not m:
             return positions.seen
         if group.by_image:

@@ -146,3 +146,11 @@ def settle(values, count, bits, keys, places, ordered):
                 for m in range(n):
                     out[m] = v[place[m]]
                 break
+
+
+@nb.njit(nogil=True, cache=True)
+def pick(items, places, count):
+    """Replace places by what stands there: ``items[q, places[q, i]]``, as far as ``count`` says."""
+    for q in range(places.shape[0]):
+        for i in range(count[q]):
+            places[q, i] = items[q, np.uint32(places[q, i])]

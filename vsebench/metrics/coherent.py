@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..types import Bool, Float, Int, Vectors
+from ..types import Bool, Float, Int
 from .declare import Option
 from .graded import graded
-from .tau import VARIANTS, kendall
+from .tau import VARIANTS, Fall, kendall
 
 FORMULAS = "; ".join(f"tau-{name} = {formula}" for name, formula in VARIANTS.items())
 
@@ -22,14 +22,14 @@ FORMULAS = "; ".join(f"tau-{name} = {formula}" for name, formula in VARIANTS.ite
     ks=(100, 200, 1000),
     least_k=2,
 )
-def coherent_score(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int], tau: str) -> Float:
+def coherent_score(falling: Fall, tied: Bool, count: Int, ks: Sequence[int], tau: str) -> Float:
     """Coherent Score: how far the order of the top k agrees with their relevance (Zhou et al., AAAI 2020).
 
     Items outside the top k play no part: the expected list is the same k items in the order of their gains. A
     query has no value when all its k gains (or all scores) are equal. As in the authors' evaluation, tau is tau-b,
     the ground truth is among the candidates, and one caption an image takes part (``captions=first``).
     """
-    return kendall(gains, tied, count, ks, tau)
+    return kendall(falling, tied, count, ks, tau)
 
 
 @graded(
@@ -40,6 +40,6 @@ def coherent_score(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int], ta
     low=-1.0,
     depth="all",
 )
-def kendall_tau(gains: Vectors, tied: Bool, count: Int, tau: str) -> Float:
+def kendall_tau(falling: Fall, tied: Bool, count: Int, tau: str) -> Float:
     """Kendall's tau of every query's ranking of the whole gallery against its gains (BCLS, eq. 2 and table VI)."""
-    return kendall(gains, tied, count, [int(count.max(initial=1))], tau)
+    return kendall(falling, tied, count, [int(count.max(initial=1))], tau)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..types import Bool, Float, Int, Vectors
 from .declare import GRADED, Depth, Family, Metric, Option
+from .tau import Fall
 
 OWN = Option(("in", "out"), "out: a query's own captions (or image) are no candidates, in ranking and ideal")
 CAPTIONS = ("all", "first")
@@ -32,12 +33,13 @@ class Seen:
     """What the graded metrics of one view may look at, for a block of queries.
 
     Attributes:
-        gains: (query, depth) float32 gains of the retrieved items, best score first.
+        gains: (query, depth) float32 gains of the retrieved items, best score first; of depth 0 unless needed.
         tied: (query, depth) bool, the item has exactly the score of the one before it.
         count: (query,) int64, how many candidates a query has, if not more than depth, else depth.
         ideal: (query, ideal depth) float32, the largest gains among the candidates, descending; zeros behind the last.
         members: (query, depth) bool, the retrieved item belongs to the extended ground truth; None unless needed.
         size: (query,) int64, size of the extended ground truth; None unless needed.
+        falling: the retrieved items by their gains, as places in the ranking; None unless needed.
     """
 
     gains: Vectors
@@ -46,9 +48,10 @@ class Seen:
     ideal: Vectors | None = None
     members: Bool | None = None
     size: Int | None = None
+    falling: Fall | None = None
 
 
-OBSERVED = ("gains", "tied", "count", "ideal", "members", "size")
+OBSERVED = ("gains", "tied", "count", "ideal", "members", "size", "falling")
 
 
 def graded(

@@ -8,13 +8,14 @@ tau-c = 2 (C - D) / (n^2 (m - 1) / m), m the smaller number of distinct values (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..types import Bool, Float, Int, Vectors
 
-COMMON = 8  # the smallest gains are left out of the sort where they are one in so many
+COMMON = 8  # items of the smallest gain are left out of the sort where they are one in so many
 Items = npt.NDArray[np.int32]
 
 VARIANTS: dict[str, str] = {
@@ -24,40 +25,76 @@ VARIANTS: dict[str, str] = {
 }
 
 
-def pair_counts(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """(query, ks, 5) concordant less discordant pairs, ties in score, ties in gain, distinct scores and gains.
+@dataclass(frozen=True, eq=False)
+class Fall:
+    """Items in the order of their gains, largest first, ties to the lower position; those of the smallest gain may lack.
 
-    Args:
-        gains: (query, depth) float32 gains of the ranking, best score first.
-        tied: (query, depth) bool, the item has the score of the one before it.
-        count: (query,) how many items a query has, from 1 to depth.
-        ks: depths of at least 1, in any order; one beyond a query's items means all of them.
+    Attributes:
+        items: (query, width) int32 positions.
+        gains: (query, width) float32.
+        kept: (query,) int64, how many a query has.
+        least: (query,) float32 the gain of those that lack, the smallest; not larger than that if none does.
     """
-    from . import tau_kernels
 
-    order = np.argsort(ks, kind="stable")
-    out = np.zeros((len(gains), len(ks), 5), np.int64)
-    if len(gains) and len(ks):
-        asked = np.asarray(ks, np.int64)[order]
-        count = np.minimum(count, min(gains.shape[1], asked[-1])).astype(np.int64)
-        found = _sorted(np.ascontiguousarray(gains), count)
-        tau_kernels.count_pairs(*found, np.ascontiguousarray(tied), count, asked, out)
-    return out[:, np.argsort(order, kind="stable")]
+    items: Items
+    gains: Vectors
+    kept: Int
+    least: Vectors
+
+    def among(self, order: Items) -> Fall:
+        """The same items by where they stand in ``order`` (query, gallery) int32, which holds them all."""
+        from . import tau_kernels
+
+        places = np.empty_like(self.items)
+        tau_kernels.places(self.items, self.kept, order, places)
+        return Fall(places, self.gains, self.kept, self.least)
+
+    def top(self, gains: Vectors, k: int) -> tuple[Items, Vectors]:
+        """(query, k) int32 and float32: the items of largest gain and these, from all ``gains`` (query, gallery)."""
+        from . import tau_kernels
+
+        items, best = np.empty((len(gains), k), np.int32), np.empty((len(gains), k), np.float32)
+        tau_kernels.top(self.items, self.gains, self.kept, gains, self.least, items, best)
+        return items, best
 
 
-def _sorted(gains: Vectors, count: Int) -> tuple[Items, Items, Vectors, Int]:
-    """Which gains need a place (empty: all do), their order, themselves in that order, and how many."""
+def fall(gains: Vectors, count: Int) -> Fall:
+    """The order of ``gains`` (query, depth) float32, of which a query has ``count`` (query,)."""
+    from .. import sorting_kernels
     from ..sorting import order
     from . import tau_kernels
 
     least = np.empty(len(gains), np.float32)
     common = tau_kernels.smallest(gains, count, least)
     if common * COMMON < count.sum():
-        return np.empty((len(gains), 0), np.int32), *order(gains, count), count
+        return Fall(*order(gains, count), count, least)
     item, gain = np.empty(gains.shape, np.int32), np.empty(gains.shape, np.float32)
     kept = np.empty(len(gains), np.int64)
     tau_kernels.above(gains, count, least, item, gain, kept)
-    return item, *order(gain, kept), kept
+    places, ordered = order(gain, kept)
+    sorting_kernels.pick(item, places, kept)
+    return Fall(places, ordered, kept, least)
+
+
+def pair_counts(falling: Fall, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """(query, ks, 5) concordant less discordant pairs, ties in score, ties in gain, distinct scores and gains.
+
+    Args:
+        falling: the gains of the ranking, its items being places in the ranking, 0 the best score.
+        tied: (query, depth) bool, the item at a place has the score of the one before it.
+        count: (query,) how many items a query has, from 1 to depth.
+        ks: depths of at least 1, in any order; one beyond a query's items means all of them.
+    """
+    from . import tau_kernels
+
+    order = np.argsort(ks, kind="stable")
+    out = np.zeros((len(tied), len(ks), 5), np.int64)
+    if len(tied) and len(ks):
+        asked = np.asarray(ks, np.int64)[order]
+        tied, count = np.ascontiguousarray(tied), count.astype(np.int64)
+        some = tied.any(axis=1)
+        tau_kernels.count_pairs(falling.items, falling.gains, falling.kept, tied, some, count, asked, out)
+    return out[:, np.argsort(order, kind="stable")]
 
 
 def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
@@ -83,7 +120,7 @@ def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
     return np.where((size < 2) | (kinds < 2), np.nan, np.clip(value, -1.0, 1.0))
 
 
-def kendall(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int], variant: str) -> Float:
+def kendall(falling: Fall, tied: Bool, count: Int, ks: Sequence[int], variant: str) -> Float:
     """(query, ks) Kendall's tau of the top k of every ranking; see ``pair_counts`` and ``tau``."""
     size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
-    return tau(pair_counts(gains, tied, count, ks), size, variant)
+    return tau(pair_counts(falling, tied, count, ks), size, variant)

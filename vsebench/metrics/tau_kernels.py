@@ -1,14 +1,13 @@
-"""Compiled: concordant and discordant pairs at several depths of a ranking, in one walk down the list.
+"""Compiled: concordant and discordant pairs at several depths of a ranking, in one walk through its gains.
 
-Items come in the order of their scores. Each is entered into a set of bits at its place among the gains, and
-before that the set is asked how many entered items have a smaller gain and how many the same. A counter a word
-keeps what stands before the word, so a question is one counter and one population count, and entering an item
-adds a row of a table, ones behind its word, to the counters - a loop of constant length, which the compiler turns
-into a few vector additions. The sums so far are those of the list cut there, so every depth is a look at the
-running sums.
+Items come in the order of their gains, smallest first, and each is entered into a set of bits at its place in the
+ranking. Before that the set is asked how many of those entered so far stand above: they have a smaller gain and a
+better score, so they disagree. Counters tell what stands before a word in three levels, several counters in an
+integer, so entering an item is a few additions, and a question a few looks and one population count. The answer is
+noted at the place of the item, and every depth is a sum from the top.
 
-Gains are often zero, and the smallest gain needs no place: before an item that has it none is smaller, and as many
-are the same as have been seen. Where it is common, only what is above it is sorted and entered.
+Items of equal gain all ask before one of them is entered. Gains are often zero: where the smallest gain is common,
+items that have it stay out of the walk, and whatever is above an item and not in the walk has a smaller gain.
 """
 
 from __future__ import annotations
@@ -16,11 +15,10 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-WORDS = 96  # words of a chunk, 6,144 places; constant, and too many to unroll: then the compiler vectorises the loop
-BITS = np.uint32(64 * WORDS)
-TIED = np.uint32(1 << 31)  # marks a place whose gain is not the only one of its size
-PLACE = np.uint32((1 << 31) - 1)
-LEAST = np.uint32((1 << 32) - 1)  # instead of a place: the gain is the smallest and common
+WORDS = 128  # of a chunk: four parts of eight groups of four words
+PLACES = np.uint32(64 * WORDS)
+GROUPS = 32  # of a chunk
+BEHIND = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
 LONG_RUN = 64  # in longer runs of equal scores not every pair is looked at
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 CONCORD, TIES_SCORE, TIES_GAIN, KINDS_SCORE, KINDS_GAIN = range(5)
@@ -36,83 +34,106 @@ def _count_bits(v):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _entered(bits, before, place):
-    """How many entered items stand before a place of the chunk."""
+def _above(place, top, bits, groups, words):
+    """How many entered items of the chunk stand above a place; ``top`` are the counters of its parts."""
     w = place >> np.uint32(6)
     inside = bits[w] & ((np.uint64(1) << np.uint64(place & np.uint32(63))) - np.uint64(1))
-    return np.uint32(np.uint32(before[w]) + _count_bits(inside))
+    part = np.uint32((top >> np.uint64((w >> np.uint32(5)) << np.uint32(4))) & np.uint64(0xFFFF))
+    return np.uint32(part + np.uint32(groups[w >> np.uint32(2)]) + np.uint32(words[w]) + _count_bits(inside))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _enter(bits, before, behind, place):
-    """Enter an item at its place of the chunk; ``behind`` (WORDS, WORDS) has ones behind the diagonal."""
+def _enter(place, top, bits, groups, words, behind):
+    """Enter an item; returns the counters of the parts.
+
+    Other counters of 16 bits are seen as integers of 64 here; ``behind`` (8, 2) is what a group adds to its part.
+    """
     w = place >> np.uint32(6)
     bits[w] |= np.uint64(1) << np.uint64(place & np.uint32(63))
-    ones = behind[w]
-    for j in range(WORDS):
-        before[j] = np.uint16(before[j] + ones[j])
+    words[w >> np.uint32(2)] += BEHIND << np.uint64((w & np.uint32(3)) << np.uint32(4))
+    g, p = (w >> np.uint32(2)) & np.uint32(7), w >> np.uint32(5)
+    groups[p << np.uint32(1)] += behind[g, 0]
+    groups[(p << np.uint32(1)) + np.uint32(1)] += behind[g, 1]
+    return top + (BEHIND << np.uint64(p << np.uint32(4)))
 
 
 @nb.njit(nogil=True, cache=True)
-def _smaller(place, first, after, n, bits, before, behind, less, same):
-    """How many items before each have a smaller gain (``less``), and how many the same; n places fit one chunk."""
+def _walk(place, gains, kept, chunks, bits, groups, words, behind, less, same):
+    """The walk where places fit one chunk.
+
+    Args:
+        place, gains: (kept,) the items, largest gain first.
+        kept: how many.
+        chunks: (1, 2) uint64, counters of the parts are left in the second.
+        bits, groups, words: (1, ...) the set and its counters.
+        behind: see ``_enter``.
+        less, same: uint32 by place, filled: the place plus how many items above have a smaller gain, how many an equal
+            one; ``same`` is zero before.
+    """
+    bits, groups, words = bits[0], groups[0], words[0]
     bits[:] = np.uint64(0)
-    before[:] = np.uint16(0)
-    least = np.uint32(0)
-    for i in range(n):
-        p = place[i]
-        if p == LEAST:
-            less[i] = np.uint32(0)
-            same[i] = least
-            least = np.uint32(least + np.uint32(1))
+    groups[:] = np.uint16(0)
+    words[:] = np.uint16(0)
+    groups_of, words_of = groups.view(np.uint64), words.view(np.uint64)
+    top = np.uint64(0)
+    i = kept - 1
+    while i >= 0:
+        value = gains[i]
+        j = i - 1
+        if j < 0 or gains[j] != value:
+            p = np.uint32(place[i])
+            less[p] = p + _above(p, top, bits, groups, words)
+            top = _enter(p, top, bits, groups_of, words_of, behind)
+            i = j
             continue
-        own = np.uint32(p & PLACE)
-        low = own
-        up = own
-        if p > PLACE:
-            low = first[own]
-            up = after[own]
-        below = _entered(bits, before, low)
-        equal = np.uint32(0)
-        if p > PLACE:
-            equal = np.uint32(_entered(bits, before, up) - below)
-        less[i] = np.uint32(least + below)
-        same[i] = equal
-        _enter(bits, before, behind, own)
+        while j >= 0 and gains[j] == value:
+            j -= 1
+        for m in range(j + 1, i + 1):
+            p = np.uint32(place[m])
+            less[p] = p + _above(p, top, bits, groups, words)
+        for m in range(j + 1, i + 1):
+            top = _enter(np.uint32(place[m]), top, bits, groups_of, words_of, behind)
+        for m in range(j + 1, i + 1):
+            p = np.uint32(place[m])
+            same[p] = p + _above(p, top, bits, groups, words) - less[p]
+        i = j
+    chunks[0, 1] = top
 
 
 @nb.njit(nogil=True, cache=True)
-def _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, same):
-    """The same for any n: places in chunks, each with bits and counters of its own, and a counter a chunk."""
+def _walk_wide(place, gains, kept, chunks, bits, groups, words, behind, less, same):
+    """The walk for any number of places: ``chunks`` (chunk, 2) uint64 holds what stands before every chunk, too."""
+    chunks[:] = np.uint64(0)
     bits[:] = np.uint64(0)
-    before[:] = np.uint16(0)
-    chunks[:] = np.uint32(0)
-    least = np.uint32(0)
-    for i in range(n):
-        p = place[i]
-        if p == LEAST:
-            less[i] = np.uint32(0)
-            same[i] = least
-            least = np.uint32(least + np.uint32(1))
-            continue
-        own = np.uint32(p & PLACE)
-        low = own
-        up = own
-        if p > PLACE:
-            low = first[own]
-            up = after[own]
-        c = np.uint32(low // BITS)
-        below = np.uint32(chunks[c] + _entered(bits[c], before[c], np.uint32(low - c * BITS)))
-        equal = np.uint32(0)
-        if p > PLACE:
-            c = np.uint32(up // BITS)
-            equal = np.uint32(chunks[c] + _entered(bits[c], before[c], np.uint32(up - c * BITS)) - below)
-        less[i] = np.uint32(least + below)
-        same[i] = equal
-        c = np.uint32(own // BITS)
-        _enter(bits[c], before[c], behind, np.uint32(own - c * BITS))
-        for j in range(np.int64(c) + 1, chunks.shape[0]):
-            chunks[j] += np.uint32(1)
+    groups[:] = np.uint16(0)
+    words[:] = np.uint16(0)
+    groups_of, words_of = groups.view(np.uint64), words.view(np.uint64)
+    i = kept - 1
+    while i >= 0:
+        j = i - 1
+        while j >= 0 and gains[j] == gains[i]:
+            j -= 1
+        for m in range(j + 1, i + 1):
+            p = np.uint32(place[m])
+            less[p] = p + _above_wide(p, chunks, bits, groups, words)
+        for m in range(j + 1, i + 1):
+            p = np.uint32(place[m])
+            c = p // PLACES
+            chunks[c, 1] = _enter(p - c * PLACES, chunks[c, 1], bits[c], groups_of[c], words_of[c], behind)
+            for k in range(np.int64(c) + 1, chunks.shape[0]):
+                chunks[k, 0] += np.uint64(1)
+        for m in range(j + 1, i + 1) if i - j > 1 else range(0):
+            p = np.uint32(place[m])
+            same[p] = p + _above_wide(p, chunks, bits, groups, words) - less[p]
+        i = j
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _above_wide(place, chunks, bits, groups, words):
+    c = place // PLACES
+    return np.uint32(
+        np.uint32(chunks[c, 0]) + _above(place - c * PLACES, chunks[c, 1], bits[c], groups[c], words[c])
+    )
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -164,50 +185,43 @@ def above(gains, count, least, item, gain, kept):
 
 
 @nb.njit(nogil=True, cache=True)
-def _places(ordered, rank, kept, place, first, after):
-    """Where each of ``kept`` gains stands from the smallest of them.
-
-    ``ordered`` are the gains, falling, and ``rank`` what stands there. ``place`` is filled with a place of its own for
-    every gain, TIED added if another gain is equal; ``first`` and ``after``, looked up by place, with the limits of
-    ties.
-    """
-    start = kept - 1
-    last = np.float32(np.nan)
-    for i in range(kept - 1, -1, -1):
-        at = np.uint32(rank[i])
-        value = ordered[i]
-        own = np.uint32(kept - 1 - i)
-        if value != last:
-            if start - i > 1:
-                after[kept - 1 - start : own] = own
-            start = i
-            last = value
-            place[at] = own
-            continue
-        begin = np.uint32(kept - 1 - start)
-        if start - i == 1:
-            place[np.uint32(rank[start])] |= TIED
-            first[begin] = begin
-        place[at] = np.uint32(own | TIED)
-        first[own] = begin
-    if start > 0:
-        after[kept - 1 - start : kept] = np.uint32(kept)
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _standing(place, first):
-    """A number that rises with the gain and is the same for equal gains."""
-    if place == LEAST:
-        return np.int64(-1)
-    return np.int64(place if place <= PLACE else first[place & PLACE])
+def places(items, kept, order, out):
+    """Fill ``out`` (query, width) int32 with where ``items`` (query, width) stand in ``order`` (query, gallery)."""
+    where = np.empty(order.shape[1], np.int32)
+    for q in range(order.shape[0]):
+        for i in range(order.shape[1]):
+            where[np.uint32(order[q, i])] = i
+        for i in range(kept[q]):
+            out[q, i] = where[np.uint32(items[q, i])]
 
 
 @nb.njit(nogil=True, cache=True)
-def _agree(place, first, after, tied, n, wide, bits, before, behind, chunks, less, same, out):
-    """What the pairs of equal scores that end at an item have added to the concordant; ``out`` (n,) is filled.
+def top(items, gains, kept, rows, least, out, best):
+    """Fill ``out`` and ``best`` (query, k) with the items of largest gain and these gains, ties to the lower position.
 
-    ``wide`` says that places need more than one chunk; ``less`` and ``same`` are scratch.
+    ``items`` and ``gains`` (query, width) are the ``kept[query]`` items whose gains are above ``least[query]``, largest
+    first, ``rows`` (query, gallery) the gains of all.
     """
+    k = out.shape[1]
+    for q in range(out.shape[0]):
+        n = min(kept[q], k)
+        out[q, :n] = items[q, :n]
+        best[q, :n] = gains[q, :n]
+        j = 0
+        for i in range(n, k):
+            while rows[q, j] > least[q]:
+                j += 1
+            out[q, i] = j
+            best[q, i] = rows[q, j]
+            j += 1
+
+
+@nb.njit(nogil=True, cache=True)
+def _agree(place, gains, kept, tied, n, chunks, bits, groups, words, behind, out):
+    """What the pairs of equal scores that end at a place have added to the concordant; ``out`` (n,) is filled."""
+    at = np.full(n, -np.inf, np.float32)  # only the smallest gain has no place in the walk
+    for i in range(kept):
+        at[np.uint32(place[i])] = gains[i]
     i = 0
     while i < n:
         j = i + 1
@@ -215,20 +229,17 @@ def _agree(place, first, after, tied, n, wide, bits, before, behind, chunks, les
             j += 1
         size = j - i
         if size > LONG_RUN:
-            # A run is a small list of its own: the walk down it counts without looking at every pair.
-            if wide:
-                _smaller_wide(place[i:j], first, after, size, bits, before, behind, chunks, less, same)
-            else:
-                _smaller(place[i:j], first, after, size, bits[0], before[0], behind, less, same)
+            # A run is a small list of its own: the walk through it counts without looking at every pair.
+            order = np.argsort(-at[i:j], kind="mergesort").astype(np.int32)
+            less, same = np.zeros(size, np.uint32), np.zeros(size, np.uint32)
+            _walk_wide(order, at[i:j][order], size, chunks, bits, groups, words, behind, less, same)
             for m in range(size):
-                out[i + m] = np.int64(m) - np.int64(same[m]) - 2 * np.int64(less[m])
+                out[i + m] = m - np.int64(same[m]) - 2 * (np.int64(less[m]) - m)
         else:
             for m in range(i, j):
-                own = _standing(place[m], first)
                 out[m] = 0
                 for k in range(i, m):
-                    other = _standing(place[k], first)
-                    out[m] += np.int64(other > own) - np.int64(other < own)
+                    out[m] += np.int64(at[k] > at[m]) - np.int64(at[k] < at[m])
         i = j
 
 
@@ -251,100 +262,104 @@ def _untie(agree, tied, start, stop, run):
 
 
 @nb.njit(nogil=True, cache=True)
-def _sums(less, same, tied):
-    """Sums of ``less`` and ``same``, and how many are zero in ``same`` and true in ``tied``."""
+def _sums(less, same):
+    """Sums of both, and how many of ``same`` are not zero."""
     smaller = np.int64(0)
     equal = np.int64(0)
-    kinds = np.int64(0)
-    again = np.int64(0)
+    again = np.int32(0)
     for i in range(less.shape[0]):
         smaller += np.int64(less[i])
         equal += np.int64(same[i])
-        kinds += np.int64(same[i] == 0)
-        again += np.int64(tied[i])
-    return smaller, equal, kinds, again
+        again += np.int32(same[i] > 0)
+    return smaller, equal, np.int64(again)
 
 
 @nb.njit(nogil=True, cache=True)
-def _sum_up(agree, tied, less, same, ks, n, out):
-    """Fill ``out`` (ks, 5) for one query."""
-    concord = np.int64(0)
-    ties_score = np.int64(0)
-    ties_gain = np.int64(0)
-    kinds_score = np.int64(0)
-    kinds_gain = np.int64(0)
+def _sum_up(less, same, entered, ks, n, out):
+    """Fill ``out`` (ks, 5) for one query without equal scores; ``entered`` (ks,) items of the walk are above a k."""
+    smaller = np.int64(0)
+    equal = np.int64(0)
+    again = np.int64(0)
+    start = 0
+    for i in range(ks.shape[0]):
+        k, m = min(ks[i], n), entered[i]
+        more = _sums(less[start:k], same[start:k])
+        smaller, equal, again = smaller + more[0], equal + more[1], again + more[2]
+        start = k
+        left = k - m  # have the smallest gain
+        ties = equal + left * (left - 1) // 2
+        # ``less`` has the place for what is above and not in the walk: of that, what is in it was counted, too.
+        discordant = smaller - m * (m - 1) // 2
+        out[i, CONCORD] = k * (k - 1) // 2 - 2 * discordant - ties
+        out[i, TIES_SCORE] = 0
+        out[i, TIES_GAIN] = ties
+        out[i, KINDS_SCORE] = k
+        out[i, KINDS_GAIN] = m - again + np.int64(left > 0)
+
+
+@nb.njit(nogil=True, cache=True)
+def _untie(agree, tied, ks, n, out):
+    """Take pairs of equal scores, of which ``agree`` (n,) tells what they added, out of ``out`` (ks, 5)."""
+    added = np.int64(0)
+    ties = np.int64(0)
+    again = np.int64(0)
     run = 0
     start = 0
-    for k in range(ks.shape[0]):
-        stop = min(ks[k], n)
-        smaller, equal, kinds, again = _sums(less[start:stop], same[start:stop], tied[start:stop])
-        # Item i stands behind i others: those with a smaller gain disagree, those with a larger one agree.
-        concord += (stop * (stop - 1) - start * (start - 1)) // 2 - 2 * smaller - equal
-        ties_gain += equal
-        kinds_gain += kinds
-        kinds_score += stop - start - again
-        if again:
-            # Pairs of equal scores do neither: take them out again.
-            agreed, pairs, run = _untie(agree, tied, start, stop, run)
-            concord -= agreed
-            ties_score += pairs
-        elif stop > start:
-            run = stop - 1
-        start = stop
-        out[k, CONCORD] = concord
-        out[k, TIES_SCORE] = ties_score
-        out[k, TIES_GAIN] = ties_gain
-        out[k, KINDS_SCORE] = kinds_score
-        out[k, KINDS_GAIN] = kinds_gain
+    for i in range(ks.shape[0]):
+        for j in range(start, min(ks[i], n)):
+            if not tied[j]:
+                run = j
+                continue
+            ties += j - run
+            added += agree[j]
+            again += 1
+        start = max(start, min(ks[i], n))
+        out[i, CONCORD] -= added
+        out[i, TIES_SCORE] = ties
+        out[i, KINDS_SCORE] -= again
 
 
 @nb.njit(nogil=True, cache=True)
-def count_pairs(item, rank, ordered, kept, tied, count, ks, out):
+def count_pairs(place, gains, kept, tied, some, count, ks, out):
     """What Kendall's tau is made of, for every query and depth.
 
     Args:
-        item: (query, depth) int32 which of a query's gains have a place, the others being the smallest, in the order
-            of the scores, best score first; or (query, 0) for all of them.
-        rank: (query, depth) int32 positions in ``item``, largest gain first.
-        ordered: (query, depth) float32 these gains.
-        kept: (query,) int64, how many gains of a query have a place.
+        place: (query, width) int32 places in the ranking, 0 the best score, of the items in the walk, largest gain
+            first.
+        gains: (query, width) float32 their gains. All other items of a query have one gain, smaller than these.
+        kept: (query,) int64, how many items of a query are in the walk.
         tied: (query, depth) bool, the score is that of the item before.
+        some: (query,) bool, some score is.
         count: (query,) int64, how many items a query has, at most depth.
         ks: (ks,) int64, ascending, from 1; a k beyond a query's items means all of them.
         out: (query, ks, 5) int64, filled: concordant less discordant pairs, pairs tied in score, pairs tied in
             gain, distinct scores, distinct gains.
     """
     width = count.max()
-    chunk = width // np.int64(BITS) + 1
-    place = np.empty(width, np.uint32)
-    own = np.empty(width, np.uint32)
-    first = np.empty(width, np.uint32)
-    after = np.empty(width, np.uint32)
-    less = np.empty(width, np.uint32)
-    same = np.empty(width, np.uint32)
-    run_less = np.empty(width, np.uint32)
-    run_same = np.empty(width, np.uint32)
-    agree = np.empty(width, np.int64)
+    chunk = (width - 1) // np.int64(PLACES) + 1
+    less, same = np.empty(width, np.uint32), np.empty(width, np.uint32)
+    agree, entered = np.empty(width, np.int64), np.empty(ks.shape[0], np.int64)
+    chunks = np.empty((chunk, 2), np.uint64)
     bits = np.empty((chunk, WORDS), np.uint64)
-    before = np.empty((chunk, WORDS), np.uint16)
-    chunks = np.empty(chunk, np.uint32)
-    behind = np.zeros((WORDS, WORDS), np.uint16)
-    for w in range(WORDS):
-        behind[w, w + 1 :] = 1
-    for q in range(rank.shape[0]):
-        n = count[q]
-        if item.shape[1]:
-            _places(ordered[q], rank[q], kept[q], own, first, after)
-            place[:n] = LEAST
-            for i in range(kept[q]):
-                place[np.uint32(item[q, i])] = own[i]
+    groups, words = np.empty((chunk, GROUPS), np.uint16), np.empty((chunk, WORDS), np.uint16)
+    behind = np.zeros((8, 8), np.uint16)
+    for g in range(8):
+        behind[g, g + 1 :] = 1
+    later = behind.view(np.uint64)
+    chunks[0, 0] = np.uint64(0)
+    for q in range(place.shape[0]):
+        n, m = count[q], kept[q]
+        same[:n] = np.uint32(0)
+        if m < n:
+            less[:n] = np.uint32(0)
+        if chunk == 1:
+            _walk(place[q], gains[q], m, chunks, bits, groups, words, later, less, same)
         else:
-            _places(ordered[q], rank[q], n, place, first, after)
-        wide = kept[q] // np.int64(BITS) > 0
-        if wide:
-            _smaller_wide(place, first, after, n, bits, before, behind, chunks, less, same)
-        else:
-            _smaller(place, first, after, n, bits[0], before[0], behind, less, same)
-        if tied[q, :n].any():
-            _agree(place, first, after, tied[q], n, wide, bits, before, behind, chunks, run_less, run_same, agree)
-        _sum_up(agree, tied[q], less, same, ks, n, out[q])
+            _walk_wide(place[q], gains[q], m, chunks, bits, groups, words, later, less, same)
+        for i in range(ks.shape[0]):
+            inside = ks[i] < n and m < n
+            entered[i] = _above_wide(np.uint32(ks[i]), chunks, bits, groups, words) if inside else min(ks[i], m)
+        _sum_up(less, same, entered, ks, n, out[q])
+        if some[q]:
+            _agree(place[q], gains[q], m, tied[q], n, chunks, bits, groups, words, later, agree)
+            _untie(agree, tied[q], ks, n, out[q])

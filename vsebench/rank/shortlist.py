@@ -138,8 +138,9 @@ class Shortlist:
         return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
 
     def _sorted(self, queries: Int) -> tuple[Items, Vectors, Int]:
+        from .. import sorting_kernels
         from ..sorting import order
-        from . import shortlist_kernels, sort_kernels
+        from . import shortlist_kernels
 
         own = {i: self.own[q] for i, q in enumerate(queries.tolist()) if q in self.own}
         width = max([int(self.length[queries].max()), self.k, *(len(items) for items, _ in own.values())])
@@ -150,7 +151,7 @@ class Shortlist:
         for i, (item, score) in own.items():
             items[i, : len(item)], scores[i, : len(item)], count[i] = item, score, len(item)
         places, ordered = order(scores, count)
-        sort_kernels.pick(items, places, count)
+        sorting_kernels.pick(items, places, count)
         return places, ordered, count
 
     def _certify(self) -> None:

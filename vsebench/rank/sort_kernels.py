@@ -124,14 +124,6 @@ def candidates(values, k, rate, base, items, scores, count):
         count[q] = _over(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
 
 
-@nb.njit(nogil=True, cache=True)
-def pick(items, places, count):
-    """Replace places by what stands there: ``items[q, places[q, i]]``, as far as ``count`` says."""
-    for q in range(places.shape[0]):
-        for i in range(count[q]):
-            places[q, i] = items[q, np.uint32(places[q, i])]
-
-
 @nb.njit(nogil=True, cache=True, inline="always")
 def _any_close(ahead, behind, rate, twice):
     """Whether neighbours among PAIRS could change places."""

@@ -208,6 +208,7 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
 
 def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items, Vectors, Int]:
     """What can be among the k best of every row: items, best first, their scores, and how many."""
+    from .. import sorting_kernels
     from ..sorting import order
     from . import sort_kernels
 
@@ -218,7 +219,7 @@ def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items,
     items, scores, count = np.empty((n, gallery), np.int32), np.empty((n, gallery), np.float32), np.empty(n, np.int64)
     sort_kernels.candidates(values, k, np.float32(rate), base, items, scores, count)
     places, ordered = order(scores, count)
-    sort_kernels.pick(items, places, count)
+    sorting_kernels.pick(items, places, count)
     return places, ordered, count
 
 
