@@ -117,7 +117,8 @@ def run(
         source = restrict(scorer, bundle.jobs[0].arena)
         then += [Work(bundle, source, *edge) for edge in blocks(bundle.jobs[0], threads, block, itemsize)]
     then += [Work(Bundle((job,)), top, *edge) for job, top in listed for edge in blocks(job, threads, block)]
-    kept = [Work(pair.images, pair, *edge) for pair in shared for edge in graded_work.lists(pair, threads, block)]
+    kept = [Work(pair.images, pair, *edge) for pair in shared for edge in graded_work.lists(pair, block)]
+    then += [work for pair in shared for work in _unlisted(pair, pair.listed, None, threads, block)]
     total = len(first) + len(then) + len(kept)
     jobs = [*jobs, *(job for job, _ in listed)]
     values = _empty(jobs)
@@ -150,10 +151,19 @@ def run(
     turn(first)
     for pair in (p for p in shared if not p.finish()):
         kept = [item for item in kept if item.source is not pair]
-        kept += [Work(pair.images, pair.source, *edge) for edge in blocks(pair.images.jobs[0], threads, block)]
+        then += _unlisted(pair, 0, pair.listed, threads, block)
     total = done + len(then) + len(kept)
-    turn([*kept, *then])
+    turn(kept)
+    for pair in shared:
+        pair.forget()
+    turn(then)
     return _collect(jobs, values)
+
+
+def _unlisted(pair: Pair, start: int, stop: int | None, threads: int, block: int | None) -> list[Work]:
+    """Images of a pair that are ranked from scores of their own."""
+    edges = blocks(pair.images.jobs[0], threads, block, start=start, stop=stop)
+    return [Work(pair.images, pair.source, *edge) for edge in edges]
 
 
 def passes_all(split: Split, metrics: Sequence[Metric], directions: Sequence[Direction]) -> bool:

@@ -18,7 +18,8 @@ from .rank import shortlist
 from .rank.scorers import Dot, Scorer
 from .rank.shortlist import Shortlist
 
-KEPT_BYTES = 64 << 20  # of all lists together; more would save a product and not be worth the memory
+KEPT_BYTES = 56 << 20  # of all lists together; images that do not fit get a product of their own
+FEWEST = 0.25  # of the images: for fewer, tiles of captions cost more than they save
 SHARE = 0.3  # of the captions, how deep images may look
 TILE_BYTES = 20 << 20  # of the scores of all threads together
 NARROW = 64  # captions: in narrower tiles products are slow
@@ -32,7 +33,8 @@ class Pair:
         source: scores of these images and captions.
         asked: captions that ask among images.
         images: images that ask among captions.
-        lists: candidates of the images, one list a job of ``images``.
+        lists: candidates of the first images, one list a job of ``images``.
+        listed: how many images these are; the others get a product of their own.
         edges: the ranges of captions that are seen together, all about equally long.
     """
 
@@ -40,11 +42,17 @@ class Pair:
     asked: Bundle
     images: Bundle
     lists: tuple[Shortlist, ...]
+    listed: int
     edges: tuple[tuple[int, int], ...]
 
     def finish(self) -> bool:
         """All captions have been seen; False when some list has given up and the images have to be ranked otherwise."""
         return all([kept.finish() for kept in self.lists])
+
+    def forget(self) -> None:
+        """Nothing will be asked of the lists any more."""
+        for kept in self.lists:
+            kept.forget()
 
 
 def pairs(
@@ -71,29 +79,34 @@ def pairs(
         if not isinstance(scorer, Dot) or not twins or len(twins[0].jobs[0].arena.captions) != len(arena.captions):
             continue
         sizes = [(job.depth, len(job.arena.captions)) for job in images.jobs]
-        edges = _edges(len(arena.images), len(arena.captions), threads, width)
-        needed = sum(shortlist.expected_bytes(len(arena.images), k, n, len(edges)) for k, n in sizes)
-        if any(k > SHARE * n for k, n in sizes) or needed > left or not edges:
+        limit = width or TILE_BYTES // threads // (4 * len(arena.images))
+        if any(k > SHARE * n for k, n in sizes) or (limit < NARROW and width is None):
             continue
-        left -= needed
+        edges = ranges(0, len(arena.captions), limit, threads if width is None else 1)
+        needed = sum(shortlist.expected_bytes(k, n, len(edges)) for k, n in sizes)
+        listed = min(len(arena.images), int(left / needed))
+        if listed < FEWEST * len(arena.images):
+            continue
+        left -= listed * needed
         source = restrict(scorer, arena)
         assert isinstance(source, Dot)
-        found.append(Pair(source, twins[0], images, tuple(_lists(source, images, len(edges))), tuple(edges)))
+        lists = _lists(source, images, len(edges), listed)
+        found.append(Pair(source, twins[0], images, tuple(lists), listed, tuple(edges)))
     return found
 
 
-def _lists(source: Dot, images: Bundle, tiles: int) -> list[Shortlist]:
+def _lists(source: Dot, images: Bundle, tiles: int, listed: int) -> list[Shortlist]:
     gallery = images.jobs[0].arena.captions
     lists = []
     for job in images.jobs:
         captions = np.searchsorted(gallery, job.arena.captions)
-        lists.append(Shortlist(source, job.depth, captions, tiles))
+        lists.append(Shortlist(source, job.depth, captions, tiles, listed))
     return lists
 
 
-def _edges(images: int, captions: int, threads: int, width: int | None) -> list[tuple[int, int]]:
-    limit = width or TILE_BYTES // threads // (4 * images)
-    if limit < NARROW and width is None:
-        return []
-    parts = -(-captions // limit)
-    return list(itertools.pairwise(captions * i // parts for i in range(parts + 1)))
+def ranges(start: int, stop: int, most: int, multiple: int = 1) -> list[tuple[int, int]]:
+    """Consecutive ranges of at most so many, about equally long; their number a multiple if there are enough."""
+    n = stop - start
+    parts = -(-n // most)
+    parts = min(n, -(-parts // multiple) * multiple)
+    return list(itertools.pairwise(start + n * i // parts for i in range(parts + 1))) if n else []

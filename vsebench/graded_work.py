@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 from .errors import UsageError
 from .graded_block import Measuring, measure
 from .graded_plan import Arena, Bundle, Job
-from .graded_shared import Pair
+from .graded_shared import Pair, ranges
 from .metrics.declare import Metric
 from .rank import whole
 from .rank.scorers import Dot, Matrix, Scorer
@@ -165,18 +164,16 @@ def _pick(vectors: Any, rows: Int) -> Any:
     return vectors[first:last] if last - first == len(rows) else vectors[rows]
 
 
-def blocks(job: Job, threads: int, size: int | None, itemsize: int = 4) -> list[tuple[int, int]]:
-    """Ranges of queries whose scores fit the memory of a thread, all about equally long."""
+def blocks(
+    job: Job, threads: int, size: int | None, itemsize: int = 4, start: int = 0, stop: int | None = None
+) -> list[tuple[int, int]]:
+    """Ranges of the queries ``start:stop`` whose scores fit the memory of a thread, all about equally long."""
     n, gallery = len(job.arena.queries), len(job.arena.gallery)
-    limit = size or max(1, min(TILE_BYTES // threads // (itemsize * gallery), TILE_QUERIES))
-    parts = -(-n // limit)
-    if size is None:
-        parts = min(n, -(-parts // threads) * threads)
-    edges = [n * i // parts for i in range(parts + 1)]
-    return list(itertools.pairwise(edges))
+    limit = max(1, min(TILE_BYTES // threads // (itemsize * gallery), TILE_QUERIES))
+    return ranges(start, n if stop is None else stop, size or limit, threads if size is None else 1)
 
 
-def lists(pair: Pair, threads: int, size: int | None) -> list[tuple[int, int]]:
+def lists(pair: Pair, size: int | None) -> list[tuple[int, int]]:
     """Ranges of images that are measured from what was kept."""
-    job = pair.images.jobs[0]
-    return blocks(job, threads, size or max(1, LISTED * PART // len(job.arena.gallery)))
+    gallery = len(pair.images.jobs[0].arena.gallery)
+    return ranges(0, pair.listed, size or max(1, LISTED * PART // gallery))

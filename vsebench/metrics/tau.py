@@ -27,7 +27,7 @@ VARIANTS: dict[str, str] = {
 
 @dataclass(frozen=True, eq=False)
 class Fall:
-    """Items in the order of their gains, largest first, ties to the lower position; those of the smallest gain may lack.
+    """Items in the order of their gains, largest first, ties to the lower position; the smallest may lack.
 
     Attributes:
         items: (query, width) int32 positions.

@@ -131,9 +131,7 @@ def _walk_wide(place, gains, kept, chunks, bits, groups, words, behind, less, sa
 @nb.njit(nogil=True, cache=True, inline="always")
 def _above_wide(place, chunks, bits, groups, words):
     c = place // PLACES
-    return np.uint32(
-        np.uint32(chunks[c, 0]) + _above(place - c * PLACES, chunks[c, 1], bits[c], groups[c], words[c])
-    )
+    return np.uint32(np.uint32(chunks[c, 0]) + _above(place - c * PLACES, chunks[c, 1], bits[c], groups[c], words[c]))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -241,24 +239,6 @@ def _agree(place, gains, kept, tied, n, chunks, bits, groups, words, behind, out
                 for k in range(i, m):
                     out[m] += np.int64(at[k] > at[m]) - np.int64(at[k] < at[m])
         i = j
-
-
-@nb.njit(nogil=True, cache=True)
-def _untie(agree, tied, start, stop, run):
-    """What pairs of equal scores with the later one in ``start:stop`` add to the concordant, and how many they are.
-
-    ``run`` is where the run of equal scores that holds ``start`` begins; where that of ``stop - 1`` begins is the
-    third value returned.
-    """
-    concord = np.int64(0)
-    ties = np.int64(0)
-    for i in range(start, stop):
-        if not tied[i]:
-            run = i
-            continue
-        ties += i - run
-        concord += agree[i]
-    return concord, ties, run
 
 
 @nb.njit(nogil=True, cache=True)

@@ -23,8 +23,11 @@ from .whole import Doubt, Items, Order
 PIECE = 256  # captions kept together: where they stand there fits a byte
 SAMPLE = 640  # captions that tell the limits
 MARGIN = 2.0  # standard deviations; one image in forty then gets a row of its own
-BYTES = 5  # a kept score and where it stands
+BYTES = 4  # a kept score and where it stands
+LOSS = 1.05 * 2.0**-22  # relative error of a score that was kept, and of its shift: the last bit, and two roundings
+OCTAVES = 13.0  # how many times larger than the least of them kept scores, shifted, may be: below 16 they fit 24 bits
 TOO_MUCH = 4  # times what is expected: then the list gives up
+BLOCK = 33 << 20  # bytes that lists take at a time; so much comes from the system and goes back to it
 SPARE = 4 << 20  # bytes that a list may take whatever is expected
 PART = 1 << 20  # scores that are made together for images without enough candidates
 
@@ -35,19 +38,14 @@ class _Piece:
 
     first: int
     start: npt.NDArray[np.int32]
-    score: Vectors
-    where: npt.NDArray[np.uint8]
-
-    @property
-    def nbytes(self) -> int:
-        return self.start.nbytes + self.score.nbytes + self.where.nbytes
+    kept: npt.NDArray[np.uint32]
 
 
-def expected_bytes(images: int, k: int, gallery: int, tiles: int) -> float:
-    """About how much memory lists of the k best of ``gallery`` captions take, seen in ``tiles`` tiles."""
+def expected_bytes(k: int, gallery: int, tiles: int) -> float:
+    """About how much memory the list of an image takes, for the k best of ``gallery`` captions in ``tiles`` tiles."""
     sample = min(SAMPLE, gallery)
     pieces = tiles + -(-gallery // PIECE)
-    return images * _down(k, gallery, sample) / sample * gallery * BYTES + 4 * pieces * (images + 1)
+    return _down(k, gallery, sample) / sample * gallery * BYTES + 4 * pieces
 
 
 def _down(k: int, gallery: int, sample: int) -> int:
@@ -57,24 +55,28 @@ def _down(k: int, gallery: int, sample: int) -> int:
 
 
 class Shortlist:
-    """Candidates for the k best of some captions, of every image.
+    """Candidates for the k best of some captions, of the first images.
 
     Args:
         scorer: where scores come from.
         k: how deep.
         captions: (gallery,) int64 who competes, ascending.
         tiles: in how many tiles scores will come.
+        images: how many images; None for all.
     """
 
-    def __init__(self, scorer: Dot, k: int, captions: Int, tiles: int):
+    def __init__(self, scorer: Dot, k: int, captions: Int, tiles: int, images: int | None = None):
         self.scorer, self.k, self.captions = scorer, k, captions
-        self.limit = limits(scorer, k, captions)
-        self.most = TOO_MUCH * expected_bytes(len(self.limit), k, len(captions), tiles) + SPARE
+        self.limit = limits(scorer, k, captions, scorer.shape[0] if images is None else images)
+        self.least, self.shift = _shifts(scorer, self.limit)
+        self.origin = (self.least - self.shift).view(np.int32)
+        self.most = TOO_MUCH * len(self.limit) * expected_bytes(k, len(captions), tiles) + SPARE
         self.bytes, self.rate, self.given_up = 0, 0.0, False
         self.pieces: list[_Piece] = []
         self.length = np.zeros(len(self.limit), np.int64)  # of the lists
         self.own: dict[int, tuple[Items, Vectors]] = {}  # images with a row of their own
         self.doubt = Doubt(0.0, np.zeros(len(self.limit)))
+        self._free = np.empty(0, np.uint32)
         self._lock = threading.Lock()
 
     def see(self, tile: Vectors, c0: int, rate: float) -> None:
@@ -87,29 +89,37 @@ class Shortlist:
         a, b = (int(x) for x in np.searchsorted(self.captions, (c0, c0 + tile.shape[1])))
         if a == b or self.given_up:
             return
-        size = len(tile) * min(PIECE, b - a) + 1
-        score, where = np.empty(size, np.float32), np.empty(size, np.uint8)
+        images = len(self.limit)
+        room = np.empty(images * min(PIECE, b - a) + 1, np.uint32)
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
             near = chosen[-1] - chosen[0] + 1 == len(chosen)
-            part = tile[:, chosen[0] : chosen[-1] + 1] if near else np.take(tile, chosen, axis=1)
-            start = np.empty(len(tile) + 1, np.int64)
-            shortlist_kernels.keep(part, self.limit, start, score, where)
-            n = start[-1]
-            piece = _Piece(p, start.astype(np.int32), score[:n].copy(), where[:n].copy())
+            part = tile[:images, chosen[0] : chosen[-1] + 1] if near else np.take(tile[:images], chosen, axis=1)
+            start = np.empty(images + 1, np.int64)
+            shortlist_kernels.keep(part, self.least, self.shift, self.origin, start, room)
+            n = int(start[-1])
             with self._lock:
                 self.rate = max(self.rate, rate)
-                self._take(piece.nbytes)
+                self._take(BYTES * n + 4 * len(start))
                 if self.given_up:
                     return
+                piece = _Piece(p, start.astype(np.int32), self._space(n))
                 self.pieces.append(piece)
+            piece.kept[:] = room[:n]
+
+    def _space(self, n: int) -> npt.NDArray[np.uint32]:
+        """Room for ``n`` scores, from blocks that go back to the system when the list is forgotten."""
+        if len(self._free) < n:
+            self._free = np.empty(max(n, BLOCK // BYTES), np.uint32)  # pages that are not written take no memory
+        taken, self._free = self._free[:n], self._free[n:]
+        return taken
 
     def _take(self, nbytes: int) -> None:
         """Count memory, and give up when it is too much."""
         self.bytes += nbytes
         if self.bytes > self.most:
             self.given_up = True
-            self.pieces, self.own = [], {}
+            self.forget()
 
     def finish(self) -> bool:
         """All captions have been seen: score images with too few candidates. False when the list has given up."""
@@ -117,9 +127,14 @@ class Shortlist:
             return False
         self.pieces.sort(key=lambda piece: piece.first)
         self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
-        self.doubt = whole.doubt_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
+        made = whole.doubt_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
+        self.doubt = Doubt(made.rate + LOSS, made.base + LOSS * np.abs(self.shift.astype(np.float64)))
         self._certify()
         return not self.given_up
+
+    def forget(self) -> None:
+        """Nothing will be asked any more."""
+        self.pieces, self.own, self._free = [], {}, self._free[:0].copy()
 
     def order(self, start: int, stop: int) -> Order:
         """The k best of images ``start:stop`` in canonical order, in positions among the captions."""
@@ -147,7 +162,7 @@ class Shortlist:
         items, scores = np.empty((len(queries), width), np.int32), np.empty((len(queries), width), np.float32)
         count = np.zeros(len(queries), np.int64)
         for p in self.pieces:
-            shortlist_kernels.append(p.start, p.score, p.where, p.first, queries, items, scores, count)
+            shortlist_kernels.append(p.start, p.kept, p.first, self.shift, self.origin, queries, items, scores, count)
         for i, (item, score) in own.items():
             items[i, : len(item)], scores[i, : len(item)], count[i] = item, score, len(item)
         places, ordered = order(scores, count)
@@ -166,7 +181,7 @@ class Shortlist:
         sure = np.nextafter((limit + margin).astype(np.float32), np.float32(np.inf))
         count = np.zeros(len(sure), np.int64)
         for piece in self.pieces:
-            shortlist_kernels.count_over(piece.start, piece.score, sure, count)
+            shortlist_kernels.count_over(piece.start, piece.kept, self.shift, self.origin, sure, count)
         for images in _parts(np.flatnonzero((count < self.k) & guessed), self.scorer.shape[1]):
             rows = _rows(self.scorer, images, self.captions)
             items, scores = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.float32)
@@ -187,18 +202,28 @@ def _parts(images: Int, width: int) -> list[Int]:
 
 def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
     """(images, captions) float32 scores."""
-    return whole.scaled(scorer, scorer.images[images] @ scorer.captions[captions].T, images, captions)
+    near = captions[-1] - captions[0] + 1 == len(captions)
+    vectors = scorer.captions[captions[0] : captions[-1] + 1] if near else scorer.captions[captions]
+    return whole.scaled(scorer, scorer.images[images] @ vectors.T, images, captions)
 
 
-def limits(scorer: Dot, k: int, captions: Int) -> Vectors:
+def _shifts(scorer: Dot, limit: Vectors) -> tuple[Vectors, Vectors]:
+    """(image,) float32: the least score kept, and what is taken off scores so that few octaves hold all."""
+    largest = 1.001 * whole.largest_score(scorer, "i2t", 0, len(limit))
+    least = np.where(np.isfinite(limit), limit, -largest).astype(np.float32)
+    shift = np.where(OCTAVES * least >= largest, 0, least - (largest - least) / OCTAVES)
+    return least, shift.astype(np.float32)
+
+
+def limits(scorer: Dot, k: int, captions: Int, images: int) -> Vectors:
     """(image,) float32 scores that a few more than k of the captions reach, most likely; -inf where all have to."""
     size = min(SAMPLE, len(captions))
     # Drawn at random: files have an order, by image or by language, that every n-th caption would see a part of.
     chosen = captions[np.sort(np.random.default_rng(len(captions)).choice(len(captions), size, replace=False))]
     vectors = scorer.captions[chosen]
-    found = np.full(scorer.shape[0], -np.inf, np.float32)
+    found = np.full(images, -np.inf, np.float32)
     last = size - _down(k, len(captions), size)
-    for images in _parts(np.arange(len(found)), size) if last > 0 else []:
-        scores = whole.scaled(scorer, scorer.images[images] @ vectors.T, images, chosen)
-        found[images] = np.partition(scores, last, axis=1)[:, last]
+    for some in _parts(np.arange(images), size) if last > 0 else []:
+        scores = whole.scaled(scorer, scorer.images[some] @ vectors.T, some, chosen)
+        found[some] = np.partition(scores, last, axis=1)[:, last]
     return found

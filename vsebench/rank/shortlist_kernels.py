@@ -5,60 +5,81 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
+MOST = np.int32((1 << 24) - 1)  # above the origin
 SIDE = 16  # rows and columns turned together, a cache line each
 
 
 @nb.njit(nogil=True, cache=True)
-def keep(tile, limit, start, score, where):
-    """List the scores of every row that are at least its limit.
+def keep(tile, limit, shift, origin, start, out):
+    """List the scores of every row that are at least its limit, each in an integer with the column it stands in.
+
+    A score less the shift of its row is more than zero, so its bits are in the order of the numbers: what they are
+    above the origin is kept without the last of them, in the upper 24 bits; the column in the lower 8.
 
     Args:
         tile: (row, column) float32, at most 256 columns.
-        limit: (row,) float32.
-        start: (row + 1,) int64, filled: what is kept of row r is ``score[start[r]:start[r + 1]]``.
-        score: float32, filled; room for every score of the tile and one more.
-        where: uint8, filled with the columns; as long.
+        limit, shift: (row,) float32.
+        origin: (row,) int32, the bits of the limit less the shift.
+        start: (row + 1,) int64, filled: what is kept of row r is ``out[start[r]:start[r + 1]]``.
+        out: uint32, filled; room for every score of the tile and one more.
     """
+    wide = tile.shape[1]
+    less = np.empty(wide, np.float32)
+    bits = less.view(np.int32)
+    code = np.empty(wide, np.uint32)
     n = 0
     start[0] = 0
-    for r in range(tile.shape[0]):
-        row, least = tile[r], limit[r]
+    for r in range(limit.shape[0]):
+        row, least, away, first = tile[r], limit[r], shift[r], origin[r]
+        for c in range(wide):
+            less[c] = row[c] - away
+        for c in range(wide):
+            above = min(np.int32(bits[c] - first) >> np.int32(1), MOST)
+            code[c] = (np.uint32(above) << np.uint32(8)) | np.uint32(c)
         # Written always and kept by moving on: no branch to be guessed wrong.
-        for c in range(row.shape[0]):
-            score[n] = row[c]
-            where[n] = np.uint8(c)
+        for c in range(wide):
+            out[n] = code[c]
             n += row[c] >= least
         start[r + 1] = n
 
 
 @nb.njit(nogil=True, cache=True)
-def append(start, score, where, base, rows, items, scores, count):
+def append(start, kept, base, shift, origin, rows, items, scores, count):
     """Add what is kept of some rows to their lists.
 
     Args:
-        start, score, where: from ``keep``.
-        base: added to ``where``.
+        start, kept, shift, origin: from ``keep``.
+        base: added to the columns.
         rows: (list,) int64, which rows.
         items, scores: (list, width) int32 and float32, filled from ``count`` on.
         count: (list,) int64, how long the lists are; grows.
     """
     for i in range(rows.shape[0]):
         r, n = rows[i], count[i]
-        for j in range(start[r], start[r + 1]):
-            items[i, n] = np.int32(where[j]) + base
-            scores[i, n] = score[j]
-            n += 1
-        count[i] = n
+        own = kept[start[r] : start[r + 1]]
+        item, score = items[i, n : n + own.shape[0]], scores[i, n : n + own.shape[0]]
+        bits = score.view(np.int32)
+        first, away = origin[r], shift[r]
+        for j in range(own.shape[0]):
+            item[j] = np.int32(own[j] & np.uint32(255)) + base
+            bits[j] = first + (np.int32(own[j] >> np.uint32(8)) << np.int32(1)) + np.int32(1)
+        for j in range(own.shape[0]):
+            score[j] += away
+        count[i] = n + own.shape[0]
 
 
 @nb.njit(nogil=True, cache=True)
-def count_over(start, score, limit, count):
+def count_over(start, kept, shift, origin, limit, count):
     """Add to ``count`` (row,) how many of the scores kept of every row are at least ``limit`` (row,)."""
+    some = np.empty(256, np.float32)
+    bits = some.view(np.int32)
     for r in range(limit.shape[0]):
-        least = limit[r]
+        own = kept[start[r] : start[r + 1]]
+        for j in range(own.shape[0]):
+            bits[j] = origin[r] + (np.int32(own[j] >> np.uint32(8)) << np.int32(1)) + np.int32(1)
         n = 0
-        for j in range(start[r], start[r + 1]):
-            n += score[j] >= least
+        for j in range(own.shape[0]):
+            n += some[j] + shift[r] >= limit[r]
         count[r] += n
 
 

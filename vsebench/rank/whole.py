@@ -249,7 +249,7 @@ def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start:
     rows = np.repeat(np.arange(n), -(-SAMPLE // n))
     cols = np.random.default_rng(start + first).integers(0, gallery, len(rows))
     exact = _exact(scorer, direction, rows + start, cols + first)
-    scale = _scale(scorer, direction, start, n)[rows]
+    scale = largest_score(scorer, direction, start, n)[rows]
     worst = float(np.max(np.abs(exact - tile[rows, cols]) / (np.abs(exact) + FLOOR * scale + 1e-37)))
     return doubt_at(scorer, direction, SAFETY * max(worst, ROUNDOFF), start, n)
 
@@ -257,10 +257,10 @@ def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start:
 def doubt_at(scorer: Dot, direction: Direction, rate: float, start: int, n: int) -> Doubt:
     """How far the scores of ``n`` queries from ``start`` on may be from canonical ones, if that is their rate."""
     rigorous = scorer.error()[0 if direction == "i2t" else 1][start : start + n]
-    return Doubt(rate, np.minimum(rate * FLOOR * _scale(scorer, direction, start, n), rigorous) + 1e-37)
+    return Doubt(rate, np.minimum(rate * FLOOR * largest_score(scorer, direction, start, n), rigorous) + 1e-37)
 
 
-def _scale(scorer: Dot, direction: Direction, start: int, n: int) -> Float:
+def largest_score(scorer: Dot, direction: Direction, start: int, n: int) -> Float:
     """(n,) the largest score that the lengths of the vectors allow a query."""
     if scorer.cosine:
         return np.ones(n)
