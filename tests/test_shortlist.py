@@ -140,6 +140,33 @@ def test_columns_are_rows_turned() -> None:
         assert out.tolist() == tile[:, a:b].T.tolist()
 
 
+@pytest.mark.parametrize(
+    ("low", "mean"), [(0.3, 0.4), (1e-4, 0.0), (0.0, 0.0), (-0.2, -0.3), (-np.inf, 0.0), (0.999, 0.9)]
+)
+@pytest.mark.parametrize("length", [1.0, 1e-12, 3e9])
+def test_scores_are_kept_as_closely_as_is_said(low: float, mean: float, length: float) -> None:
+    rng = np.random.default_rng(1)
+    images = np.eye(3, dtype=np.float32)
+    limit = np.full(3, low * length, np.float32)
+    dot = Dot(images, np.eye(3, dtype=np.float32) * np.float32(length))
+    least, shift = shortlist._shifts(dot, limit)
+    origin = (least - shift).view(np.int32)
+    tile = np.clip(rng.normal(mean, 0.3, (3, 256)), -1, 1).astype(np.float32) * np.float32(length)
+    tile[:, :4] = np.float32(length) * np.array([1, -1, 0, 0.5], np.float32)
+    start, out = np.empty(4, np.int64), np.empty(3 * 256 + 1, np.uint32)
+    shortlist_kernels.keep(tile, least, shift, origin, start, out)
+    items, scores, count = np.empty((3, 256), np.int32), np.empty((3, 256), np.float32), np.zeros(3, np.int64)
+    shortlist_kernels.append(start, out, 1000, shift, origin, np.arange(3), items, scores, count)
+    over = np.zeros(3, np.int64)
+    shortlist_kernels.count_over(start, out, shift, origin, least, over)
+    for row in range(3):
+        want = np.flatnonzero(tile[row] >= limit[row])
+        assert items[row, : count[row]].tolist() == (want + 1000).tolist()
+        exact, held = tile[row, want].astype(np.float64), scores[row, : count[row]].astype(np.float64)
+        assert (np.abs(held - exact) <= shortlist.LOSS * (np.abs(exact) + abs(float(shift[row])))).all()
+        assert over[row] == (scores[row, : count[row]] >= least[row]).sum()
+
+
 @pytest.mark.parametrize("cosine", [False, True])
 def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosine: bool) -> None:
     world = large_world(120, 5, seed=5)
@@ -152,6 +179,14 @@ def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosin
     shared = run(dot, world.split, metrics, gains)
     for block, threads in ((7, 1), (100, 3)):
         _same(shared, run(dot, world.split, metrics, gains, block=block, threads=threads))
+    images = world.scores.shape[0]
+    needed = sum(shortlist.expected_bytes(k.k, len(k.captions), len(found[0].edges)) for k in found[0].lists)
+    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0.6 * images * needed)  # for some images of the first pair
+    part = graded_shared.pairs(dot, asked, restrict, 2)[0]
+    assert images / 2 < part.listed < images
+    assert all(len(kept.limit) == part.listed for kept in part.lists)
+    for block in (None, 7):
+        _same(shared, run(dot, world.split, metrics, gains, block=block))
     monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0)
     _same(shared, run(dot, world.split, metrics, gains))
 

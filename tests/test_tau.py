@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import oracle_graded
-from vsebench.metrics.tau import fall, kendall, pair_counts
+from vsebench.metrics.fall import fall
+from vsebench.metrics.tau import kendall, pair_counts
 
 Array = npt.NDArray[Any]
 
@@ -168,3 +169,32 @@ def test_long_runs_of_equal_scores(n: int, zeros: float, rng: np.random.Generato
     ks = [n // 10 + 3, n // 4, n // 2 + 1, n]
     for variant in ("b", "c"):
         assert ours(scores, gains, ks, variant) == pytest.approx(scipys(scores, gains, ks, variant), abs=1e-14)
+
+
+@pytest.mark.parametrize("kinds", [2, 40, 10**6])
+@pytest.mark.parametrize("shape", [(3, 60), (2, 9000)])
+def test_the_order_of_a_gallery_serves_as_well(kinds: int, shape: tuple[int, int], rng: np.random.Generator) -> None:
+    """Gains put in order by the gallery, whose ties come in another order there, give the counts of the ranking."""
+    gains = (rng.integers(0, kinds, shape) * (rng.random(shape) < 0.4)).astype(np.float32)
+    scores = -np.sort(-rng.integers(0, 50, shape), axis=1)
+    order = np.argsort(rng.random(shape), axis=1).astype(np.int32)
+    gallery = np.empty_like(gains)
+    np.put_along_axis(gallery, order, gains, axis=1)
+    count = np.full(shape[0], shape[1])
+    want = pair_counts(fall(gains, count), ties_of(scores), count, [2, 50, shape[1]])
+    by_gallery = fall(gallery, count)
+    assert pair_counts(by_gallery.among(order), ties_of(scores), count, [2, 50, shape[1]]).tolist() == want.tolist()
+    for k in (1, 20, 59):
+        items, best = by_gallery.top(gallery, k)
+        assert items.tolist() == np.argsort(-gallery, axis=1, kind="stable")[:, :k].tolist()
+        assert best.tolist() == np.take_along_axis(gallery, items, 1).tolist()
+
+
+@pytest.mark.parametrize("run", [3, 65, 400])
+@pytest.mark.parametrize("kinds", [3, 10**6])
+def test_runs_of_equal_scores_short_and_long(run: int, kinds: int, rng: np.random.Generator) -> None:
+    n = 1000
+    scores = -(np.arange(n) // run)[None]
+    gains = rng.integers(0, kinds, (1, n)) * (rng.random((1, n)) < 0.5)
+    ks = [2, run - 1, run + 1, n // 2, n]
+    assert np.allclose(ours(scores, gains, ks, "b"), scipys(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True)

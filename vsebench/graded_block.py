@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from .graded_plan import Arena, Group, Job, Part
 from .metrics.declare import Metric
+from .metrics.fall import Fall, fall
 from .metrics.graded import Seen, needs, values
-from .metrics.tau import Fall, fall
 from .rank.whole import Items, Order, largest
 from .relevance.gains import Gains
 from .types import Bool, Direction, Float, Int, Vectors

@@ -6,13 +6,15 @@ import contextlib
 import functools
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import cast
+from typing import TypeVar, cast
 
 from .errors import UsageError
 
 MAX_THREADS = 1024
+Item = TypeVar("Item")
+Made = TypeVar("Made")
 
 
 def default_threads() -> int:
@@ -47,6 +49,12 @@ def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
 def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
     # Kept between tiles; one a process, because threads do not survive a fork.
     return ThreadPoolExecutor(threads, thread_name_prefix="vsebench")
+
+
+def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
+    """``work`` of every item, in their order, made in threads: for work that mostly leaves the interpreter alone."""
+    threads = min(default_threads(), len(items))
+    return [work(i) for i in items] if threads < 2 else list(_pool(threads, os.getpid()).map(work, items))
 
 
 def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 
 from ..types import Bool, Float, Int
 from .declare import Option
+from .fall import Fall
 from .graded import graded
-from .tau import VARIANTS, Fall, kendall
+from .tau import VARIANTS, kendall
 
 FORMULAS = "; ".join(f"tau-{name} = {formula}" for name, formula in VARIANTS.items())
 

@@ -20,7 +20,6 @@ PLACES = np.uint32(64 * WORDS)
 GROUPS = 32  # of a chunk
 BEHIND = np.uint64(0x0001000100010000)  # adds one to the last three of four counters
 LONG_RUN = 64  # in longer runs of equal scores not every pair is looked at
-STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
 CONCORD, TIES_SCORE, TIES_GAIN, KINDS_SCORE, KINDS_GAIN = range(5)
 
 
@@ -132,86 +131,6 @@ def _walk_wide(place, gains, kept, chunks, bits, groups, words, behind, less, sa
 def _above_wide(place, chunks, bits, groups, words):
     c = place // PLACES
     return np.uint32(np.uint32(chunks[c, 0]) + _above(place - c * PLACES, chunks[c, 1], bits[c], groups[c], words[c]))
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _at_most(strip, limit):
-    found = np.int32(0)
-    for j in range(STRIP):
-        found = np.int32(found + np.int32(strip[j] <= limit))
-    return found
-
-
-@nb.njit(nogil=True, cache=True)
-def smallest(gains, count, least):
-    """Fill ``least`` (query,) with the smallest gain of every query; returns how many gains there are of that size.
-
-    ``gains`` is (query, depth) float32, of which a query has ``count[query]``.
-    """
-    lane = np.empty(STRIP, np.float32)
-    common = 0
-    for q in range(gains.shape[0]):
-        row, n = gains[q], count[q]
-        stop = n - n % STRIP
-        lane[:] = np.inf
-        for s in range(0, stop, STRIP):
-            strip = row[s : s + STRIP]
-            for j in range(STRIP):
-                lane[j] = min(lane[j], strip[j])
-        limit = lane.min()
-        for j in range(stop, n):
-            limit = min(limit, row[j])
-        least[q] = limit
-        for s in range(0, stop, STRIP):
-            common += _at_most(row[s : s + STRIP], limit)
-        for j in range(stop, n):
-            common += row[j] <= limit
-    return common
-
-
-@nb.njit(nogil=True, cache=True)
-def above(gains, count, least, item, gain, kept):
-    """List the gains above the smallest, with their position; ``kept`` (query,) are filled with how many."""
-    for q in range(gains.shape[0]):
-        row, limit = gains[q], least[q]
-        n = 0
-        for j in range(count[q]):
-            item[q, n] = j
-            gain[q, n] = row[j]
-            n += row[j] > limit
-        kept[q] = n
-
-
-@nb.njit(nogil=True, cache=True)
-def places(items, kept, order, out):
-    """Fill ``out`` (query, width) int32 with where ``items`` (query, width) stand in ``order`` (query, gallery)."""
-    where = np.empty(order.shape[1], np.int32)
-    for q in range(order.shape[0]):
-        for i in range(order.shape[1]):
-            where[np.uint32(order[q, i])] = i
-        for i in range(kept[q]):
-            out[q, i] = where[np.uint32(items[q, i])]
-
-
-@nb.njit(nogil=True, cache=True)
-def top(items, gains, kept, rows, least, out, best):
-    """Fill ``out`` and ``best`` (query, k) with the items of largest gain and these gains, ties to the lower position.
-
-    ``items`` and ``gains`` (query, width) are the ``kept[query]`` items whose gains are above ``least[query]``, largest
-    first, ``rows`` (query, gallery) the gains of all.
-    """
-    k = out.shape[1]
-    for q in range(out.shape[0]):
-        n = min(kept[q], k)
-        out[q, :n] = items[q, :n]
-        best[q, :n] = gains[q, :n]
-        j = 0
-        for i in range(n, k):
-            while rows[q, j] > least[q]:
-                j += 1
-            out[q, i] = j
-            best[q, i] = rows[q, j]
-            j += 1
 
 
 @nb.njit(nogil=True, cache=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 LONG_RUN = 48  # runs up to this length are settled by insertion
 STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
+PIECE = 32  # the same where some will be found
 FEW = 64  # up to this depth the best are collected, beyond it selected and sorted
 SAMPLE = 256  # scores of a row that tell where its k-th best is
 PAIRS = 32  # neighbours looked at together
@@ -50,6 +51,14 @@ def _best(row, best, place):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
+def _any_reaches(piece, least):
+    over = np.int32(0)
+    for j in range(PIECE):
+        over = np.int32(over + np.int32(piece[j] >= least))
+    return over
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
 def _below(score, rate, base):
     """One step below what a score can stand for."""
     least = np.nextafter(np.float32(score - np.float32(REACH) * (rate * abs(score) + base)), np.float32(-np.inf))
@@ -62,9 +71,9 @@ def _over(value, least, few, item, score):
     n = value.shape[0]
     kept = 0
     few = few and least > -np.inf
-    for s in range(0, n, STRIP):
-        e = min(s + STRIP, n)
-        if few and e - s == STRIP and _any_over(value[s:e], least) == 0:
+    for s in range(0, n, PIECE):
+        e = min(s + PIECE, n)
+        if few and e - s == PIECE and _any_reaches(value[s:e], least) == 0:
             continue
         for j in range(s, e):
             # Written in any case and kept by counting: which way it goes cannot be foreseen.

@@ -10,7 +10,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import BadInput
-from ..types import Direction, Ids, Int, Modality, Split
+from ..parallel import each
+from ..types import Direction, Float, Ids, Int, Modality, Split
 from .model import Report, Result
 from .packed import pack, unpack
 
@@ -70,7 +71,8 @@ def write(report: Report) -> dict[str, Any] | None:
     asked = report.asked
     if asked is None:
         return None
-    columns = []
+    columns: list[dict[str, Any]] = []
+    found: list[Float] = []
     known: dict[tuple[Direction, int], str | None] = {}  # many metrics are asked by the same queries
     for result in (*report.results, *report.parts):
         if result.per_query is None or result.queries is None or result.direction is None:
@@ -86,9 +88,11 @@ def write(report: Report) -> dict[str, Any] | None:
                 "metric": result.metric,
                 "direction": result.direction,
                 "queries": known[key],
-                "values": pack(result.per_query),
             }
         )
+        found.append(result.per_query)
+    for column, values in zip(columns, each(pack, found), strict=True):
+        column["values"] = values
     return {
         "images": pack(asked.image_ids),
         "captions": pack(asked.caption_ids),
