@@ -34,16 +34,16 @@ def _count_bits(v):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _above(place, top, bits, groups, words):
-    """How many entered items of the chunk stand above a place; ``top`` are the counters of its parts."""
+    """How many entered items of its chunk stand above a place; ``top`` are the counters of the parts of the chunk."""
     w = place >> np.uint32(6)
     inside = bits[w] & ((np.uint64(1) << np.uint64(place & np.uint32(63))) - np.uint64(1))
-    part = np.uint32((top >> np.uint64((w >> np.uint32(5)) << np.uint32(4))) & np.uint64(0xFFFF))
+    part = np.uint32((top >> np.uint64(((w >> np.uint32(5)) & np.uint32(3)) << np.uint32(4))) & np.uint64(0xFFFF))
     return np.uint32(part + np.uint32(groups[w >> np.uint32(2)]) + np.uint32(words[w]) + _count_bits(inside))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _enter(place, top, bits, groups, words, behind):
-    """Enter an item; returns the counters of the parts.
+    """Enter an item; returns the counters of the parts of its chunk.
 
     Other counters of 16 bits are seen as integers of 64 here; ``behind`` (8, 2) is what a group adds to its part.
     """
@@ -53,7 +53,7 @@ def _enter(place, top, bits, groups, words, behind):
     g, p = (w >> np.uint32(2)) & np.uint32(7), w >> np.uint32(5)
     groups[p << np.uint32(1)] += behind[g, 0]
     groups[(p << np.uint32(1)) + np.uint32(1)] += behind[g, 1]
-    return top + (BEHIND << np.uint64(p << np.uint32(4)))
+    return top + (BEHIND << np.uint64((p & np.uint32(3)) << np.uint32(4)))
 
 
 @nb.njit(nogil=True, cache=True)
@@ -63,13 +63,12 @@ def _walk(place, gains, kept, chunks, bits, groups, words, behind, less, same):
     Args:
         place, gains: (kept,) the items, largest gain first.
         kept: how many.
-        chunks: (1, 2) uint64, counters of the parts are left in the second.
-        bits, groups, words: (1, ...) the set and its counters.
+        chunks: (1, 2) uint64: what stands before the chunk, zero, and the counters of its parts.
+        bits, groups, words: the set and its counters.
         behind: see ``_enter``.
         less, same: uint32 by place, filled: the place plus how many items above have a smaller gain, how many an equal
             one; ``same`` is zero before.
     """
-    bits, groups, words = bits[0], groups[0], words[0]
     bits[:] = np.uint64(0)
     groups[:] = np.uint16(0)
     words[:] = np.uint16(0)
@@ -96,12 +95,28 @@ def _walk(place, gains, kept, chunks, bits, groups, words, behind, less, same):
             p = np.uint32(place[m])
             same[p] = p + _above(p, top, bits, groups, words) - less[p]
         i = j
+    chunks[0, 0] = np.uint64(0)
     chunks[0, 1] = top
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _above_all(place, chunks, bits, groups, words):
+    """How many entered items stand above a place."""
+    c = place // PLACES
+    return np.uint32(np.uint32(chunks[c, 0]) + _above(place, chunks[c, 1], bits, groups, words))
+
+
+@nb.njit(nogil=True, cache=True, inline="always")
+def _enter_all(place, chunks, bits, groups, words, behind):
+    c = place // PLACES
+    chunks[c, 1] = _enter(place, chunks[c, 1], bits, groups, words, behind)
+    for k in range(np.int64(c) + 1, chunks.shape[0]):
+        chunks[k, 0] += np.uint64(1)
 
 
 @nb.njit(nogil=True, cache=True)
 def _walk_wide(place, gains, kept, chunks, bits, groups, words, behind, less, same):
-    """The walk for any number of places: ``chunks`` (chunk, 2) uint64 holds what stands before every chunk, too."""
+    """The walk for any number of places: every row of ``chunks`` tells what stands before a chunk, too."""
     chunks[:] = np.uint64(0)
     bits[:] = np.uint64(0)
     groups[:] = np.uint16(0)
@@ -109,28 +124,25 @@ def _walk_wide(place, gains, kept, chunks, bits, groups, words, behind, less, sa
     groups_of, words_of = groups.view(np.uint64), words.view(np.uint64)
     i = kept - 1
     while i >= 0:
+        value = gains[i]
         j = i - 1
-        while j >= 0 and gains[j] == gains[i]:
+        if j < 0 or gains[j] != value:
+            p = np.uint32(place[i])
+            less[p] = p + _above_all(p, chunks, bits, groups, words)
+            _enter_all(p, chunks, bits, groups_of, words_of, behind)
+            i = j
+            continue
+        while j >= 0 and gains[j] == value:
             j -= 1
         for m in range(j + 1, i + 1):
             p = np.uint32(place[m])
-            less[p] = p + _above_wide(p, chunks, bits, groups, words)
+            less[p] = p + _above_all(p, chunks, bits, groups, words)
+        for m in range(j + 1, i + 1):
+            _enter_all(np.uint32(place[m]), chunks, bits, groups_of, words_of, behind)
         for m in range(j + 1, i + 1):
             p = np.uint32(place[m])
-            c = p // PLACES
-            chunks[c, 1] = _enter(p - c * PLACES, chunks[c, 1], bits[c], groups_of[c], words_of[c], behind)
-            for k in range(np.int64(c) + 1, chunks.shape[0]):
-                chunks[k, 0] += np.uint64(1)
-        for m in range(j + 1, i + 1) if i - j > 1 else range(0):
-            p = np.uint32(place[m])
-            same[p] = p + _above_wide(p, chunks, bits, groups, words) - less[p]
+            same[p] = p + _above_all(p, chunks, bits, groups, words) - less[p]
         i = j
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _above_wide(place, chunks, bits, groups, words):
-    c = place // PLACES
-    return np.uint32(np.uint32(chunks[c, 0]) + _above(place - c * PLACES, chunks[c, 1], bits[c], groups[c], words[c]))
 
 
 @nb.njit(nogil=True, cache=True)
@@ -239,13 +251,12 @@ def count_pairs(place, gains, kept, tied, some, count, ks, out):
     less, same = np.empty(width, np.uint32), np.empty(width, np.uint32)
     agree, entered = np.empty(width, np.int64), np.empty(ks.shape[0], np.int64)
     chunks = np.empty((chunk, 2), np.uint64)
-    bits = np.empty((chunk, WORDS), np.uint64)
-    groups, words = np.empty((chunk, GROUPS), np.uint16), np.empty((chunk, WORDS), np.uint16)
+    bits = np.empty(chunk * WORDS, np.uint64)
+    groups, words = np.empty(chunk * GROUPS, np.uint16), np.empty(chunk * WORDS, np.uint16)
     behind = np.zeros((8, 8), np.uint16)
     for g in range(8):
         behind[g, g + 1 :] = 1
     later = behind.view(np.uint64)
-    chunks[0, 0] = np.uint64(0)
     for q in range(place.shape[0]):
         n, m = count[q], kept[q]
         same[:n] = np.uint32(0)
@@ -257,7 +268,7 @@ def count_pairs(place, gains, kept, tied, some, count, ks, out):
             _walk_wide(place[q], gains[q], m, chunks, bits, groups, words, later, less, same)
         for i in range(ks.shape[0]):
             inside = ks[i] < n and m < n
-            entered[i] = _above_wide(np.uint32(ks[i]), chunks, bits, groups, words) if inside else min(ks[i], m)
+            entered[i] = _above_all(np.uint32(ks[i]), chunks, bits, groups, words) if inside else min(ks[i], m)
         _sum_up(less, same, entered, ks, n, out[q])
         if some[q]:
             _agree(place[q], gains[q], m, tied[q], n, chunks, bits, groups, words, later, agree)
