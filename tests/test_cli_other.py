@@ -216,6 +216,19 @@ def test_doctor_ends_with_1_when_there_is_a_fault(
     assert result.exit_code == 1 and "!!" in result.stdout and "[broken] kernels" in result.stdout
 
 
+@pytest.mark.parametrize("place", ["file/cache", "/proc/vsebench"])
+def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Permissions alone say yes to the administrator, whatever the disk says."""
+    (tmp_path / "file").write_text("in the way")
+    if place.startswith("/proc") and not Path("/proc/self").exists():
+        pytest.skip("no /proc here")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / place))
+    found = health._cache()
+    assert (found.state, found.fix) == ("fault", "set VSEBENCH_CACHE to a folder of yours")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "new" / "cache"))
+    assert health._cache().state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
+
+
 # failures that nobody planned
 
 

@@ -203,3 +203,15 @@ def test_ties_are_said_and_bounded() -> None:
     assert all(w.endswith("R@1 is 33.33 to 100.00") for w in report.warnings)
     distinct = vsebench.evaluate(np.eye(3), np.eye(3) + 0.1 * np.arange(9).reshape(3, 3), captions_per_image=1)
     assert distinct["R@1", "i2t"].ties is None and not any("tie" in w for w in distinct.warnings)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_intervals_are_spoken_of_where_there_are_some(images: int) -> None:
+    from rich.console import Console
+
+    from tests import reports
+    from vsebench.report import terminal
+
+    console = Console(record=True, width=100)
+    terminal.show(reports.report(0.1, world=reports.split(images), metrics="R@1"), console)
+    assert ("In brackets" in console.export_text()) == (images > 1)

@@ -18,7 +18,7 @@ from .rank import shortlist
 from .rank.scorers import Dot, Scorer
 from .rank.shortlist import Shortlist
 
-KEPT_BYTES = 52 << 20  # of all lists together; images that do not fit get a product of their own
+KEPT_BYTES = 48 << 20  # of all lists together; images that do not fit get a product of their own
 FEWEST = 0.25  # of the images: for fewer, tiles of captions cost more than they save
 SHARE = 0.3  # of the captions, how deep images may look
 TILE_BYTES = 20 << 20  # of the scores of all threads together

@@ -9,6 +9,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -91,8 +92,12 @@ def _cache() -> Finding:
 
     folder = cache_dir()
     place = next(p for p in (folder, *folder.parents) if p.exists())
-    if place.is_dir() and os.access(place, os.W_OK):
-        return Finding("cache", "ok", str(folder))
+    try:
+        # Asking for permission is not enough: the administrator has it on a read-only disk, too.
+        with tempfile.TemporaryFile(dir=place):
+            return Finding("cache", "ok", str(folder))
+    except OSError:
+        pass
     return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder of yours")
 
 

@@ -128,7 +128,7 @@ def show(report: Report, talk: Talk) -> None:
         table.add_row(*cells(k, *(_printed(by.get(s)) for s in stems), f"{next(iter(by.values())).n:,}"))
     talk.out.print(table)
     words = "nDCG is printed times 100, label distances as they are (↓ lower is better)."
-    if report.intervals is not None:
+    if report.intervals is not None and any(r.interval for r in report.results):
         words += f" {interval_words(report.intervals).replace('over images', 'over queries')}."
     talk.out.print(words, style="dim")
     talk.out.print(report.signature, style="dim", soft_wrap=True, highlight=False)

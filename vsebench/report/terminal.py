@@ -49,7 +49,7 @@ def show(report: Report, console: Console) -> None:
             table.add_row(Text(name), *(cells if has_sum else cells[:2]), n)
         console.print(table)
     words = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
-    if report.intervals is not None:
+    if report.intervals is not None and any(r.interval for r in report.results):
         words += f" {interval_words(report.intervals)}."
     console.print(words, style="dim")
     console.print(report.signature, style="dim", soft_wrap=True, highlight=False)

@@ -14,7 +14,7 @@ from ..types import Float
 from . import kernels
 from .columns import Prepared, evaluate
 
-_BLOCK_BYTES = 6 << 20
+_BLOCK_BYTES = 3 << 20
 
 
 def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = None, together: bool = False) -> Float:
