@@ -94,7 +94,7 @@ def relevance_page() -> str:
         "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; a "
         "`.npy` or `.npz` file of gains is named by its path, its settings are `rows` (images, captions: which of them "
         "its rows are) and `negative`. Without ids in it, its rows and columns follow a declared split, or for a "
-        "custom split the rows of the vectors. Metrics that add gains up (NCS, nDCG) take none below zero: with "
+        "custom split the rows of the vectors, as caption vectors without ids do (`sentence:FILE`). Metrics that add gains up (NCS, nDCG) take none below zero: with "
         "`:negative=zero` those count as zero, for every metric. Gains are float32 "
         "numbers: others are rounded. Settings stand in the signature of a report. The first "
         "value of a setting is its default.\n\n"

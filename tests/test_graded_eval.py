@@ -124,6 +124,36 @@ def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_
     assert other.signature != found[0].signature
 
 
+@pytest.mark.parametrize(
+    "gains", ["{}", "{}:negative=zero", "coarse:{}:above=0.4:cider", "coarse:cider:above=0.2:{}", "sentence:{}"]
+)
+def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: Path) -> None:
+    """Of a custom split nobody sees the order: what stands beside the vectors is in their order, whatever their ids."""
+    split, images, captions = world()
+    rng = np.random.default_rng(6)
+    texts = np.array(split.texts)
+    beside = rng.random((60, 7)) if gains.startswith("sentence") else rng.random((12, 60))
+    found = []
+    for name, image, caption in (
+        ("a", np.arange(12), np.arange(60)),
+        ("b", rng.permutation(12), rng.permutation(60)),
+    ):
+        owner = np.argsort(image)[caption // 5]
+        np.savez(
+            tmp_path / f"{name}.npz", image_embeddings=images[image], text_embeddings=captions[caption],
+            image_ids=image, text_ids=caption, image_of_text=owner,
+        )  # fmt: skip
+        np.save(
+            tmp_path / f"{name}.npy", beside[caption] if gains.startswith("sentence") else beside[image][:, caption]
+        )
+        (tmp_path / f"{name}.txt").write_text("\n".join(texts[caption]))
+        told = evaluation.Options(
+            metrics="ncs", gains=[gains.format(tmp_path / f"{name}.npy")], caption_texts=tmp_path / f"{name}.txt", ci=0
+        )
+        found.append(values(evaluation.evaluate_file(tmp_path / f"{name}.npz", options=told).report))
+    assert found[0] == pytest.approx(found[1], abs=1e-12) and len(found[0]) > 6
+
+
 def test_all_leaves_graded_metrics_out_and_says_so_when_captions_are_not_known() -> None:
     split, images, captions = world()
     bare = Split("custom", split.image_ids, split.caption_ids, split.image_of)

@@ -19,8 +19,6 @@ from .metrics.declare import BINARY, DEFAULT_GAINS, Metric
 from .metrics.graded import needs
 from .relevance.gains import Gains, Progress, Spec
 from .relevance.graded import GRADED, load_gains, parse_spec
-from .relevance.matrix import MatrixGains
-from .relevance.nonnegative import NonNegative
 from .relevance.spice_tuples import NotParsed
 from .report.model import Result
 from .types import Direction, Ids, Int, Split
@@ -145,6 +143,10 @@ def load(
         split = with_texts(split, captions, rows[1])
     except (UsageError, MissingPackage) as error:
         why = error
+    if split.name == "custom":
+        # Ranks of rows: of images that a file repeats for every caption other files have one row.
+        image, caption = (None if r is None else np.argsort(np.argsort(r)) for r in rows)
+        split = replace(split, places=(image, caption))
     held: dict[str, Gains] = {}
     notes = []
     for view in views:
@@ -161,8 +163,6 @@ def load(
             if why is not None and split.texts is None and view not in ("matrix", "sentence", "coarse"):
                 raise why from None
             raise
-        if split.name == "custom" and any(r is not None for r in rows):
-            held[view] = _by_row(held[view], rows)
         notes += [note if note.startswith(f"{view}: ") else f"{view}: {note}" for note in held[view].notes]
     if DEFAULT_GAINS in held and not chosen:
         settings = ", ".join(f"{k} {v}" for k, v in held[DEFAULT_GAINS].settings.items())
@@ -215,17 +215,6 @@ def _result(
         names[key] if known.all() else names[key][known],
         got.values if known.all() else got.values[known],
     )
-
-
-def _by_row(gains: Gains, rows: tuple[Int | None, Int | None]) -> Gains:
-    """Gains of a matrix without ids follow the rows of the vectors: nobody sees the order of a custom split."""
-    if isinstance(gains, NonNegative):
-        return replace(gains, gains=_by_row(gains.gains, rows))
-    if isinstance(gains, MatrixGains) and gains.image_order is None and gains.caption_order is None:
-        # Ranks of rows: of images that a file repeats for every caption the gains have one row.
-        image, caption = (None if r is None else np.argsort(np.argsort(r)) for r in rows)
-        return replace(gains, image_order=image, caption_order=caption)
-    return gains
 
 
 def identities(measured: Measured) -> dict[str, str]:

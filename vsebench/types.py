@@ -56,6 +56,8 @@ class Split:
         image_of: (caption,) int64, index of the image a caption was written for.
         texts: the captions, (caption,), or None when they were not asked for or are not known.
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
+        places: (image,) and (caption,) int64: of a custom split, where every item stands in the user's file, among
+            its own; None when that is its index. Files without ids follow it, for nobody sees the order of the split.
 
     Raises:
         BadInput: ids repeat, lengths differ, an owner is not an image, or folds are not contiguous.
@@ -67,6 +69,7 @@ class Split:
     image_of: Int
     texts: tuple[str, ...] | None = None
     fold: Int | None = None
+    places: tuple[Int | None, Int | None] = (None, None)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "image_ids", frozen(self.image_ids))

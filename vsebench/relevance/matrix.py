@@ -91,7 +91,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     """Gains of a file, one row an image and one column a caption or the other way round.
 
     Which way is read from the shape; ``rows=images`` or ``rows=captions`` says it where both are possible. With
-    ``image_ids`` and ``text_ids`` in the file rows and columns are matched by id, else they follow the split.
+    ``image_ids`` and ``text_ids`` in the file rows and columns are matched by id, else they follow the split, a custom
+    one as it stands in the user's file.
 
     Args:
         split: whose items the gains are about.
@@ -132,9 +133,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
             ("text", stored.text_ids, split.caption_ids, split.image_ids),
         )
     ):
-        if ids is not None:
-            order = rows_of(ids, known, other, what, split.name, path)
-            orders[side] = None if np.array_equal(order, np.arange(len(order))) else order
+        order = split.places[side] if ids is None else rows_of(ids, known, other, what, split.name, path)
+        orders[side] = None if order is None or np.array_equal(order, np.arange(len(order))) else order
     if progress is not None:
         progress(1.0)
     told = {"file": path.name, "sha256": identity, "rows": "captions" if turned else "images"}

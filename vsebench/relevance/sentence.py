@@ -84,7 +84,8 @@ def from_vectors(split: Split, vectors: npt.NDArray[Any], *, agg: str = "max", o
 def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str, ...]]:
     """(caption, dim) vectors of a file in the order of the split, and notes.
 
-    Captions are matched by ``text_ids`` where the file has them, else row for row.
+    Captions are matched by ``text_ids`` where the file has them, else row for row: with the split, a custom one as it
+    stands in the user's file.
 
     Raises:
         BadInput: not a file of vectors, or not of these captions.
@@ -92,9 +93,11 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
     stored = read_array(path, TEXTS, "save one vector a caption of the split with np.save")
     if stored.text_ids is None:
         _same_number(stored.values, split, path)
-        return stored.values, (
+        place = split.places[1]
+        whose = "the split" if split.name != "custom" else "the caption vectors"
+        return stored.values if place is None else stored.values[place], (
             *stored.notes,
-            f"{path.name} has no caption ids: its rows are taken in order of the split",
+            f"{path.name} has no caption ids: its rows are taken in the order of {whose}",
         )
     order = rows_of(stored.text_ids, split.caption_ids, split.image_ids, "text", split.name, path)
     if len(stored.text_ids) != len(stored.values):
