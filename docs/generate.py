@@ -93,7 +93,7 @@ def relevance_page() -> str:
         "## Graded relevance\n\nHow much a caption is about an image, for every pair of a split. Named "
         "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; a "
         "`.npy` or `.npz` file of gains is named by its path, its settings are `rows` (images, captions: which of them "
-        "its rows are) and `negative`. Without ids in it, its rows and columns follow a declared split, or for a "
+        "its rows are) and `negative`, and its metrics are called `matrix:CS@10`. Without ids in it, its rows and columns follow a declared split, or for a "
         "custom split the rows of the vectors, as caption vectors without ids do (`sentence:FILE`). "
         "Metrics that add gains up (NCS, nDCG) take none below zero: with "
         "`:negative=zero` those count as zero, for every metric. Gains are float32 "

@@ -139,7 +139,7 @@ def test_trec(tmp_path: Path) -> None:
     ],
 )
 def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str]) -> None:
-    lists, note = parse_trec(lines, Path("run"))
+    lists, _, note = parse_trec(lines, Path("run"))
     assert lists == {"q": order}
     assert note == "lists are ordered by score, then rank: the ranks of query 'q' contradict its scores"
 
@@ -186,6 +186,6 @@ def test_both_formats_tell_the_same(lists: dict[int, list[int]]) -> None:
     lines = [
         f"{query} Q0 {item} {rank} {-rank} t" for query, items in lists.items() for rank, item in enumerate(items, 1)
     ]
-    trec, _ = parse_trec(lines, Path("run"))
+    trec, _, _ = parse_trec(lines, Path("run"))
     assert trec == parse_json(json.dumps(lists), Path("run"))[""]
     assert trec == {str(query): [str(item) for item in items] for query, items in lists.items()}

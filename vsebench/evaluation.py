@@ -311,7 +311,9 @@ def evaluate_runs(
     if gains:
         wanted = [m for m in metrics if graded_eval.is_graded(m)]
         lists = {d: held.lists[d] for d in asked}
-        graded = graded_eval.Measured(graded_pass.from_lists(lists, held.split, wanted, gains), gains, held.split)
+        found = graded_pass.from_lists(lists, held.split, wanted, gains, held.tied)
+        graded = graded_eval.Measured(found, gains, held.split)
+        notes += graded_eval.unknown_ties(wanted, [d for d in asked if d not in held.tied])
     report = measure.report(
         metrics, seen, held.split, "run", options.ties, options.empty, asked, notes, warnings, options.short,
         resampling=options.resampling(), threads=options.threads, graded=graded,

@@ -211,7 +211,7 @@ class Block:
 
     def falling(self, positions: _Positions, out: bool) -> Fall:
         """Places in the ranking by their gains."""
-        if out or positions.items.shape[1] < len(self.arena.gallery):
+        if self.known or out or positions.items.shape[1] < len(self.arena.gallery):
             return fall(np.ascontiguousarray(positions.seen.gains), positions.seen.count)
         # Everything is ranked, so the order of the rows serves, from which the largest gains are taken, too.
         if self._fall is None:
@@ -220,8 +220,9 @@ class Block:
 
     def looks(self, group: Group) -> bool:
         """Whether the gains of what was retrieved are needed, best score first."""
-        asked = needs(group.metrics[0])
-        return "gains" in asked or ("falling" in asked and (group.out or group.depth < len(self.arena.gallery)))
+        asked, checked = needs(group.metrics[0]), group.metrics[0].family.lowest_gain is not None
+        cut = self.known is not None or group.out or group.depth < len(self.arena.gallery)
+        return checked or "gains" in asked or ("falling" in asked and cut)
 
     def see(self, order: Order, wanted: int, out: bool, looked: bool = True) -> _Positions:
         """What metrics look at.
@@ -255,17 +256,17 @@ class Block:
 
     def complete(self, positions: _Positions, group: Group) -> Seen:
         """What is seen, with the order of gains or the extended ground truth, for metrics that look at one."""
-        m = group.extended
+        m, seen = group.extended, positions.seen
         if "falling" in needs(group.metrics[0]):
-            return replace(positions.seen, falling=self.falling(positions, group.out))
+            seen = replace(seen, falling=self.falling(positions, group.out))
         if not m:
-            return positions.seen
+            return seen
         if group.by_image:
             members, size = self._images(positions.items, m, group.out)
         else:
             members = _among(positions.best[:, :m], positions.items, len(self.arena.gallery))
             size = np.minimum(m, positions.candidates)
-        return replace(positions.seen, members=members, size=size)
+        return replace(seen, members=members, size=size)
 
     def _images(self, items: Items, m: int, out: bool) -> tuple[Bool, Int]:
         """Extended ground truth by images: the m with the largest gains summed over the query image's captions."""

@@ -46,7 +46,8 @@ def choose(texts: Sequence[str]) -> dict[str, Spec]:
     for text in texts:
         spec = parse_spec(text)
         if spec.kind in chosen:
-            raise UsageError(f"--gains names {spec.kind} twice", fix="evaluate once for each")
+            both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
+            raise UsageError(f"--gains names {spec.kind} twice{both}", fix="evaluate once for each")
         chosen[spec.kind] = spec
     return chosen
 
@@ -215,6 +216,17 @@ def _result(
         names[key] if known.all() else names[key][known],
         got.values if known.all() else got.values[known],
     )
+
+
+def unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> list[str]:
+    """What should be said when lists come without scores in some directions: ties are no ties then."""
+    named = [str(m) for m in metrics if "tied" in needs(m)]
+    if not named or not directions:
+        return []
+    return [
+        f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; values "
+        "from embeddings, scores or a TREC run differ where scores are equal"
+    ]
 
 
 def identities(measured: Measured) -> dict[str, str]:

@@ -150,6 +150,7 @@ def run(
 
     turn(first)
     for pair in (p for p in shared if not p.finish()):
+        pair.forget()
         kept = [item for item in kept if item.source is not pair]
         then += _unlisted(pair, 0, pair.listed, threads, block)
     total = done + len(then) + len(kept)
@@ -180,6 +181,7 @@ def from_lists(
     split: Split,
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
+    tied: Mapping[Direction, Mapping[int, Int]] | None = None,
 ) -> Found:
     """Measure graded metrics from retrieved lists.
 
@@ -188,6 +190,7 @@ def from_lists(
         split: who belongs to whom; the folds.
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
+        tied: direction -> query index -> places of its list (from 0) with the score of the place before.
 
     Raises:
         BadInput: a list is too short for a metric; both lengths and the query are named.
@@ -198,19 +201,26 @@ def from_lists(
     for job in jobs:
         local = np.full(len(split.caption_ids if job.arena.direction == "i2t" else split.image_ids), -1)
         local[job.arena.gallery] = np.arange(len(job.arena.gallery))
-        held = lists[job.arena.direction]
+        held, ties = lists[job.arena.direction], (tied or {}).get(job.arena.direction, {})
         step = max(1, PART // len(job.arena.gallery))  # ideals need whole rows of gains
         for start in range(0, len(job.arena.queries), step):
             asked = job.arena.queries[start : start + step]
             items = np.zeros((len(asked), job.depth), np.int32)
+            equal = np.zeros(items.shape, np.bool_)
             known = np.zeros(len(asked), np.int64)
             for i, query in enumerate(asked.tolist()):
                 found = local[held.get(query, np.empty(0, np.int64))]
-                found = found[found >= 0][: job.depth]
+                inside = np.flatnonzero(found >= 0)[: job.depth]
+                found = found[inside]
                 items[i, : len(found)] = found
+                if query in ties and len(inside):
+                    # A tie holds across what does not compete.
+                    steps = np.ones(inside[-1] + 1, np.int64)
+                    steps[ties[query][ties[query] <= inside[-1]]] = 0
+                    equal[i, 1 : len(found)] = np.diff(np.cumsum(steps)[inside]) == 0
                 known[i] = len(found)
             _refuse_short(job, known, asked)
-            measure(job, gains, whole.Order(items, np.zeros(items.shape, np.bool_)), start, values[id(job)])
+            measure(job, gains, whole.Order(items, equal), start, values[id(job)])
     return _collect(jobs, values)
 
 

@@ -91,8 +91,8 @@ def _cache() -> Finding:
     from .data.cache import cache_dir
 
     folder = cache_dir()
-    place = next(p for p in (folder, *folder.parents) if p.exists())
     try:
+        place = next(p for p in (folder, *folder.parents) if p.exists())
         # Asking for permission is not enough: the administrator has it on a read-only disk, too.
         with tempfile.TemporaryFile(dir=place):
             return Finding("cache", "ok", str(folder))

@@ -53,8 +53,10 @@ def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
 
 def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
     """``work`` of every item, in their order, made in threads: for work that mostly leaves the interpreter alone."""
-    threads = min(default_threads(), len(items))
-    return [work(i) for i in items] if threads < 2 else list(_pool(threads, os.getpid()).map(work, items))
+    threads = default_threads()
+    return (
+        [work(i) for i in items] if min(threads, len(items)) < 2 else list(_pool(threads, os.getpid()).map(work, items))
+    )
 
 
 def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:

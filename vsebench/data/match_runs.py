@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -18,10 +18,18 @@ Id = int | str
 
 @dataclass(frozen=True, eq=False)
 class HeldLists:
-    """Lists of a split: query index -> (length,) gallery indices, best first."""
+    """Lists of a split.
+
+    Attributes:
+        split: whose.
+        lists: direction -> query index -> (length,) gallery indices, best first.
+        tied: the same -> places (from 0) with the score of the place before; without a direction whose scores are not
+            known, without queries that have no such place.
+    """
 
     split: Split
     lists: dict[Direction, dict[int, Int]]
+    tied: dict[Direction, dict[int, Int]] = field(default_factory=dict)
 
 
 def resolve(raw: RawRun, name: str | None) -> HeldLists:
@@ -45,13 +53,16 @@ def resolve(raw: RawRun, name: str | None) -> HeldLists:
     split = splits.load(name) if name else _recognise(raw)
     image, caption = _table(split.image_ids.tolist()), _table(split.caption_ids.tolist())
     found: dict[Direction, dict[int, Int]] = {}
+    tied: dict[Direction, dict[int, Int]] = {}
     for key, lists in raw.lists.items():
         direction = _direction(key, lists, image, caption, where)
         if direction in found:
             raise BadInput(f"two runs answer {direction}", where=where, fix="give one run a direction")
         query, item = (image, caption) if direction == "i2t" else (caption, image)
         found[direction] = _indices(lists, query, item, direction, split.name, where)
-    return HeldLists(split, found)
+        if key in raw.tied:
+            tied[direction] = {query[q]: np.array(places, np.int64) for q, places in raw.tied[key].items()}
+    return HeldLists(split, found, tied)
 
 
 def _recognise(raw: RawRun) -> Split:

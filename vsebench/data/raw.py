@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -104,7 +104,7 @@ class RawScores:
 
 @dataclass(frozen=True, eq=False)
 class RawRun:
-    """Retrieved lists, best first, without their scores.
+    """Retrieved lists, best first; of their scores only which are equal.
 
     Attributes:
         lists: query id -> item ids, by direction: ``i2t``, ``t2i``, or ``?0``, ``?1`` (the number of the
@@ -112,9 +112,11 @@ class RawRun:
         format: ``trec``, ``eccv-json`` or ``trec + eccv-json``.
         sources: every file that was read.
         notes: what the person should know about the reading, one sentence each.
+        tied: by direction, where scores are known: query id -> places (from 0) with the score of the place before.
     """
 
     lists: dict[str, dict[int | str, list[int | str]]]
     format: str
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    tied: dict[str, dict[int | str, list[int]]] = field(default_factory=dict)

@@ -21,6 +21,7 @@ from .sniff import expect, sniff
 from .trec import parse_trec
 
 _Lists = dict[str, list[str]]
+_Ties = dict[str, list[int]]
 _LAYOUT = 'write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}'
 _LONGEST_LINE = 65536
 _TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSError)
@@ -49,18 +50,22 @@ def read_runs(
     if directions and len(directions) != len(files):
         raise UsageError(f"{len(directions)} directions for {len(files)} runs", fix="give one direction a run")
     lists: dict[str, _Lists] = {}
+    tied: dict[str, _Ties] = {}
     origin: dict[str, Path] = {}
     formats: list[str] = []
     notes: list[str] = []
     for at, path in enumerate(files):
-        found, kind, note = _read(path)
+        found, ties, kind, note = _read(path)
         formats.append(kind)
         notes.extend(f"{path.name}: {note}" for note in note)
         for key, one in _directed(found, directions[at] if directions else None, at, path).items():
             if key in lists:
                 raise BadInput(f"holds {key}, as does {origin[key]}", where=path, fix="give one file a direction")
             lists[key], origin[key] = one, path
-    return RawRun(_with_ids(lists), " + ".join(dict.fromkeys(formats)), tuple(files), tuple(notes))
+            if ties is not None:
+                tied[key] = ties
+    named, again = _with_ids(lists, tied)
+    return RawRun(named, " + ".join(dict.fromkeys(formats)), tuple(files), tuple(notes), again)
 
 
 def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, path: Path) -> dict[str, _Lists]:
@@ -75,20 +80,20 @@ def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, pa
     return found
 
 
-def _read(path: Path) -> tuple[dict[str, _Lists], str, list[str]]:
+def _read(path: Path) -> tuple[dict[str, _Lists], _Ties | None, str, list[str]]:
     kind = sniff(path)
     expect(path, kind, ("text", "json", "gzip"), "retrieved lists", "give a TREC run or eccv-style JSON")
     with _open(path) as stream:
         start = stream.read(_LONGEST_LINE).lstrip()[:1]
     with _open(path) as stream:
         if start not in ("{", "["):
-            lists, note = parse_trec(_lines(stream, path), path)
-            return {"": lists}, "trec", [note]
+            lists, ties, note = parse_trec(_lines(stream, path), path)
+            return {"": lists}, ties, "trec", [note]
         limit = memory_limit() // 16  # parsed JSON takes many times its text
         text = stream.read(limit + 1)
         if len(text) > limit:
             raise BadInput(f"is longer than {limit:,} characters", where=path, fix="give shorter lists or a TREC run")
-        return parse_json(text, path), "eccv-json", []
+        return parse_json(text, path), None, "eccv-json", []
 
 
 @contextmanager
@@ -178,7 +183,9 @@ def _json_name(value: Any) -> str:
     return next((name for kind, name in names if isinstance(value, kind)), "number")
 
 
-def _with_ids(lists: dict[str, _Lists]) -> dict[str, dict[int | str, list[int | str]]]:
+def _with_ids(
+    lists: dict[str, _Lists], tied: dict[str, _Ties]
+) -> tuple[dict[str, dict[int | str, list[int | str]]], dict[str, dict[int | str, list[int]]]]:
     # All ids of one kind become numbers or none does, so that 5 and "05" can never meet in one set.
     numeric: dict[str, bool] = {}
     for key, one in lists.items():
@@ -187,11 +194,14 @@ def _with_ids(lists: dict[str, _Lists]) -> dict[str, dict[int | str, list[int | 
         names = {name for items in one.values() for name in items}
         numeric[item] = numeric.get(item, True) and all(map(is_decimal, names))
     out: dict[str, dict[int | str, list[int | str]]] = {}
+    again: dict[str, dict[int | str, list[int]]] = {}
     for key, one in lists.items():
         query, item = _kinds(key)
         as_query, as_item = (int if numeric[kind] else str for kind in (query, item))
         out[key] = {as_query(name): [as_item(i) for i in items] for name, items in one.items()}
-    return out
+        if key in tied:
+            again[key] = {as_query(name): places for name, places in tied[key].items()}
+    return out, again
 
 
 def _kinds(key: str) -> tuple[str, str]:

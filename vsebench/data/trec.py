@@ -17,8 +17,11 @@ _ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
 
 
-def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]], str]:
-    """Retrieved lists of a TREC run, best first, and a sentence that says how they were ordered.
+def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], str]:
+    """Retrieved lists of a TREC run, best first, their ties, and a sentence that says how they were ordered.
+
+    Ties are the places (from 0) with the score of the place before, of every query that has some.
+
 
     Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
     count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column.
@@ -50,17 +53,21 @@ def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]],
     if not rows:
         raise BadInput("holds no lines", where=where, fix=_COLUMNS)
     lists: dict[str, list[str]] = {}
+    tied: dict[str, list[int]] = {}
     contradicts: str | None = None
     for query, found in rows.items():
         _refuse_repeated(query, found, where)
         found.sort()
         lists[query] = [item for _, _, _, item in found]
+        if again := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
+            tied[query] = again
         if contradicts is None and not _ranks_agree(found):
             contradicts = query
     if contradicts is None:
-        return lists, "lists are ordered by the rank column, which agrees with the scores"
+        return lists, tied, "lists are ordered by the rank column, which agrees with the scores"
     return (
         lists,
+        tied,
         f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores",
     )
 

@@ -27,8 +27,8 @@ def coherent_score(falling: Fall, tied: Bool, count: Int, ks: Sequence[int], tau
     """Coherent Score: how far the order of the top k agrees with their relevance (Zhou et al., AAAI 2020).
 
     Items outside the top k play no part: the expected list is the same k items in the order of their gains. A
-    query has no value when all its k gains (or all scores) are equal. As in the authors' evaluation, tau is tau-b,
-    the ground truth is among the candidates, and one caption an image takes part (``captions=first``).
+    query has no value when all its k gains (or all scores) are equal; tau-a is 0 then. As in the authors' evaluation,
+    tau is tau-b, the ground truth is among the candidates, and one caption an image takes part (``captions=first``).
     """
     return kendall(falling, tied, count, ks, tau)
 

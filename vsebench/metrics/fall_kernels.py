@@ -64,7 +64,7 @@ def above(gains, count, least, item, gain, kept):
 @nb.njit(nogil=True, cache=True)
 def places(items, kept, order, out):
     """Fill ``out`` (query, width) int32 with where ``items`` (query, width) stand in ``order`` (query, gallery)."""
-    where = np.empty(order.shape[1], np.uint32)
+    where = np.zeros(order.shape[1], np.uint32)  # should an item be listed twice, all places stay inside
     for q in range(order.shape[0]):
         listed, item, place = order[q], items[q], out[q]
         for i in range(listed.shape[0]):

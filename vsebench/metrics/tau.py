@@ -1,4 +1,4 @@
-"""Kendall's tau between scores and gains, at every depth asked for in one walk down the ranking.
+"""Kendall's tau between scores and gains, at every depth asked for in one walk through the gains.
 
 With C and D the concordant and discordant pairs, n0 = n (n - 1) / 2, and x and y the pairs tied in score and in
 gain: tau-a = (C - D) / n0 (Kendall 1938), tau-b = (C - D) / sqrt((n0 - x) (n0 - y)) (Kendall 1945),

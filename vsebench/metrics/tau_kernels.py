@@ -146,11 +146,36 @@ def _walk_wide(place, gains, kept, chunks, bits, groups, words, behind, less, sa
 
 
 @nb.njit(nogil=True, cache=True)
+def _runs(place, gains, kept, tied, n, begin, fill, own, own_gains):
+    """Deal the items of the walk out to their runs of equal scores, in the order of their gains.
+
+    Filled by place: ``begin``, where its run begins; by the beginning of a run: ``fill``, where its items end; from
+    the beginning of a run on: ``own`` int32 and ``own_gains``, its items, by place within the run, and their gains.
+    """
+    first = 0
+    for i in range(n):
+        if not tied[i]:
+            first = i
+        begin[i] = first
+        fill[i] = i
+    for i in range(kept):
+        p = np.uint32(place[i])
+        r = begin[p]
+        own[fill[r]] = np.int32(p) - np.int32(r)
+        own_gains[fill[r]] = gains[i]
+        fill[r] += 1
+
+
+@nb.njit(nogil=True, cache=True)
 def _agree(place, gains, kept, tied, n, chunks, bits, groups, words, behind, out):
     """What the pairs of equal scores that end at a place have added to the concordant; ``out`` (n,) is filled."""
+    begin, fill = np.empty(n, np.int64), np.empty(n, np.int64)
+    own, own_gains = np.empty(n, np.int32), np.empty(n, np.float32)
+    _runs(place, gains, kept, tied, n, begin, fill, own, own_gains)
     at = np.full(n, -np.inf, np.float32)  # only the smallest gain has no place in the walk
     for i in range(kept):
         at[np.uint32(place[i])] = gains[i]
+    less, same, walks = np.empty(n, np.uint32), np.empty(n, np.uint32), np.empty(n, np.bool_)
     i = 0
     while i < n:
         j = i + 1
@@ -159,11 +184,19 @@ def _agree(place, gains, kept, tied, n, chunks, bits, groups, words, behind, out
         size = j - i
         if size > LONG_RUN:
             # A run is a small list of its own: the walk through it counts without looking at every pair.
-            order = np.argsort(-at[i:j], kind="mergesort").astype(np.int32)
-            less, same = np.zeros(size, np.uint32), np.zeros(size, np.uint32)
-            _walk_wide(order, at[i:j][order], size, chunks, bits, groups, words, behind, less, same)
-            for m in range(size):
-                out[i + m] = m - np.int64(same[m]) - 2 * (np.int64(less[m]) - m)
+            m = fill[i] - i
+            same[:size] = np.uint32(0)
+            walks[:size] = False
+            _walk_wide(own[i : i + m], own_gains[i : i + m], m, chunks, bits, groups, words, behind, less, same)
+            for k in range(i, i + m):
+                walks[np.uint32(own[k])] = True
+            before = 0  # items of the walk
+            for k in range(size):
+                if walks[k]:
+                    out[i + k] = k - np.int64(same[k]) - 2 * (np.int64(less[k]) - before)
+                    before += 1
+                else:
+                    out[i + k] = before
         else:
             for m in range(i, j):
                 out[m] = 0

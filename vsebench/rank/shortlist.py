@@ -25,7 +25,9 @@ SAMPLE = 640  # captions that tell the limits
 MARGIN = 2.0  # standard deviations; one image in forty then gets a row of its own
 BYTES = 4  # a kept score and where it stands
 LOSS = 1.05 * 2.0**-22  # relative error of a score that was kept, and of its shift: the last bit, and two roundings
-OCTAVES = 13.0  # how many times larger than the least of them kept scores, shifted, may be: below 16 they fit 24 bits
+SPAN = (
+    13.0  # of kept scores, shifted, times the least of them: four octaves, the largest below 16 times that, fit 24 bits
+)
 TOO_MUCH = 4  # times what is expected: then the list gives up
 BLOCK = 33 << 20  # bytes that lists take at a time; so much comes from the system and goes back to it
 SPARE = 4 << 20  # bytes that a list may take whatever is expected
@@ -211,7 +213,7 @@ def _shifts(scorer: Dot, limit: Vectors) -> tuple[Vectors, Vectors]:
     """(image,) float32: the least score kept, and what is taken off scores so that few octaves hold all."""
     largest = 1.001 * whole.largest_score(scorer, "i2t", 0, len(limit))
     least = np.where(np.isfinite(limit), limit, -largest).astype(np.float32)
-    shift = np.where(OCTAVES * least >= largest, 0, least - (largest - least) / OCTAVES)
+    shift = np.where(SPAN * least >= largest, 0, least - (largest - least) / SPAN)
     return least, shift.astype(np.float32)
 
 
