@@ -86,37 +86,6 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
         assert values(c)[key] == pytest.approx(value, abs=1e-12), key
 
 
-def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tau from a run that says its scores is tau from the scores; lists without scores say what they do not know."""
-    split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.match_runs.splits.load", lambda name: split)
-    scores = np.round(images @ captions.T, 1)  # every item has many equals
-    paths: dict[str, list[Path]] = {"trec": [], "json": []}
-    for name, table in (("i2t", scores), ("t2i", scores.T)):
-        order = np.argsort(-table, axis=1, kind="stable")
-        lines = [
-            f"{q} Q0 {x} {r} {table[q, x]:.1f} tag\n" for q, row in enumerate(order.tolist()) for r, x in enumerate(row)
-        ]
-        paths["trec"].append(tmp_path / f"{name}.run")
-        paths["trec"][-1].write_text("".join(lines))
-        paths["json"].append(tmp_path / f"{name}.json")
-        paths["json"][-1].write_text(json.dumps({name: {str(q): row for q, row in enumerate(order.tolist())}}))
-    metrics = "CS@7,CS[captions=all]@50,CS[captions=all,gt=out,tau=c]@9,CS[on=folds]@3,Kendall[tau=b],nDCG@10"
-    told = evaluation.Options(metrics=metrics, ci=0)
-    np.save(tmp_path / "s.npy", scores)
-    want = evaluation.evaluate_scores(tmp_path / "s.npy", split="coco-5k", options=told).report
-    with_scores, without = (
-        evaluation.evaluate_runs(paths[kind], directions=("i2t", "t2i"), split="coco-5k", options=told).report
-        for kind in ("trec", "json")
-    )
-    assert values(with_scores) == pytest.approx(values(want), abs=1e-12) and len(values(want)) == 12
-    differ = {m for (m, _), v in values(without).items() if abs(v - values(want)[m, _]) > 1e-6}
-    assert differ and all("CS" in m or "Kendall" in m for m in differ)
-    said = "the lists of i2t and t2i have no scores, so no two items are tied"
-    assert any(said in note and "nDCG" not in note for note in without.notes)
-    assert not any("no scores" in note for note in with_scores.notes)
-
-
 def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
     monkeypatch.setattr("vsebench.data.match_runs.splits.load", lambda name: split)
@@ -153,36 +122,6 @@ def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_
         tmp_path / "a.npz", options=evaluation.Options(metrics="cider:NCS@5", caption_texts=tmp_path / "a.txt", ci=0)
     ).report
     assert other.signature != found[0].signature
-
-
-@pytest.mark.parametrize(
-    "gains", ["{}", "{}:negative=zero", "coarse:{}:above=0.4:cider", "coarse:cider:above=0.2:{}", "sentence:{}"]
-)
-def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: Path) -> None:
-    """Of a custom split nobody sees the order: what stands beside the vectors is in their order, whatever their ids."""
-    split, images, captions = world()
-    rng = np.random.default_rng(6)
-    texts = np.array(split.texts)
-    beside = rng.random((60, 7)) if gains.startswith("sentence") else rng.random((12, 60))
-    found = []
-    for name, image, caption in (
-        ("a", np.arange(12), np.arange(60)),
-        ("b", rng.permutation(12), rng.permutation(60)),
-    ):
-        owner = np.argsort(image)[caption // 5]
-        np.savez(
-            tmp_path / f"{name}.npz", image_embeddings=images[image], text_embeddings=captions[caption],
-            image_ids=image, text_ids=caption, image_of_text=owner,
-        )  # fmt: skip
-        np.save(
-            tmp_path / f"{name}.npy", beside[caption] if gains.startswith("sentence") else beside[image][:, caption]
-        )
-        (tmp_path / f"{name}.txt").write_text("\n".join(texts[caption]))
-        told = evaluation.Options(
-            metrics="ncs", gains=[gains.format(tmp_path / f"{name}.npy")], caption_texts=tmp_path / f"{name}.txt", ci=0
-        )
-        found.append(values(evaluation.evaluate_file(tmp_path / f"{name}.npz", options=told).report))
-    assert found[0] == pytest.approx(found[1], abs=1e-12) and len(found[0]) > 6
 
 
 def test_all_leaves_graded_metrics_out_and_says_so_when_captions_are_not_known() -> None:

@@ -169,7 +169,7 @@ def test_registering() -> None:
     with pytest.raises(UsageError) as error:
         graded("Colour@{k}", formula="x", cite=("x",))(strange)
     assert str(error.value) == (
-        "metric 'Colour@{k}' asks for 'colour'\n  fix: ask for gains, tied, count, ideal, members, size, ks"
+        "metric 'Colour@{k}' asks for 'colour'\n  fix: ask for gains, tied, count, ideal, members, size, falling, ks"
     )
     assert "Colour@{k}" not in GRADED
 
