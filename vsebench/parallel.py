@@ -54,9 +54,9 @@ def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
 def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
     """``work`` of every item, in their order, made in threads: for work that mostly leaves the interpreter alone."""
     threads = default_threads()
-    return (
-        [work(i) for i in items] if min(threads, len(items)) < 2 else list(_pool(threads, os.getpid()).map(work, items))
-    )
+    if min(threads, len(items)) < 2:
+        return [work(i) for i in items]
+    return list(_pool(threads, os.getpid()).map(work, items))
 
 
 def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:

@@ -25,9 +25,7 @@ SAMPLE = 640  # captions that tell the limits
 MARGIN = 2.0  # standard deviations; one image in forty then gets a row of its own
 BYTES = 4  # a kept score and where it stands
 LOSS = 1.05 * 2.0**-22  # relative error of a score that was kept, and of its shift: the last bit, and two roundings
-SPAN = (
-    13.0  # of kept scores, shifted, times the least of them: four octaves, the largest below 16 times that, fit 24 bits
-)
+SPAN = 13.0  # times the least: so far above it others may be, shifted; 14 times fits four octaves and 24 bits
 TOO_MUCH = 4  # times what is expected: then the list gives up
 BLOCK = 33 << 20  # bytes that lists take at a time; so much comes from the system and goes back to it
 SPARE = 4 << 20  # bytes that a list may take whatever is expected
