@@ -12,7 +12,7 @@ from .synthetic import CAPTIONS
 
 def load(images: int) -> tuple[Split, str]:
     """The first images of COCO 5K with their captions, and what they are; invented ones without the package."""
-    from vsebench.data import splits
+    from vsebench.data.splits import catalogue as splits
 
     try:
         whole = splits.load("coco-5k", texts=True)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vsebench import measure
 from vsebench.errors import MissingPackage
+from vsebench.evaluation import measure
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot

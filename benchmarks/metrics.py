@@ -89,7 +89,7 @@ def prepared(images: int) -> tuple[synthetic.World, Any, Any, Held]:
 
 def task(name: str, images: int, repeats: int) -> Usage:
     """What a child process measures."""
-    from vsebench import graded_pass
+    from vsebench.graded import run as graded_pass
     from vsebench.metrics import parse
     from vsebench.rank.scorers import Matrix
 
@@ -127,7 +127,7 @@ def report(name: str, images: int, repeats: int) -> Usage:
         VsebenchError: the tuples of SPICE have not been built.
     """
     from vsebench import evaluate
-    from vsebench.relevance.graded import load_gains, parse_spec
+    from vsebench.relevance.kinds import load_gains, parse_spec
     from vsebench.report import document
 
     world = synthetic.world(images, DIM)
@@ -149,7 +149,8 @@ def report(name: str, images: int, repeats: int) -> Usage:
 
 def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
     """Intervals of all metrics that have values of queries, from 10,000 resamples of the images."""
-    from vsebench import evaluate, intervals
+    from vsebench import evaluate
+    from vsebench.evaluation import intervals
     from vsebench.stats import bootstrap
     from vsebench.stats.columns import prepare
 
@@ -166,9 +167,9 @@ def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
 
 def products(scorer: Any) -> None:
     """The scores of both directions as the pass makes them, block by block, and nothing else."""
-    from vsebench.graded_work import TILE_BYTES, TILE_QUERIES
-    from vsebench.parallel import default_threads, one_blas_thread, spread
-    from vsebench.rank import whole
+    from vsebench.graded.tasks import TILE_BYTES, TILE_QUERIES
+    from vsebench.numeric.parallel import default_threads, one_blas_thread, spread
+    from vsebench.rank import full_order
 
     threads = default_threads()
     with one_blas_thread():
@@ -179,7 +180,7 @@ def products(scorer: Any) -> None:
             def part(start: int, stop: int, _: int, step: int = step, d: Any = direction, g: int = gallery) -> None:
                 out = np.empty(step * g, np.float32)
                 for a in range(start, stop, step):
-                    whole.rows_of(scorer, d, a, min(a + step, stop), out)
+                    full_order.rows_of(scorer, d, a, min(a + step, stop), out)
 
             spread(part, n, threads)
 
@@ -199,7 +200,7 @@ def loops(scores: Array, gains: Array, ks: Sequence[int]) -> Array:
 
 def against_loops(images: int) -> tuple[float, dict[str, float]]:
     """Seconds that the loops need for all queries, extrapolated, and the largest differences to ours."""
-    from vsebench import graded_pass
+    from vsebench.graded import run as graded_pass
     from vsebench.metrics import parse
 
     _, scorer, split, gains = prepared(images)

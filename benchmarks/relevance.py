@@ -16,9 +16,11 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench.errors import MissingPackage, VsebenchError
-from vsebench.parallel import default_threads, spread
-from vsebench.relevance import cider, ideal, tokens
+from vsebench.numeric.parallel import default_threads, spread
+from vsebench.relevance import ideal
+from vsebench.relevance.cider import gains as cider
 from vsebench.relevance.gains import Gains
+from vsebench.text import tokenise as tokens
 from vsebench.types import DIRECTIONS, Direction, Split
 
 from . import captions, harness, synthetic
@@ -70,7 +72,7 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
         return lambda: ideal.top(gains, direction, DEPTH)
 
     def spice(direction: Direction) -> Work:
-        from vsebench.relevance.graded import load_gains
+        from vsebench.relevance.kinds import load_gains
 
         return rows(load_gains("spice", split), direction)
 

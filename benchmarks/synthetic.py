@@ -50,7 +50,7 @@ class World:
     def split(self) -> Split:
         """The whole of COCO 5K as declared, or a custom split with five folds."""
         if self.split_name == "coco-5k":
-            from vsebench.data import splits
+            from vsebench.data.splits import catalogue as splits
 
             return splits.load("coco-5k")
         n = len(self.images)
@@ -104,7 +104,7 @@ def _drawn_together(points: Array) -> Array:
     import scipy.sparse
 
     from vsebench import relevance
-    from vsebench.data import splits
+    from vsebench.data.splits import catalogue as splits
 
     split = splits.load("coco-5k")
     linked = scipy.sparse.coo_matrix(points.shape[:1] * 2)
@@ -139,7 +139,7 @@ def _unit(x: Array) -> Array:
 
 def _ids(images: int) -> tuple[Array, Array, bool]:
     """The ids of the first images of COCO 5K and their captions, or row numbers without the package."""
-    from vsebench.data import splits
+    from vsebench.data.splits import catalogue as splits
 
     try:
         coco = splits.load("coco-5k")

@@ -90,8 +90,9 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
 def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: float = 95.0) -> harness.Usage:
     """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
     bare = harness.resident_mib()
-    from vsebench import evaluation
-    from vsebench.data import prepare, read
+    from vsebench.data import align as prepare
+    from vsebench.data import read
+    from vsebench.evaluation import run as evaluation
     from vsebench.report import document
 
     options = evaluation.Options(metrics=metrics, ci=ci)

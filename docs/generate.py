@@ -80,7 +80,7 @@ def _metric(family: Any) -> list[str]:
 def relevance_page() -> str:
     """Every judgement and every graded relevance: rule or formula, range, settings, source."""
     from vsebench.relevance import DESCRIPTIONS
-    from vsebench.relevance.graded import GRADED
+    from vsebench.relevance.kinds import GRADED
 
     out = ["# Relevance\n\nWho is relevant to whom, and how much.\n\n## Judgements\n\n"]
     for d in DESCRIPTIONS.values():

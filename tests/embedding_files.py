@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.raw import RawEmbeddings
+from vsebench.data.formats.raw import RawEmbeddings
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput
 

@@ -13,7 +13,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests import oracle_graded
 from tests.worlds import splits
-from vsebench.graded_pass import Found, run
+from vsebench.graded.run import Found, run
 from vsebench.metrics import Metric, parse
 from vsebench.rank.scorers import Matrix
 from vsebench.types import DIRECTIONS, Direction, Int, Split, Vectors

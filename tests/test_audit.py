@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from vsebench.data import audit
+from vsebench.data.align import embeddings, for_split
 from vsebench.data.audit import check_finite, check_scores, check_vectors, repeated_rows, shown
-from vsebench.data.prepare import embeddings, for_split
-from vsebench.data.raw import RawEmbeddings
+from vsebench.data.formats.raw import RawEmbeddings
 from vsebench.errors import BadInput
 from vsebench.rank.scorers import Dot
 from vsebench.types import Split

@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 
 from tests import oracle_cider
 from vsebench.errors import BadInput, UsageError
-from vsebench.parallel import spread
-from vsebench.relevance import cider, cider_features
-from vsebench.relevance.graded import load_gains
+from vsebench.numeric.parallel import spread
+from vsebench.relevance.cider import features as cider_features
+from vsebench.relevance.cider import gains as cider
+from vsebench.relevance.kinds import load_gains
 from vsebench.types import Direction, Split
 
 WHITESPACE = {"tokens": "whitespace"}
@@ -221,7 +222,7 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
     from pycocoevalcap.cider.cider_scorer import CiderScorer
 
-    from vsebench.relevance.tokens import tokenise
+    from vsebench.text.tokenise import tokenise
 
     assert coco5k.texts is not None
     gains = cider.load(coco5k, None, {})

@@ -12,8 +12,8 @@ import pytest
 from tests import oracle_cider
 from tests.test_cider import WHITESPACE, everything, split_of
 from vsebench.errors import BadInput, UsageError
-from vsebench.relevance import cider
-from vsebench.relevance.cider_df import corpus_df, save_df
+from vsebench.relevance.cider import gains as cider
+from vsebench.relevance.cider.frequencies import corpus_df, save_df
 
 
 def corpus_file(path: Path, references: list[list[str]]) -> Path:

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests import oracle_stats as oracle
 from tests import reports
-from vsebench import systems
+from vsebench.analysis import systems
 from vsebench.cli import app
 
 

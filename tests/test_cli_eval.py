@@ -15,7 +15,7 @@ import vsebench
 from tests.hostile import good
 from vsebench.cli import app
 from vsebench.errors import UsageError
-from vsebench.measure import refuse_misses
+from vsebench.evaluation.measure import refuse_misses
 from vsebench.metrics import expand
 from vsebench.rank.observe import Request
 from vsebench.relevance import from_lists
@@ -158,7 +158,7 @@ def test_what_has_no_value_for_a_miss_is_refused_before_anything_is_ranked(
     def never(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("nothing may be ranked")
 
-    monkeypatch.setattr("vsebench.evaluation.Watch", never)
+    monkeypatch.setattr("vsebench.evaluation.run.Watch", never)
     result = invoke("eval", whole["file"], "--metrics", "R@1,binary", "--no-positive", "miss")
     assert result.exit_code == 2 and result.stderr.splitlines()[-2:] == [
         "error: cxc:MedR (t2i) has no value for the 28 queries without positives",

@@ -15,9 +15,9 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_stats as oracle
 from tests import reports
-from vsebench import systems
+from vsebench.analysis import systems
 from vsebench.cli import app
-from vsebench.data import splits
+from vsebench.data.splits import catalogue as splits
 from vsebench.errors import MissingPackage
 from vsebench.types import Split
 

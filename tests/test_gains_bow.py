@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from tests import oracle_gains
 from tests.word_world import TABLE, lines_of, saved, split_of
 from vsebench.errors import BadInput, UsageError
-from vsebench.parallel import one_blas_thread
-from vsebench.relevance import vectors_file
-from vsebench.relevance.graded import load_gains
-from vsebench.relevance.vectors_file import read_word_vectors
+from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance.embedding import word_vectors as vectors_file
+from vsebench.relevance.embedding.word_vectors import read_word_vectors
+from vsebench.relevance.kinds import load_gains
 from vsebench.types import Split
 
 

@@ -13,10 +13,10 @@ from hypothesis.extra import numpy as hnp
 
 from tests.word_world import TABLE, lines_of, saved
 from vsebench.errors import UsageError
-from vsebench.parallel import one_blas_thread
+from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance import coarse
 from vsebench.relevance.coarse import CoarseToFine, read_argument
-from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.matrix import MatrixGains
 from vsebench.types import Split
 

@@ -11,12 +11,12 @@ import pytest
 import vsebench
 from tests.graded_worlds import FakeGains, large_world
 from tests.test_graded_eval import world
-from vsebench import graded_eval
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded_pass import run
+from vsebench.evaluation import graded as graded_eval
+from vsebench.graded.run import run
 from vsebench.metrics import parse
 from vsebench.rank.scorers import Matrix
-from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.types import DIRECTIONS, Direction, Vectors
 
 Array = np.ndarray[Any, Any]
@@ -137,7 +137,7 @@ def test_a_matrix_follows_the_rows_of_the_vectors(tmp_path: Path) -> None:
         )  # fmt: skip
         np.save(tmp_path / f"{name}.npy", gains[row][:, col])
         for gain in (f"{tmp_path / name}.npy", f"{tmp_path / name}.npy:negative=zero"):
-            options = vsebench.evaluation.Options(metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
-            report = vsebench.evaluation.evaluate_file(tmp_path / f"{name}.npz", options=options).report
+            options = vsebench.evaluation.run.Options(metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
+            report = vsebench.evaluation.run.evaluate_file(tmp_path / f"{name}.npz", options=options).report
             found.append([(r.metric, r.direction, round(r.value, 12)) for r in report.results])
     assert found[0] == found[1] == found[2] == found[3]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from vsebench.errors import BadInput, UsageError
-from vsebench.relevance.graded import load_gains, parse_spec
+from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.matrix import MatrixGains
 from vsebench.types import Split
 

@@ -16,11 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
+from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.parallel import one_blas_thread
-from vsebench.relevance import aggregate, encoders, store
-from vsebench.relevance.graded import load_gains, parse_spec
-from vsebench.relevance.sentence import from_vectors
+from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance.embedding import aggregate, encoders
+from vsebench.relevance.embedding.sentence import from_vectors
+from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.types import Split
 
 

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 from tests import oracle_gains
 from tests.word_world import lines_of, saved, split_of
 from vsebench.errors import BadInput, MissingPackage, UsageError, VsebenchError
-from vsebench.relevance import wmd
-from vsebench.relevance.graded import load_gains, parse_spec
-from vsebench.relevance.wmd_transport import Transport, between_sets, distances
+from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.relevance.wmd import gains as wmd
+from vsebench.relevance.wmd.transport import Transport, between_sets, distances
 from vsebench.types import DIRECTIONS, Split
 
 pytest.importorskip("ot", reason="POT is not installed (pip install 'vsebench[wmd]')")

@@ -11,10 +11,9 @@ import pytest
 
 import vsebench
 from tests.worlds import own, relevance, same_fold
-from vsebench import measure
 from vsebench import relevance as judgements
 from vsebench.errors import BadInput
-from vsebench.evaluation import Options, evaluate_scores
+from vsebench.evaluation.run import Options, evaluate_scores, measure
 from vsebench.metrics import parse
 from vsebench.rank.lists import ranks_from_lists
 from vsebench.report.model import Report

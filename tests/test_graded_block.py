@@ -9,7 +9,7 @@ import pytest
 
 from tests.graded_worlds import FakeGains
 from vsebench.errors import BadInput
-from vsebench.graded_pass import run
+from vsebench.graded.run import run
 from vsebench.metrics import parse
 from vsebench.rank.scorers import Dot
 from vsebench.types import Direction, Split

@@ -12,10 +12,10 @@ import pytest
 
 from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World
-from vsebench.graded_pass import Found, run
+from vsebench.graded.run import Found, run
 from vsebench.metrics import parse
-from vsebench.metrics.fall import fall
 from vsebench.metrics.gain import mean_of_first, ndcg
+from vsebench.metrics.gain_order import fall
 from vsebench.metrics.tau import kendall
 from vsebench.rank.scorers import Matrix
 from vsebench.types import DIRECTIONS, Split

@@ -13,7 +13,7 @@ from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured
 from tests.worlds import crowd
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded_pass import Found, from_lists, passes_all, run
+from vsebench.graded.run import Found, from_lists, passes_all, run
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, Watch, observe
 from vsebench.rank.scorers import Dot, Matrix
@@ -145,7 +145,7 @@ def test_top_lists_that_are_there_save_the_product(k: int) -> None:
 def test_ranks_are_counted_in_the_same_pass(
     cosine: bool, block: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vsebench.graded_work.SHOWN", 64)
+    monkeypatch.setattr("vsebench.graded.tasks.SHOWN", 64)
     world = crowd(30, 150, 6, 2, seed=3)
     split = Split("custom", np.arange(30), np.arange(150), np.arange(150) % 30)
     scorer = Dot(world.images, world.captions, cosine)

@@ -14,7 +14,7 @@ import pytest
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance import captioning
 from vsebench.relevance.captioning import TITLES, pair_scores
-from vsebench.relevance.tokens import tokenise
+from vsebench.text.tokenise import tokenise
 
 needs_package = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
 needs_java = pytest.mark.skipif(
@@ -94,7 +94,7 @@ def test_meteor_is_that_of_the_package_and_is_remembered(monkeypatch: pytest.Mon
     ],
 )
 def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says: str, message: str) -> None:
-    from vsebench.relevance import spice_java
+    from vsebench.text import java as spice_java
 
     program = tmp_path / "bin" / "java"
     program.parent.mkdir()
@@ -108,7 +108,7 @@ def test_a_java_that_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, says
 
 
 def test_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
-    from vsebench.relevance import spice_java
+    from vsebench.text import java as spice_java
 
     with pytest.raises(UsageError, match=r"unknown caption score 'bleu-5'[\s\S]*did you mean 'bleu-"):
         pair_scores("bleu-5", TEXTS, REFERENCES, CAPTIONS, IMAGES)

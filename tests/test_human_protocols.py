@@ -220,7 +220,7 @@ def test_meteor_on_flickr8k_as_published(
 def test_spice_on_flickr8k_as_published(
     flickr: dict[str, Task], real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vsebench.relevance import spice_tuples
+    from vsebench.relevance.spice import tuples as spice_tuples
 
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     folder = real_data / "spice"
@@ -252,7 +252,7 @@ def lines(path: Path) -> list[str]:
 @pytest.mark.slow
 @needs_package
 def test_cxc_as_published(real_data: Path, coco: Split) -> None:
-    from vsebench.data import splits
+    from vsebench.data.splits import catalogue as splits
 
     split = splits.load("coco-5k", texts=True)
     sits = cxc_task(read_cxc("sits", real_data), split)

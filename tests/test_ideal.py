@@ -10,7 +10,8 @@ from hypothesis.extra import numpy as npst
 
 from tests.test_cider import split_of
 from vsebench.errors import UsageError
-from vsebench.relevance import cider, ideal
+from vsebench.relevance import ideal
+from vsebench.relevance.cider import gains as cider
 from vsebench.types import DIRECTIONS, Direction, Int, Vectors
 
 

@@ -162,7 +162,7 @@ def saved(
 @pytest.mark.parametrize("ties", sorted(TIES))
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_the_order_of_rows_in_a_file(tmp_path: Path, ties: str, similarity: str) -> None:
-    from vsebench.evaluation import Options, evaluate_file
+    from vsebench.evaluation.run import Options, evaluate_file
 
     world = crowd(40, 120, 3, 1, seed=6)  # many exact ties
     image_of = np.random.default_rng(1).permutation(np.arange(120) % 40)
@@ -196,7 +196,7 @@ def test_threads_are_no_part_of_a_report(rng: np.random.Generator) -> None:
 
 
 def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
-    from vsebench.evaluation import Options, evaluate_file, evaluate_scores
+    from vsebench.evaluation.run import Options, evaluate_file, evaluate_scores
 
     world = crowd(30, 90, 3, 2, seed=8)
     image_of = np.arange(90) // 3

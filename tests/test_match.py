@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data import splits
 from vsebench.data.match import Items, match
+from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.types import Split
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import vsebench
 from tests import oracle
 from tests.worlds import relevance
-from vsebench import measure
+from vsebench.evaluation import measure
 from vsebench.metrics import FAMILIES, REGISTRY, VIEWS, Family, Metric, parse
 from vsebench.metrics.declare import DEPTHS, known_names, metric, summary
 from vsebench.types import UNRANKED, Ranks, Relevance, Split

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench
-from vsebench import measure
 from vsebench.errors import USAGE, UsageError
+from vsebench.evaluation import measure
 from vsebench.metrics import FAMILIES, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, Metric, expand, members, parse
 from vsebench.metrics.suites import default_words
 from vsebench.types import DIRECTIONS, Split

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import vsebench
 from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, without_zero_rows, worlds
-from vsebench import measure
+from vsebench.evaluation import measure
 from vsebench.metrics import Metric, parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.worlds import World, crowd, own, relevance, same_fold, splits, worlds
 from vsebench.errors import BadInput, UsageError
-from vsebench.parallel import default_threads
+from vsebench.numeric.parallel import default_threads
 from vsebench.rank.lists import ranks_from_lists, too_shallow
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix, choose

@@ -25,7 +25,7 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
-from vsebench.data import guard, npz
+from vsebench.data.formats import guard, npz
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput, UsageError
 

@@ -21,8 +21,8 @@ from tests.embedding_files import (
     refused,
     same,
 )
+from vsebench.data.formats.sniff import sniff
 from vsebench.data.read import read_embeddings
-from vsebench.data.sniff import sniff
 from vsebench.errors import BadInput, MissingPackage
 
 # --- safetensors, hdf5, torch ----------------------------------------------------------------------------

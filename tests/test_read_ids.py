@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.ids import as_ids
+from vsebench.data.formats.ids import as_ids
 from vsebench.errors import BadInput
 
 

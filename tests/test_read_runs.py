@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vsebench.data import runs
-from vsebench.data.raw import RawRun
+from vsebench.data.formats.raw import RawRun
+from vsebench.data.formats.trec import parse_trec
 from vsebench.data.runs import parse_json, read_runs
-from vsebench.data.trec import parse_trec
 from vsebench.errors import BadInput, UsageError
 
 BOTH = {"i2t": {"391895": [2, 1], "522418": [3]}, "t2i": {"1": [391895], "2": [522418, 391895]}}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench import relevance
-from vsebench.data import wheels
+from vsebench.data.splits import packages as wheels
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.types import DIRECTIONS, Direction, Relevance, Split
 

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vsebench.data import store
 from vsebench.errors import UsageError
-from vsebench.relevance import store
 
 
 @pytest.fixture(autouse=True)
@@ -164,7 +164,7 @@ def test_fingerprints_tell_kinds_apart_but_not_the_order_of_settings():
 
 def test_two_processes_that_write_and_trim_at_once_leave_whole_files():
     code = (
-        "import sys\nfrom vsebench.relevance import store\n"
+        "import sys\nfrom vsebench.data import store\n"
         "for i in range(40):\n"
         "    store.put('kind', f'k{i}', lambda stream: stream.write(bytes([i]) * 5000))\n"
         "    store.trim(0)\n"

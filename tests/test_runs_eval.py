@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.match_runs import resolve
-from vsebench.data.raw import RawRun
+from vsebench.data.align_runs import resolve
+from vsebench.data.formats.raw import RawRun
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation import Evaluation, Options, evaluate_runs
+from vsebench.evaluation.run import Evaluation, Options, evaluate_runs
 from vsebench.types import Direction, Split
 
 Lists = Mapping[Any, Any]

@@ -9,12 +9,12 @@ import pytest
 
 from tests.graded_worlds import FakeGains, large_world
 from tests.worlds import crowd
-from vsebench import graded_shared
-from vsebench.graded_pass import Found, run
-from vsebench.graded_plan import bundles, plan
-from vsebench.graded_work import restrict
+from vsebench.graded import shared_product as graded_shared
+from vsebench.graded.plan import bundles, plan
+from vsebench.graded.run import Found, run
+from vsebench.graded.tasks import restrict
 from vsebench.metrics import parse
-from vsebench.rank import shortlist, shortlist_kernels, whole
+from vsebench.rank import full_order, shortlist, shortlist_kernels
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.rank.shortlist import Shortlist
 from vsebench.types import Int
@@ -36,9 +36,9 @@ def kept(dot: Dot, k: int, captions: Int, width: int = 70, spoil: float = 0.0) -
     found = Shortlist(dot, k, captions, -(-dot.shape[1] // width))
     for start in reversed(range(0, dot.shape[1], width)):
         stop = min(start + width, dot.shape[1])
-        tile = whole.columns_of(dot, start, stop, np.empty(dot.shape[0] * (stop - start), np.float32))
+        tile = full_order.columns_of(dot, start, stop, np.empty(dot.shape[0] * (stop - start), np.float32))
         tile += spoil * np.random.default_rng(start).uniform(-1, 1, tile.shape).astype(np.float32)
-        found.see(tile, start, whole.measure(dot, "i2t", tile, 0, start).rate)
+        found.see(tile, start, full_order.measure(dot, "i2t", tile, 0, start).rate)
     assert found.finish()
     return found
 
@@ -87,7 +87,7 @@ def test_an_error_above_the_measured_one_is_found(monkeypatch: pytest.MonkeyPatc
 
     made = shortlist._rows
     found = Shortlist(dot, 30, np.arange(400), 1)
-    tile = whole.columns_of(dot, 0, 400, np.empty(30 * 400, np.float32))
+    tile = full_order.columns_of(dot, 0, 400, np.empty(30 * 400, np.float32))
     tile += 1e-2 * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(np.float32)
     found.see(tile, 0, 3e-6)  # as if the sample had been lucky
     assert found.finish()
@@ -103,7 +103,7 @@ def test_a_list_that_would_keep_too_much_gives_up(monkeypatch: pytest.MonkeyPatc
     images = np.random.default_rng(0).integers(1, 9, (world.scores.shape[0], 4)).astype(np.float32)
     dot = Dot(images, np.ones((world.scores.shape[1], 4), np.float32))
     found = Shortlist(dot, 5, np.arange(dot.shape[1]), 1)
-    tile = whole.columns_of(dot, 0, dot.shape[1], np.empty(dot.shape[0] * dot.shape[1], np.float32))
+    tile = full_order.columns_of(dot, 0, dot.shape[1], np.empty(dot.shape[0] * dot.shape[1], np.float32))
     found.see(tile, 0, 1e-7)
     assert found.given_up and not found.pieces and not found.finish()
     seen = np.zeros(dot.shape, int)
@@ -131,8 +131,8 @@ def test_small_galleries_keep_everything(captions: int) -> None:
 
 def test_columns_are_rows_turned() -> None:
     dot = scorer(37, 90, cosine=True)
-    tile = whole.columns_of(dot, 20, 71, np.empty(37 * 51, np.float32))
-    rows = whole.rows_of(dot, "t2i", 20, 71, np.empty(37 * 51, np.float32))
+    tile = full_order.columns_of(dot, 20, 71, np.empty(37 * 51, np.float32))
+    rows = full_order.rows_of(dot, "t2i", 20, 71, np.empty(37 * 51, np.float32))
     assert pytest.approx(rows, abs=1e-6) == tile.T
     for a, b in ((0, 51), (16, 48), (3, 20), (50, 51)):
         out = np.empty((b - a, 37), np.float32)

@@ -13,22 +13,22 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.worlds import World, crowd, worlds
-from vsebench.rank import whole
+from vsebench.rank import full_order
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Direction
 
 
 def order(
     scorer: Scorer, direction: Direction, k: int, start: int = 0, stop: int | None = None, spoil: float = 0.0
-) -> whole.Order:
+) -> full_order.Order:
     """The order of some queries; ``spoil`` moves the scores of the tile by random amounts up to that size."""
     queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
     stop = queries if stop is None else stop
-    tile = whole.rows_of(scorer, direction, start, stop, np.empty((stop - start) * gallery, scorer.dtype))
+    tile = full_order.rows_of(scorer, direction, start, stop, np.empty((stop - start) * gallery, scorer.dtype))
     if spoil:
         tile += spoil * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(tile.dtype)
-    return whole.order_rows(
-        scorer, direction, tile, np.arange(start, stop), k, whole.measure(scorer, direction, tile, start)
+    return full_order.order_rows(
+        scorer, direction, tile, np.arange(start, stop), k, full_order.measure(scorer, direction, tile, start)
     )
 
 
@@ -95,22 +95,24 @@ def test_a_product_that_errs_much_more_is_noticed(k: int, spoil: float, rng: np.
     # The error is measured, so the order does not depend on how good the product is.
     x, y = (rng.standard_normal((n, 64)).astype(np.float32) / 8 for n in (25, 600))
     scorer = Dot(x, y)
-    tile = whole.rows_of(scorer, "i2t", 0, 25, np.empty(25 * 600, np.float32))
+    tile = full_order.rows_of(scorer, "i2t", 0, 25, np.empty(25 * 600, np.float32))
     tile += spoil * rng.uniform(-1, 1, tile.shape).astype(np.float32)
-    doubt = whole.measure(scorer, "i2t", tile, 0)
+    doubt = full_order.measure(scorer, "i2t", tile, 0)
     rigorous = scorer.error()[0]
     assert (doubt.base <= rigorous + 1e-36).all()
-    wide = whole.Doubt(doubt.rate, np.full(25, doubt.rate * whole.FLOOR * np.linalg.norm(x, axis=1).max() * 12))
-    found = whole.order_rows(scorer, "i2t", tile, np.arange(len(tile)), k, wide)
+    wide = full_order.Doubt(
+        doubt.rate, np.full(25, doubt.rate * full_order.FLOOR * np.linalg.norm(x, axis=1).max() * 12)
+    )
+    found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), k, wide)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable")[:, :k].tolist()
 
 
 def test_a_bound_that_is_too_small_is_widened(rng: np.random.Generator) -> None:
     x, y = near_ties(30, 1000, 96, rng)
     scorer = Dot(x, y)
-    tile = whole.rows_of(scorer, "i2t", 0, 30, np.empty(30_000, np.float32))
-    timid = whole.Doubt(1e-8, np.full(30, 1e-9))
-    found = whole.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, timid)
+    tile = full_order.rows_of(scorer, "i2t", 0, 30, np.empty(30_000, np.float32))
+    timid = full_order.Doubt(1e-8, np.full(30, 1e-9))
+    found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, timid)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable").tolist()
 
 
@@ -146,14 +148,14 @@ def test_rows_that_are_hard_to_sort(shape: str, k: int, rng: np.random.Generator
         single = row.astype(np.float32)
     if np.isfinite(single).all():
         check(Matrix(single), "i2t", k, single)
-        assert whole.largest(single, k).tolist() == np.argsort(-single, axis=1, kind="stable")[:, :k].tolist()
+        assert full_order.largest(single, k).tolist() == np.argsort(-single, axis=1, kind="stable")[:, :k].tolist()
 
 
 @given(worlds(), st.integers(1, 10))
 def test_the_largest_of_a_row(world: World, k: int) -> None:
     rows = world.scores("i2t").astype(np.float32)
     k = min(k, rows.shape[1])
-    assert whole.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
+    assert full_order.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
 
 
 @pytest.mark.parametrize("k", [1, 10, 64, 65, 900])
@@ -161,7 +163,7 @@ def test_the_largest_of_a_long_row(k: int, rng: np.random.Generator) -> None:
     rows = np.maximum(rng.integers(-50, 50, (6, 3000)), 0).astype(np.float32)
     rows[0], rows[1] = np.arange(3000), -np.arange(3000)
     rows[2, 5:9] = -np.inf
-    assert whole.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
+    assert full_order.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
 
 
 def test_inputs_stay_as_they_are(rng: np.random.Generator) -> None:
@@ -170,5 +172,5 @@ def test_inputs_stay_as_they_are(rng: np.random.Generator) -> None:
     scores.flags.writeable = False
     for direction in DIRECTIONS:
         order(Matrix(scores), direction, 3)
-    whole.largest(scores, 3)
+    full_order.largest(scores, 3)
     assert (scores == copy).all()

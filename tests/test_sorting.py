@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.sorting import SHORT, order
-from vsebench.sorting_kernels import pack
+from vsebench.numeric.sort import SHORT, order
+from vsebench.numeric.sort_kernels import pack
 
 Array = npt.NDArray[Any]
 NUMBERS = st.one_of(

@@ -15,7 +15,7 @@ import pytest
 
 from vsebench.data.atomic import write_atomically
 from vsebench.data.cache import cache_dir
-from vsebench.data.sources import from_file
+from vsebench.data.splits.sources import from_file
 from vsebench.data.textfile import read_text
 from vsebench.errors import BadInput, UsageError
 

@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 from tests.spice_fake import asked, fake_worker, workers
+from vsebench.data import store
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.relevance import spice_parse, spice_tuples, store
-from vsebench.relevance.spice_parse import Built, ParserUnusable
+from vsebench.relevance.spice import tuples as spice_tuples
+from vsebench.relevance.spice.parser import build as spice_parse
+from vsebench.relevance.spice.parser.build import Built, ParserUnusable
 
 ROOT = Path(__file__).resolve().parent.parent
 CAPTIONS = [f"caption number {name}" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight",
@@ -186,7 +188,7 @@ def test_an_interrupt_ends_the_worker_and_keeps_the_chunks(notes):
 def builder(notes: Path, pause: float) -> subprocess.Popen[bytes]:
     """Another process that builds the same captions, one a chunk."""
     code = (
-        f"from vsebench.relevance import spice_parse as p\n"
+        f"from vsebench.relevance.spice.parser import build as p\n"
         f"d = p.build({CAPTIONS!r}, command={fake_worker(notes, pause)!r}, chunk=1)\nprint(d.parsed, d.shared)"
     )
     return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)

@@ -13,7 +13,12 @@ from typer.testing import CliRunner, Result
 from tests.hostile import good
 from tests.spice_fake import asked, fake_worker
 from vsebench.cli import app
-from vsebench.relevance import spice_install, spice_java, spice_parse, spice_process, spice_tuples, store
+from vsebench.data import store
+from vsebench.relevance.spice import tuples as spice_tuples
+from vsebench.relevance.spice.parser import build as spice_parse
+from vsebench.relevance.spice.parser import install as spice_install
+from vsebench.relevance.spice.parser import process as spice_process
+from vsebench.text import java as spice_java
 
 RECORDS = [
     {"image": "a.jpg", "caption_index": 0, "caption": "a man"},
@@ -293,4 +298,4 @@ def test_progress_goes_to_a_log_now_and_then(captions, monkeypatch):
 
 
 def test_the_real_worker_is_a_module_of_ours():
-    assert spice_process.COMMAND[1:] == ("-m", "vsebench.relevance.spice_worker")
+    assert spice_process.COMMAND[1:] == ("-m", "vsebench.relevance.spice.parser.worker")

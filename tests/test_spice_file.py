@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.relevance import spice_tuples as st_
-from vsebench.relevance.spice_file import FORMAT, pack, unpack
-from vsebench.relevance.spice_rows import read_rows, read_synsets
-from vsebench.relevance.spice_tuples import TOOLS, Tuples, merge, normal, select, words
+from vsebench.relevance.spice import tuples as st_
+from vsebench.relevance.spice.file import FORMAT, pack, unpack
+from vsebench.relevance.spice.rows import read_rows, read_synsets
+from vsebench.relevance.spice.tuples import TOOLS, Tuples, merge, normal, select, words
 
 SYNSETS = {"man": frozenset({3, 1}), "horse": frozenset({7}), "ride": frozenset(), "brown": frozenset({2**40})}
 SMALL = Tuples(

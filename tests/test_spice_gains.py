@@ -15,12 +15,14 @@ from hypothesis import strategies as st
 
 from tests import oracle_spice as oracle
 from tests.test_spice_graph import Item, items, tables
+from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.parallel import spread
-from vsebench.relevance import spice, spice_postings, store
-from vsebench.relevance.graded import load_gains
-from vsebench.relevance.spice import SpiceGains, gains
-from vsebench.relevance.spice_tuples import Tuples, add, normal
+from vsebench.numeric.parallel import spread
+from vsebench.relevance.kinds import load_gains
+from vsebench.relevance.spice import gains as spice
+from vsebench.relevance.spice import postings as spice_postings
+from vsebench.relevance.spice.gains import SpiceGains, gains
+from vsebench.relevance.spice.tuples import Tuples, add, normal
 from vsebench.types import DIRECTIONS, Split, Vectors
 
 

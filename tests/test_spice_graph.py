@@ -18,10 +18,10 @@ from hypothesis import strategies as st
 from tests import oracle_spice as oracle
 from tests import spice_jar
 from vsebench.errors import BadInput
-from vsebench.relevance import spice_graph
-from vsebench.relevance.spice_encode import encode
-from vsebench.relevance.spice_graph import Score, graph, pair_scores, score_pairs
-from vsebench.relevance.spice_tuples import Tuples, normal
+from vsebench.relevance.spice import graph as spice_graph
+from vsebench.relevance.spice.encode import encode
+from vsebench.relevance.spice.graph import Score, graph, pair_scores, score_pairs
+from vsebench.relevance.spice.tuples import Tuples, normal
 
 Item = tuple[str, ...]
 WORDS = "ant bee cow dog elk fox gnu hen".split()  # noqa: SIM905

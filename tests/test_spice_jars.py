@@ -14,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.relevance import spice_download, spice_install
+from vsebench.relevance.spice.parser import download as spice_download
+from vsebench.relevance.spice.parser import install as spice_install
 
 CODE, MODELS = spice_install.CODE, spice_install.MODELS
 posix = pytest.mark.skipif(sys.platform == "win32", reason="programs are shell scripts here")

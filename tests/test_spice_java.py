@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from vsebench.errors import MissingPackage, UsageError
-from vsebench.relevance import spice_java
+from vsebench.text import java as spice_java
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="programs are shell scripts here")
 

@@ -13,7 +13,11 @@ from pathlib import Path
 import pytest
 
 from vsebench.errors import MissingPackage
-from vsebench.relevance import spice_install, spice_java, spice_parse, spice_process, spice_tuples
+from vsebench.relevance.spice import tuples as spice_tuples
+from vsebench.relevance.spice.parser import build as spice_parse
+from vsebench.relevance.spice.parser import install as spice_install
+from vsebench.relevance.spice.parser import process as spice_process
+from vsebench.text import java as spice_java
 
 pytestmark = pytest.mark.java
 

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data import identity, splits, wheels
-from vsebench.data.declared import DECLARED
-from vsebench.data.rows import CaptionRows
+from vsebench.data.splits import catalogue as splits
+from vsebench.data.splits import identity
+from vsebench.data.splits import packages as wheels
+from vsebench.data.splits.declared import DECLARED
+from vsebench.data.splits.rows import CaptionRows
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.types import Split
 

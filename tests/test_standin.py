@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.data.standin import blocks, lsa, standin_embeddings, tfidf, unit
+from vsebench.data.splits.synthetic import blocks, lsa, standin_embeddings, tfidf, unit
 from vsebench.errors import BadInput, UsageError
 from vsebench.types import Split
 

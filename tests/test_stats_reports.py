@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import reports
-from vsebench import systems
+from vsebench.analysis import systems
 from vsebench.errors import BadInput, UsageError
 from vsebench.report import document
 from vsebench.report.packed import pack, unpack

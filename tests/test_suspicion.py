@@ -11,9 +11,9 @@ import pytest
 
 import vsebench
 from vsebench.errors import BadInput
-from vsebench.evaluation import Options, evaluate_file
+from vsebench.evaluation.misread import Reading, suspect
+from vsebench.evaluation.run import Options, evaluate_file
 from vsebench.rank.scorers import Dot, Matrix
-from vsebench.suspicion import Reading, suspect
 from vsebench.types import Int, Split
 
 Array = npt.NDArray[np.float32]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from tests import oracle_graded
-from vsebench.metrics.fall import fall
+from vsebench.metrics.gain_order import fall
 from vsebench.metrics.tau import kendall, pair_counts
 
 Array = npt.NDArray[Any]

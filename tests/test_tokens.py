@@ -15,8 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
-from vsebench.relevance import ptb, ptb_java, spice_java
-from vsebench.relevance.tokens import TOKENISERS, Tokens, from_lists, tokenise
+from vsebench.text import java as spice_java
+from vsebench.text import ptb, ptb_java
+from vsebench.text.tokenise import TOKENISERS, tokenise
+from vsebench.text.tokens import Tokens, from_lists
 
 
 def test_tokens_are_flat_numbers() -> None:

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tests import oracle_unimodal as oracle
 from vsebench.errors import BadInput, UsageError
+from vsebench.evaluation import intra
 from vsebench.types import Modality, Split
-from vsebench.unimodal import intra
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _PUBLIC = {
-    "evaluate": "vsebench.evaluation",
-    "evaluate_file": "vsebench.evaluation",
-    "load": "vsebench.data.splits",
+    "evaluate": "vsebench.evaluation.run",
+    "evaluate_file": "vsebench.evaluation.run",
+    "load": "vsebench.data.splits.catalogue",
     "Split": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
@@ -26,10 +26,10 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
-    from .data.splits import load as load
+    from .data.splits.catalogue import load as load
     from .errors import VsebenchError as VsebenchError
-    from .evaluation import evaluate as evaluate
-    from .evaluation import evaluate_file as evaluate_file
+    from .evaluation.run import evaluate as evaluate
+    from .evaluation.run import evaluate_file as evaluate_file
     from .metrics import metric as metric
     from .metrics import parse as parse
     from .report.model import Report as Report

@@ -17,7 +17,7 @@ COCO = ("eccv_caption",)
 @cache
 def ids() -> tuple[list[int], list[int]]:
     """Image and caption ids of COCO 5K."""
-    from vsebench.data import splits
+    from vsebench.data.splits import catalogue as splits
 
     split = splits.load("coco-5k")
     return split.image_ids.tolist(), split.caption_ids.tolist()

@@ -36,7 +36,8 @@ def run(
 ) -> None:
     """Show how far the metrics agree on the order of the systems, and the queries they disagree on."""
     talk = Talk(as_json, quiet, no_progress)
-    from .. import agree, systems
+    from ..analysis import agreement as agree
+    from ..analysis import systems
     from ..errors import UsageError
     from ..report.agreement import grids
     from ..report.model import Resampling

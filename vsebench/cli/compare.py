@@ -48,7 +48,7 @@ def run(
 ) -> None:
     """Test systems against each other: paired permutation tests over images, corrected, with effect sizes."""
     talk = Talk(as_json, quiet, no_progress)
-    from .. import compare, systems
+    from ..analysis import compare, systems
     from ..report.comparison import Rules
     from ..report.comparison_table import grids
 

@@ -18,7 +18,7 @@ app = typer.Typer(help="The declared test sets: list, build, verify.", no_args_i
 def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
     """Show the declared splits and whether they can be used here."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..data import splits
+    from ..data.splits import catalogue as splits
 
     rows = splits.status()
     if talk.json:
@@ -53,7 +53,7 @@ def build(
 ) -> None:
     """Read a split from its source, check it, and keep it in the cache."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..data import splits
+    from ..data.splits import catalogue as splits
 
     path = splits.build(name, source, force=force)
     if talk.json:
@@ -72,7 +72,7 @@ def verify(
 ) -> None:
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..data import splits
+    from ..data.splits import catalogue as splits
 
     checks = splits.verify(name)
     if talk.json:

@@ -28,10 +28,12 @@ def run(
     talk = Talk(as_json, quiet, no_progress)
     import numpy as np
 
-    from .. import evaluation, provenance
-    from ..data import splits, standin
     from ..data.atomic import write_atomically
+    from ..data.splits import catalogue as splits
+    from ..data.splits import synthetic as standin
     from ..errors import UsageError
+    from ..evaluation import provenance
+    from ..evaluation import run as evaluation
     from ..report import document
     from ..report.terminal import show
 

@@ -14,7 +14,7 @@ MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
 def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
     """Report what is installed and whether it works; exit code 1 when there is a fault."""
     talk = Talk(as_json, quiet, no_progress)
-    from .. import health
+    from . import health
 
     findings = health.examine()
     if talk.json:

@@ -11,8 +11,8 @@ from .shared import Resamples, Seed, Threads, check_output
 from .talk import Json, NoProgress, Quiet, Talk, command
 
 if TYPE_CHECKING:
-    from ..evaluation import Evaluation
-    from ..options import Options
+    from ..evaluation.options import Options
+    from ..evaluation.run import Evaluation
 
 
 @command
@@ -199,7 +199,7 @@ def run(
     if gains is not None and not specs:
         raise UsageError("--gains is empty", fix="name a graded relevance, such as cider, or leave it out")
     _check_names(metrics, split, specs)
-    from ..options import Options
+    from ..evaluation.options import Options
 
     with talk.progress("ranking") as progress:
         options = Options(
@@ -259,7 +259,8 @@ def _evaluate(
     score_key: str | None,
     options: Options,
 ) -> Evaluation:
-    from .. import evaluation, provenance
+    from ..evaluation import provenance
+    from ..evaluation import run as evaluation
 
     clock = provenance.start()
     if file is not None:
@@ -298,9 +299,9 @@ def _check_apart(inputs: list[Path], outputs: list[Path]) -> None:
 
 def _check_names(metrics: str | None, split: str | None, gains: tuple[str, ...]) -> None:
     """Find a misspelt metric, relevance or split before a large file is read."""
-    from ..data import splits
-    from ..graded_eval import KNOWN, choose
-    from ..measure import INTRA
+    from ..data.splits import catalogue as splits
+    from ..evaluation.graded import KNOWN, choose
+    from ..evaluation.measure import INTRA
     from ..metrics import expand
     from ..metrics.declare import separate
 

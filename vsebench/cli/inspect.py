@@ -33,7 +33,8 @@ def run(
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
     talk = Talk(as_json, quiet, no_progress)
-    from ..data import prepare, read
+    from ..data import align as prepare
+    from ..data import read
     from ..errors import BadInput
 
     fault: BadInput | None = None

@@ -53,7 +53,7 @@ def run(
         output: a file for the JSON report, which the caller has checked.
         no_per_query: leave per-query values out of the JSON.
     """
-    from .. import provenance
+    from ..evaluation import provenance
     from ..report import document
     from ..report import per_query as per_query_file
     from ..report.model import Resampling

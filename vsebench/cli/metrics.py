@@ -23,10 +23,10 @@ def run(
     """List the metrics, or explain one, or a family of them."""
     talk = Talk(as_json, quiet, no_progress)
     from ..errors import UsageError
-    from ..measure import INTRA
+    from ..evaluation.measure import INTRA
     from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE, parse
     from ..metrics.declare import separate
-    from ..relevance.graded import GRADED as RELEVANCES
+    from ..relevance.kinds import GRADED as RELEVANCES
 
     graded_views = {g.name: f"{g.title}; needs {g.needs}" for g in RELEVANCES.values()}
     graded_views["matrix"] = "a file of gains; needs --gains FILE.npy"
@@ -98,11 +98,11 @@ def _known(view: str, views: Mapping[str, str]) -> str:
 
 def _family(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     """What a word of ``--metrics`` stands for, None when it is no family."""
-    from ..graded_eval import KNOWN, suits
-    from ..measure import INTRA
+    from ..evaluation.graded import KNOWN, suits
+    from ..evaluation.intra import METRICS, THRESHOLD, VIEW
+    from ..evaluation.measure import INTRA
     from ..metrics import GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members, parse
     from ..metrics.declare import DEFAULT_GAINS
-    from ..unimodal.intra import METRICS, THRESHOLD, VIEW
 
     word = word.strip()
     lower = word.lower()

@@ -14,7 +14,7 @@ from ..errors import BadInput, UsageError
 from .talk import Json, NoProgress, Quiet, Talk, cells, command
 
 if TYPE_CHECKING:
-    from ..relevance.spice_tuples import Tuples
+    from ..relevance.spice.tuples import Tuples
 
 app = typer.Typer(help="Graded relevance: build, list, clear, export, import.", no_args_is_help=True)
 
@@ -55,8 +55,8 @@ def build(
     """Parse captions into the cache; stopped at any moment, it goes on where it was."""
     talk = Talk(as_json, quiet, no_progress)
     from ..registry import unknown
-    from ..relevance import spice_parse
-    from ..relevance.graded import GRADED
+    from ..relevance.kinds import GRADED
+    from ..relevance.spice.parser import build as spice_parse
 
     if kind not in GRADED:
         raise unknown("graded relevance", kind, GRADED)
@@ -92,7 +92,8 @@ def build(
 def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
     """Show what the cache holds, and where."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..relevance import spice_install, store
+    from ..data import store
+    from ..relevance.spice.parser import install as spice_install
 
     entries = store.entries()
     rows = []
@@ -136,8 +137,9 @@ def clear(
     talk = Talk(as_json, quiet, no_progress)
     import shutil
 
+    from ..data import store
     from ..registry import unknown
-    from ..relevance import spice_install, store
+    from ..relevance.spice.parser import install as spice_install
 
     folder = spice_install.tools_folder()
     found = [path for path in folder.glob("[!.]*") if path.is_file()] if kind == TOOLS and folder.is_dir() else []
@@ -177,7 +179,7 @@ def export(
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..relevance import spice_tuples
+    from ..relevance.spice import tuples as spice_tuples
 
     _only_spice(kind)
     if split is None and captions is None:
@@ -207,7 +209,8 @@ def import_(
 ) -> None:
     """Take parsed captions from a file into the cache; no Java is needed then."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..relevance import spice_rows, spice_tuples
+    from ..relevance.spice import rows as spice_rows
+    from ..relevance.spice import tuples as spice_tuples
 
     _only_spice(kind)
     if synsets is None:
@@ -231,20 +234,20 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if (split is None) == (file is None):
         raise UsageError("say which captions: one of --split and --captions", fix="add --split coco-5k, for example")
     if split is not None:
-        from ..data import splits
+        from ..data.splits import catalogue as splits
 
         texts = list(splits.load(split, texts=True).texts or ())
     else:
         texts = _read(file)
     if form == "ptb":
-        from ..relevance.tokens import tokenise
+        from ..text.tokenise import tokenise
 
         texts = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
     return texts
 
 
 def _read(file: Path | None) -> list[str]:
-    from ..data.sources import from_file
+    from ..data.splits.sources import from_file
     from ..data.textfile import read_text
 
     text = read_text(file or "")
@@ -256,7 +259,7 @@ def _read(file: Path | None) -> list[str]:
 def _command(split: str | None, captions: Path | None, text: str) -> str:
     import shlex
 
-    from ..relevance.spice_tuples import build_command
+    from ..relevance.spice.tuples import build_command
 
     return build_command(f"--split {split}" if split else f"--captions {shlex.quote(str(captions))}", text)
 
@@ -295,7 +298,7 @@ def _lines(talk: Talk) -> Callable[[int, int], None] | None:
 def _content(kind: str, files: int) -> str:
     if kind != "spice":
         return f"{files:,} files"
-    from ..relevance import spice_tuples
+    from ..relevance.spice import tuples as spice_tuples
 
     try:
         tuples = spice_tuples.stored()

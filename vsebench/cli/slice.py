@@ -15,8 +15,8 @@ from .talk import Json, NoProgress, Quiet, Talk, command
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from ..attributes import Attribute
-    from ..intervals import Key
+    from ..analysis.attributes import Attribute
+    from ..evaluation.intervals import Key
     from ..types import Split
 
 BY = ("length", "positives", "category", "column")
@@ -63,7 +63,7 @@ def run(
 ) -> None:
     """Break a metric down by caption length, number of positives, image category or a column of yours."""
     talk = Talk(as_json, quiet, no_progress)
-    from .. import slices, systems
+    from ..analysis import slices, systems
     from ..errors import UsageError
     from ..report.model import Resampling
     from ..report.slices import grids, to_json
@@ -94,7 +94,7 @@ def run(
 def _attribute(
     by: str, file: Path | None, column: str | None, captions: Path | None, asked: Split
 ) -> Callable[[Key], Attribute]:
-    from .. import attributes
+    from ..analysis import attributes
     from ..metrics import parse
 
     if by == "positives":

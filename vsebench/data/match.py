@@ -10,8 +10,8 @@ import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Ids, Int, Split
-from . import splits
 from .audit import shown
+from .splits import catalogue as splits
 
 _FILE_NAME = re.compile(r"^(?:.*/)?(?:COCO_[A-Za-z0-9]+_)?([0-9]{12})(?:\.[A-Za-z]+)?$")
 

@@ -10,23 +10,13 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..types import Ids
-from .aliases import (
-    IMAGE_IDS,
-    IMAGE_OF_TEXT,
-    IMAGES,
-    SCORES,
-    TEXT_IDS,
-    TEXTS,
-    Field,
-    describe,
-    pick,
-)
-from .guard import check_size
-from .ids import as_ids
-from .members import floats, members_of
-from .npy import npy_member
-from .raw import Array, Member, RawEmbeddings, RawScores
-from .sniff import Kind, expect, sniff
+from .formats.aliases import IMAGE_IDS, IMAGE_OF_TEXT, IMAGES, SCORES, TEXT_IDS, TEXTS, Field, describe, pick
+from .formats.guard import check_size
+from .formats.ids import as_ids
+from .formats.members import floats, members_of
+from .formats.npy import npy_member
+from .formats.raw import Array, Member, RawEmbeddings, RawScores
+from .formats.sniff import Kind, expect, sniff
 
 StrPath = str | os.PathLike[str]
 
@@ -63,11 +53,11 @@ def read_embeddings(
     if kind == "npy":
         return _pair(path, texts)
     if kind == "folder":
-        from .shards import read_folder
+        from .formats.shards import read_folder
 
         return read_folder(path)
     if kind in _TABLES:
-        from .tables import read_table
+        from .formats.tables import read_table
 
         return read_table(path, kind)
     expect(path, kind, _KEYED, "a file of embeddings", _RUN)

@@ -14,11 +14,11 @@ from typing import IO, Any
 
 from ..errors import BadInput, UsageError
 from ..types import DIRECTIONS, Direction
-from .guard import memory_limit, reading
-from .ids import is_decimal
-from .raw import RawRun
-from .sniff import expect, sniff
-from .trec import parse_trec
+from .formats.guard import memory_limit, reading
+from .formats.ids import is_decimal
+from .formats.raw import RawRun
+from .formats.sniff import expect, sniff
+from .formats.trec import parse_trec
 
 _Lists = dict[str, list[str]]
 _Ties = dict[str, list[int]]

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
-from ..parallel import default_threads, spread
+from ..numeric.parallel import default_threads, spread
 from ..types import Float, Int
 
 Tau = Literal["b", "c"]

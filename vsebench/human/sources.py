@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import MissingPackage
-from ..parallel import one_blas_thread
+from ..numeric.parallel import one_blas_thread
 from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.graded import GRADED, load_gains, parse_spec
+from ..relevance.kinds import GRADED, load_gains, parse_spec
 from ..types import Float, Int, Split
 from .protocols import PairGain, Task
 

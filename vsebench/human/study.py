@@ -8,7 +8,9 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import prepare, read, splits
+from ..data import align as prepare
+from ..data import read
+from ..data.splits import catalogue as splits
 from ..errors import UsageError
 from ..registry import unknown
 from ..types import Embeddings, Modality

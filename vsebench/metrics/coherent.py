@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..types import Bool, Float, Int
 from .declare import Option
-from .fall import Fall
+from .gain_order import Fall
 from .graded import graded
 from .tau import VARIANTS, kendall
 

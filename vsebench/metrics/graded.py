@@ -18,7 +18,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..types import Bool, Float, Int, Vectors
 from .declare import GRADED, Depth, Family, Metric, Option
-from .fall import Fall
+from .gain_order import Fall
 
 OWN = Option(("in", "out"), "out: a query's own captions (or image) are no candidates, in ranking and ideal")
 CAPTIONS = ("all", "first")

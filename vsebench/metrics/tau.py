@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Bool, Float, Int
-from .fall import Fall
+from .gain_order import Fall
 
 VARIANTS: dict[str, str] = {
     "a": "(C - D) / n0",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..parallel import default_threads, spread
+from ..numeric.parallel import default_threads, spread
 from ..types import Float, Int, Vectors
 from .kernels import norms64, pair_dots
 

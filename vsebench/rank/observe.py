@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..parallel import default_threads
+from ..numeric.parallel import default_threads
 from ..types import (
     DIRECTIONS,
     Candidates,

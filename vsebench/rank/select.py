@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..parallel import spread
+from ..numeric.parallel import spread
 from ..types import Direction, TopK
 from .kernels import collect, conclude
 from .scorers import Scorer

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Int, Vectors
-from . import whole
+from . import full_order
 from .scorers import Dot
-from .whole import Doubt, Items, Order
+from .full_order import Doubt, Items, Order
 
 PIECE = 256  # captions kept together: where they stand there fits a byte
 SAMPLE = 640  # captions that tell the limits
@@ -82,7 +82,7 @@ class Shortlist:
     def see(self, tile: Vectors, c0: int, rate: float) -> None:
         """Look at ``tile``, (image, caption) float32 scores of all images with captions from ``c0`` on.
 
-        ``rate`` is the relative error that was measured in it, see ``whole.Doubt``.
+        ``rate`` is the relative error that was measured in it, see ``full_order.Doubt``.
         """
         from . import shortlist_kernels
 
@@ -127,7 +127,7 @@ class Shortlist:
             return False
         self.pieces.sort(key=lambda piece: piece.first)
         self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
-        made = whole.doubt_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
+        made = full_order.doubt_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
         self.doubt = Doubt(made.rate + LOSS, made.base + LOSS * np.abs(self.shift.astype(np.float64)))
         self._certify()
         return not self.given_up
@@ -140,7 +140,7 @@ class Shortlist:
         """The k best of images ``start:stop`` in canonical order, in positions among the captions."""
         queries = np.arange(start, stop)
         doubt = self.doubt.take(queries)
-        order = whole.decide(self.scorer, "i2t", self._sorted(queries), queries, self.k, doubt, self.captions)
+        order = full_order.decide(self.scorer, "i2t", self._sorted(queries), queries, self.k, doubt, self.captions)
         if order is not None:
             return order
         # A score errs by more than was measured, so what was kept may not be enough.
@@ -149,12 +149,12 @@ class Shortlist:
             wider = self.doubt.take(some)
             wider = Doubt(2 * wider.rate, 2 * wider.base)
             rows = _rows(self.scorer, some, self.captions)
-            parts.append(whole.order_rows(self.scorer, "i2t", rows, some, self.k, wider, self.captions))
+            parts.append(full_order.order_rows(self.scorer, "i2t", rows, some, self.k, wider, self.captions))
         return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
 
     def _sorted(self, queries: Int) -> tuple[Items, Vectors, Int]:
-        from .. import sorting_kernels
-        from ..sorting import order
+        from ..numeric import sort_kernels as sorting_kernels
+        from ..numeric.sort import order
         from . import shortlist_kernels
 
         own = {i: self.own[q] for i, q in enumerate(queries.tolist()) if q in self.own}
@@ -204,12 +204,12 @@ def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
     """(images, captions) float32 scores."""
     near = captions[-1] - captions[0] + 1 == len(captions)
     vectors = scorer.captions[captions[0] : captions[-1] + 1] if near else scorer.captions[captions]
-    return whole.scaled(scorer, scorer.images[images] @ vectors.T, images, captions)
+    return full_order.scaled(scorer, scorer.images[images] @ vectors.T, images, captions)
 
 
 def _shifts(scorer: Dot, limit: Vectors) -> tuple[Vectors, Vectors]:
     """(image,) float32: the least score kept, and what is taken off scores so that few octaves hold all."""
-    largest = 1.001 * whole.largest_score(scorer, "i2t", 0, len(limit))
+    largest = 1.001 * full_order.largest_score(scorer, "i2t", 0, len(limit))
     least = np.where(np.isfinite(limit), limit, -largest).astype(np.float32)
     shift = np.where(SPAN * least >= largest, 0, least - (largest - least) / SPAN)
     return least, shift.astype(np.float32)
@@ -224,6 +224,6 @@ def limits(scorer: Dot, k: int, captions: Int, images: int) -> Vectors:
     found = np.full(images, -np.inf, np.float32)
     last = size - _down(k, len(captions), size)
     for some in _parts(np.arange(images), size) if last > 0 else []:
-        scores = whole.scaled(scorer, scorer.images[some] @ vectors.T, some, chosen)
+        scores = full_order.scaled(scorer, scorer.images[some] @ vectors.T, some, chosen)
         found[some] = np.partition(scores, last, axis=1)[:, last]
     return found

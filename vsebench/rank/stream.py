@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..parallel import in_threads
+from ..numeric.parallel import in_threads
 from .scorers import Scorer
 
 TILE_COLUMNS = 1280

@@ -5,9 +5,9 @@ from __future__ import annotations
 from ..errors import UsageError
 from ..registry import unknown
 from ..types import DIRECTIONS, Direction, Relevance, Split
-from .binary import from_lists, from_pairs, ground_truth
-from .describe import DESCRIPTIONS, Description
-from .judgements import COUNTS, identities, judged
+from .judgements.describe import DESCRIPTIONS, Description
+from .judgements.eccv_caption import COUNTS, identities, judged
+from .judgements.pairs import from_lists, from_pairs, ground_truth
 
 __all__ = ["COUNTS", "DESCRIPTIONS", "Description", "from_lists", "from_pairs", "identities", "load", "names"]
 

@@ -20,11 +20,11 @@ from typing import IO
 
 import numpy as np
 
-from ..data.wheels import package_file
+from ..data import store
+from ..data.splits.packages import package_file
 from ..errors import BadInput, MissingPackage
 from ..registry import unknown
 from ..types import Float, Int
-from . import store
 
 TITLES: dict[str, str] = {
     "meteor": "METEOR 1.5",
@@ -77,7 +77,7 @@ def pair_scores(
         raise unknown("caption score", name, TITLES)
     if package_file("pycocoevalcap", METEOR_JAR) is None:
         raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=INSTALL)
-    from .tokens import tokenise
+    from ..text.tokenise import tokenise
 
     words = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
     asked = np.stack([captions, images], 1)
@@ -139,7 +139,7 @@ def _bleu(pairs: list[Pair], n: int) -> Iterator[float]:
 
 def _meteor(pairs: list[Pair], java: str | os.PathLike[str] | None) -> Iterator[float]:
     """The jar of pycocoevalcap in its dialogue mode: statistics of every pair, then the scores of the statistics."""
-    from .spice_java import find_java
+    from ..text.java import find_java
 
     jar = package_file("pycocoevalcap", METEOR_JAR)
     if jar is None:

@@ -119,7 +119,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         UsageError: the argument is not of that form, or what it names does not exist.
         BadInput, MissingPackage: as the two say.
     """
-    from .graded import load_gains
+    from .kinds import load_gains
 
     cheap, threshold, costly = read_argument(argument)
     halves: list[Progress | None] = [None, None]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..errors import UsageError
-from ..parallel import default_threads, one_blas_thread, spread
+from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Direction, Float, Int, TopK, Vectors
 from .gains import Gains, Progress
 

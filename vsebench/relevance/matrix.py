@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.aliases import SCORES, Field
+from ..data.formats.aliases import SCORES, Field
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
 from ..types import Direction, Int, Split, Vectors

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 
 from ..errors import BadInput
-from ..parallel import each
+from ..numeric.parallel import each
 from ..types import Direction, Float, Ids, Int, Modality, Split
 from .model import Report, Result
 from .packed import pack, unpack

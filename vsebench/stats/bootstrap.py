@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..parallel import default_threads, one_blas_thread, spread
+from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Float
 from . import kernels
 from .columns import Prepared, evaluate

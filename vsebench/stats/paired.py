@@ -14,7 +14,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..parallel import default_threads, one_blas_thread, spread
+from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Bool, Float, Int
 from . import kernels
 from .columns import Column, Population

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..metrics.gain import gain_of_distance, mean_of_first, ndcg
-from ..parallel import default_threads, spread
+from ..numeric.parallel import default_threads, spread
 from ..report.model import Report
 from ..types import Float, Ids, Vectors
 from .distances import LabelDistance

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.aliases import IMAGES, TEXTS, Field, describe, named, pick
 from ..data.audit import check_finite
-from ..data.guard import check_size
-from ..data.ids import as_ids
-from ..data.members import floats, members_of
-from ..data.npy import npy_member
-from ..data.raw import Member
-from ..data.sniff import Kind, expect, sniff
+from ..data.formats.aliases import IMAGES, TEXTS, Field, describe, named, pick
+from ..data.formats.guard import check_size
+from ..data.formats.ids import as_ids
+from ..data.formats.members import floats, members_of
+from ..data.formats.npy import npy_member
+from ..data.formats.raw import Member
+from ..data.formats.sniff import Kind, expect, sniff
 from ..errors import BadInput, UsageError
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate

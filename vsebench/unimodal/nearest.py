@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..errors import UsageError
-from ..parallel import default_threads, one_blas_thread, spread
+from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Float, Int, Vectors
 
 SIMILARITIES = ("euclidean", "cosine", "dot")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data.ids import as_ids
-from ..data.npy import npy_member
-from ..data.sniff import expect, sniff
+from ..data.formats.ids import as_ids
+from ..data.formats.npy import npy_member
+from ..data.formats.sniff import expect, sniff
 from ..data.textfile import read_text
 from ..errors import BadInput, UsageError
 from ..types import Ids, Int

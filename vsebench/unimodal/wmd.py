@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ..data.sources import from_file
+from ..data.splits.sources import from_file
 from ..errors import BadInput, UsageError
 from ..types import Float, Ids, Int, Split
 from .distances import Judge, LabelDistance, check_length
 from .queries import Selection, locate
 
 if TYPE_CHECKING:
-    from ..relevance.wmd_transport import Transport
+    from ..relevance.wmd.transport import Transport
 
 EXAMPLE = "wmd:glove.6B.300d.txt"
 
@@ -66,8 +66,8 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
         BadInput: not a file of word vectors, or an image without a caption that has a word vector.
         MissingPackage: POT is not installed.
     """
-    from ..relevance.bow import bags_of
-    from ..relevance.wmd_transport import prepare
+    from ..relevance.embedding.bow import bags_of
+    from ..relevance.wmd.transport import prepare
 
     bags = bags_of(split, vectors, tokens, "wmd", None)
     transport = prepare(bags)

@@ -1,0 +1,274 @@
+"""What queries can be sliced by: caption length, number of positives, or a column of a file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, MissingPackage, UsageError
+from ..report.values import SIDE, places
+from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, Split
+
+ID_COLUMNS: dict[str, Modality | None] = {
+    "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
+    "caption_id": "caption", "text_id": "caption",
+}  # fmt: skip
+CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
+
+
+class NotApplicable(UsageError):
+    """The queries of a metric have no such attribute; those of another metric may."""
+
+
+@dataclass(frozen=True, eq=False)
+class Attribute:
+    """Something known about images or captions.
+
+    Attributes:
+        name: as in a heading.
+        side: what the rows are.
+        numbers: (item,) float64, NaN where it is not known; or None.
+        labels: (item,) tuples of texts, none or several an item; or None.
+        whole: the finite numbers are whole.
+    """
+
+    name: str
+    side: Modality
+    numbers: Float | None = None
+    labels: tuple[tuple[str, ...], ...] | None = None
+    whole: bool = False
+
+    @property
+    def size(self) -> int:
+        """Number of items."""
+        held = self.labels if self.numbers is None else self.numbers
+        return 0 if held is None else len(held)
+
+    def of_queries(self, split: Split, direction: Direction) -> Attribute:
+        """The same for the queries of a direction: a caption has what its image has, an image the mean of its captions.
+
+        Raises:
+            NotApplicable: labels of captions asked for images, which have several captions.
+        """
+        side = SIDE[direction]
+        if side == self.side:
+            return self
+        if side == "caption":
+            numbers = None if self.numbers is None else self.numbers[split.image_of]
+            labels = None if self.labels is None else tuple(self.labels[i] for i in split.image_of.tolist())
+            return Attribute(self.name, side, numbers, labels, self.whole)
+        if self.numbers is None:
+            raise NotApplicable(
+                f"'{self.name}' is a label of captions, and an image has several", fix="slice --direction t2i"
+            )
+        known = ~np.isnan(self.numbers)
+        owner, images = split.image_of[known], len(split.image_ids)
+        count = np.bincount(owner, minlength=images)
+        total = np.bincount(owner, weights=self.numbers[known], minlength=images)
+        mean = np.divide(total, count, out=np.full(images, np.nan), where=count > 0)
+        return Attribute(f"mean {self.name}", side, mean)
+
+
+def caption_length(split: Split, captions: Path | None = None) -> Attribute:
+    """Words of every caption, separated by white space.
+
+    Args:
+        split: whose captions.
+        captions: a file of them, see ``data.texts.with_texts``; None when they are known.
+
+    Raises:
+        BadInput: the file is damaged or lacks captions of the split, or has no ids and no order to match them by.
+        UsageError: a custom split without a file.
+        MissingPackage: no package holds them.
+    """
+    from ..data.captions import with_texts
+
+    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
+        split.caption_ids, np.arange(len(split.caption_ids))
+    )
+    if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
+        # A report holds the captions in the order of their ids; that of the text vectors is no longer known.
+        raise BadInput(
+            f"has no ids to match the {len(split.caption_ids):,} captions of the report by, whose ids are such as "
+            f"{split.caption_ids[0]}",
+            where=captions,
+            fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
+        )
+    texts = with_texts(split, captions).texts or ()
+    words = np.array([len(text.split()) for text in texts], np.float64)
+    return Attribute("words in the caption", "caption", words, whole=True)
+
+
+def positives(split: Split, view: str, direction: Direction) -> Attribute:
+    """Relevant items of every query by a set of judgements, retrievable or not.
+
+    Raises:
+        NotApplicable: judgements that are not binary, or queries that ask their own modality.
+        UsageError: judgements of another split.
+        MissingPackage: the package that holds them is not installed.
+    """
+    from .. import relevance
+
+    name = "gt" if view == "1k" else view
+    if direction not in DIRECTIONS:
+        raise NotApplicable(
+            f"positives are known between images and captions, not inside one of them ({direction})",
+            fix="slice --direction i2t or t2i",
+        )
+    if name not in relevance.DESCRIPTIONS:
+        raise NotApplicable(f"'{view}' has degrees and no positives to count", fix="slice a metric of gt, eccv or cxc")
+    judged = relevance.load(name, split, direction)
+    side = SIDE[direction]
+    numbers = np.full(len(split.ids(side)), np.nan)
+    numbers[judged.queries] = judged.size
+    return Attribute(f"positives ({name})", side, numbers, whole=True)
+
+
+def from_file(path: Path, column: str | None, split: Split, *, several: bool) -> Attribute:
+    """A column of a CSV, TSV, parquet or JSON-lines file (plain or gzip), matched by id.
+
+    Args:
+        path: the file; one of its columns holds ids of images or captions (``id``, ``image_id``, ``caption_id`` ...).
+        column: which to slice by; None for ``category``, ``label`` or the only other one.
+        split: whose items are described.
+        several: a text holds several labels, separated by commas, semicolons or bars.
+
+    Raises:
+        BadInput: unreadable, no column of ids, ids that are not those of the split, an id that stands twice.
+        UsageError: no such column.
+        MissingPackage: parquet without pyarrow.
+    """
+    table = _table(path)
+    ids_in = next((c for c in table if c in ID_COLUMNS), None)
+    if ids_in is None:
+        raise BadInput(
+            f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})",
+            where=path,
+            fix="call the column of ids id, image_id or caption_id",
+        )
+    chosen = _column(list(table), ids_in, column, path)
+    ids = _ids(table[ids_in], path)
+    side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
+    values = [None] * len(split.ids(side))
+    for place, value in zip(at.tolist(), table[chosen], strict=True):
+        if place >= 0:
+            values[place] = value
+    return _attribute(str(chosen), side, values, several)
+
+
+def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool) -> Attribute:
+    held = [v for v in values if not _missing(v)]
+    if held and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in held):
+        numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
+        return Attribute(name, side, numbers, whole=all(float(v).is_integer() for v in held if np.isfinite(v)))
+    labels = tuple(() if _missing(v) else _labels(v, several) for v in values)
+    return Attribute(name, side, labels=labels)
+
+
+def _labels(value: Any, several: bool) -> tuple[str, ...]:
+    if isinstance(value, list | tuple | np.ndarray):
+        return tuple(dict.fromkeys(str(v).strip() for v in value))
+    text = str(value)
+    if several:
+        for mark in ";|":
+            text = text.replace(mark, ",")
+        return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
+    return (text.strip(),)
+
+
+def _missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _table(path: Path) -> dict[str, list[Any]]:
+    """The columns of a table file."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return _json_lines(path)
+    import pandas as pd
+
+    if not path.is_file():
+        raise BadInput("no such file", where=path, fix="check the path")
+    try:
+        if name.endswith((".parquet", ".pq")):
+            frame = pd.read_parquet(path)
+        else:
+            separator = "\t" if name.endswith((".tsv", ".txt")) else ","
+            frame = pd.read_csv(path, sep=separator, skipinitialspace=True)
+    except ImportError:
+        raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
+    except (ValueError, OSError, EOFError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise BadInput(
+            f"cannot be read as a table ({first})", where=path, fix="give CSV, TSV, parquet or JSON lines with a header"
+        ) from None
+    return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
+
+
+def _json_lines(path: Path) -> dict[str, list[Any]]:
+    from ..data.textfile import read_text
+
+    records = []
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                record = json.loads(line)
+            except ValueError as error:
+                raise BadInput(
+                    f"line {number} is no JSON ({error})", where=path, fix="write one object a line"
+                ) from None
+            if not isinstance(record, dict):
+                raise BadInput(f"line {number} is no JSON object", where=path, fix="write one object a line")
+            records.append(record)
+    names = dict.fromkeys(key for record in records for key in record)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:
+    from ..registry import unknown
+
+    others = [n for n in names if n != ids_in]
+    if column is not None:
+        if column not in names:
+            raise unknown("column", column, others, where=str(path))
+        return column
+    usual = [n for n in others if n.lower() in CATEGORY_COLUMNS]
+    if len(usual or others) != 1:
+        raise UsageError(f"has columns {', '.join(others) or '(none)'}", where=path, fix="say which with --column NAME")
+    return (usual or others)[0]
+
+
+def _ids(values: Sequence[Any], path: Path) -> Ids:
+    if any(_missing(v) for v in values):
+        raise BadInput("has a row without an id", where=path, fix="give every row an id")
+    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    if len(set(texts)) != len(texts):
+        again = next(t for t in texts if texts.count(t) > 1)
+        raise BadInput(f"id {again} stands in more than one row", where=path, fix="give every item one row")
+    return np.array(texts, np.str_)
+
+
+def _side(ids: Ids, told: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
+    """Whether the ids are of images or captions, and their places."""
+    sides: tuple[Modality, ...] = ("image", "caption") if told is None else (told,)
+    found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
+    best = max(found, key=lambda side: int((found[side] >= 0).sum()))
+    counts = {side: int((at >= 0).sum()) for side, at in found.items()}
+    if counts[best] == 0:
+        raise BadInput(
+            f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})",
+            where=path,
+            fix=f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)",
+        )
+    if len(sides) == 2 and counts["image"] == counts["caption"]:
+        raise BadInput(
+            "its ids could be of images as well as of captions",
+            where=path,
+            fix="call the column image_id or caption_id",
+        )
+    return best, found[best]

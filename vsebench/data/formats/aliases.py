@@ -1,0 +1,99 @@
+"""Under which names people save things, and which array of a file is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from ...errors import BadInput
+from ...registry import closest
+from .raw import Member
+
+FLOATS = ("float16", "float32", "float64", "bfloat16")
+_TEXT_LIKE = ("str", "bytes", "object")
+
+
+@dataclass(frozen=True)
+class Field:
+    """Something a file can hold: what it is in words, its names, and the flag that names it by hand."""
+
+    words: str
+    names: tuple[str, ...]
+    flag: str | None = None
+
+
+IMAGES = Field(
+    "image vectors",
+    ("image_embeddings", "image_embeds", "image_embs", "images", "img", "img_embs", "img_emb",
+     "image_features", "img_features"),
+    "--image-key",
+)  # fmt: skip
+TEXTS = Field(
+    "text vectors",
+    ("text_embeddings", "text_embeds", "text_embs", "caption_embeddings", "captions", "texts", "txt", "cap",
+     "caps", "cap_embs", "text_features", "caption_features"),
+    "--text-key",
+)  # fmt: skip
+IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids"))
+TEXT_IDS = Field("text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids"))
+IMAGE_OF_TEXT = Field(
+    "the image of every text",
+    ("image_of_text", "image_of_caption", "image_index", "text_to_image", "txt2img", "image_id_of_text",
+     "caption_image_ids"),
+)  # fmt: skip
+SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities", "matrix"), "--scores-key")
+
+
+def pick(
+    members: Sequence[Member], field: Field, where: Path, key: str | None = None, beside: Member | None = None
+) -> Member | None:
+    """The member that holds ``field``, or None.
+
+    Args:
+        members: all arrays of the file.
+        field: what is looked for; names are compared without case, nested ones by their last part.
+        where: the file, for messages.
+        key: the name given by hand; then it must exist.
+        beside: when several match, those in the same group as this one are preferred.
+
+    Raises:
+        BadInput: ``key`` does not exist, or two names of the field are present.
+    """
+    if key is not None:
+        return named(members, key, field, where)
+    found = [m for m in members if m.base in field.names]
+    if field.flag and len(found) > 1:
+        # `captions` next to `caption_embeddings` is usually the text itself.
+        found = [m for m in found if m.dtype not in _TEXT_LIKE] or found
+    if beside is not None and len(found) > 1:
+        group = beside.name.rpartition("/")[0]
+        found = [m for m in found if m.name.rpartition("/")[0] == group] or found
+    if len(found) > 1:
+        fix = f"choose one with {field.flag} KEY" if field.flag else "keep only one of them"
+        if field is IMAGES or field is TEXTS:
+            fix = f"choose with {IMAGES.flag} KEY and {TEXTS.flag} KEY"
+        names = " and ".join(f"'{m.name}' {m.shape}" for m in found[:4])
+        raise BadInput(f"{field.words} occur under {len(found)} names: {names}", where=where, fix=fix)
+    return found[0] if found else None
+
+
+def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Member:
+    """The member called ``key``, in full or by the last part of a nested name; else BadInput."""
+    found = [m for m in members if m.name == key] or [m for m in members if m.base == key.lower()]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        names = ", ".join(f"'{m.name}'" for m in found)
+        raise BadInput(f"{field.flag} '{key}' fits {names}", where=where, fix="give the name in full")
+    near = closest(key, [m.name for m in members])
+    fix = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "give one of the names above"
+    raise BadInput(f"has no array '{key}' ({field.flag}); it holds {describe(members)}", where=where, fix=fix)
+
+
+def describe(members: Sequence[Member], most: int = 12) -> str:
+    """The arrays of a file with shapes and dtypes, in one line."""
+    if not members:
+        return "no arrays at all"
+    tail = f", and {len(members) - most} more" if len(members) > most else ""
+    return ", ".join(str(m) for m in members[:most]) + tail

@@ -1,0 +1,76 @@
+"""Limits and translations around the readers: no format library speaks to the person directly."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from ...errors import BadInput, VsebenchError
+from .raw import Member
+
+MAX_BYTES = 64 * 2**30
+BOMB_BYTES = 256 * 2**20
+BOMB_RATIO = 200
+
+
+@contextmanager
+def reading(
+    where: Path, what: str, *errors: type[BaseException], fix: str = "write or download the file again"
+) -> Iterator[None]:
+    """Turn the given exceptions of a format library into one BadInput that names the file."""
+    try:
+        yield
+    except VsebenchError:
+        raise
+    except MemoryError:
+        raise BadInput(
+            "does not fit into memory",
+            where=where,
+            fix="save float32 or float16 .npy files, which are memory-mapped",
+        ) from None
+    except errors as error:
+        lines = str(error).strip().splitlines()
+        detail = f" ({lines[0][:200]})" if lines else ""
+        raise BadInput(f"{what}{detail}", where=where, fix=fix) from error
+
+
+def memory_limit() -> int:
+    """How many bytes a file may ask for: the memory that is free now, at most 64 GiB."""
+    try:
+        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
+            if line.startswith("MemAvailable:"):
+                return min(MAX_BYTES, int(line.split()[1]) * 1024)
+    except (OSError, ValueError, IndexError):
+        pass
+    try:
+        return min(MAX_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, OSError, ValueError):
+        return MAX_BYTES
+
+
+def check_size(members: Iterable[Member], where: Path, limit: int | None = None) -> None:
+    """Refuse to load members that would not fit into memory or that expand suspiciously.
+
+    Raises:
+        BadInput: together they need more than ``limit`` bytes (default: ``memory_limit()``), or one of more
+            than 256 MiB takes less than 1/200 of that in the file.
+    """
+    total = 0
+    for member in members:
+        total += member.nbytes
+        if member.nbytes > BOMB_BYTES and member.nbytes > BOMB_RATIO * max(member.stored, 1):
+            raise BadInput(
+                f"array '{member.name}' takes {member.stored:,} bytes in the file and would expand to"
+                f" {member.nbytes:,} bytes; this looks like a zip bomb",
+                where=where,
+                fix="save the array again from its origin, uncompressed",
+            )
+    limit = memory_limit() if limit is None else limit
+    if total > limit:
+        raise BadInput(
+            f"the arrays declare {total:,} bytes, more than the {limit:,} bytes that may be used",
+            where=where,
+            fix="save float32 or float16 .npy files, which are memory-mapped",
+        )

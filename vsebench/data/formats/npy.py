@@ -1,0 +1,108 @@
+"""The .npy format: headers read with suspicion, data memory-mapped.
+
+Layout: numpy.lib.format (NEP 1).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from ...errors import BadInput
+from .guard import reading
+from .raw import Array, Member, dtype_name
+
+# What the numpy header parser raises on bytes that are not a header.
+HEADER_ERRORS = (ValueError, TypeError, SyntaxError, KeyError, EOFError, RecursionError, OverflowError)
+
+
+@dataclass(frozen=True)
+class Header:
+    """What stands before the data.
+
+    Attributes:
+        shape: the declared shape.
+        fortran: columns are contiguous instead of rows.
+        dtype: the declared dtype, in the byte order of the file.
+        length: bytes before the first value.
+    """
+
+    shape: tuple[int, ...]
+    fortran: bool
+    dtype: np.dtype[Any]
+    length: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of data the header declares; Python integers, so that no product overflows."""
+        return math.prod(self.shape) * self.dtype.itemsize
+
+
+def read_header(stream: IO[bytes], where: Path, name: str) -> Header:
+    """The header at the start of ``stream``; the position ends at the first value.
+
+    Raises:
+        BadInput: it is not an .npy header.
+    """
+    with reading(where, f"{name} has no readable .npy header", *HEADER_ERRORS):
+        version = np.lib.format.read_magic(stream)
+        if version == (1, 0):
+            shape, fortran, dtype = np.lib.format.read_array_header_1_0(stream)
+        elif version in ((2, 0), (3, 0)):  # 3.0 differs in the encoding of field names only
+            shape, fortran, dtype = np.lib.format.read_array_header_2_0(stream)
+        else:
+            raise ValueError(f"unknown version {version[0]}.{version[1]}")
+        if any(n < 0 for n in shape):
+            raise ValueError(f"negative shape {shape}")
+        return Header(tuple(int(n) for n in shape), bool(fortran), dtype, stream.tell())
+
+
+def check_length(header: Header, held: int, where: Path, name: str) -> None:
+    """Refuse data that is shorter or longer than the header declares.
+
+    Args:
+        header: what is declared.
+        held: bytes there are after the header.
+    """
+    if header.dtype.hasobject or header.nbytes == held:  # pickled objects have no fixed size; never loaded
+        return
+    what = "truncated" if held < header.nbytes else "damaged, or several arrays in one file"
+    raise BadInput(
+        f"{name} declares shape {header.shape} {dtype_name(header.dtype)} ({header.nbytes:,} bytes) but holds"
+        f" {held:,} bytes of data: {what}",
+        where=where,
+        fix="write or download the file again",
+    )
+
+
+def map_array(path: Path, header: Header, offset: int) -> Array:
+    """The array that lies at byte ``offset`` of a file, as a read-only memory map."""
+    order: Any = "F" if header.fortran else "C"
+    if header.nbytes == 0:  # nothing to map
+        return np.empty(header.shape, header.dtype, order=order)
+    with reading(path, "cannot be memory-mapped", OSError, ValueError):
+        return np.memmap(path, header.dtype, mode="r", offset=offset, shape=header.shape, order=order)
+
+
+def npy_member(path: Path) -> Member:
+    """The one array of an .npy file, under the file's name, to be memory-mapped.
+
+    Raises:
+        BadInput: no readable header, or the file is shorter or longer than it declares.
+    """
+    with reading(path, "cannot be read", OSError), path.open("rb") as stream:
+        header = read_header(stream, path, "the file")
+    size = path.stat().st_size - header.length
+    check_length(header, size, path, "the file")
+    return Member(
+        path.name,
+        header.shape,
+        dtype_name(header.dtype),
+        0,
+        size,
+        lambda: map_array(path, header, header.length),
+    )

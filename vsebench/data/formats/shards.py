@@ -1,0 +1,144 @@
+"""The folder that clip-retrieval writes: img_emb/img_emb_0.npy, text_emb/text_emb_0.npy, metadata/..."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from ...errors import BadInput
+from .aliases import FLOATS
+from .guard import check_size, reading
+from .ids import as_ids
+from .npy import npy_member
+from .raw import Array, Member, RawEmbeddings
+
+_LAYOUT = "give a folder with img_emb/img_emb_0.npy, ... and text_emb/text_emb_0.npy, ..."
+_IMAGE_COLUMNS = ("image_id", "image_ids")
+_TEXT_COLUMNS = ("caption_id", "text_id", "caption_ids", "text_ids")
+
+
+def read_folder(folder: Path) -> RawEmbeddings:
+    """Embeddings of a clip-retrieval folder; shards are put together in numeric order.
+
+    Metadata (``metadata/metadata_N.parquet``) is used for ids where a column ``image_id``/``image_ids`` or
+    ``caption_id``/``text_id`` exists. Its rows describe the rows of the shards: a table as long as the
+    image rows gives image ids; one as long as the text rows gives text ids and the image of every text.
+
+    Raises:
+        BadInput: a side is missing, the numbering has gaps, shards differ in width, or the metadata fits
+            neither side.
+    """
+    images, image_files = _side(folder, "img_emb")
+    texts, text_files = _side(folder, "text_emb")
+    columns, meta_files, notes = _metadata(folder)
+    image_ids = text_ids = image_of_text = None
+    owner, caption = _first(columns, _IMAGE_COLUMNS), _first(columns, _TEXT_COLUMNS)
+    if owner is not None or caption is not None:
+        rows = len(owner if owner is not None else caption)  # type: ignore[arg-type]
+        if rows not in (len(images), len(texts)):
+            raise BadInput(
+                f"metadata has {rows:,} rows for {len(images):,} image rows and {len(texts):,} text rows",
+                where=folder,
+                fix="write the metadata of the same run again",
+            )
+        if rows == len(images) and owner is not None:
+            image_ids = owner
+        if rows == len(texts):
+            text_ids, image_of_text = caption, owner
+    return RawEmbeddings(
+        images,
+        texts,
+        image_ids,
+        text_ids,
+        image_of_text,
+        "clip-retrieval",
+        (*image_files, *text_files, *meta_files),
+        notes,
+    )
+
+
+def _first(columns: dict[str, Array], names: tuple[str, ...]) -> Array | None:
+    return next((columns[name] for name in names if name in columns), None)
+
+
+def numbered(folder: Path, stem: str, suffix: str) -> list[Path]:
+    """The files ``stem_N.suffix`` of a folder, N ascending as a number; BadInput when one is left out."""
+    pattern = re.compile(rf"{re.escape(stem)}_([0-9]+){re.escape(suffix)}")
+    with reading(folder, "cannot be listed", OSError, fix="check the permissions"):
+        matches = [(int(hit[1]), path) for path in folder.iterdir() if (hit := pattern.fullmatch(path.name))]
+    matches.sort()
+    numbers = [number for number, _ in matches]
+    for at, number in enumerate(numbers):
+        if number != at:
+            what = "occurs twice" if at and number == numbers[at - 1] else f"is missing (found up to {numbers[-1]})"
+            name = f"{stem}_{number if 'twice' in what else at}{suffix}"
+            raise BadInput(f"shard {name} {what}", where=folder, fix="write all shards, numbered from 0")
+    return [path for _, path in matches]
+
+
+def _side(folder: Path, stem: str) -> tuple[Array, list[Path]]:
+    if not (folder / stem).is_dir():
+        raise BadInput(f"has no folder {stem}", where=folder, fix=_LAYOUT)
+    files = numbered(folder / stem, stem, ".npy")
+    if not files:
+        raise BadInput(f"has no {stem}_0.npy", where=folder / stem, fix=_LAYOUT)
+    members = [npy_member(path) for path in files]
+    for path, member in zip(files, members, strict=True):
+        _check(path, member, files[0], members[0])
+    dtype = np.result_type(*("float32" if m.dtype == "bfloat16" else m.dtype for m in members))
+    rows = sum(m.shape[0] for m in members)
+    width = members[0].shape[1]
+    nbytes = rows * width * dtype.itemsize
+    declared = Member(stem, (rows, width), dtype.name, nbytes, nbytes, members[0].load)
+    check_size([declared], folder)
+    with reading(folder, "the shards do not fit into memory", ValueError):
+        out = np.empty((rows, width), dtype)
+    start = 0
+    for member in members:
+        out[start : start + member.shape[0]] = member.load()
+        start += member.shape[0]
+    return out, files
+
+
+def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
+    if len(member.shape) != 2:
+        raise BadInput(f"has shape {member.shape}", where=path, fix="save shards of shape (rows, dim)")
+    if member.dtype not in FLOATS:
+        raise BadInput(f"is {member.dtype}", where=path, fix="save shards as float16, float32 or float64")
+    if member.shape[1] != first.shape[1]:
+        raise BadInput(
+            f"has {member.shape[1]} columns, {first_path.name} has {first.shape[1]}",
+            where=path,
+            fix="write all shards with the same model",
+        )
+
+
+def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ...]]:
+    place = folder / "metadata"
+    files = numbered(place, "metadata", ".parquet") if place.is_dir() else []
+    if not files:
+        return {}, [], ("no metadata: rows carry no ids",)
+    try:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+    except ImportError:
+        return {}, [], ("metadata skipped, so rows carry no ids: pip install 'vsebench[formats]' to read it",)
+    wanted = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
+    parts: dict[str, list[Array]] = {}
+    for path in files:
+        with reading(path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError):
+            held = pq.read_schema(path).names
+            table = pq.read_table(path, columns=[name for name in wanted if name in held])
+            for name in table.column_names:
+                values = table.column(name).to_pylist()
+                if any(value is None for value in values):
+                    raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
+                parts.setdefault(name, []).append(np.array(values))
+    if not parts:
+        return {}, files, (f"metadata has none of the columns {', '.join(wanted)}: rows carry no ids",)
+    for name, arrays in parts.items():
+        if len(arrays) != len(files):
+            raise BadInput(f"column '{name}' is missing from some files", where=place, fix="write all metadata alike")
+    return {name: as_ids(np.concatenate(arrays), name, place) for name, arrays in parts.items()}, files, ()

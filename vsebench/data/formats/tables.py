@@ -1,0 +1,174 @@
+"""Parquet and arrow tables: one row an item, told apart by a column ``modality``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput, MissingPackage
+from .guard import memory_limit, reading
+from .ids import as_ids
+from .raw import Array, RawEmbeddings
+
+_NEEDED = ("id", "modality", "embedding")
+_LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
+_MODALITIES = {"image": "image", "text": "text", "caption": "text"}
+_BATCH = 8192
+
+
+def read_table(path: Path, kind: str) -> RawEmbeddings:
+    """Embeddings from a table with the columns ``id``, ``modality`` (image, text or caption), ``embedding``
+    (a list of floats, all of one length) and optionally ``image_id`` (of a text: the image it belongs to).
+
+    Args:
+        path: the file.
+        kind: ``parquet``, ``arrow`` (IPC file) or ``arrow-stream`` (IPC stream).
+
+    Raises:
+        MissingPackage: pyarrow is not installed.
+        BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
+    """
+    pa = arrow(path)
+    columns: dict[str, dict[str, list[Any]]] = {side: {"id": [], "embedding": [], "image_id": []} for side in _SIDES}
+    used, row, width = 0, 0, None
+    limit = memory_limit()
+    with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
+        for batch in _batches(pa, path, kind):
+            if batch.num_rows == 0:
+                continue
+            modality = _modalities(pa, batch, row, path)
+            vectors = _vectors(pa, batch, row, path)
+            if width is not None and vectors.shape[1] != width:
+                raise _ragged(path, row, vectors.shape[1], width)
+            width = vectors.shape[1]
+            used += vectors.nbytes
+            if used > limit:
+                raise BadInput(f"expands to more than {limit:,} bytes", where=path, fix="save .npy files instead")
+            for side in _SIDES:
+                mask = modality == side
+                columns[side]["embedding"].append(vectors[mask])
+                for name in ("id", "image_id"):
+                    if name in batch.schema.names:
+                        values = batch.column(name).to_pylist()
+                        columns[side][name].extend(values[at] for at in np.flatnonzero(mask))
+            row += len(modality)
+    for side in _SIDES:
+        if not columns[side]["id"]:
+            raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
+    owner = columns["text"]["image_id"]
+    notes = [] if owner else ["no column image_id: the table does not say which image a text belongs to"]
+    if owner and all(value is None for value in owner):
+        owner = []
+    return RawEmbeddings(
+        images=np.concatenate(columns["image"]["embedding"]),
+        texts=np.concatenate(columns["text"]["embedding"]),
+        image_ids=_ids(columns["image"]["id"], "id", path),
+        text_ids=_ids(columns["text"]["id"], "id", path),
+        image_of_text=_ids(owner, "image_id", path) if owner else None,
+        format="parquet" if kind == "parquet" else "arrow",
+        sources=(path,),
+        notes=tuple(notes),
+    )
+
+
+_SIDES = ("image", "text")
+
+
+def arrow(path: Path) -> Any:
+    """The module pyarrow; MissingPackage when it is not installed."""
+    try:
+        import pyarrow
+    except ImportError:
+        raise MissingPackage(
+            "reading tables needs pyarrow", where=path, fix="pip install 'vsebench[formats]'"
+        ) from None
+    return pyarrow
+
+
+def _batches(pa: Any, path: Path, kind: str) -> Iterator[Any]:
+    if kind == "parquet":
+        import pyarrow.parquet
+
+        with pyarrow.parquet.ParquetFile(path) as file:
+            names = _check_columns(file.schema_arrow, path)
+            yield from file.iter_batches(batch_size=_BATCH, columns=names)
+        return
+    with pa.memory_map(str(path)) as source:
+        if kind == "arrow":
+            reader = pa.ipc.open_file(source)
+            batches: Iterator[Any] = (reader.get_batch(i) for i in range(reader.num_record_batches))
+        else:
+            reader = pa.ipc.open_stream(source)
+            batches = iter(reader)
+        names = _check_columns(reader.schema, path)
+        for batch in batches:
+            batch.validate(full=True)  # the format itself does not check offsets
+            yield batch.select(names)
+
+
+def _check_columns(schema: Any, path: Path) -> list[str]:
+    for name in _NEEDED:
+        if schema.names.count(name) != 1:
+            held = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
+            raise BadInput(f"has no column '{name}'; it has {held or 'none'}", where=path, fix=_LAYOUT)
+    return [*_NEEDED, *(["image_id"] if schema.names.count("image_id") == 1 else [])]
+
+
+def _modalities(pa: Any, batch: Any, row: int, path: Path) -> Array:
+    names = batch.column("modality").to_pylist()
+    for at, name in enumerate(names):
+        if name not in _MODALITIES:
+            raise BadInput(f"row {row + at}: modality is {name!r}, not image, text or caption", where=path, fix=_LAYOUT)
+    return np.array([_MODALITIES[name] for name in names], dtype=np.str_)
+
+
+def _vectors(pa: Any, batch: Any, row: int, path: Path) -> Array:
+    column = batch.column("embedding")
+    kind = column.type
+    is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    if not is_list or not pa.types.is_floating(kind.value_type):
+        raise BadInput(
+            f"column 'embedding' is {kind}, expected a list of float16, float32 or float64",
+            where=path,
+            fix=_LAYOUT,
+        )
+    if column.null_count:
+        at = column.is_valid().to_pylist().index(False)
+        raise BadInput(f"row {row + at} has no embedding", where=path, fix="give every row a vector")
+    if pa.types.is_fixed_size_list(kind):
+        width = kind.list_size
+    else:
+        lengths = np.asarray(column.value_lengths())
+        width = int(lengths[0]) if len(lengths) else 0
+        if (lengths != width).any():
+            at = int(np.flatnonzero(lengths != width)[0])
+            raise _ragged(path, row + at, int(lengths[at]), width)
+    flat = column.flatten()
+    if flat.null_count:
+        at = flat.is_valid().to_pylist().index(False) // width
+        raise BadInput(
+            f"row {row + at} has a missing value in its embedding", where=path, fix="give every row a vector"
+        )
+    out: Array = flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
+    return out
+
+
+def _ragged(path: Path, row: int, found: int, first: int) -> BadInput:
+    return BadInput(
+        f"row {row} has an embedding of {found} values, the rows before it have {first}",
+        where=path,
+        fix="give every row a vector of the same length",
+    )
+
+
+def _ids(values: list[Any], name: str, path: Path) -> Array:
+    kinds = {type(value) for value in values}
+    if kinds not in ({int}, {str}, {bytes}, {float}):
+        bad = next((v for v in values if type(v) is not type(values[0])), values[0])
+        what = "has missing values" if type(None) in kinds else f"holds {bad!r} among other types"
+        raise BadInput(f"column '{name}' {what}", where=path, fix="give every row one integer or string id")
+    with reading(path, f"column '{name}' cannot be read", OverflowError):
+        return as_ids(np.array(values), name, path)

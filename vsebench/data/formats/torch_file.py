@@ -1,0 +1,118 @@
+"""torch files: read as weights only, which cannot run code."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput, MissingPackage
+from .guard import BOMB_BYTES, BOMB_RATIO, reading
+from .raw import Member
+
+_OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
+_SAVE = "save plain tensors: torch.save({'image_embeddings': ..., 'text_embeddings': ...}, FILE)"
+
+
+def torch_members(path: Path, legacy: bool = False) -> list[Member]:
+    """The tensors of a torch file: a dict of them (one level nested at most) or a single one, ``tensor``.
+
+    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32.
+
+    Args:
+        path: the file.
+        legacy: the format before torch 1.6, a plain pickle; it cannot be memory-mapped.
+
+    Raises:
+        MissingPackage: torch 2.6 or newer is not installed.
+        BadInput: the file is damaged, holds code or anything else than tensors.
+    """
+    try:
+        import torch
+    except ImportError:
+        raise MissingPackage(
+            "reading torch files needs torch", where=path, fix="pip install 'vsebench[train]'"
+        ) from None
+    if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
+        raise MissingPackage(
+            f"torch {torch.__version__} cannot read files safely; 2.6 is needed",
+            where=path,
+            fix="pip install -U torch",
+        )
+    if not legacy:
+        _check_archive(path)
+    with reading(
+        path,
+        "is refused by torch.load(weights_only=True): damaged, or not only tensors",
+        Exception,
+        fix=_SAVE,
+    ):
+        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=not legacy)
+    if isinstance(loaded, torch.Tensor):
+        return [_member("tensor", loaded)]
+    if not isinstance(loaded, dict):
+        raise BadInput(f"holds a {type(loaded).__name__}, not a dict of tensors", where=path, fix=_SAVE)
+    return [member for name, value in _flat(loaded) if (member := _value(name, value)) is not None]
+
+
+def _check_archive(path: Path) -> None:
+    errors = (zipfile.BadZipFile, OSError, ValueError)
+    with reading(path, "is a truncated or damaged torch file", *errors), zipfile.ZipFile(path) as archive:
+        entries = archive.infolist()
+    if any(info.filename.endswith("/constants.pkl") for info in entries):
+        raise BadInput("is a TorchScript program, not embeddings", where=path, fix=_SAVE)
+    for info in entries:
+        if info.file_size > BOMB_BYTES and info.file_size > BOMB_RATIO * max(info.compress_size, 1):
+            raise BadInput(
+                f"'{info.filename}' would expand from {info.compress_size:,} to {info.file_size:,} bytes;"
+                " this looks like a zip bomb",
+                where=path,
+                fix=_SAVE,
+            )
+
+
+def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:
+    out: list[tuple[str, Any]] = []
+    for key, value in loaded.items():
+        if isinstance(value, dict):
+            out.extend((f"{key}/{inner}", item) for inner, item in value.items())
+        else:
+            out.append((str(key), value))
+    return out
+
+
+def _value(name: str, value: Any) -> Member | None:
+    import torch
+
+    if isinstance(value, torch.Tensor):
+        return _member(name, value)
+    if isinstance(value, (list, tuple)) and value and {type(item) for item in value} in ({int}, {str}):
+        try:
+            array = np.array(value)
+        except OverflowError:
+            return None
+        kind = "str" if array.dtype.kind == "U" else array.dtype.name
+        return Member(name, array.shape, kind, 0, array.nbytes, lambda: array)
+    return None
+
+
+def _member(name: str, tensor: Any) -> Member:
+    import torch
+
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    plain = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor.is_quantized
+    shape = tuple(tensor.shape)
+    if not plain:
+        where = tensor.layout if tensor.layout != torch.strided else tensor.device.type
+        return Member(name, shape, f"{where} {dtype}", 0, 0, lambda: np.empty(0))
+    size = tensor.numel() * tensor.element_size()
+    held = tensor.untyped_storage().nbytes()  # an expanded tensor repeats a small storage
+    half = dtype == "bfloat16"
+
+    def load() -> Any:
+        detached = tensor.detach().resolve_neg().resolve_conj()
+        return (detached.float() if half else detached).numpy()
+
+    return Member(name, shape, dtype, size * 2 if half else size if size > held else 0, held, load)

@@ -1,0 +1,107 @@
+"""The TREC run format: ``query Q0 item rank score tag``, one retrieved item a line.
+
+Source: the format that trec_eval reads; like there, the score decides the order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+
+from ...errors import BadInput
+from .guard import memory_limit
+
+_COLUMNS = "write six columns a line: query Q0 item rank score tag"
+_ROW_BYTES = 250  # of one line, once parsed
+_Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
+
+
+def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], str]:
+    """Retrieved lists of a TREC run, best first, their ties, and a sentence that says how they were ordered.
+
+    Ties are the places (from 0) with the score of the place before, of every query that has some.
+
+
+    Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
+    count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column.
+
+    Raises:
+        BadInput: a line has another number of columns, a rank or score is not a number, an item occurs twice
+            for one query, the text holds binary data, or there are no lines.
+    """
+    rows: dict[str, list[_Row]] = {}
+    most = memory_limit() // _ROW_BYTES
+    for number, line in enumerate(lines, 1):
+        if number > most:
+            raise BadInput(
+                f"has more than {most:,} lines, which do not fit in memory", where=where, fix="store shorter lists"
+            )
+        parts = line.split()
+        if not parts:
+            continue
+        if "\0" in line:
+            raise BadInput(f"line {number} holds binary data", where=where, fix=_COLUMNS)
+        try:
+            query, _, item, rank, score, _ = parts
+            row = (-float(score), int(rank), number, item)
+        except ValueError:
+            raise _bad_line(parts, number, where) from None
+        if not math.isfinite(row[0]):
+            raise _bad_line(parts, number, where)
+        rows.setdefault(query, []).append(row)
+    if not rows:
+        raise BadInput("holds no lines", where=where, fix=_COLUMNS)
+    lists: dict[str, list[str]] = {}
+    tied: dict[str, list[int]] = {}
+    contradicts: str | None = None
+    for query, found in rows.items():
+        _refuse_repeated(query, found, where)
+        found.sort()
+        lists[query] = [item for _, _, _, item in found]
+        if again := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
+            tied[query] = again
+        if contradicts is None and not _ranks_agree(found):
+            contradicts = query
+    if contradicts is None:
+        return lists, tied, "lists are ordered by the rank column, which agrees with the scores"
+    return (
+        lists,
+        tied,
+        f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores",
+    )
+
+
+def _ranks_agree(ordered: list[_Row]) -> bool:
+    first = ordered[0][1]
+    return first in (0, 1) and all(row[1] == first + at for at, row in enumerate(ordered))
+
+
+def _bad_line(parts: list[str], number: int, where: Path) -> BadInput:
+    if len(parts) != 6:
+        what = f"line {number} has {len(parts)} columns, expected 6: {' '.join(parts)[:80]!r}"
+    elif _is_integer(parts[3]):
+        what = f"line {number}: score '{parts[4][:40]}' is not a finite number"
+    else:
+        what = f"line {number}: rank '{parts[3][:40]}' is not an integer"
+    return BadInput(what, where=where, fix=_COLUMNS)
+
+
+def _is_integer(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _refuse_repeated(query: str, found: list[_Row], where: Path) -> None:
+    first: dict[str, int] = {}
+    for _, _, number, item in found:
+        if item in first:
+            raise BadInput(
+                f"query '{query}' lists item '{item}' twice, in lines {first[item]} and {number}",
+                where=where,
+                fix="keep each item once a query: a repeated one would count twice",
+            )
+        first[item] = number

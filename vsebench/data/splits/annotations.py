@@ -1,0 +1,55 @@
+"""The official COCO caption annotations (``captions_val2014.json``)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput
+from ...types import Ids
+from ..textfile import field
+from .rows import CaptionRows
+
+
+def is_annotations(document: Any) -> bool:
+    """Whether a parsed JSON document has the shape of a COCO annotation file."""
+    return isinstance(document, dict) and isinstance(document.get("annotations"), list)
+
+
+def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> CaptionRows:
+    """The captions with the ids ``wanted``, in that order.
+
+    Args:
+        document: the parsed file.
+        where: the file, for messages.
+        wanted: (caption,) int64 caption (annotation) ids.
+
+    Raises:
+        BadInput: a field is missing or of another type, an id occurs twice, or wanted ids are absent.
+    """
+    needed = set(wanted.tolist())
+    found: dict[int, tuple[int, str]] = {}
+    for i, note in enumerate(document["annotations"]):
+        # The file holds eight times as many captions as the test split; those get no further than this.
+        if i and isinstance(note, dict) and type(note.get("id")) is int and note["id"] not in needed:
+            continue
+        at = f"{where}: annotations[{i}]"
+        if i == 0 and isinstance(note, dict) and "caption" not in note and "category_id" in note:
+            raise BadInput("these are object annotations, not captions", where=where, fix="give captions_val2014.json")
+        number = field(note, "id", int, at)
+        if number not in needed:
+            continue
+        if number in found:
+            raise BadInput(f"caption id {number} occurs more than once", where=at)
+        found[number] = (field(note, "image_id", int, at), field(note, "caption", str, at))
+    absent = needed.difference(found)
+    if absent:
+        first = next(i for i in wanted.tolist() if i in absent)
+        raise BadInput(
+            f"{len(absent):,} of {len(needed):,} test captions are absent (first: id {first})",
+            where=where,
+            fix="give captions_val2014.json; all test images are in val2014",
+        )
+    image_id, texts = zip(*(found[i] for i in wanted.tolist()), strict=True)
+    return CaptionRows(np.asarray(image_id), wanted, texts, where)

@@ -1,0 +1,70 @@
+"""Karpathy's ``dataset_coco.json`` and ``dataset_flickr30k.json`` (Karpathy and Fei-Fei, CVPR 2015)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput
+from ..textfile import field, shown
+from .rows import CaptionRows
+
+CAPTIONS_PER_IMAGE = 5
+
+
+def is_karpathy(document: Any) -> bool:
+    """Whether a parsed JSON document has the shape of a Karpathy file."""
+    if not isinstance(document, dict) or not isinstance(document.get("images"), list):
+        return False
+    first = next(iter(document["images"]), None)
+    return isinstance(first, dict) and "sentences" in first and "split" in first
+
+
+def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
+    """The test images of a Karpathy file, in file order, five captions each.
+
+    Images with more than five sentences (10 of COCO's 5,000 have six) keep the first five in file order,
+    which is the common protocol of 25,000 captions. COCO ids are ``cocoid`` and ``sentids``' official
+    annotation ids (int64); Flickr30K has none, so the image id is the file name and the caption id is
+    ``<file name>#<0-4>`` (unicode).
+
+    Raises:
+        BadInput: a field is missing or of another type (the image is named), an image has fewer than five
+            sentences, or there is no test image.
+    """
+    test = [
+        (f"{where}: images[{i}]", image)
+        for i, image in enumerate(document["images"])
+        if field(image, "split", str, f"{where}: images[{i}]") == "test"
+    ]
+    if not test:
+        raise BadInput("no image has split 'test'", where=where, fix="give the complete Karpathy file")
+    coco = "cocoid" in test[0][1]
+    image_ids: list[int | str] = []
+    caption_ids: list[int | str] = []
+    texts: list[str] = []
+    for at, image in test:
+        sentences = field(image, "sentences", list, at)
+        if len(sentences) < CAPTIONS_PER_IMAGE:
+            raise BadInput(
+                f"{len(sentences)} sentences, expected at least {CAPTIONS_PER_IMAGE}",
+                where=at,
+                fix="copy or download the file again",
+            )
+        name: int | str = field(image, "cocoid", int, at) if coco else field(image, "filename", str, at)
+        for j, sentence in enumerate(sentences[:CAPTIONS_PER_IMAGE]):
+            spot = f"{at}.sentences[{j}]"
+            image_ids.append(name)
+            texts.append(field(sentence, "raw", str, spot))
+            caption_ids.append(_sentence_id(image, sentence, j, spot) if coco else f"{name}#{j}")
+    return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(texts), where)
+
+
+def _sentence_id(image: dict[str, Any], sentence: dict[str, Any], j: int, spot: str) -> int:
+    if "sentid" in sentence:
+        return int(field(sentence, "sentid", int, spot))
+    ids = field(image, "sentids", list, spot)
+    if j >= len(ids) or not isinstance(ids[j], int) or isinstance(ids[j], bool):
+        raise BadInput(f"no sentence id at place {j} of 'sentids' ({shown(ids)})", where=spot)
+    return int(ids[j])

@@ -1,0 +1,140 @@
+"""COCO ids, captions and judgements inside packages that the user has installed.
+
+Nothing is imported from them (importing ``eccv_caption`` prints warnings): their files are read in place.
+``eccv_caption`` (MIT) holds the ids of Karpathy's COCO test captions and the ECCV Caption and CxC positives;
+the SPICE archive of ``pycocoevalcap`` holds the official COCO 2014 caption annotations.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import zipfile
+import zlib
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ...errors import BadInput, MissingPackage
+from ...types import Ids
+from ..textfile import parse_json
+from .annotations import annotation_rows
+from .rows import CaptionRows
+
+INSTALL = "pip install 'vsebench[text]'"
+IDS_PACKAGE = "eccv_caption"
+TEXT_PACKAGE = "pycocoevalcap"
+JAR = "spice/spice-1.0.jar"
+CAPTIONS_IN_JAR = "coco/annotations/captions_val2014.json"
+
+
+def package_file(package: str, relative: str) -> Path | None:
+    """The path of a file inside an installed package, without importing it; None when there is none."""
+    try:
+        spec = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        return None
+    if spec is None:
+        return None
+    for folder in spec.submodule_search_locations or ():
+        path = Path(folder) / relative
+        if path.is_file():
+            return path
+    return None
+
+
+def judgement_file(name: str) -> Path:
+    """The path of ``eccv_caption/data/<name>``.
+
+    Raises:
+        MissingPackage: the package is not installed.
+    """
+    path = package_file(IDS_PACKAGE, f"data/{name}")
+    if path is None:
+        raise MissingPackage(f"package '{IDS_PACKAGE}' is not installed; it holds {name}", fix=INSTALL)
+    return path
+
+
+def read_judgements(name: str) -> dict[str, list[int]]:
+    """One JSON file of ``eccv_caption``: query id -> ids of its positives.
+
+    Raises:
+        MissingPackage: the package is not installed.
+        BadInput: the file is damaged.
+    """
+    path = judgement_file(name)
+    content = parse_json(path.read_text(encoding="utf-8"), path)
+    if not isinstance(content, dict):
+        raise _damaged(path, "no JSON object")
+    return content
+
+
+def has_ids() -> bool:
+    """Whether the ids of the COCO test captions are installed."""
+    return package_file(IDS_PACKAGE, "data/coco_test_ids.npy") is not None
+
+
+def has_texts() -> bool:
+    """Whether the COCO captions are installed."""
+    return package_file(TEXT_PACKAGE, JAR) is not None
+
+
+def coco_id_rows() -> CaptionRows:
+    """Ids of Karpathy's COCO test captions in their order, without texts; well under 0.1 s, once a process.
+
+    Raises:
+        MissingPackage: ``eccv_caption`` is not installed.
+        BadInput: its files are damaged.
+    """
+    path = judgement_file("coco_test_ids.npy")
+    return _id_rows(path, path.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=1)  # asked for several times in a run; the rows are read-only
+def _id_rows(path: Path, _changed: int) -> CaptionRows:
+    try:
+        caption_ids: Ids = np.load(path, allow_pickle=False).astype(np.int64)
+    except (ValueError, EOFError, OSError) as error:
+        raise _damaged(path, error) from error
+    owner = read_judgements("original_caption_to_image.json")
+    try:
+        image_ids = np.fromiter((owner[str(i)][0] for i in caption_ids.tolist()), np.int64, len(caption_ids))
+    except (KeyError, IndexError, TypeError, ValueError) as error:
+        raise _damaged(path.parent / "original_caption_to_image.json", error) from error
+    return CaptionRows(image_ids, caption_ids, None, f"package {IDS_PACKAGE}")
+
+
+def coco_rows() -> CaptionRows:
+    """Ids and texts of Karpathy's COCO test captions in their order; about a second.
+
+    Raises:
+        MissingPackage: ``eccv_caption`` or ``pycocoevalcap`` is not installed.
+        BadInput: their files are damaged.
+    """
+    ids = coco_id_rows()
+    path = package_file(TEXT_PACKAGE, JAR)
+    if path is None:
+        raise MissingPackage(f"package '{TEXT_PACKAGE}' is not installed; it holds the COCO captions", fix=INSTALL)
+    where = f"{path}!{CAPTIONS_IN_JAR}"
+    return annotation_rows(_annotations(path), where, ids.caption_id)
+
+
+def _annotations(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            content = json.loads(archive.read(CAPTIONS_IN_JAR))
+    except (zipfile.BadZipFile, zlib.error, KeyError, ValueError, EOFError, OSError) as error:
+        raise _damaged(path, error) from error
+    if not isinstance(content, dict) or not isinstance(content.get("annotations"), list):
+        raise _damaged(path, f"{CAPTIONS_IN_JAR} holds no annotations")
+    return content
+
+
+def _damaged(path: Path, error: object) -> BadInput:
+    return BadInput(
+        f"the installed file is damaged ({error})",
+        where=path,
+        fix="reinstall it: pip install --force-reinstall --no-cache-dir 'vsebench[text]'",
+    )

@@ -1,0 +1,61 @@
+"""Caption rows: what every source of captions is brought to."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...errors import BadInput
+from ...types import Ids, Int, frozen
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionRows:
+    """One row a caption, in the order of the source.
+
+    Attributes:
+        image_id: (caption,) int64 or unicode, the image each caption was written for; repeats.
+        caption_id: (caption,) int64 or unicode.
+        texts: (caption,) the captions as written, or None when only ids were read.
+        origin: the file or package they came from, for messages.
+
+    Raises:
+        BadInput: lengths differ, or a caption id occurs twice.
+    """
+
+    image_id: Ids
+    caption_id: Ids
+    texts: tuple[str, ...] | None
+    origin: str
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "image_id", frozen(self.image_id))
+        object.__setattr__(self, "caption_id", frozen(self.caption_id))
+        n = len(self.caption_id)
+        for ids, what in ((self.image_id, "image"), (self.caption_id, "caption")):
+            if ids.ndim != 1 or ids.dtype.kind not in "iU":
+                raise BadInput(f"{what} ids are neither whole numbers of 64 bits nor texts", where=self.origin)
+        if len(self.image_id) != n or (self.texts is not None and len(self.texts) != n):
+            raise BadInput("image ids, caption ids and captions differ in number", where=self.origin)
+        unique, first, count = np.unique(self.caption_id, return_index=True, return_counts=True)
+        if len(unique) != n:
+            again = first[count > 1].min()
+            raise BadInput(
+                f"{int((count > 1).sum())} caption ids occur more than once (first: {self.caption_id[again]})",
+                where=self.origin,
+                fix="give every caption one row and one id",
+            )
+
+    def take(self, order: Int) -> CaptionRows:
+        """The same rows in another order, ``order`` (caption,) int64."""
+        texts = None if self.texts is None else tuple(self.texts[i] for i in order.tolist())
+        return CaptionRows(self.image_id[order], self.caption_id[order], texts, self.origin)
+
+    def images(self) -> tuple[Ids, Int]:
+        """Images in order of first appearance (image,), and the image of every caption (caption,) int64."""
+        unique, first, inverse = np.unique(self.image_id, return_index=True, return_inverse=True)
+        order = np.argsort(first)
+        place = np.empty(len(order), np.int64)
+        place[order] = np.arange(len(order))
+        return unique[order], place[inverse]

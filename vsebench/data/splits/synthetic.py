@@ -1,0 +1,151 @@
+"""A stand-in for a model, made of words: so that the whole task can be run where there is no model.
+
+This is not a vision model and never sees a picture. An image is known only through its captions, and each caption is
+compared with an image known through the *other four* captions only, so no caption is compared with itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...errors import BadInput, UsageError
+from ...numeric.parallel import one_blas_thread
+from ...types import Float, Split, Vectors
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+CAPTIONS_PER_IMAGE = 5
+DIM = 128
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
+    """Image and caption vectors whose inner product compares a caption with the image's other captions.
+
+    Each caption gets a unit LSA vector t (TF-IDF, truncated SVD; Deerwester et al., 1990). With j = 0-4 the place
+    of a caption among those of its image, an image vector has five blocks, block j being the
+    normalised sum of the vectors of its captions except the j-th; a caption vector has t in block j and zeros
+    elsewhere. The same input gives the same vectors up to the last bits of the machine's linear algebra.
+
+    Args:
+        split: a split with texts and five captions an image.
+        dim: width of a block.
+
+    Returns:
+        images (image, 5 * dim) and captions (caption, 5 * dim), float32, in the order of the split.
+
+    Raises:
+        UsageError: the split has no texts or not five captions for every image, or ``dim`` does not fit.
+    """
+    if split.texts is None:
+        raise UsageError(f"split '{split.name}' was loaded without texts", fix="load it with texts=True")
+    counts = np.bincount(split.image_of, minlength=len(split.image_ids))
+    odd = np.flatnonzero(counts != CAPTIONS_PER_IMAGE)
+    if len(odd):
+        raise UsageError(
+            f"the stand-in needs {CAPTIONS_PER_IMAGE} captions for every image; image {split.image_ids[odd[0]]} "
+            f"has {counts[odd[0]]}",
+            fix="use coco-5k or f30k",
+        )
+    by_image = np.argsort(split.image_of, kind="stable")  # (image * 5,) captions, grouped, in their own order
+    t = lsa(split.texts, dim)[by_image]
+    images, grouped = blocks(t)
+    captions = np.empty_like(grouped)
+    captions[by_image] = grouped
+    return images, captions
+
+
+def blocks(t: Float) -> tuple[Vectors, Vectors]:
+    """Spread unit caption vectors over five blocks, leaving the j-th caption out of block j of its image.
+
+    Args:
+        t: (image * 5, dim) float64 unit rows, the five captions of an image consecutive.
+
+    Returns:
+        images (image, 5 * dim) and captions (image * 5, 5 * dim), float32.
+    """
+    n, dim = len(t) // CAPTIONS_PER_IMAGE, t.shape[1]
+    own = t.reshape(n, CAPTIONS_PER_IMAGE, dim)
+    images = np.empty((n, CAPTIONS_PER_IMAGE, dim), np.float32)
+    captions = np.zeros((n, CAPTIONS_PER_IMAGE, CAPTIONS_PER_IMAGE, dim), np.float32)
+    for j in range(CAPTIONS_PER_IMAGE):
+        # Added up without the j-th rather than subtracted from the whole sum: not even a rounding error of it stays.
+        others = own[:, [i for i in range(CAPTIONS_PER_IMAGE) if i != j]].sum(axis=1)
+        images[:, j] = unit(others)
+        captions[:, j, j] = own[:, j]
+    return images.reshape(n, -1), captions.reshape(n * CAPTIONS_PER_IMAGE, -1)
+
+
+def lsa(texts: Sequence[str], dim: int) -> Float:
+    """Unit vectors of latent semantic analysis.
+
+    Args:
+        texts: the captions.
+        dim: number of dimensions, at most the number of captions, and of distinct words, less two.
+
+    Returns:
+        (caption, dim) float64; a caption without words gets the first unit vector.
+
+    Raises:
+        UsageError: ``dim`` does not fit.
+        BadInput: no caption has a word.
+    """
+    from scipy.sparse.linalg import svds
+
+    weights = tfidf(texts)
+    limit = min(weights.shape) - 2
+    if not 1 <= dim <= limit:
+        raise UsageError(f"dim {dim} is not between 1 and {limit}", fix="choose a smaller --dim or more captions")
+    # Half as many Lanczos vectors again as wanted: a quarter faster than the default of twice as many.
+    lanczos = min(dim + max(dim // 2, 20), limit + 1)
+    start = np.ones(min(weights.shape))
+    with one_blas_thread():
+        _, _, basis = svds(weights, k=dim, v0=start, ncv=lanczos, return_singular_vectors="vh")
+    basis = basis[::-1]  # largest singular value first
+    largest = basis[np.arange(dim), np.abs(basis).argmax(axis=1)]
+    basis = basis * np.where(largest < 0, -1.0, 1.0)[:, None]
+    out: Float = unit(np.asarray(weights @ basis.T))
+    return out
+
+
+def tfidf(texts: Sequence[str]) -> csr_array[Any, Any]:
+    """Unit TF-IDF rows: counts of words [a-z0-9]+ in lower case, times log((1 + n) / (1 + df)) + 1.
+
+    Returns:
+        (caption, word) float64, words in order of first appearance; a row without words is zero.
+
+    Raises:
+        BadInput: no caption has a word.
+    """
+    from scipy.sparse import csr_array
+
+    place: dict[str, int] = {}
+    word: list[int] = []
+    ends = [0]
+    for text in texts:
+        word += [place.setdefault(w, len(place)) for w in _WORD.findall(text.lower())]
+        ends.append(len(word))
+    if not place:
+        raise BadInput("no caption holds a word of letters a-z or digits", fix="give captions in English")
+    counts = csr_array((np.ones(len(word)), word, ends), shape=(len(texts), len(place)))
+    counts.sum_duplicates()
+    df = np.bincount(counts.indices, minlength=len(place))
+    row = np.repeat(np.arange(len(texts)), np.diff(counts.indptr))
+    data = counts.data * (np.log((1 + len(texts)) / (1 + df)) + 1)[counts.indices]
+    length = np.sqrt(np.bincount(row, weights=data * data, minlength=len(texts)))
+    return csr_array((data / length[row], counts.indices, counts.indptr), shape=counts.shape)
+
+
+def unit(rows: Float) -> Float:
+    """Rows scaled to length 1; a row of (almost) zeros becomes the first unit vector, so that none is zero."""
+    length = np.linalg.norm(rows, axis=1)
+    nothing = length < 1e-9
+    out = rows / np.where(nothing, 1.0, length)[:, None]
+    out[nothing] = 0.0
+    out[nothing, 0] = 1.0
+    return out

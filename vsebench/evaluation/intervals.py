@@ -1,0 +1,105 @@
+"""From results to intervals: which per-query values are resampled together, and what a sum adds up."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
+
+import numpy as np
+
+from ..errors import BadInput
+from ..metrics import parse
+from ..report.model import Resampling, Result
+from ..report.values import SIDE, places
+from ..stats import bootstrap
+from ..stats.columns import Column, Population, prepare
+from ..types import Direction, Float, Int, Split
+
+Key = tuple[str, Direction | None]
+_GRID = 1e-10
+
+
+def population(split: Split) -> Population:
+    """The images of a split, the unit of every resample."""
+    return Population(len(split.image_ids), split.fold)
+
+
+def column(result: Result, split: Split, known: dict[tuple[Direction | None, int], Int] | None = None) -> Column:
+    """The per-query values of a result with the image of every query.
+
+    Args:
+        result: with per-query values.
+        split: the items it is about.
+        known: where queries stand in the split, by direction and identity of their array; grows.
+
+    Raises:
+        BadInput: the result has no per-query values, or names queries that the split does not have.
+    """
+    if result.per_query is None or result.queries is None or result.direction is None:
+        raise BadInput(f"{result.metric} has no per-query values", fix="leave it out")
+    side = SIDE[result.direction]
+    known = {} if known is None else known
+    key = result.direction, id(result.queries)
+    if key not in known:
+        known[key] = places(split.ids(side), result.queries)
+    at = known[key]
+    if len(at) and at.min() < 0:
+        raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
+    metric = parse(result.metric)
+    return Column(
+        result.per_query,
+        at if side == "image" else split.image_of[at],
+        folded=split.fold is not None
+        and (metric.view == "1k" or split.name == "coco-1k" or dict(metric.options).get("on") in ("folds", "block")),
+        median=metric.family.aggregate == "floor-median",
+    )
+
+
+def add(
+    results: Mapping[Key, Result],
+    members: Mapping[Key, Sequence[Key]],
+    split: Split,
+    how: Resampling,
+    threads: int | None = None,
+) -> dict[Key, Result]:
+    """All results with their intervals, from one set of resamples.
+
+    A result whose queries belong to fewer than two images, or are not all known, has none.
+
+    Args:
+        results: elementary results and sums.
+        members: for every sum the results it adds up.
+        split: whose images are resampled.
+        how: level, number, seed and method.
+        threads: never changes a result.
+    """
+    base = [key for key, r in results.items() if r.per_query is not None and len(r.per_query) == r.n]
+    place = {key: i for i, key in enumerate(base)}
+    sums = [key for key in members if all(part in place for part in members[key])]
+    asked: dict[tuple[Direction | None, int], Int] = {}  # many metrics are asked by the same queries
+    columns = [column(results[key], split, asked) for key in base]
+    ready = prepare(columns, population(split), [[place[part] for part in members[key]] for key in sums])
+    samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
+    level = how.level / 100
+    if how.method == "bca":
+        values = np.array([results[key].value for key in chain(base, sums)])
+        ends = bootstrap.bca(samples, values, bootstrap.jackknife(ready, threads), level)
+    else:
+        ends = bootstrap.percentile(samples, level)
+    alone = [len(c.image) < 2 or c.image.min() == c.image.max() for c in columns]
+    lonely = [*alone, *(any(alone[place[part]] for part in members[key]) for key in sums)]
+    out = dict(results)
+    for key, pair, single in zip(chain(base, sums), ends, lonely, strict=True):
+        # resamples are made on a grid; an end that is the value but for the grid is the value
+        known = results[key].value
+        pair = np.where(np.abs(pair - known) <= _GRID * max(1.0, abs(known)), known, pair)
+        out[key] = replace(results[key], interval=None if single else interval(pair))
+    return out
+
+
+def interval(ends: Float) -> tuple[float, float] | None:
+    """Two ends as plain numbers; None when there are none."""
+    low, high = float(ends[0]), float(ends[1])
+    return (low, high) if math.isfinite(low) and math.isfinite(high) else None

@@ -1,0 +1,206 @@
+"""CxC image-image and text-text retrieval: one modality asks itself.
+
+Parekh et al., Crisscrossed Captions, EACL 2021, section 5, as evaluated by Chen et al., Learning the Best Pooling
+Strategy for Visual Semantic Embedding, CVPR 2021. An image is relevant to an image when their mean rating (SIS) is at
+least 2.5; a caption to a caption when it is at least 3 (STS), or when both were written for the same image. Ratings
+hold for both orders of a pair, and of a pair that was rated in both orders either rating suffices. The query itself
+does not compete, and queries without a relevant item are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import BadInput, UsageError
+from ..metrics import parse
+from ..rank.observe import Request, observe
+from ..rank.scorers import choose
+from ..relevance.judgements.pairs import from_pairs
+from ..report.model import Result
+from ..types import Direction, Embeddings, Float, Int, Modality, Relevance, Split, Vectors, Without
+from . import measure
+
+VIEW = "cxc"
+METRICS = ("R@1", "R@5", "R@10", "MedR", "MeanR")
+TASK: dict[Modality, str] = {"image": "sis", "caption": "sts"}
+THRESHOLD: dict[Modality, float] = {"image": 2.5, "caption": 3.0}
+_INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
+_BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # whose queries are of that modality
+
+
+class Ratings(Protocol):
+    """Rated pairs of items of one modality, as ``human.cxc.read_cxc`` gives them."""
+
+    @property
+    def task(self) -> str:
+        """``sis`` or ``sts``."""
+
+    @property
+    def first(self) -> Int:
+        """(pair,) int64 ids."""
+
+    @property
+    def second(self) -> Int:
+        """(pair,) int64 ids."""
+
+    @property
+    def score(self) -> Float:
+        """(pair,) float64 mean ratings, 0 to 5."""
+
+    @property
+    def where(self) -> Path:
+        """The file."""
+
+
+def evaluate(
+    split: Split,
+    vectors: Vectors,
+    modality: Modality,
+    judgements: Ratings,
+    *,
+    similarity: str = "auto",
+    metrics: Sequence[str] = METRICS,
+    ties: str = "index",
+    empty: str = "skip",
+    threads: int | None = None,
+) -> list[Result]:
+    """Measure retrieval of images by images, or of captions by captions.
+
+    Args:
+        split: whose items are rated; captions of one image are relevant to each other.
+        vectors: (item, dim) float32 in the order of the split.
+        modality: ``image`` (i2i) or ``caption`` (t2t).
+        judgements: ratings of that modality.
+        similarity: ``auto``, ``cosine`` or ``dot``, as for retrieval between modalities.
+        metrics: names without a view.
+        ties: tie rule.
+        empty: queries without a relevant item: ``skip`` them, or count a ``miss``.
+        threads: never changes a result.
+
+    Returns:
+        One result a metric, named ``cxc:R@1``, direction ``i2i`` or ``t2t``, with per-query values.
+
+    Raises:
+        BadInput: ratings of items that the split does not have, or vectors of other items.
+        UsageError: ratings of the other modality, or unknown metrics.
+    """
+    relevance = positives(split, modality, judgements)
+    n = len(split.ids(modality))
+    embeddings = Embeddings(modality, split.ids(modality), vectors)
+    scorer, _ = choose(embeddings, embeddings, similarity)
+    # For the ranking queries stand in rows and the gallery in columns, as images and captions do in i2t.
+    itself = from_pairs("self", "i2t", np.arange(n), np.arange(n))
+    ranks = observe(scorer, [Request(VIEW, relevance, Without(itself))], ties=ties, threads=threads)["i2t"].ranks[VIEW]
+    found = [measure.measure(parse(f"{VIEW}:{m}"), ranks, split, _BETWEEN[modality], empty) for m in metrics]
+    return [replace(result, direction=_INSIDE[modality]) for result in found]
+
+
+def evaluate_both(
+    split: Split,
+    images: Vectors,
+    captions: Vectors,
+    folder: str | os.PathLike[str] | None = None,
+    *,
+    similarity: str = "auto",
+    metrics: Sequence[str] = METRICS,
+    ties: str = "index",
+    empty: str = "skip",
+    threads: int | None = None,
+) -> tuple[list[Result], str]:
+    """Measure both modalities of COCO 5K with the ratings of CxC.
+
+    Args:
+        split: ``coco-5k``.
+        images: (image, dim) float32 in the order of the split.
+        captions: (caption, dim) float32 in the order of the split.
+        folder: where ``sis_test.csv`` and ``sts_test.csv`` are, see ``human.judgements.find``.
+        similarity, metrics, ties, empty, threads: see ``evaluate``.
+
+    Returns:
+        The results, i2i before t2t, and what a signature says about the ratings.
+
+    Raises:
+        UsageError: another split.
+        MissingPackage: the ratings are not there; the message says how to get them.
+        BadInput: a file is damaged, or names items that the split does not have.
+    """
+    from ..human.cxc import read_cxc
+
+    if split.name != "coco-5k":
+        raise UsageError(f"CxC rates items of COCO 5K, not of split '{split.name}'", fix="use --split coco-5k")
+    ratings: dict[Modality, Ratings] = {"image": read_cxc("sis", folder), "caption": read_cxc("sts", folder)}
+    results = []
+    for modality, vectors in (("image", images), ("caption", captions)):
+        results += evaluate(
+            split, vectors, modality, ratings[modality],  # type: ignore[arg-type, index]
+            similarity=similarity, metrics=metrics, ties=ties, empty=empty, threads=threads,
+        )  # fmt: skip
+    return results, "+".join(identity(rating) for rating in ratings.values())
+
+
+def positives(split: Split, modality: Modality, judgements: Ratings, threshold: float | None = None) -> Relevance:
+    """Who is relevant to whom inside one modality; queries stand in rows, so the direction reads ``i2t``.
+
+    Args:
+        split: whose items are rated.
+        modality: ``image`` or ``caption``.
+        judgements: ratings of that modality.
+        threshold: the least rating that counts; by default 2.5 for images and 3 for captions.
+
+    Raises:
+        BadInput: ratings of items that the split does not have.
+        UsageError: ratings of the other modality.
+    """
+    if judgements.task != TASK[modality]:
+        raise UsageError(f"{judgements.task} does not rate {modality}s", fix=f"give the ratings {TASK[modality]}")
+    ids = split.ids(modality)
+    n = len(ids)
+    a, b = (_rows(split, modality, side, judgements.where) for side in (judgements.first, judgements.second))
+    liked = judgements.score >= (THRESHOLD[modality] if threshold is None else threshold)
+    pairs = [a[liked] * n + b[liked], b[liked] * n + a[liked]]
+    if modality == "caption":
+        pairs.append(_siblings(split))
+    query, item = np.divmod(np.unique(np.concatenate(pairs)), n)
+    other = query != item
+    query, item = query[other], item[other]
+    return from_pairs(VIEW, "i2t", query, item, skipped=n - len(np.unique(query)))
+
+
+def identity(judgements: Ratings) -> str:
+    """For a signature: the task and eight digits of the ratings."""
+    digest = hashlib.sha256()
+    for column in (judgements.first, judgements.second, judgements.score):
+        digest.update(np.ascontiguousarray(column).tobytes())
+    return f"{judgements.task}#{digest.hexdigest()[:8]}"
+
+
+def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
+    """(pair,) item indices of rated ids."""
+    place = {str(name): row for row, name in enumerate(split.ids(modality).tolist())}
+    rows = np.array([place.get(str(name), -1) for name in rated.tolist()], np.int64)
+    if len(rows) and rows.min() < 0:
+        strangers = np.unique(rated[rows < 0])
+        raise BadInput(
+            f"{len(strangers):,} rated {modality}s are not in split '{split.name}' (first: {strangers[0]})",
+            where=where,
+            fix="rate the split that the ratings were made for: the test file for coco-5k",
+        )
+    return rows
+
+
+def _siblings(split: Split) -> Int:
+    """Keys ``query * captions + item`` of all pairs of captions of one image."""
+    order = np.argsort(split.image_of, kind="stable")
+    count = np.bincount(split.image_of)
+    many = np.repeat(count, count)  # captions of the image of each ordered caption
+    first = np.repeat(np.cumsum(count) - count, count)
+    query = np.repeat(order, many)
+    inside = np.arange(len(query)) - np.repeat(np.cumsum(many) - many, many)
+    return np.asarray(query * len(order) + order[np.repeat(first, many) + inside])

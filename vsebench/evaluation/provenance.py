@@ -1,0 +1,76 @@
+"""Where a report comes from: versions, machine, inputs and time. Nothing here moves a digit."""
+
+from __future__ import annotations
+
+import dataclasses
+import datetime
+import hashlib
+import importlib.metadata
+import platform
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from .. import __version__
+
+if TYPE_CHECKING:
+    from .run import Evaluation
+
+PACKAGES = ("numpy", "scipy", "numba", "eccv-caption", "pycocoevalcap")
+
+
+@dataclasses.dataclass(frozen=True)
+class Clock:
+    """When an evaluation began."""
+
+    at: str
+    started: float
+
+
+def start() -> Clock:
+    """The time now, in UTC."""
+    return Clock(datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), time.perf_counter())
+
+
+def attach(done: Evaluation, clock: Clock, threads: int | None) -> Evaluation:
+    """The evaluation with provenance in its report."""
+    from ..numeric.parallel import default_threads
+
+    provenance = {
+        "vsebench": __version__,
+        "command": command_line(),
+        "started": clock.at,
+        "seconds": round(time.perf_counter() - clock.started, 3),
+        "python": platform.python_version(),
+        "platform": f"{platform.system()} {platform.machine()}",
+        "packages": versions(PACKAGES),
+        "threads": threads or default_threads(),
+        "inputs": [describe(p) for p in done.sources],
+    }
+    return dataclasses.replace(done, report=dataclasses.replace(done.report, provenance=provenance))
+
+
+def command_line() -> list[str]:
+    """The command as typed, without the folder of the program."""
+    return [Path(sys.argv[0]).name, *sys.argv[1:]] if sys.argv else []
+
+
+def versions(packages: tuple[str, ...]) -> dict[str, str]:
+    """Installed versions; absent packages are left out."""
+    found = {}
+    for name in packages:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def describe(path: Path) -> dict[str, Any]:
+    """Name, size and sha256 of an input file."""
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        for block in iter(lambda: stream.read(1 << 20), b""):
+            digest.update(block)
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}

@@ -1,0 +1,91 @@
+"""Threads: how many, how work is spread over them, and keeping those of the BLAS out of the way."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar, cast
+
+from ..errors import UsageError
+
+MAX_THREADS = 1024
+Item = TypeVar("Item")
+Made = TypeVar("Made")
+
+
+def default_threads() -> int:
+    """``VSEBENCH_NUM_THREADS``, else the cores this process may use.
+
+    Raises:
+        UsageError: the variable is not a whole number from 1 to 1024.
+    """
+    asked = os.environ.get("VSEBENCH_NUM_THREADS", "")
+    if asked:
+        if not asked.isdecimal() or len(asked) > 6 or not 1 <= int(asked) <= MAX_THREADS:
+            raise UsageError(
+                f"VSEBENCH_NUM_THREADS is '{asked[:40]}'", fix=f"set it to a whole number from 1 to {MAX_THREADS}"
+            )
+        return int(asked)
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
+    """Run ``work(start, stop, part)`` over ``range(n)`` cut into one contiguous part a thread."""
+    threads = max(1, min(threads, n))
+    edges = [n * t // threads for t in range(threads + 1)]
+    if threads == 1:
+        work(0, n, 0)
+        return
+    pool = _pool(threads, os.getpid())
+    for done in [pool.submit(work, edges[t], edges[t + 1], t) for t in range(threads)]:
+        done.result()
+
+
+@functools.lru_cache(maxsize=4)
+def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
+    # Kept between tiles; one a process, because threads do not survive a fork.
+    return ThreadPoolExecutor(threads, thread_name_prefix="vsebench")
+
+
+def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
+    """``work`` of every item, in their order, made in threads: for work that mostly leaves the interpreter alone."""
+    threads = default_threads()
+    if min(threads, len(items)) < 2:
+        return [work(i) for i in items]
+    return list(_pool(threads, os.getpid()).map(work, items))
+
+
+def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:
+    """Run ``work(part)`` in every thread, with a BLAS of one thread; ``stop`` is set when one fails or is interrupted.
+
+    For work that takes its pieces from a queue, and looks at ``stop`` before every piece.
+    """
+
+    def guarded(part: int) -> None:
+        try:
+            work(part)
+        except BaseException:
+            stop.set()  # the others end with the piece at hand
+            raise
+
+    with one_blas_thread():
+        if threads == 1:
+            guarded(0)
+            return
+        with ThreadPoolExecutor(threads) as pool:
+            try:
+                for result in [pool.submit(guarded, part) for part in range(threads)]:
+                    result.result()
+            finally:
+                stop.set()
+
+
+def one_blas_thread() -> contextlib.AbstractContextManager[object]:
+    """While it is open, matrix products and decompositions of this process run on the calling thread alone."""
+    import threadpoolctl
+
+    return cast("contextlib.AbstractContextManager[object]", threadpoolctl.threadpool_limits(1, "blas"))

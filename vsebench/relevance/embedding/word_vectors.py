@@ -1,0 +1,184 @@
+"""Word vectors in text form, one word and its numbers a line: GloVe, and word2vec or fastText with their first line.
+
+Files hold up to millions of words; only the vectors of words that are asked for are kept, but every line is checked.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+
+from ...data.formats.sniff import expect, sniff
+from ...errors import BadInput
+from ...types import Vectors
+from ..gains import Progress
+
+LONGEST = 1 << 20  # bytes of a line; the widest vectors in use take some 40,000
+TEXT_FORM = "give GloVe or word2vec vectors in text form, plain or gzip: a word and its numbers on every line"
+_REPORT = 1 << 14  # lines between two reports of progress
+
+
+@dataclass(frozen=True, eq=False)
+class WordVectors:
+    """The vectors of those of the wanted words that a file has.
+
+    Attributes:
+        words: (word,) in ascending order.
+        vectors: (word, dim) float32, finite.
+        held: how many words the file holds.
+    """
+
+    words: tuple[str, ...]
+    vectors: Vectors
+    held: int
+
+
+def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | None = None) -> WordVectors:
+    """Vectors of words from a text file, plain or gzip.
+
+    The first line may say how many words and numbers there are (word2vec, fastText). Fields are parted by one space
+    or tab; a word may hold spaces, as some of GloVe do.
+
+    Args:
+        path: the file.
+        wanted: words, compared exactly.
+        progress: told the share of the file that is read.
+
+    Raises:
+        BadInput: not such a file, a line that is none (its number is named), a number that is not finite, a word
+            that is there twice, or fewer words than the first line declares.
+    """
+    needed = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
+    _expect_text(path)
+    found: dict[bytes, tuple[int, list[float]]] = {}
+    dim, held, declared, sep = 0, 0, None, b" "
+    for number, line in _lines(path, progress):
+        if number == 1:
+            sep = b"\t" if b"\t" in line and b" " not in line else b" "
+            declared = _declaration(line, sep)
+            if declared is not None:
+                dim = declared[1]
+                continue
+        if dim == 0:
+            dim = line.count(sep)
+            if dim == 0:
+                raise BadInput(f"line {number} holds no numbers: {_shown(line)}", where=path, fix=TEXT_FORM)
+        held += 1
+        word = line[: line.find(sep)]
+        if line.count(sep) != dim:
+            word = _spaced_word(path, number, line, sep, dim)
+        if word in needed:
+            if word in found:
+                raise BadInput(
+                    f"'{needed[word]}' stands on line {found[word][0]} and again on line {number}",
+                    where=path,
+                    fix="remove one of the two lines",
+                )
+            found[word] = (number, _numbers(path, number, line[len(word) + 1 :], sep))
+    if held == 0:
+        raise BadInput("holds no word vectors", where=path, fix=TEXT_FORM)
+    if declared is not None and declared[0] != held:
+        raise BadInput(
+            f"the first line declares {declared[0]:,} words, and {held:,} follow",
+            where=path,
+            fix="copy or download the file again",
+        )
+    words = sorted(needed[word] for word in found)
+    vectors = np.array([found[w.encode("utf-8", "surrogatepass")][1] for w in words], np.float64)
+    if (np.abs(vectors) > np.finfo(np.float32).max).any():
+        row = int(np.flatnonzero((np.abs(vectors) > np.finfo(np.float32).max).any(axis=1))[0])
+        raise BadInput(f"the vector of '{words[row]}' leaves float32", where=path, fix="scale the vectors")
+    return WordVectors(tuple(words), vectors.astype(np.float32).reshape(len(words), dim), held)
+
+
+def _expect_text(path: Path) -> None:
+    if not path.is_file():
+        expect(path, sniff(path), ("text",), "a text file of word vectors", TEXT_FORM)
+    with path.open("rb") as stream:
+        head = stream.read(64)
+    if not head.strip():
+        raise BadInput("the file is empty", where=path, fix=TEXT_FORM)
+    if head.startswith(b"PK"):
+        raise BadInput("this is a zip archive", where=path, fix="unpack it and give the text file inside")
+    if head.lower().startswith((b"<!doctype", b"<html", b"<?xml", b"version https://git-lfs")):
+        raise BadInput("this is no file of vectors but a page about it", where=path, fix="download the file itself")
+
+
+def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]:
+    """(number from 1, line without what ends it); empty lines at the end of the file are left out."""
+    with path.open("rb") as raw:
+        packed = raw.read(2) == b"\x1f\x8b"
+        raw.seek(0)
+        size = max(path.stat().st_size, 1)
+        stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
+        try:
+            blank = 0
+            for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
+                if len(line) == LONGEST:
+                    raise BadInput(f"line {number} is longer than {LONGEST:,} bytes", where=path, fix=TEXT_FORM)
+                if b"\0" in line:
+                    raise BadInput(f"line {number} is binary, not text", where=path, fix=TEXT_FORM)
+                if progress is not None and number % _REPORT == 0:
+                    progress(min(raw.tell() / size, 1.0))
+                line = line.rstrip(b" \t\r\n")
+                if not line:
+                    blank = blank or number
+                    continue
+                if blank:
+                    raise BadInput(f"line {blank} is empty", where=path, fix="remove the line")
+                yield number, line
+        except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+            raise BadInput(
+                f"the gzip data is truncated or damaged ({error})", where=path, fix="copy or download it again"
+            ) from error
+        except OSError as error:
+            raise BadInput(f"cannot be read ({error})", where=path, fix="check the file and the disk") from error
+
+
+def _declaration(line: bytes, sep: bytes) -> tuple[int, int] | None:
+    """(words, numbers) when the first line says so, which two whole numbers and nothing else do."""
+    fields = line.split(sep)
+    if len(fields) == 2 and all(f.isdigit() and len(f) < 12 for f in fields) and int(fields[1]) > 0:
+        return int(fields[0]), int(fields[1])
+    return None
+
+
+def _spaced_word(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> bytes:
+    """The word of a line with more fields than one and the numbers: a word with spaces, never one more number."""
+    if line.count(sep) > dim:
+        word = line.rsplit(sep, dim)[0]
+        try:
+            float(word.rsplit(sep, 1)[-1])
+        except ValueError:
+            return word
+    raise _wrong_length(path, number, line, sep, dim)
+
+
+def _wrong_length(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> BadInput:
+    return BadInput(
+        f"line {number} holds {line.count(sep)} numbers, expected {dim}: {_shown(line)}", where=path, fix=TEXT_FORM
+    )
+
+
+def _numbers(path: Path, number: int, text: bytes, sep: bytes) -> list[float]:
+    try:
+        values = [float(field) for field in text.split(sep)]
+    except ValueError as error:
+        raise BadInput(
+            f"line {number} holds something that is no number ({error})", where=path, fix=TEXT_FORM
+        ) from None
+    if not all(map(math.isfinite, values)):
+        raise BadInput(f"line {number} holds a number that is not finite", where=path, fix="remove the line")
+    return values
+
+
+def _shown(line: bytes) -> str:
+    text = line[:40].decode("utf-8", "replace")
+    return f"'{text}{'...' if len(line) > 40 else ''}'"

@@ -1,0 +1,212 @@
+"""SPICE in integers: from string tuples to merged graphs and to the concepts that are similar.
+
+Words become numbers once; all merging and joining is then done by kernels. Nothing here depends on a hash order, so
+the same tuples give the same arrays everywhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import chain, pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import BadInput
+from ...numeric.parallel import default_threads, spread
+from ...types import Int
+
+Int32 = npt.NDArray[np.int32]
+StringTuples = Sequence[Sequence[Sequence[str]]]  # per text, its tuples in the parser's order
+
+BE = "be "  # cut from the front of a relation
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """String tuples in integers.
+
+    Attributes:
+        words: the word of every number.
+        text_ptr: (text + 1,) int64, where the tuples of a text begin.
+        tuples: (tuple, 3) int32 word numbers, -1 where there is none: (object), (object, attribute) or
+            (source, target, relation).
+        syn_ptr, syn: (word + 1,) int64 and int32, the synsets of every word, numbered from 0.
+        n_synset: how many synsets there are.
+    """
+
+    words: list[str]
+    text_ptr: Int
+    tuples: Int32
+    syn_ptr: Int
+    syn: Int32
+    n_synset: int
+
+
+@dataclass(frozen=True, eq=False)
+class Graphs:
+    """Merged graphs as lists of tuples of concepts; a concept is a set of words.
+
+    Attributes:
+        ptr: (graph + 1,) int64, where the tuples of a graph begin.
+        tuples: (tuple, 3) int32 concepts, -1 where there is none; (source, target, relation) as in ``Encoded``.
+        concept_ptr, concept_words: (concept + 1,) int64 and int32, the words of a concept, ascending.
+    """
+
+    ptr: Int
+    tuples: Int32
+    concept_ptr: Int
+    concept_words: Int32
+
+    @property
+    def size(self) -> Int:
+        """(graph,) int64 number of tuples."""
+        return np.diff(self.ptr)
+
+
+def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encoded:
+    """Number the words of tuples and look their synsets up.
+
+    Args:
+        tuples: per text, tuples of one, two or three words.
+        synsets: of every word; of a relation, the word without a leading "be ".
+
+    Raises:
+        BadInput: a tuple has another length, or a word is not in ``synsets``.
+    """
+    flat = list(chain.from_iterable(tuples))
+    sizes = np.fromiter(map(len, flat), np.int64, len(flat))
+    if len(flat) and not ((sizes > 0) & (sizes < 4)).all():
+        odd = flat[int(np.flatnonzero((sizes < 1) | (sizes > 3))[0])]
+        raise BadInput(f"a SPICE tuple has {len(odd)} elements: {list(odd)}", fix="import tuples of one to three words")
+    strings = list(chain.from_iterable(flat))
+    number = {word: i for i, word in enumerate(dict.fromkeys(strings))}
+    ids = np.fromiter(map(number.__getitem__, strings), np.int32, len(strings))
+    first = np.cumsum(sizes) - sizes
+    rows = np.full((len(flat), 3), -1, np.int32)
+    for p in range(3):
+        rows[sizes > p, p] = ids[first[sizes > p] + p]
+    cut = {i: number.setdefault(w[len(BE) :], len(number)) for w, i in list(number.items()) if w.startswith(BE)}
+    plain = np.arange(len(number), dtype=np.int32)
+    plain[list(cut)] = list(cut.values())
+    relation = sizes == 3
+    rows[relation, 2] = plain[rows[relation, 2]]
+    used = np.zeros(len(number), bool)
+    used[rows[rows >= 0]] = True
+    words = list(number)
+    syn_ptr, syn, n_synset = _synsets([words[i] if used[i] else None for i in range(len(words))], synsets)
+    text_ptr = offsets(np.fromiter(map(len, tuples), np.int64, len(tuples)))
+    return Encoded(words, text_ptr, rows, syn_ptr, syn, n_synset)
+
+
+def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> tuple[Int, Int32, int]:
+    """Synsets of every word in use, none for the others, renumbered from 0."""
+    missing = [w for w in words if w is not None and w not in synsets]
+    if missing:
+        raise BadInput(
+            f"the synset table has no word '{missing[0]}'" + (f" and {len(missing) - 1:,} more" * (len(missing) > 1)),
+            fix="import the tuples together with the synset table that was made with them",
+        )
+    lists: list[list[int]] = [[] if w is None else sorted(synsets[w]) for w in words]
+    ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
+    ids, inverse = np.unique(np.fromiter(chain.from_iterable(lists), np.int64, int(ptr[-1])), return_inverse=True)
+    return ptr, inverse.reshape(-1).astype(np.int32), len(ids)
+
+
+def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = None) -> Graphs:
+    """One graph for each list of texts, their tuples added in the order of the list (spec of SPICE: insertion order).
+
+    Args:
+        encoded: the tuples of all texts.
+        member_ptr, member: (graph + 1,) and (n,) int64, the texts of each graph; a text may be in many.
+        threads: how many work at it; the result is the same.
+    """
+    from .kernels import build_graphs
+
+    width = (encoded.tuples >= 0).sum(1)
+    per_text = np.diff(np.concatenate([[0], np.cumsum(width)])[encoded.text_ptr])
+    summed = np.concatenate([[0], np.cumsum(per_text[member])])
+    base = summed[member_ptr]
+    places, n_graph = int(base[-1]), len(member_ptr) - 1
+    word, owner = np.full(places, -1, np.int32), np.full(places, -1, np.int32)
+    out = np.full((places, 3), -1, np.int32)
+    n_slot, n_out = np.zeros(n_graph, np.int64), np.zeros(n_graph, np.int64)
+
+    def work(start: int, stop: int, _part: int) -> None:
+        build_graphs(
+            start, stop, member_ptr, member, encoded.text_ptr, encoded.tuples, encoded.syn_ptr, encoded.syn,
+            encoded.n_synset, base, word, owner, out, n_slot, n_out,
+        )  # fmt: skip
+
+    spread(work, n_graph, threads or default_threads())
+    concept, concept_ptr, concept_words = _name_concepts(word, owner, len(encoded.words))
+    inside = np.arange(places) - np.repeat(base[:-1], np.diff(base)) < np.repeat(n_out, np.diff(base))
+    heads = out[inside]
+    tuples = np.where(heads >= 0, concept[heads], np.int32(-1))
+    return Graphs(offsets(n_out), tuples, concept_ptr, concept_words)
+
+
+def _name_concepts(word: Int32, owner: Int32, n_word: int) -> tuple[Int32, Int, Int32]:
+    """Equal sets of words get one number: a word alone its own, the others what follows.
+
+    Returns:
+        (place,) int32 concept of every head, and the words of every concept as ragged lists.
+    """
+    held = np.bincount(owner[owner >= 0], minlength=len(owner))
+    concept = word.copy()
+    several = np.flatnonzero((owner >= 0) & (held[owner] > 1))
+    several = several[np.lexsort((word[several], owner[several]))]
+    letters = np.ascontiguousarray(word[several])
+    heads, starts = np.unique(owner[several], return_index=True)
+    edges = (4 * np.append(starts, len(several))).tolist()
+    text = letters.tobytes()
+    number: dict[bytes, int] = {}
+    concept[heads] = [number.setdefault(text[a:b], n_word + len(number)) for a, b in pairwise(edges)]
+    lengths = np.concatenate([np.ones(n_word, np.int64), np.fromiter((len(k) // 4 for k in number), np.int64)])
+    words = np.concatenate([np.arange(n_word, dtype=np.int32), np.frombuffer(b"".join(number), np.int32)])
+    return concept, offsets(lengths), words
+
+
+def similar_concepts(encoded: Encoded, graphs: Graphs) -> tuple[Int, Int32]:
+    """For every concept those that share a word or a synset with it, itself too, as ragged lists."""
+    from .kernels import compose
+
+    n_word, n_concept = len(encoded.words), len(graphs.concept_ptr) - 1
+    # features of a word: its synsets, and itself
+    at = encoded.syn_ptr[1:]
+    feature_ptr = encoded.syn_ptr + np.arange(n_word + 1)
+    feature = np.insert(encoded.syn, at, encoded.n_synset + np.arange(n_word, dtype=np.int32))
+    width = encoded.n_synset + n_word
+    ptr, of = compose(graphs.concept_ptr, graphs.concept_words, feature_ptr, feature, width)
+    used = np.zeros(n_concept, bool)
+    used[graphs.tuples[graphs.tuples >= 0]] = True
+    keep = np.repeat(used, np.diff(ptr))
+    ptr, of = offsets(np.where(used, np.diff(ptr), 0)), of[keep]
+    back_ptr, back = transpose(ptr, of, width)
+    near_ptr, near = compose(ptr, of, back_ptr, back, n_concept)
+    return near_ptr, near
+
+
+def offsets(lengths: npt.NDArray[Any]) -> Int:
+    """(n + 1,) int64 row pointers of ragged lists of these lengths."""
+    ptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ptr[1:])
+    return ptr
+
+
+def grouped(key: Int32, value: Int32, n: int) -> tuple[Int, Int32]:
+    """Ragged lists of the values of every key below ``n``, in the order in which they come."""
+    return offsets(np.bincount(key, minlength=n)), value[np.argsort(key, kind="stable")]
+
+
+def take_rows(ptr: Int, rows: Int) -> tuple[Int, Int]:
+    """Ragged rows in a new order: their pointers, and for every item where it was."""
+    new = offsets(np.diff(ptr)[rows])
+    return new, np.arange(new[-1]) + np.repeat(ptr[rows] - new[:-1], np.diff(new))
+
+
+def transpose(ptr: Int, items: Int32, width: int) -> tuple[Int, Int32]:
+    """Ragged lists the other way round: for every value below ``width`` the rows that hold it, ascending."""
+    return grouped(items, np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr)), width)

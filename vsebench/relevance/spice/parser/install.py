@@ -1,0 +1,260 @@
+"""The jars that SPICE needs: found where they are, or fetched once into the user cache. They are never changed.
+
+The package pycocoevalcap holds SPICE 1.0 and METEOR 1.5; what no package holds is CoreNLP 3.6.0 and its models
+(385 MB). Every jar that decides about tuples is compared with its known SHA-256, so that the same caption gives
+the same tuples everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+import time
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from ....data.cache import cache_dir
+from ....data.splits.packages import package_file
+from ....errors import BadInput, MissingPackage
+from .download import EVERY, STANFORD, download, room_for
+
+VARIABLE = "VSEBENCH_SPICE_JARS"
+CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
+SHA256 = {
+    CODE: "d341d5863276f55782c5ef73212222d6b3b48e02ae1951ab6de7618d28b12742",
+    MODELS: "d285157bd7887ee3018094b5dbae092e49088b023361ccdb550ee1daf9b2c9bd",
+    "spice-1.0.jar": "6c6a73ae6dd108667047c1818707590413934dcb9f1a62cef6469059b41b3d59",
+    "Meteor-1.5.jar": "014a3627d277a6f4ba5b44a20733f8dff28bbb428204c36abfda56565658ba09",
+    "SceneGraphParser-1.0.jar": "83a1b7c3f896dd135f9539ba41d65b155827dfc312893bfd5bb835c9f9ae310a",
+}
+# SHA-256 over (name, size, CRC-32) of what is inside: a jar packed at another time counts as the same.
+CONTENT = {
+    CODE: "068c248b051c79f7f3e97815430bdb96312e9223cf7ef6d78dcabfae89df4391",
+    MODELS: "8869c1609dea7fed443db7cadf7d3ad1a6eb1fe96500749a5e845c5513634c78",
+}
+INSTALL = "pip install 'vsebench[spice]'"
+MAVEN = "edu.stanford.nlp:stanford-corenlp:3.6.0"
+
+Note = Callable[[str], None]
+
+
+def class_path(note: Note = lambda _: None) -> list[str]:
+    """The jars to start Java with, fetching CoreNLP when it is nowhere.
+
+    CoreNLP is looked for in the folders of ``VSEBENCH_SPICE_JARS``, in pycocoevalcap, in the local Maven
+    repository and in the user cache; else Maven gets it, or else it comes from Stanford.
+
+    Args:
+        note: told what is happening, a line at a time.
+
+    Raises:
+        MissingPackage: pycocoevalcap is not installed, or CoreNLP can be fetched in no way.
+        BadInput: a jar is damaged or another version.
+    """
+    spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
+    if spice is None:
+        raise MissingPackage("package 'pycocoevalcap' is not installed; it holds SPICE and METEOR", fix=INSTALL)
+    library = spice.parent / "lib"
+    own = [path for path in sorted(library.glob("*.jar")) if path.name not in (CODE, MODELS)]
+    for path in (spice, library / "Meteor-1.5.jar", library / "SceneGraphParser-1.0.jar"):
+        _check(path, "reinstall it: pip install --force-reinstall --no-cache-dir pycocoevalcap==1.2")
+    folder = find() or fetch(note)
+    for name in (CODE, MODELS):
+        _check(folder / name, "remove this file; vsebench relevance build spice fetches it again")
+    return [str(path) for path in (spice, *own, folder / CODE, folder / MODELS)]
+
+
+def find() -> Path | None:
+    """The folder that holds both CoreNLP jars; None when there is none.
+
+    Raises:
+        BadInput: ``VSEBENCH_SPICE_JARS`` is set and holds only one of them or none.
+    """
+    told = os.environ.get(VARIABLE, "")
+    if told:
+        folders = [Path(part).expanduser() for part in told.split(os.pathsep) if part]
+        for folder in folders:
+            if _both(folder):
+                return folder
+        raise BadInput(
+            f"{VARIABLE} is '{told}', which does not hold both {CODE} and {MODELS}",
+            fix=f"put both there, or unset it: {_by_hand('FOLDER')}",
+        )
+    spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
+    places = [spice.parent / "lib"] if spice else []
+    places += [Path.home() / ".m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0", tools_folder()]
+    return next((folder for folder in places if _both(folder)), None)
+
+
+def fetch(note: Note = lambda _: None) -> Path:
+    """Get both CoreNLP jars into the user cache, through Maven or else from Stanford; interrupted, it goes on later.
+
+    Raises:
+        MissingPackage: neither way works; the message holds the commands that do it by hand.
+        BadInput: what came is not CoreNLP 3.6.0.
+    """
+    folder = tools_folder()
+    if os.environ.get("VSEBENCH_OFFLINE", "") not in ("", "0"):
+        raise _unobtainable("VSEBENCH_OFFLINE forbids fetching them")
+    folder.mkdir(parents=True, exist_ok=True)
+    with _alone(folder, note):
+        return folder if _both(folder) else _fetch_into(folder, note)
+
+
+def _fetch_into(folder: Path, note: Note) -> Path:
+    room_for(folder, 1 << 30)
+    why = []
+    for way in (_through_maven, _from_stanford):
+        try:
+            way(folder, note)
+        except MissingPackage as error:
+            why.append(error.what)
+            continue
+        for name in (CODE, MODELS):
+            try:
+                _check(folder / name, "try again")
+            except BadInput:
+                (folder / name).unlink(missing_ok=True)
+                raise
+        return folder
+    raise _unobtainable("; ".join(why))
+
+
+def tools_folder() -> Path:
+    """Where fetched jars are kept; they are not part of the store and leave only by ``relevance clear tools``."""
+    return cache_dir() / "tools" / "corenlp-3.6.0"
+
+
+def content_sha256(path: Path) -> str:
+    """64 hexadecimal digits over the sorted (name, size, CRC-32) of the files inside a jar, META-INF left out.
+
+    Raises:
+        BadInput: no zip file.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            inside = sorted(
+                (i.filename, i.file_size, i.CRC)
+                for i in archive.infolist()
+                if not i.is_dir() and not i.filename.startswith("META-INF/")
+            )
+    except (zipfile.BadZipFile, OSError) as error:
+        raise BadInput(f"no jar: {error}", where=path) from error
+    return hashlib.sha256("".join(f"{n} {s} {c:08x}\n" for n, s, c in inside).encode()).hexdigest()
+
+
+def _check(path: Path, fix: str) -> None:
+    if not path.is_file():
+        raise BadInput("the jar is missing", where=path, fix=fix)
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    if digest.hexdigest() == SHA256[path.name]:
+        return
+    try:
+        if content_sha256(path) == CONTENT.get(path.name):
+            return
+    except BadInput as error:
+        raise BadInput(f"the jar is damaged ({error.what})", where=path, fix=fix) from error
+    raise BadInput(
+        f"the jar is another version: its SHA-256 is {digest.hexdigest()[:16]}..., expected "
+        f"{SHA256[path.name][:16]}...; its tuples would not be comparable",
+        where=path,
+        fix=fix,
+    )
+
+
+@contextlib.contextmanager
+def _alone(folder: Path, note: Note) -> Iterator[None]:
+    """One process fetches at a time; the system drops the lock when a process ends, however it ends."""
+    try:
+        import fcntl
+    except ImportError:  # Windows: two that fetch at once both fail their check, and the next one succeeds
+        yield
+        return
+    with (folder / ".fetching").open("w") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            note("another process is fetching CoreNLP; waiting for it")
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            pass
+        yield
+
+
+def _both(folder: Path) -> bool:
+    return (folder / CODE).is_file() and (folder / MODELS).is_file()
+
+
+def _through_maven(folder: Path, note: Note) -> None:
+    program = shutil.which("mvn")
+    if program is None:
+        raise MissingPackage("Maven (mvn) is not on the path")
+    for name, artifact in ((CODE, MAVEN), (MODELS, f"{MAVEN}:jar:models")):
+        if (folder / name).is_file():
+            continue
+        size = "378 MB, some minutes" if name == MODELS else "7 MB"
+        note(f"fetching {name} ({size}) through Maven into {folder}")
+        arriving = folder / "maven"
+        command = [program, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={arriving}"]
+        status, said = _patiently(command, folder, f"fetching {name}", note)
+        if status or not (arriving / name).is_file():
+            said = [line for line in said if "ERROR" in line]
+            raise MissingPackage(f"Maven failed: {(said or ['no message'])[0][:300]}")
+        (arriving / name).replace(folder / name)
+        shutil.rmtree(arriving, ignore_errors=True)
+
+
+def _patiently(command: list[str], folder: Path, words: str, note: Note) -> tuple[int, list[str]]:
+    """Exit status and output of a command that may take minutes; ``note`` hears the seconds gone, now and then."""
+    begun = time.monotonic()
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process:
+            try:
+                while True:
+                    try:
+                        status = process.wait(EVERY)
+                        break
+                    except subprocess.TimeoutExpired:
+                        note(f"{words}: {time.monotonic() - begun:.0f} s")
+            except BaseException:
+                process.kill()
+                raise
+        output.seek(0)
+        return status, output.read().split("\n")
+
+
+def _from_stanford(folder: Path, note: Note) -> None:
+    archive = folder / STANFORD.rpartition("/")[2]
+    if not archive.is_file():
+        download(STANFORD, archive, note)
+    note(f"unpacking {archive.name}")
+    try:
+        with zipfile.ZipFile(archive) as packed:
+            for name in (CODE, MODELS):
+                arriving = folder / f".{name}.{os.getpid()}.tmp"
+                with packed.open(f"{archive.stem}/{name}") as source, arriving.open("wb") as target:
+                    shutil.copyfileobj(source, target, 1 << 20)
+                arriving.replace(folder / name)
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        raise BadInput(f"the download is damaged ({error})", where=archive, fix="try again") from error
+    finally:
+        archive.unlink(missing_ok=True)
+
+
+def _unobtainable(why: str) -> MissingPackage:
+    return MissingPackage(f"CoreNLP 3.6.0, which parses the captions, is not here: {why}", fix=_by_hand(tools_folder()))
+
+
+def _by_hand(folder: object) -> str:
+    return (
+        f"on a machine with a network run: for a in {MAVEN} {MAVEN}:jar:models; do mvn dependency:copy "
+        f"-Dartifact=$a -DoutputDirectory={folder}; done  (or unpack both jars of {STANFORD} into {folder})"
+    )

