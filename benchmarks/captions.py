@@ -15,7 +15,7 @@ def load(images: int) -> tuple[Split, str]:
     from vsebench.data.splits import catalogue as splits
 
     try:
-        whole = splits.load("coco-5k", texts=True)
+        whole = splits.load("coco-5k", captions=True)
     except MissingPackage as error:
         return part(invented(images), images), f"invented captions: {error.what}"
     return (whole if images == len(whole.image_ids) else part(whole, images)), "captions of COCO 5K"
@@ -24,7 +24,7 @@ def load(images: int) -> tuple[Split, str]:
 def part(whole: Split, images: int) -> Split:
     """The first images and their captions."""
     keep = np.flatnonzero(whole.image_of < images)
-    texts = whole.texts or ()
+    texts = whole.captions or ()
     return Split(
         "custom", whole.image_ids[:images], whole.caption_ids[keep], whole.image_of[keep],
         tuple(texts[i] for i in keep.tolist()),

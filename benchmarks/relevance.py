@@ -53,7 +53,7 @@ def all_rows(gains: Gains, direction: Direction) -> None:
 
 def tasks(split: Split) -> dict[str, Callable[[], Work]]:
     """Name -> what is made ready, giving what is timed."""
-    texts = split.texts or ()
+    texts = split.captions or ()
 
     def ready(gains: Gains) -> Gains:
         for direction in DIRECTIONS:
@@ -132,7 +132,7 @@ def peer_seconds(split: Split) -> tuple[float, float]:
         from pycocoevalcap.cider.cider_scorer import CiderScorer
     except ImportError as error:
         raise MissingPackage("package 'pycocoevalcap' is not installed", fix="pip install 'vsebench[text]'") from error
-    spoken = [" ".join(words) for words in tokens.tokenise(split.texts or ()).lists()]
+    spoken = [" ".join(words) for words in tokens.tokenise(split.captions or ()).lists()]
     caption = len(spoken) // 2
     gains = cider.load(split, None, {})
     first, own = gains.features.captions_of
@@ -174,7 +174,7 @@ def _against_peer(split: Split) -> Comparison:
 
 def _against_java(split: Split) -> Comparison:
     name = "ptb tokens against the Java tokeniser"
-    texts = split.texts or ()
+    texts = split.captions or ()
     try:
         theirs = tokens.tokenise(texts, "ptb-java").lists()
     except VsebenchError as error:

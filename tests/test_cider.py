@@ -35,8 +35,8 @@ def split_of(references: list[list[str]]) -> Split:
 
 def by_definition(split: Split, variant: str = "d", own: str = "in") -> np.ndarray:
     """(caption, image) float64 values of the oracle, on white-space tokens."""
-    assert split.texts is not None
-    tokens = [t.lower().split() for t in split.texts]
+    assert split.captions is not None
+    tokens = [t.lower().split() for t in split.captions]
     n_image = len(split.image_ids)
     captions = [np.flatnonzero(split.image_of == i).tolist() for i in range(n_image)]
     df = oracle_cider.document_frequency([[tokens[c] for c in mine] for mine in captions])
@@ -152,11 +152,11 @@ def test_an_image_without_captions_has_no_gains() -> None:
 def test_captions_of_an_image_need_not_stand_together() -> None:
     references = [["a dog runs", "the dog eats"], ["a cat sits", "the cat sleeps here"], ["one bird", "two birds fly"]]
     split = split_of(references)
-    assert split.texts is not None
+    assert split.captions is not None
     order = np.array([5, 0, 3, 1, 4, 2])
     mixed = Split(
         "custom", split.image_ids, split.caption_ids[order], split.image_of[order],
-        tuple(split.texts[i] for i in order.tolist()),
+        tuple(split.captions[i] for i in order.tolist()),
     )  # fmt: skip
     found = everything(cider.load(mixed, None, WHITESPACE))
     assert found == pytest.approx(everything(cider.load(split, None, WHITESPACE))[order], abs=1e-6)
@@ -224,9 +224,9 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
 
     from vsebench.text.tokenise import tokenise
 
-    assert coco5k.texts is not None
+    assert coco5k.captions is not None
     gains = cider.load(coco5k, None, {})
-    spoken = [" ".join(tokens) for tokens in tokenise(coco5k.texts).lists()]
+    spoken = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
     for caption in np.random.default_rng(20).integers(0, len(spoken), 5).tolist():
         scorer = CiderScorer(n=4, sigma=6.0)
         for image in range(len(coco5k.image_ids)):

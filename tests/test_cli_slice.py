@@ -130,7 +130,7 @@ def test_positives_and_medians(two: list[str]) -> None:
 
 def test_caption_length(coco: Split, tmp_path: Path) -> None:
     try:
-        texts = splits.load("coco-5k", texts=True).texts
+        texts = splits.load("coco-5k", captions=True).captions
     except MissingPackage:
         pytest.skip("the COCO captions are not installed (pip install 'vsebench[text]')")
     images = np.random.default_rng(0).standard_normal((5000, 4))

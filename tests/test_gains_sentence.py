@@ -326,8 +326,8 @@ def test_the_packaged_model_gives_the_stored_vectors(
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     split, captions = minilm(real_data)
-    assert split.texts is not None
+    assert split.captions is not None
     model = encoders.find("sentence-transformers/all-MiniLM-L6-v2")
     assert Path(model.source).is_dir()
-    vectors = encoders.embed(split.texts[:200], model)
+    vectors = encoders.embed(split.captions[:200], model)
     assert np.abs(vectors - captions[:200].astype(np.float32)).max() < 1e-3

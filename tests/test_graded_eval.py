@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import vsebench
 from vsebench.cli import app
-from vsebench.data.captions import with_texts
+from vsebench.data.captions import with_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.evaluation import graded as graded_eval
 from vsebench.evaluation import run as evaluation
@@ -59,7 +59,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
     split, images, captions = world()
     monkeypatch.setattr("vsebench.data.align_runs.splits.load", lambda name: split)
     captions_file = tmp_path / "captions.txt"
-    captions_file.write_text("\n".join(split.texts or ()) + "\n")
+    captions_file.write_text("\n".join(split.captions or ()) + "\n")
     scores = (images @ captions.T).astype(np.float64)
     np.save(tmp_path / "s.npy", scores)
     run = {
@@ -106,7 +106,7 @@ def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytes
 def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_path: Path) -> None:
     split, images, captions = world()
     order = np.random.default_rng(5).permutation(60)
-    lines = np.array(split.texts)
+    lines = np.array(split.captions)
     found = []
     for name, rows in (("a", np.arange(60)), ("b", order)):
         np.savez(
@@ -214,7 +214,7 @@ def test_wrong_requests_end_with_one_line(gains: tuple[str, ...], metrics: str, 
 def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
-    (tmp_path / "c.txt").write_text("\n".join(split.texts or ()))
+    (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
     command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "cs,ncs", "--json"]
     done = CliRunner().invoke(app, [*command, "--no-per-query"])
     assert done.exit_code == 0, done.output
@@ -232,10 +232,10 @@ def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path) -
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in reversed(rows)))
     told = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
-    assert with_texts(told, path).texts == tuple(f"text {i}" for i in range(10))
+    assert with_captions(told, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(r) for r in rows[:-1]))
     with pytest.raises(BadInput, match=r"lacks 1 of the 10 captions of split 'custom' \(first: 109\)"):
-        with_texts(told, path)
+        with_captions(told, path)
 
 
 def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> None:
@@ -243,25 +243,25 @@ def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> 
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in rows))
-    assert with_texts(told, path).texts == tuple(f"text {i}" for i in range(10))
+    assert with_captions(told, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
     with pytest.raises(BadInput, match="puts other captions together than the embeddings"):
-        with_texts(told, path)
+        with_captions(told, path)
     # Under the same ids, too.
     named = dataclasses.replace(told, caption_ids=np.arange(100, 110))
     for changed, wrong in ((rows, False), ([*rows[:-1], {**rows[-1], "image_id": 7}], True)):
         path.write_text("\n".join(json.dumps(r) for r in changed))
         if wrong:
             with pytest.raises(BadInput, match="together than the embeddings do under the same ids"):
-                with_texts(named, path)
+                with_captions(named, path)
         else:
-            assert with_texts(named, path).texts == tuple(f"text {i}" for i in range(10))
+            assert with_captions(named, path).captions == tuple(f"text {i}" for i in range(10))
 
 
 def test_the_screen_shows_options_and_empty_gains_are_refused(tmp_path: Path) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
-    (tmp_path / "c.txt").write_text("\n".join(split.texts or ()))
+    (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
     command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "CS[tau=a]@10"]
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 0, done.output
@@ -274,7 +274,7 @@ def test_the_screen_shows_options_and_empty_gains_are_refused(tmp_path: Path) ->
 def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
     part = Split("custom", coco.image_ids[:3], coco.caption_ids[:15], np.repeat(np.arange(3), 5))
     try:
-        found = with_texts(part).texts
+        found = with_captions(part).captions
     except (MissingPackage, UsageError):
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
     assert found is not None and len(found) == 15 and all(t.strip() for t in found)

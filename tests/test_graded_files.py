@@ -50,7 +50,7 @@ def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: 
     """Of a custom split nobody sees the order: what stands beside the vectors is in their order, whatever their ids."""
     split, images, captions = world()
     rng = np.random.default_rng(6)
-    texts = np.array(split.texts)
+    texts = np.array(split.captions)
     beside = rng.random((60, 7)) if gains.startswith("sentence") else rng.random((12, 60))
     found = []
     for name, image, caption in (

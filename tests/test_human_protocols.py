@@ -70,7 +70,7 @@ def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
     expert, _ = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
     # a with c#1 (the text of a#0) and b with b#1 go; the other five pairs have three judges each.
     assert expert.split.image_ids.tolist() == ["a", "b", "c"] and len(expert.split.caption_ids) == 6
-    text = expert.split.texts or ()
+    text = expert.split.captions or ()
     assert [(int(i), text[c]) for i, c in zip(expert.right, expert.left, strict=True)] == [
         (0, "Two men play chess in a park ."), (0, "A child climbs a tree ."), (1, "A dog runs over the grass ."),
         (2, "The brown dog is running ."), (2, "Two people sit at a table ."),
@@ -82,7 +82,7 @@ def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
 
 def test_crowd_takes_rated_captions_out_of_the_references(tmp_path: Path) -> None:
     _, crowd = flickr8k_tasks(read_flickr8k(files.flickr8k(tmp_path)))
-    text = crowd.split.texts or ()
+    text = crowd.split.captions or ()
     references = {
         str(name): [text[c] for c in own]
         for name, own in zip(crowd.split.image_ids.tolist(), crowd.references, strict=True)
@@ -109,12 +109,12 @@ class Fake:
     def at(self, direction: str, queries: Int, items: Int) -> Float:
         assert direction == "t2i"
         own = [[" ".join(self.references(i)) for i in row] for row in items.tolist()]
-        texts = self.split.texts or ()
+        texts = self.split.captions or ()
         sizes = [[len(r) + 100 * len(texts[q]) for r in row] for q, row in zip(queries.tolist(), own, strict=True)]
         return np.array(sizes, np.float32)
 
     def references(self, image: int) -> list[str]:
-        texts = self.split.texts or ()
+        texts = self.split.captions or ()
         return [texts[c] for c in np.flatnonzero(self.split.image_of == image)]
 
 
@@ -137,9 +137,9 @@ def test_cider_counts_references_once_a_rating(tmp_path: Path, monkeypatch: pyte
         want = sorted(
             text
             for i, own in enumerate(task.references)
-            for text in [(narrow.texts or ())[c] for c in own] * (rated[i] or int("(" in str(narrow.image_ids[i])))
+            for text in [(narrow.captions or ())[c] for c in own] * (rated[i] or int("(" in str(narrow.image_ids[i])))
         )
-        assert sorted(copies.texts or ()) == want
+        assert sorted(copies.captions or ()) == want
 
 
 def test_names_are_checked_before_anything_is_read(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def lines(path: Path) -> list[str]:
 def test_cxc_as_published(real_data: Path, coco: Split) -> None:
     from vsebench.data.splits import catalogue as splits
 
-    split = splits.load("coco-5k", texts=True)
+    split = splits.load("coco-5k", captions=True)
     sits = cxc_task(read_cxc("sits", real_data), split)
     found = {}
     for name in ("binary", "cider:tokens=whitespace", "cider"):

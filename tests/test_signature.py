@@ -40,7 +40,7 @@ def test_other_texts_are_no_signature(text: str) -> None:
 def test_the_fingerprint_is_of_ids_and_owners() -> None:
     same = [
         replace(SPLIT, name="other"),
-        replace(SPLIT, texts=("a", "b", "c", "d")),
+        replace(SPLIT, captions=("a", "b", "c", "d")),
         replace(SPLIT, image_ids=np.array([10, 20], np.int32)),
     ]
     other = [

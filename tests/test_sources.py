@@ -116,7 +116,7 @@ def test_the_cache_folder_follows_its_variable(tmp_path: Path, monkeypatch: pyte
 def test_json_lines_of_both_kinds_plain_and_gzip(tmp_path: Path) -> None:
     rows = from_file(write(tmp_path / "x", "\n" + lines(coco_lines())))
     assert rows.caption_id.tolist() == list(range(10, 20)) and rows.image_id.tolist() == [7] * 5 + [8] * 5
-    assert rows.texts is not None and rows.texts[9] == "words 9"
+    assert rows.captions is not None and rows.captions[9] == "words 9"
     named = [{"image": "b.jpg", "caption_index": i, "caption": "t", "more": 1} for i in range(5)]
     packed = tmp_path / "y.bin"
     packed.write_bytes(gzip.compress(lines(named).encode()))
@@ -129,7 +129,7 @@ def test_karpathy_files_keep_the_first_five_sentences_of_test_images(tmp_path: P
     rows = from_file(write(tmp_path / "k.json", {"images": images, "dataset": "coco"}))
     assert rows.image_id.tolist() == [3] * 5 + [2] * 5
     assert rows.caption_id.tolist() == [300, 301, 302, 303, 304, 200, 201, 202, 203, 204]
-    assert rows.texts is not None and rows.texts[4] == "image 3 text 4"
+    assert rows.captions is not None and rows.captions[4] == "image 3 text 4"
     rows = from_file(write(tmp_path / "f.json", {"images": [karpathy_image(4, coco=False)]}))
     assert rows.caption_id.tolist() == [f"4.jpg#{j}" for j in range(5)]
 
@@ -138,7 +138,7 @@ def test_official_annotations_give_the_wanted_captions_in_their_order(tmp_path: 
     notes = [{"id": i, "image_id": i // 10, "caption": f"c{i}"} for i in range(40)]
     path = write(tmp_path / "a.json", {"annotations": notes, "images": []})
     rows = from_file(path, np.array([31, 2]))
-    assert rows.image_id.tolist() == [3, 0] and rows.texts == ("c31", "c2")
+    assert rows.image_id.tolist() == [3, 0] and rows.captions == ("c31", "c2")
     with pytest.raises(BadInput, match=r"1 of 2 test captions are absent \(first: id 99\)"):
         from_file(path, np.array([31, 99]))
 

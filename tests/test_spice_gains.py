@@ -215,7 +215,7 @@ def test_what_is_missing_or_wrong_ends_with_what_to_do(parsed: Tuples) -> None:
         MissingPackage, match=r"1 of 2 captions are not parsed\n  fix: run: .* build spice --captions FILE"
     ):
         load_gains("spice", split)
-    named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.texts)
+    named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
     with pytest.raises(MissingPackage, match="build spice --split f30k --text ptb"):
         load_gains("spice:text=ptb", named)
     with pytest.raises(UsageError, match="spice takes no 'x'"):

@@ -65,7 +65,7 @@ def test_coco_ids_come_from_the_installed_package_without_touching_texts(monkeyp
     monkeypatch.setattr(wheels, "coco_rows", lambda: pytest.fail("texts were read"))
     five, one = splits.load("coco-5k"), splits.load("coco-1k")
     assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
-    assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.texts is None
+    assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
     assert np.array_equal(five.image_of, np.arange(25000) // 5)
     assert five.fold is not None and np.array_equal(five.fold, np.arange(5000) // 1000)
     assert one.name == "coco-1k" and np.array_equal(one.caption_ids, five.caption_ids)
@@ -82,8 +82,10 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     assert splits.status()[0].to_json() == {
         "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True, "needs": "",
     }  # fmt: skip
-    split = splits.load("coco-5k", texts=True)
-    assert split.texts is not None and split.texts[0] == "A man with a red helmet on a small moped on a dirt road. "
+    split = splits.load("coco-5k", captions=True)
+    assert (
+        split.captions is not None and split.captions[0] == "A man with a red helmet on a small moped on a dirt road. "
+    )
     assert all(c.ok for c in splits.verify("coco-5k"))
     before = path.stat().st_mtime_ns
     with pytest.raises(UsageError, match="is built already, and the source was not read"):
@@ -121,10 +123,10 @@ def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> N
 def test_texts_without_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
     real = wheels.package_file
     monkeypatch.setattr(wheels, "package_file", lambda p, r: None if p == wheels.TEXT_PACKAGE else real(p, r))
-    assert splits.load("coco-5k").texts is None
+    assert splits.load("coco-5k").captions is None
     assert splits.status()[0].needs == "pip install 'vsebench[text]' for the captions"
     with pytest.raises(MissingPackage, match="pycocoevalcap"):
-        splits.load("coco-5k", texts=True)
+        splits.load("coco-5k", captions=True)
     assert {c.name: c.ok for c in splits.verify("coco-5k")}["texts"] is False
 
 
@@ -162,7 +164,7 @@ def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
     rows = CaptionRows(owner, coco.caption_ids, texts, "a file")
     shuffled = rows.take(rng.permutation(25000))
     settled = identity.settle(shuffled, DECLARED["coco-5k"])
-    assert settled.texts == texts and np.array_equal(settled.image_id, owner)
+    assert settled.captions == texts and np.array_equal(settled.image_id, owner)
     with pytest.raises(BadInput, match="a file: captions belong to other images"):
         identity.settle(CaptionRows(np.roll(owner, 5), coco.caption_ids, texts, "a file"), DECLARED["coco-5k"])
     no_packages(monkeypatch)
@@ -191,31 +193,31 @@ def test_ids_name_their_split(coco: Split, monkeypatch: pytest.MonkeyPatch) -> N
 def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
     source = real_data / "coco5k" / "captions.jsonl"
     splits.build("coco-5k", source)
-    built = splits.load("coco-5k", texts=True)
+    built = splits.load("coco-5k", captions=True)
     raw = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
-    assert built.texts == tuple(r["caption"] for r in raw)
+    assert built.captions == tuple(r["caption"] for r in raw)
     if wheels.has_texts() and wheels.has_ids():
-        assert wheels.coco_rows().texts == built.texts
+        assert wheels.coco_rows().captions == built.captions
 
 
 @pytest.mark.real_data
 def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, tmp_path: Path) -> None:
     source = real_data / "f30k" / "test.jsonl"
     splits.build("f30k", source)
-    split = splits.load("f30k", texts=True)
+    split = splits.load("f30k", captions=True)
     assert (len(split.image_ids), len(split.caption_ids), split.fold) == (1000, 5000, None)
     assert split.image_ids[0] == "1007129816.jpg" and split.caption_ids[6] == "1009434119.jpg#1"
     assert splits.matches_ids(split.image_ids, split.caption_ids) == "f30k"
     assert all(c.ok for c in splits.verify("f30k"))
-    assert split.texts is not None
+    assert split.captions is not None
     text = source.read_text(encoding="utf-8").splitlines(keepends=True)
     splits.build("f30k", write(tmp_path / "back.jsonl", "".join(text[::-1])), force=True)
-    assert splits.load("f30k", texts=True).texts == split.texts
+    assert splits.load("f30k", captions=True).captions == split.captions
     images = [
-        {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.texts[5 * i : 5 * i + 5]]}
+        {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.captions[5 * i : 5 * i + 5]]}
         for i, name in enumerate(split.image_ids.tolist())
     ]
     splits.build("f30k", write(tmp_path / "dataset.json", {"images": images}), force=True)
-    assert splits.load("f30k", texts=True).texts == split.texts
+    assert splits.load("f30k", captions=True).captions == split.captions
     with pytest.raises(BadInput, match="5,070 captions of 1,014 images"):
         splits.build("f30k", real_data / "f30k" / "dev.jsonl", force=True)

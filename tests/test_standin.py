@@ -105,10 +105,10 @@ def test_the_stand_in_finds_the_right_image_and_follows_the_order_of_the_split(r
 def test_what_it_cannot_do() -> None:
     split = toy()
     bare = Split("toy", split.image_ids, split.caption_ids, split.image_of)
-    with pytest.raises(UsageError, match="'toy' was loaded without texts\n  fix: load it with texts=True"):
+    with pytest.raises(UsageError, match="'toy' was loaded without captions\n  fix: load it with captions=True"):
         standin_embeddings(bare)
-    assert split.texts is not None
-    odd = Split("toy", split.image_ids, split.caption_ids[:-1], split.image_of[:-1], split.texts[:-1])
+    assert split.captions is not None
+    odd = Split("toy", split.image_ids, split.caption_ids[:-1], split.image_of[:-1], split.captions[:-1])
     with pytest.raises(UsageError, match="needs 5 captions for every image; image 11 has 4"):
         standin_embeddings(odd)
     for dim in (0, 500):

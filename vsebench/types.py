@@ -54,7 +54,7 @@ class Split:
         image_ids: (image,) int64 or unicode, unique, in the split's canonical order.
         caption_ids: (caption,) int64 or unicode, unique, in canonical order.
         image_of: (caption,) int64, index of the image a caption was written for.
-        texts: the captions, (caption,), or None when they were not asked for or are not known.
+        captions: (caption,) strings, the captions as written, or None when they were not asked for or are not known.
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
         places: (image,) and (caption,) int64: of a custom split, where every item stands in the user's file, among
             its own; None when that is its index. Files without ids follow it, for nobody sees the order of the split.
@@ -67,7 +67,7 @@ class Split:
     image_ids: Ids
     caption_ids: Ids
     image_of: Int
-    texts: tuple[str, ...] | None = None
+    captions: tuple[str, ...] | None = None
     fold: Int | None = None
     places: tuple[Int | None, Int | None] = (None, None)
 
@@ -94,8 +94,8 @@ class Split:
                 f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)",
                 fix="count image rows from 0",
             )
-        if self.texts is not None and len(self.texts) != n_caption:
-            raise BadInput(f"{len(self.texts)} texts for {n_caption} captions")
+        if self.captions is not None and len(self.captions) != n_caption:
+            raise BadInput(f"{len(self.captions)} caption strings for {n_caption} captions")
         if self.fold is not None:
             object.__setattr__(self, "fold", frozen(self.fold, np.int64))
             if len(self.fold) != n_image or (np.diff(self.fold) < 0).any():

@@ -203,8 +203,8 @@ def _texts(system: System, key: Key, queries: Ids) -> list[str | None]:
     if key[1] is None or SIDE[key[1]] == "image" or name not in splits.names():
         return [None] * len(queries)
     try:
-        split = splits.load(name, texts=True)
+        split = splits.load(name, captions=True)
     except VsebenchError:
         return [None] * len(queries)
     at = places(split.caption_ids, queries)
-    return [None if split.texts is None or i < 0 else split.texts[i] for i in at.tolist()]
+    return [None if split.captions is None or i < 0 else split.captions[i] for i in at.tolist()]

@@ -79,14 +79,14 @@ def caption_length(split: Split, captions: Path | None = None) -> Attribute:
 
     Args:
         split: whose captions.
-        captions: a file of them, see ``data.texts.with_texts``; None when they are known.
+        captions: a file of them, see ``data.captions.with_captions``; None when they are known.
 
     Raises:
         BadInput: the file is damaged or lacks captions of the split, or has no ids and no order to match them by.
         UsageError: a custom split without a file.
         MissingPackage: no package holds them.
     """
-    from ..data.captions import with_texts
+    from ..data.captions import with_captions
 
     numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
         split.caption_ids, np.arange(len(split.caption_ids))
@@ -99,7 +99,7 @@ def caption_length(split: Split, captions: Path | None = None) -> Attribute:
             where=captions,
             fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
         )
-    texts = with_texts(split, captions).texts or ()
+    texts = with_captions(split, captions).captions or ()
     words = np.array([len(text.split()) for text in texts], np.float64)
     return Attribute("words in the caption", "caption", words, whole=True)
 

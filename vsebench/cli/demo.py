@@ -41,7 +41,7 @@ def run(
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")
     clock = provenance.start()
     talk.note("reading the COCO 5K test captions and judgements from the installed packages ...")
-    split = splits.load("coco-5k", texts=True)
+    split = splits.load("coco-5k", captions=True)
     talk.note("making the text stand-in (TF-IDF, truncated SVD) ...")
     images, captions = standin.standin_embeddings(split)
     file = out / "embeddings.npz"

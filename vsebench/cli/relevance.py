@@ -236,7 +236,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if split is not None:
         from ..data.splits import catalogue as splits
 
-        texts = list(splits.load(split, texts=True).texts or ())
+        texts = list(splits.load(split, captions=True).captions or ())
     else:
         texts = _read(file)
     if form == "ptb":
@@ -252,7 +252,7 @@ def _read(file: Path | None) -> list[str]:
 
     text = read_text(file or "")
     if text.lstrip()[:1] in ("{", "["):
-        return list(from_file(file or "").texts or ())
+        return list(from_file(file or "").captions or ())
     return [line for line in text.splitlines() if line.strip()]
 
 

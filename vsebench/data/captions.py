@@ -19,7 +19,7 @@ from .splits.sources import from_file
 from .textfile import read_text
 
 
-def with_texts(split: Split, captions: str | os.PathLike[str] | None = None, rows: Int | None = None) -> Split:
+def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, rows: Int | None = None) -> Split:
     """The same split with its captions.
 
     Args:
@@ -35,14 +35,14 @@ def with_texts(split: Split, captions: str | os.PathLike[str] | None = None, row
         UsageError: a custom split whose captions nobody knows.
     """
     if captions is not None:
-        texts = _from_file(split, Path(captions), rows)
-    elif split.texts is not None:
-        texts = split.texts
+        found = _from_file(split, Path(captions), rows)
+    elif split.captions is not None:
+        found = split.captions
     elif split.name != "custom":
-        texts = _by_id(split, splits.load(split.name, texts=True))
+        found = _by_id(split, splits.load(split.name, captions=True))
     else:
-        texts = _known_to_coco(split)
-    return dataclasses.replace(split, texts=texts)
+        found = _known_to_coco(split)
+    return dataclasses.replace(split, captions=found)
 
 
 def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
@@ -61,18 +61,19 @@ def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
 
 
 def _by_id(split: Split, other: Split) -> tuple[str, ...]:
-    if other.texts is not None and np.array_equal(split.caption_ids, other.caption_ids):
-        return other.texts
-    return _pick(split, CaptionRows(other.image_ids[other.image_of], other.caption_ids, other.texts, other.name), None)
+    if other.captions is not None and np.array_equal(split.caption_ids, other.caption_ids):
+        return other.captions
+    rows = CaptionRows(other.image_ids[other.image_of], other.caption_ids, other.captions, other.name)
+    return _pick(split, rows, None)
 
 
 def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
     """The text of every caption of the split, by id; by position where the ids of the split are row numbers."""
-    if rows.texts is None:
+    if rows.captions is None:
         raise BadInput("holds no captions", where=where)
     n = len(split.caption_ids)
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
-    if counted and len(rows.texts) == n and not np.isin(rows.caption_id, split.caption_ids).all():
+    if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.caption_ids).all():
         # Row by row, which only holds if both sides put the same captions together.
         if not _together(rows.image_id, split.image_of):
             raise BadInput(
@@ -80,7 +81,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
                 where=where,
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )
-        return rows.texts
+        return rows.captions
     place = {name: row for row, name in enumerate(rows.caption_id.tolist())}
     absent = [i for i in split.caption_ids.tolist() if i not in place]
     if absent:
@@ -96,7 +97,7 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
             where=where,
             fix="check image_of_text of the embeddings and the image ids of the captions",
         )
-    return tuple(rows.texts[i] for i in at)
+    return tuple(rows.captions[i] for i in at)
 
 
 def _together(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
@@ -116,6 +117,6 @@ def _known_to_coco(split: Split) -> tuple[str, ...]:
         known = wheels.coco_id_rows().caption_id
         if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
             raise unknown
-        return _by_id(split, splits.load("coco-5k", texts=True))
+        return _by_id(split, splits.load("coco-5k", captions=True))
     except MissingPackage as error:
         raise unknown from error

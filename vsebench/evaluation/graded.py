@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..data.captions import with_texts
+from ..data.captions import with_captions
 from ..data.formats.sniff import sniff
 from ..errors import BadInput, MissingPackage, UsageError
 from ..graded.plan import extended
@@ -138,10 +138,10 @@ def load(
     source = None  # where the captions come from, when this is not the split by its name
     if captions is not None:
         source = f"--captions {shlex.quote(str(captions))}"
-    elif split.name == "custom" and split.texts is None:
+    elif split.name == "custom" and split.captions is None:
         source = "--split coco-5k"  # the only captions that are known to a custom split, by their ids
     try:
-        split = with_texts(split, captions, rows[1])
+        split = with_captions(split, captions, rows[1])
     except (UsageError, MissingPackage) as error:
         why = error
     if split.name == "custom":
@@ -161,7 +161,7 @@ def load(
             raise error.about(source) from None
         except BadInput:
             # Without captions the reason why there are none says more than that they are missing.
-            if why is not None and split.texts is None and view not in ("matrix", "sentence", "coarse"):
+            if why is not None and split.captions is None and view not in ("matrix", "sentence", "coarse"):
                 raise why from None
             raise
         notes += [note if note.startswith(f"{view}: ") else f"{view}: {note}" for note in held[view].notes]
@@ -236,7 +236,7 @@ def identities(measured: Measured) -> dict[str, str]:
         view: ",".join(f"{k}={v}" for k, v in held.settings.items() if k != "file")
         for view, held in measured.gains.items()
     }
-    texts = measured.split.texts
+    texts = measured.split.captions
     if texts is not None and set(fields) - {"matrix"}:
         fields["captions"] = "#" + hashlib.sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return fields

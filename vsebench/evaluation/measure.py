@@ -181,7 +181,7 @@ def report(
         tuple(notes),
         intervals=resampling,
         parts=tuple(others),
-        asked=replace(split, texts=None),
+        asked=replace(split, captions=None),
     )
 
 

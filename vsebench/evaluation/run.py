@@ -301,8 +301,8 @@ def evaluate_runs(
             fix="give a run of that direction",
         )
     notes = list(raw.notes)
-    metrics, split_with_texts, gains = _plan(options, held.split, asked, notes)
-    held = replace(held, split=split_with_texts)
+    metrics, split_with_captions, gains = _plan(options, held.split, asked, notes)
+    held = replace(held, split=split_with_captions)
     seen: dict[Direction, Observation] = {}
     for direction in asked:
         ranks: dict[str, Ranks] = {}

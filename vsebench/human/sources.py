@@ -72,7 +72,7 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
     if name == BINARY:
         return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
     if name in TITLES:
-        texts, references = task.split.texts or (), task.references
+        texts, references = task.split.captions or (), task.references
 
         def score(images: Int, captions: Int) -> Float:
             return pair_scores(name, texts, references, captions, images, java=java, progress=progress)
@@ -116,7 +116,7 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> Source:
     listed = set(copies)
     spare = [c for c in range(len(split.caption_ids)) if c not in listed]
     rows = np.array(copies + spare, np.int64)
-    texts = split.texts or ()
+    texts = split.captions or ()
     wide = Split(
         split.name,
         np.arange(len(ratings) + bool(spare)),

@@ -132,7 +132,7 @@ def _chosen(data: str, tasks: Sequence[str] | None) -> list[str]:
 
 def _cxc(chosen: Sequence[str], folder: str | os.PathLike[str] | None, texts: bool) -> list[Task]:
     ratings = [read_cxc(task, folder) for task in TASKS if task in chosen]
-    split = splits.load(SPLIT, texts=texts)
+    split = splits.load(SPLIT, captions=texts)
     return [cxc_task(r, split) for r in ratings]
 
 

@@ -202,7 +202,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     spec = parse_spec(text) if isinstance(text, str) else text
     cut = choice(spec.settings, "negative", NEGATIVE) == "zero"
     # These can do without: a matrix, vectors of captions in a file, and what is made of two others.
-    if spec.kind not in ("matrix", "sentence", "coarse") and split.texts is None:
+    if spec.kind not in ("matrix", "sentence", "coarse") and split.captions is None:
         raise BadInput(
             f"{spec.kind} needs the captions of split '{split.name}', which are not known",
             fix="give them with --captions FILE",

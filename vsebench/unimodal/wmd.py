@@ -42,7 +42,7 @@ def read_caption_sets(path: Path, argument: str | None, ids: Ids | None) -> Labe
     vectors, tokens = _parse(argument)
     rows = from_file(path)
     known, image_of = rows.images()
-    if rows.texts is None:
+    if rows.captions is None:
         raise BadInput("holds no captions", where=path, fix="give the file that holds their texts")
     if ids is not None:
         order = locate(known, ids, path)
@@ -50,7 +50,7 @@ def read_caption_sets(path: Path, argument: str | None, ids: Ids | None) -> Labe
         place[order] = np.arange(len(order))
         held = np.flatnonzero(place[image_of] >= 0)
         rows, known, image_of = rows.take(held), ids, place[image_of][held]
-    return caption_sets(Split("custom", known, rows.caption_id, image_of, rows.texts), vectors, tokens, path)
+    return caption_sets(Split("custom", known, rows.caption_id, image_of, rows.captions), vectors, tokens, path)
 
 
 def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | Path | None = None) -> LabelDistance:
@@ -90,7 +90,7 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
         return _judge(transport, sets, chosen)
 
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
-    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.image_of.tolist(), split.texts or (), strict=True))
+    lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.image_of.tolist(), split.captions or (), strict=True))
     said = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
     return LabelDistance(f"wmd,{settings}#{said.hexdigest()[:8]}", bind, bags.notes)
 

@@ -74,7 +74,7 @@ def declared(name: str) -> DeclaredSplit:
     return DECLARED[name]
 
 
-def load(name: str, *, texts: bool = False) -> Split:
+def load(name: str, *, captions: bool = False) -> Split:
     """A declared split, from the cache or else from installed packages; nothing is written.
 
     Both ``coco-5k`` and ``coco-1k`` carry the five folds of 1,000 images. Ids alone take some
@@ -86,10 +86,10 @@ def load(name: str, *, texts: bool = False) -> Split:
         BadInput: the stored or installed files are damaged.
     """
     split = declared(name)
-    rows = settle(_read(split, texts=texts), split)
+    rows = settle(_read(split, captions=captions), split)
     image_ids, image_of = rows.images()
     fold = None if split.fold_size is None else np.arange(len(image_ids), dtype=np.int64) // split.fold_size
-    return Split(name, image_ids, rows.caption_id, image_of, rows.texts, fold)
+    return Split(name, image_ids, rows.caption_id, image_of, rows.captions, fold)
 
 
 def build(name: str, source: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
@@ -112,7 +112,7 @@ def build(name: str, source: str | os.PathLike[str] | None = None, *, force: boo
     split = declared(name)
     path = stored_path(split.built_as)
     if path.exists() and not force:
-        settle(restore(path, texts=True), split)  # a damaged file is not passed off as built
+        settle(restore(path, captions=True), split)  # a damaged file is not passed off as built
         if source is not None:
             raise UsageError(
                 f"split '{name}' is built already, and the source was not read",
@@ -120,7 +120,7 @@ def build(name: str, source: str | os.PathLike[str] | None = None, *, force: boo
                 fix="add --force to build it again",
             )
         return path
-    rows = from_file(source) if source is not None else _installed(split, texts=True)
+    rows = from_file(source) if source is not None else _installed(split, captions=True)
     store(path, settle(rows, split))
     return path
 
@@ -139,7 +139,7 @@ def verify(name: str) -> list[Check]:
         BadInput: the files are damaged beyond checking.
     """
     split = declared(name)
-    rows = _read(split, texts=_status(split).texts)
+    rows = _read(split, captions=_status(split).texts)
     image_ids, image_of = rows.images()
     per_image = np.bincount(image_of, minlength=len(image_ids))
     five = bool((per_image == 5).all()) and bool((image_of == np.arange(len(image_of)) // 5).all())
@@ -162,12 +162,12 @@ def verify(name: str) -> list[Check]:
     return checks
 
 
-def _read(split: DeclaredSplit, *, texts: bool) -> CaptionRows:
+def _read(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
     path = stored_path(split.built_as)
-    return restore(path, texts=texts) if path.exists() else _installed(split, texts=texts)
+    return restore(path, captions=captions) if path.exists() else _installed(split, captions=captions)
 
 
-def _installed(split: DeclaredSplit, *, texts: bool) -> CaptionRows:
+def _installed(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
     command = f"vsebench data build {split.name} --from FILE"
     if split.built_as != "coco-5k":
         raise MissingPackage(
@@ -175,7 +175,7 @@ def _installed(split: DeclaredSplit, *, texts: bool) -> CaptionRows:
             fix=f"run: {command}, where FILE is {' or '.join(split.sources)}",
         )
     try:
-        return wheels.coco_rows() if texts else wheels.coco_id_rows()
+        return wheels.coco_rows() if captions else wheels.coco_id_rows()
     except MissingPackage as error:
         raise MissingPackage(
             f"split '{split.name}' is not built here, and {error.what}", fix=f"{wheels.INSTALL}, or run: {command}"
@@ -197,10 +197,10 @@ def _status(split: DeclaredSplit) -> SplitStatus:
 
 
 def _texts(rows: CaptionRows) -> Check:
-    if rows.texts is None:
+    if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {wheels.INSTALL}")
-    empty = [i for i, text in enumerate(rows.texts) if not text.strip()]
-    detail = f"{len(rows.texts):,} captions, {len(empty)} empty"
+    empty = [i for i, text in enumerate(rows.captions) if not text.strip()]
+    detail = f"{len(rows.captions):,} captions, {len(empty)} empty"
     return Check("texts", not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else ""))
 
 

@@ -17,7 +17,7 @@ class CaptionRows:
     Attributes:
         image_id: (caption,) int64 or unicode, the image each caption was written for; repeats.
         caption_id: (caption,) int64 or unicode.
-        texts: (caption,) the captions as written, or None when only ids were read.
+        captions: (caption,) the captions as written, or None when only ids were read.
         origin: the file or package they came from, for messages.
 
     Raises:
@@ -26,7 +26,7 @@ class CaptionRows:
 
     image_id: Ids
     caption_id: Ids
-    texts: tuple[str, ...] | None
+    captions: tuple[str, ...] | None
     origin: str
 
     def __post_init__(self) -> None:
@@ -36,7 +36,7 @@ class CaptionRows:
         for ids, what in ((self.image_id, "image"), (self.caption_id, "caption")):
             if ids.ndim != 1 or ids.dtype.kind not in "iU":
                 raise BadInput(f"{what} ids are neither whole numbers of 64 bits nor texts", where=self.origin)
-        if len(self.image_id) != n or (self.texts is not None and len(self.texts) != n):
+        if len(self.image_id) != n or (self.captions is not None and len(self.captions) != n):
             raise BadInput("image ids, caption ids and captions differ in number", where=self.origin)
         unique, first, count = np.unique(self.caption_id, return_index=True, return_counts=True)
         if len(unique) != n:
@@ -49,8 +49,8 @@ class CaptionRows:
 
     def take(self, order: Int) -> CaptionRows:
         """The same rows in another order, ``order`` (caption,) int64."""
-        texts = None if self.texts is None else tuple(self.texts[i] for i in order.tolist())
-        return CaptionRows(self.image_id[order], self.caption_id[order], texts, self.origin)
+        captions = None if self.captions is None else tuple(self.captions[i] for i in order.tolist())
+        return CaptionRows(self.image_id[order], self.caption_id[order], captions, self.origin)
 
     def images(self) -> tuple[Ids, Int]:
         """Images in order of first appearance (image,), and the image of every caption (caption,) int64."""

@@ -25,13 +25,13 @@ def store(path: Path, rows: CaptionRows) -> None:
     """Write caption rows with their texts; the file appears whole or not at all.
 
     Raises:
-        BadInput: there are no texts, or a text is not Unicode.
+        BadInput: there are no captions, or a caption is not Unicode.
         UsageError: the cache folder cannot be written.
     """
-    if rows.texts is None:
+    if rows.captions is None:
         raise BadInput("the source holds ids but no captions", where=rows.origin)
     try:
-        text = np.frombuffer("".join(rows.texts).encode("utf-8"), np.uint8)
+        text = np.frombuffer("".join(rows.captions).encode("utf-8"), np.uint8)
     except UnicodeEncodeError as error:
         raise BadInput("a caption holds half a surrogate pair", where=rows.origin, fix="save it as UTF-8") from error
     with write_atomically(path, parents=True) as stream:
@@ -42,12 +42,12 @@ def store(path: Path, rows: CaptionRows) -> None:
             caption_id=rows.caption_id,
             # One text and the end of every caption in it: numpy keeps no strings of varying length without pickle.
             text=text,
-            text_end=np.cumsum([len(t) for t in rows.texts], dtype=np.int64),
+            text_end=np.cumsum([len(t) for t in rows.captions], dtype=np.int64),
         )
 
 
-def restore(path: Path, *, texts: bool) -> CaptionRows:
-    """Read what ``store`` wrote; without ``texts`` that part of the file is not touched.
+def restore(path: Path, *, captions: bool) -> CaptionRows:
+    """Read what ``store`` wrote; without ``captions`` that part of the file is not touched.
 
     Raises:
         BadInput: the file is damaged or was written by another version.
@@ -59,7 +59,7 @@ def restore(path: Path, *, texts: bool) -> CaptionRows:
                 raise BadInput(f"written in format {int(archive['format'])}, not {FORMAT}", where=path, fix=fix)
             image_id, caption_id = archive["image_id"], archive["caption_id"]
             words: tuple[str, ...] | None = None
-            if texts:
+            if captions:
                 whole, ends = archive["text"].tobytes().decode("utf-8"), archive["text_end"].tolist()
                 words = tuple(whole[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True))
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:

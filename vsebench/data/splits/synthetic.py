@@ -42,8 +42,8 @@ def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
     Raises:
         UsageError: the split has no texts or not five captions for every image, or ``dim`` does not fit.
     """
-    if split.texts is None:
-        raise UsageError(f"split '{split.name}' was loaded without texts", fix="load it with texts=True")
+    if split.captions is None:
+        raise UsageError(f"split '{split.name}' was loaded without captions", fix="load it with captions=True")
     counts = np.bincount(split.image_of, minlength=len(split.image_ids))
     odd = np.flatnonzero(counts != CAPTIONS_PER_IMAGE)
     if len(odd):
@@ -53,7 +53,7 @@ def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
             fix="use coco-5k or f30k",
         )
     by_image = np.argsort(split.image_of, kind="stable")  # (image * 5,) captions, grouped, in their own order
-    t = lsa(split.texts, dim)[by_image]
+    t = lsa(split.captions, dim)[by_image]
     images, grouped = blocks(t)
     captions = np.empty_like(grouped)
     captions[by_image] = grouped

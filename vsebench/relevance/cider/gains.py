@@ -102,12 +102,12 @@ def load(
     """
     if argument is not None:
         raise UsageError(f"cider takes no '{argument}'", fix="settings are tokens, variant, df and own")
-    if split.texts is None:
+    if split.captions is None:
         raise BadInput(f"cider needs the captions of split '{split.name}'", fix="give a split with its captions")
     how, variant = settings.get("tokens", "ptb"), choice(settings, "variant", ("d", "plain"))
     own, source = choice(settings, "own", ("in", "out")), settings.get("df", "split")
     tell = progress or (lambda share: None)
-    found = grams(tokenise(split.texts, how))
+    found = grams(tokenise(split.captions, how))
     tell(0.4)
     idf, corpus, notes = _weights(found, split, source, how)
     tell(0.6)

@@ -92,10 +92,10 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
         raise UsageError(
             f"{name} needs a file of word vectors", fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt"
         )
-    if split.texts is None:
+    if split.captions is None:
         raise BadInput(f"the captions of split '{split.name}' are not known", fix="load the split with its captions")
     path = Path(argument).expanduser()
-    cut = tokenise(split.texts, tokens)
+    cut = tokenise(split.captions, tokens)
     found = read_word_vectors(path, cut.words, progress)
     if not found.words:
         raise BadInput(

@@ -49,13 +49,13 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     else:
         if argument is None:
             notes = (f"sentence: no encoder was named, {encoders.MINILM} is taken",)
-        if split.texts is None:
+        if split.captions is None:
             raise BadInput(
                 f"sentence needs the captions of split '{split.name}', which are not known",
                 fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy",
             )
         model = encoders.find(argument or encoders.MINILM)
-        vectors, identity = encoders.embed(split.texts, model, progress), model.identity
+        vectors, identity = encoders.embed(split.captions, model, progress), model.identity
         _checked(vectors, Path(model.source))
     return caption_cosine("sentence", split, vectors, agg=agg, own=own, settings={"model": identity}, notes=notes)
 

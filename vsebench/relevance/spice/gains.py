@@ -181,9 +181,9 @@ def spoken(split: Split, how: str) -> list[str]:
     Raises:
         BadInput: the split has no captions.
     """
-    if split.texts is None:
-        raise BadInput(f"SPICE needs the captions of split '{split.name}'", fix="load the split with texts=True")
-    texts: list[str] = list(split.texts)
+    if split.captions is None:
+        raise BadInput(f"SPICE needs the captions of split '{split.name}'", fix="load the split with captions=True")
+    texts: list[str] = list(split.captions)
     if how == "ptb":
         from ...text.tokenise import tokenise
 
