@@ -1,4 +1,4 @@
-"""One product for both directions: lists kept from tiles give the orders and values that whole rows give."""
+"""One product for both directions: lists kept from tiles give the orders and values that complete rows give."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ import pytest
 
 from tests.graded_worlds import FakeGains, large_world
 from tests.worlds import crowd
-from vsebench.graded import shared_product as graded_shared
-from vsebench.graded.plan import bundles, plan
+from vsebench.graded import shared_product
+from vsebench.graded.plan import plan, share_scores
 from vsebench.graded.run import Found, run
 from vsebench.graded.tasks import restrict
 from vsebench.metrics import parse
 from vsebench.rank import full_order, shortlist, shortlist_kernels
-from vsebench.rank.scorers import Dot, Matrix
+from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.rank.shortlist import Shortlist
 from vsebench.types import Int
 
@@ -32,13 +32,13 @@ def scorer(n: int, m: int, seed: int = 0, cosine: bool = False) -> Dot:
 
 
 def kept(dot: Dot, k: int, captions: Int, width: int = 70, spoil: float = 0.0) -> Shortlist:
-    """A list that has seen all captions, in tiles in any order; ``spoil`` moves scores by up to that."""
+    """The kept scores of all captions, in tiles in any order; ``spoil`` moves scores by up to that."""
     found = Shortlist(dot, k, captions, -(-dot.shape[1] // width))
     for start in reversed(range(0, dot.shape[1], width)):
         stop = min(start + width, dot.shape[1])
         tile = full_order.columns_of(dot, start, stop, np.empty(dot.shape[0] * (stop - start), np.float32))
         tile += spoil * np.random.default_rng(start).uniform(-1, 1, tile.shape).astype(np.float32)
-        found.see(tile, start, full_order.measure(dot, "i2t", tile, 0, start).rate)
+        found.add(tile, start, full_order.measured_bound(dot, "i2t", tile, 0, start).rate)
     assert found.finish()
     return found
 
@@ -79,44 +79,38 @@ def test_images_below_their_limit_get_rows_of_their_own(monkeypatch: pytest.Monk
 def test_an_error_above_the_measured_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "PART", 2000)
     dot = scorer(30, 400, seed=5)
-    asked: list[int] = []
+    scored: list[int] = []
 
     def rows(scorer: Dot, images: Int, captions: Int) -> Any:
-        asked.extend(images.tolist())
+        scored.extend(images.tolist())
         return made(scorer, images, captions)
 
     made = shortlist._rows
     found = Shortlist(dot, 30, np.arange(400), 1)
     tile = full_order.columns_of(dot, 0, 400, np.empty(30 * 400, np.float32))
     tile += 1e-2 * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(np.float32)
-    found.see(tile, 0, 3e-6)  # as if the sample had been lucky
+    found.add(tile, 0, 3e-6)  # as if the sample had been lucky
     assert found.finish()
     monkeypatch.setattr(shortlist, "_rows", rows)
     check(found, dot, 30, np.arange(400))
-    assert asked == list(range(30))
+    assert scored == list(range(30))
 
 
-def test_a_list_that_would_keep_too_much_gives_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All captions tie, so everything reaches the limits; values come from whole rows, and memory stays small."""
+def test_a_list_that_would_keep_too_much_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All captions tie, so all scores reach the limits; values come from complete rows, and memory stays small."""
     monkeypatch.setattr(shortlist, "SPARE", 0)
     world = large_world(150, 5, seed=11)
     images = np.random.default_rng(0).integers(1, 9, (world.scores.shape[0], 4)).astype(np.float32)
     dot = Dot(images, np.ones((world.scores.shape[1], 4), np.float32))
     found = Shortlist(dot, 5, np.arange(dot.shape[1]), 1)
     tile = full_order.columns_of(dot, 0, dot.shape[1], np.empty(dot.shape[0] * dot.shape[1], np.float32))
-    found.see(tile, 0, 1e-7)
-    assert found.given_up and not found.pieces and not found.finish()
-    seen = np.zeros(dot.shape, int)
-
-    def also(part: Any, r0: int, c0: int, _part: int) -> None:
-        seen[r0 : r0 + part.shape[0], c0 : c0 + part.shape[1]] += 1
-
+    found.add(tile, 0, 1e-7)
+    assert found.too_large and not found.pieces and not found.finish()
     steps: list[tuple[int, int]] = []
     metrics, gains = [parse("CS[captions=all]@5"), parse("NCS@2")], {"cider": FakeGains(world.gains)}
-    shared = run(dot, world.split, metrics, gains, also=also, progress=lambda *step: steps.append(step), block=100)
-    assert (seen == 1).all()
+    shared = run(dot, world.split, metrics, gains, progress=lambda *step: steps.append(step), block=100)
     assert steps[-1][0] == steps[-1][1] and [done for done, _ in steps] == list(range(1, len(steps) + 1))
-    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0)
+    monkeypatch.setattr(shared_product, "MOST_BYTES", 0)
     _same(shared, run(dot, world.split, metrics, gains))
 
 
@@ -129,15 +123,11 @@ def test_small_galleries_keep_everything(captions: int) -> None:
     check(found, dot, 1, np.arange(captions))
 
 
-def test_columns_are_rows_turned() -> None:
+def test_columns_are_transposed_rows() -> None:
     dot = scorer(37, 90, cosine=True)
     tile = full_order.columns_of(dot, 20, 71, np.empty(37 * 51, np.float32))
     rows = full_order.rows_of(dot, "t2i", 20, 71, np.empty(37 * 51, np.float32))
     assert pytest.approx(rows, abs=1e-6) == tile.T
-    for a, b in ((0, 51), (16, 48), (3, 20), (50, 51)):
-        out = np.empty((b - a, 37), np.float32)
-        shortlist_kernels.turn(tile, a, b, out)
-        assert out.tolist() == tile[:, a:b].T.tolist()
 
 
 @pytest.mark.parametrize(
@@ -172,56 +162,36 @@ def test_a_shared_product_changes_nothing(monkeypatch: pytest.MonkeyPatch, cosin
     world = large_world(120, 5, seed=5)
     dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=6, cosine=cosine)
     metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
-    asked = bundles(plan(metrics, world.split, ("i2t", "t2i")))
-    found = graded_shared.pairs(dot, asked, restrict, 2)
+    found = products(dot, metrics, world.split)
     assert len(found[0].lists) == 2  # all captions, and the first of every image
     assert len(found) > 1  # folds
     shared = run(dot, world.split, metrics, gains)
     for block, threads in ((7, 1), (100, 3)):
         _same(shared, run(dot, world.split, metrics, gains, block=block, threads=threads))
-    images = world.scores.shape[0]
-    needed = sum(shortlist.expected_bytes(k.k, len(k.captions), len(found[0].edges)) for k in found[0].lists)
-    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0.6 * images * needed)  # for some images of the first pair
-    part = graded_shared.pairs(dot, asked, restrict, 2)[0]
-    assert images / 2 < part.listed < images
-    assert all(len(kept.limit) == part.listed for kept in part.lists)
-    for block in (None, 7):
-        _same(shared, run(dot, world.split, metrics, gains, block=block))
-    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 0)
+    monkeypatch.setattr(shared_product, "MOST_BYTES", 0)
     _same(shared, run(dot, world.split, metrics, gains))
+
+
+def products(source: Scorer, metrics: Any, split: Any, directions: Any = ("i2t", "t2i"), size: int = 1 << 20) -> Any:
+    scorers = {s: restrict(source, s.first) for s in share_scores(plan(metrics, split, directions))}
+    return shared_product.shared_products(scorers, 2, size)
 
 
 @pytest.mark.parametrize("names", [("CS[captions=all]@200", "Kendall"), ("CS[captions=all]@100",)])
 def test_what_does_not_share(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
-    """Images that look at most captions, score matrices, one direction alone, and lists beyond the memory."""
+    """Metrics that read most captions, score matrices, one direction alone, narrow tiles, lists beyond the memory."""
     world = large_world(120, 5, seed=7)
     dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=8)
     metrics = [parse(name) for name in names]
 
-    def count(source: Any, directions: Any = ("i2t", "t2i"), threads: int = 2) -> int:
-        asked = bundles(plan(metrics, world.split, directions))
-        return len(graded_shared.pairs(source, asked, restrict, threads))
+    def count(source: Any, *options: Any) -> int:
+        return len(products(source, metrics, world.split, *options))
 
     assert count(dot) == int(len(names) == 1)
     assert count(Matrix(world.scores)) == count(dot, ("i2t",)) == count(dot, ("t2i",)) == 0
-    monkeypatch.setattr(graded_shared, "NARROW", 100)
-    assert count(dot, threads=10**4) == 0
-    monkeypatch.setattr(graded_shared, "KEPT_BYTES", 1000)
+    assert count(dot, ("i2t", "t2i"), 100) == 0
+    monkeypatch.setattr(shared_product, "MOST_BYTES", 1000)
     assert count(dot) == 0
-
-
-def test_every_score_is_shown_once() -> None:
-    world = large_world(60, 4, seed=9)
-    dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=10)
-    seen = np.zeros(dot.shape, int)
-
-    def also(tile: Any, r0: int, c0: int, _part: int) -> None:
-        assert tile.flags.c_contiguous
-        seen[r0 : r0 + tile.shape[0], c0 : c0 + tile.shape[1]] += 1
-
-    metrics = [parse("CS[captions=all]@30"), parse("NCS[on=folds]@2")]
-    run(dot, world.split, metrics, {"cider": FakeGains(world.gains)}, also=also)
-    assert (seen == 1).all()
 
 
 def _same(a: Found, b: Found) -> None:

@@ -28,7 +28,7 @@ def order(
     if spoil:
         tile += spoil * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(tile.dtype)
     return full_order.order_rows(
-        scorer, direction, tile, np.arange(start, stop), k, full_order.measure(scorer, direction, tile, start)
+        scorer, direction, tile, np.arange(start, stop), k, full_order.measured_bound(scorer, direction, tile, start)
     )
 
 
@@ -97,10 +97,10 @@ def test_a_product_that_errs_much_more_is_noticed(k: int, spoil: float, rng: np.
     scorer = Dot(x, y)
     tile = full_order.rows_of(scorer, "i2t", 0, 25, np.empty(25 * 600, np.float32))
     tile += spoil * rng.uniform(-1, 1, tile.shape).astype(np.float32)
-    doubt = full_order.measure(scorer, "i2t", tile, 0)
+    doubt = full_order.measured_bound(scorer, "i2t", tile, 0)
     rigorous = scorer.error()[0]
     assert (doubt.base <= rigorous + 1e-36).all()
-    wide = full_order.Doubt(
+    wide = full_order.ErrorBound(
         doubt.rate, np.full(25, doubt.rate * full_order.FLOOR * np.linalg.norm(x, axis=1).max() * 12)
     )
     found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), k, wide)
@@ -111,7 +111,7 @@ def test_a_bound_that_is_too_small_is_widened(rng: np.random.Generator) -> None:
     x, y = near_ties(30, 1000, 96, rng)
     scorer = Dot(x, y)
     tile = full_order.rows_of(scorer, "i2t", 0, 30, np.empty(30_000, np.float32))
-    timid = full_order.Doubt(1e-8, np.full(30, 1e-9))
+    timid = full_order.ErrorBound(1e-8, np.full(30, 1e-9))
     found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, timid)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable").tolist()
 

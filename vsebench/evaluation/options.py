@@ -1,4 +1,4 @@
-"""How to measure: everything an evaluation can be told besides its data."""
+"""The options of an evaluation, with the names and defaults of ``vsebench eval``."""
 
 from __future__ import annotations
 
@@ -14,66 +14,64 @@ from ..types import DIRECTIONS, Direction
 Progress = Callable[[int, int], None]
 PathLike = str | os.PathLike[str]
 
+ALLOWED: dict[str, tuple[str, ...]] = {
+    "direction": ("both", "i2t", "t2i"),
+    "similarity": ("auto", "cosine", "dot"),
+    "no_positive": ("skip", "miss"),
+    "short_lists": ("refuse", "miss"),
+    "interval": ("percentile", "bca"),
+}
+
 
 @dataclass(frozen=True)
 class Options:
-    """How to measure.
+    """How to evaluate; ``vsebench.evaluate`` documents the fields.
 
-    Attributes:
-        metrics: names, families or ``all``; None for the headline families of the split.
-        directions: which side asks.
-        similarity: ``auto``, ``cosine`` or ``dot``.
-        ties: tie rule, see ``rank.order.TIES``.
-        empty: queries that the judgements cover but that have no positive: ``skip`` them, or count a ``miss``.
-        short: metrics that look deeper than a retrieved list: ``refuse`` them, or count a ``miss``.
-        captions_per_image: for files without ids: texts an image, in order.
-        trust: evaluate even if the file looks misread.
-        depth: also list the top items of every query, this many.
-        threads: of the kernels; never changes a result.
-        gains: graded relevances, such as ``spice`` or ``sentence:NAME``; CIDEr-D when none is named.
-        caption_texts: a file of captions, for splits whose captions are not known here.
-        human_data: folder of the CxC ratings, for ``cxc-intra``.
-        ci: level of the bootstrap intervals in percent; 0 for no intervals.
-        resamples: how many resamples an interval is made of.
-        seed: fixes the resamples.
-        interval: ``percentile`` or ``bca``.
-        progress: called with (done, in all) while scores stream by.
+    Raises:
+        UsageError: a value that is not allowed.
     """
 
     metrics: str | Sequence[str] | None = None
-    directions: tuple[Direction, ...] = DIRECTIONS
+    gains: str | Sequence[str] = ()
+    captions: PathLike | None = None
+    human_data: PathLike | None = None
+    direction: str = "both"
     similarity: str = "auto"
     ties: str = "index"
-    empty: str = "skip"
-    short: str = "refuse"
+    no_positive: str = "skip"
+    short_lists: str = "refuse"
     captions_per_image: int | None = None
     trust: bool = False
     depth: int | None = None
-    threads: int | None = None
-    gains: tuple[str, ...] = ()
-    caption_texts: PathLike | None = None
-    human_data: PathLike | None = None
     ci: float = 95.0
     resamples: int = 1000
     seed: int = 0
     interval: str = "percentile"
+    threads: int | None = None
     progress: Progress | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
-        for name, value, allowed in (
-            ("similarity", self.similarity, ("auto", "cosine", "dot")),
-            ("empty", self.empty, ("skip", "miss")),
-            ("short", self.short, ("refuse", "miss")),
-        ):
-            if value not in allowed:
-                raise UsageError(f"{name} is '{value}'", fix=f"use {', '.join(allowed)}")
+        check_allowed({name: getattr(self, name) for name in ALLOWED})
         check_ties(self.ties)
-        if not self.directions or any(d not in DIRECTIONS for d in self.directions):
-            raise UsageError(f"directions are {self.directions}", fix="use i2t, t2i or both")
-        self.resampling()  # refuse a wrong level before anything is read
+        _ = self.resampling  # a wrong level is refused before anything is read
 
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions to measure."""
+        return DIRECTIONS if self.direction == "both" else (self.direction,)  # type: ignore[return-value]
+
+    @property
     def resampling(self) -> Resampling | None:
         """How intervals are made, or None without them."""
         if self.ci == 0:
             return None
         return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
+
+
+def check_allowed(given: dict[str, str]) -> None:
+    """Refuse values that an option does not take; raises UsageError naming the option as on the command line."""
+    for name, value in given.items():
+        allowed = ALLOWED[name]
+        if value not in allowed:
+            flag = "--" + name.replace("_", "-")
+            raise UsageError(f"{flag} is '{value}'", fix=f"use {', '.join(allowed[:-1])} or {allowed[-1]}")

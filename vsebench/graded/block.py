@@ -1,4 +1,4 @@
-"""From the order of a block of queries to the values of its metrics."""
+"""From the order of a block of queries to the values of its graded metrics."""
 
 from __future__ import annotations
 
@@ -10,290 +10,237 @@ import numpy as np
 import numpy.typing as npt
 
 from ..metrics.declare import Metric
-from ..metrics.gain_order import Fall, fall
-from ..metrics.graded import Seen, needs, values
+from ..metrics.gain_order import gain_order
+from ..metrics.graded_ranking import GradedRanking
+from ..metrics.values import values
 from ..rank.full_order import Items, Order, largest
 from ..relevance.gains import Gains
 from ..types import Bool, Direction, Float, Int, Vectors
-from .plan import Arena, Group, Job, Part
+from .plan import Group, Ranking, Subset
 
-SPARE = 16  # whole rows of gains are made where more than one gain in so many is looked at
-WASTE = 8  # rows are made in one piece where at least one in so many is asked for
+SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
+SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed
 Out = Mapping[Metric, Float]
 Blocks = dict[str, "Block"]
 
 
-class Measuring:
-    """A job for some of its queries, which come in parts.
-
-    What looks at the top of a ranking alone waits until all parts are there: it costs more by the call than by the
-    query.
+def measure(
+    ranking: Ranking,
+    gains: Mapping[str, Gains],
+    order: Order,
+    start: int,
+    out: Out,
+    within: tuple[Blocks, Subset] | None = None,
+) -> Blocks:
+    """Write the values of a ranking's metrics for the queries from ``start`` on.
 
     Args:
-        job: arena and metrics.
+        ranking: queries, gallery and metrics.
         gains: by view.
-        start, stop: positions of the queries in the arena.
+        order: the top of every ranking, as deep as the ranking needs, in positions of its gallery.
+        start: position of the first query in the ranking.
         out: metric -> (query,) float64 to be filled.
+        within: blocks of another ranking, and the rows and columns of this one in them, so that gains are made once.
+
+    Returns:
+        The blocks by view, for other rankings.
+
+    Raises:
+        BadInput: a gain is outside what a metric allows.
     """
-
-    def __init__(self, job: Job, gains: Mapping[str, Gains], start: int, stop: int, out: Out):
-        self.job, self.gains, self.start, self.stop, self.out = job, gains, start, stop, out
-        self.views: dict[str, list[Group]] = {}
-        for group in job.groups:
-            self.views.setdefault(group.view, []).append(group)
-        self.tops: dict[str, _Top] = {}
-
-    def part(self, order: Order, start: int, shared: tuple[Blocks, Part] | None = None) -> Blocks:
-        """Look at the queries from ``start`` on.
-
-        Args:
-            order: the best of every query, as deep as the job needs, in positions of the arena's gallery.
-            start: position of the first query in the arena.
-            shared: blocks of another job, and where the queries and candidates of this one stand there.
-
-        Returns:
-            The blocks by view, for other jobs.
-
-        Raises:
-            BadInput: a gain is outside what a metric allows.
-        """
-        stop = start + len(order.items)
-        blocks: Blocks = {}
-        for view, groups in self.views.items():
-            whole = (shared[0][view], shared[1]) if shared and view in shared[0] else None
-            block = blocks[view] = Block(self.job.arena, self.gains[view], start, stop, whole)
-            block.expect(groups)
-            self._measure(block, order, start, [g for g in groups if not g.shallow])
-            shallow = [g for g in groups if g.shallow]
-            if shallow:
-                if view not in self.tops:
-                    self.tops[view] = _Top(self.stop - self.start, max(g.depth for g in shallow))
-                self.tops[view].put(slice(start - self.start, stop - self.start), order, block, block.reach(shallow))
-        return blocks
-
-    def close(self) -> None:
-        """All parts have come."""
-        for view, top in self.tops.items():
-            block = Block(self.job.arena, self.gains[view], self.start, self.stop, known=top)
-            self._measure(block, top.order, self.start, [g for g in self.views[view] if g.shallow])
-
-    def _measure(self, block: Block, order: Order, start: int, chosen: list[Group]) -> None:
-        stop = start + len(order.items)
-        for out in (False, True):
-            groups = [g for g in chosen if g.out == out]
-            if not groups:
-                continue
-            depth, ideal = max(g.depth for g in groups), max(g.ideal for g in groups)
-            looked = out or any(block.looks(g) for g in groups)
-            seen = block.see(order.cut(depth), ideal, out, looked)
-            for group in groups:
-                # A metric that looks at the top alone must not pay for one that looks at everything.
-                found = values(group.metrics, block.complete(seen.cut(group.depth), group))
-                for i, m in enumerate(group.metrics):
-                    self.out[m][start:stop] = found[:, i]
+    stop = start + len(order.items)
+    by_view: dict[str, list[Group]] = {}
+    for group in ranking.groups:
+        by_view.setdefault(group.view, []).append(group)
+    blocks: Blocks = {}
+    for view, groups in by_view.items():
+        larger = (within[0][view], within[1]) if within and view in within[0] else None
+        block = blocks[view] = Block(ranking, gains[view], start, stop, groups, larger)
+        for without in (False, True):
+            chosen = [g for g in groups if g.without_ground_truth == without]
+            if chosen:
+                _write(block, chosen, order, out)
+    return blocks
 
 
-def measure(job: Job, gains: Mapping[str, Gains], order: Order, start: int, out: Out) -> None:
-    """Write the values of a job's metrics for the queries from ``start`` on; arguments as for ``Measuring``."""
-    measuring = Measuring(job, gains, start, start + len(order.items), out)
-    measuring.part(order, start)
-    measuring.close()
-
-
-class _Top:
-    """The top of the rankings of some queries, the gains there, and the largest gains."""
-
-    def __init__(self, queries: int, depth: int):
-        self.order = Order(np.zeros((queries, depth), np.int32), np.zeros((queries, depth), np.bool_))
-        self.gains = np.empty((queries, depth), np.float32)
-        self.best, self.ideal = np.empty((queries, 0), np.int32), np.empty((queries, 0), np.float32)
-
-    def put(self, rows: slice, order: Order, block: Block, wanted: int) -> None:
-        """Take what is needed from a block, ``wanted`` of the largest gains."""
-        depth = self.gains.shape[1]
-        top = order.cut(depth)
-        self.order.items[rows], self.order.tied[rows] = top.items, top.tied
-        if wanted:  # first, because it makes rows of gains, from which others are taken
-            if not self.best.shape[1]:
-                self.best = np.zeros((len(self.gains), wanted), np.int32)
-                self.ideal = np.zeros((len(self.gains), wanted), np.float32)
-            self.best[rows], self.ideal[rows] = block.best(wanted)
-        self.gains[rows] = block.at(top.items)
+def _write(block: Block, groups: list[Group], order: Order, out: Out) -> None:
+    """Values of groups that all leave the ground truth out, or all keep it."""
+    found = block.retrieved(
+        order.cut(max(g.depth for g in groups)),
+        max(g.ideal for g in groups),
+        groups[0].without_ground_truth,
+        any(g.reads_gains for g in groups),
+    )
+    for group in groups:
+        columns = values(group.metrics, block.graded_ranking(found.cut(group.depth), group))
+        for i, m in enumerate(group.metrics):
+            out[m][block.start : block.stop] = columns[:, i]
 
 
 @dataclass(frozen=True, eq=False)
-class _Positions:
-    """What is seen, and where in the gallery it stands."""
+class _Retrieved:
+    """The retrieved items and the items with the largest gains.
 
-    seen: Seen
-    items: Items  # (query, depth) retrieved
-    best: Items  # (query, ideal depth) of largest gain
-    candidates: Int  # (query,) how many compete
+    Attributes:
+        ranking: their gains and ties.
+        items: (query, depth) int32 gallery positions of the retrieved items.
+        best: (query, ideal depth) int32 gallery positions of the items with the largest gains.
+        candidates: (query,) int64 number of candidates.
+    """
 
-    def cut(self, depth: int) -> _Positions:
-        """The same, no deeper than ``depth``."""
-        s = self.seen
-        seen = replace(s, gains=s.gains[:, :depth], tied=s.tied[:, :depth], count=np.minimum(s.count, depth))
-        return replace(self, seen=seen, items=self.items[:, :depth])
+    ranking: GradedRanking
+    items: Items
+    best: Items
+    candidates: Int
+
+    def cut(self, depth: int) -> _Retrieved:
+        """The same, no deeper than ``depth``: a metric of the top must not pay for one of complete rankings."""
+        r = self.ranking
+        ranking = replace(r, gains=r.gains[:, :depth], tied=r.tied[:, :depth], count=np.minimum(r.count, depth))
+        return replace(self, ranking=ranking, items=self.items[:, :depth])
 
 
 class Block:
-    """Some queries of an arena, and their gains in one view.
+    """Some queries of a ranking and their gains in one view.
 
     Args:
-        arena: who asks whom.
-        gains: relevance.
-        start, stop: positions of the queries in the arena.
-        whole: a block that holds them among others, and where.
-        known: what is known of them already; then nothing else is looked up.
+        ranking: queries and gallery.
+        gains: of the view.
+        start, stop: positions of the queries in the ranking.
+        groups: the metrics that will be measured.
+        within: a block that contains these queries and their gallery, and the rows and columns there.
     """
 
     def __init__(
         self,
-        arena: Arena,
+        ranking: Ranking,
         gains: Gains,
         start: int,
         stop: int,
-        whole: tuple[Block, Part] | None = None,
-        known: _Top | None = None,
+        groups: list[Group],
+        within: tuple[Block, Subset] | None = None,
     ):
-        self.arena, self.gains, self.start, self.stop, self.whole, self.known = arena, gains, start, stop, whole, known
-        self.queries = arena.queries[start:stop]
+        self.ranking, self.gains, self.start, self.stop, self.within = ranking, gains, start, stop, within
+        self.queries = ranking.queries[start:stop]
+        own = int(ranking.ground_truth.max(initial=0))
+        deepest = max((g.ideal + g.without_ground_truth * own for g in groups if g.ideal), default=0)
+        self.ideal_depth = min(deepest, len(ranking.gallery))
         self._rows: Vectors | None = None
-        self._depth = 0
-        empty = np.empty((stop - start, 0), np.int32), np.empty((stop - start, 0), np.float32)
-        self._best: tuple[Items, Vectors] = (known.best, known.ideal) if known else empty
-        self._fall: Fall | None = None
+        self._ideal: tuple[Items, Vectors] | None = None
 
     def rows(self) -> Vectors:
-        """(query, gallery) float32 gains, made once, not to be written to."""
+        """(query, gallery) float32 gains, made once; must not be written to."""
         if self._rows is None:
-            # The other block makes rows of all its queries, so they must be there already or be wanted anyway.
-            if self.whole and (self.whole[0]._rows is not None or len(self.whole[0].queries) == len(self.queries)):
-                self._rows = self.whole[1].take(self.whole[0].rows())
+            # Rows of the larger block serve if they are there already, or are all needed here.
+            if self.within and (self.within[0]._rows is not None or len(self.within[0].queries) == len(self.queries)):
+                self._rows = self.within[1].take(self.within[0].rows())
             else:
-                self._rows = gains_rows(self.gains, self.arena.direction, self.queries, self.arena.gallery)
+                self._rows = gains_rows(self.gains, self.ranking.direction, self.queries, self.ranking.gallery)
         return self._rows
-
-    def expect(self, groups: list[Group]) -> None:
-        """Look for the largest gains once, as deep as any of some metrics will ask."""
-        self._depth = self.reach(groups)
-
-    def reach(self, groups: list[Group]) -> int:
-        """How many of the largest gains some metrics look at, and what may be left out of them."""
-        wanted = max((g.ideal + g.out * self.arena.spare for g in groups if g.ideal), default=0)
-        return min(wanted, len(self.arena.gallery))
-
-    def best(self, k: int) -> tuple[Items, Vectors]:
-        """(query, k) int32 gallery positions of the largest gains, and these, falling; ties to the lower position."""
-        if self._best[0].shape[1] < k:
-            wanted = min(max(k, self._depth), len(self.arena.gallery))
-            if self._fall:
-                self._best = self._fall.top(self.rows(), wanted)
-            else:
-                items = largest(self.rows(), wanted)
-                self._best = items, self.at(items)
-        return np.ascontiguousarray(self._best[0][:, :k]), np.ascontiguousarray(self._best[1][:, :k])
 
     def at(self, items: Items) -> Vectors:
         """(query, depth) float32 gains of gallery positions."""
         from ..rank import sort_kernels
 
-        if self.known:
-            return np.ascontiguousarray(self.known.gains[:, : items.shape[1]])
-        gallery = len(self.arena.gallery)
-        few = gallery if getattr(self.gains, "pairs_only", False) else gallery // SPARE
+        gallery = len(self.ranking.gallery)
+        few = gallery if getattr(self.gains, "pairs_only", False) else gallery // SPARSE
         if self._rows is None and items.shape[1] < few:
-            return self.gains.at(self.arena.direction, self.queries, self.arena.gallery[items])
+            return self.gains.at(self.ranking.direction, self.queries, self.ranking.gallery[items])
         out = np.empty(items.shape, np.float32)
         sort_kernels.gather(self.rows(), items, out)
         return out
 
-    def falling(self, positions: _Positions, out: bool) -> Fall:
-        """Places in the ranking by their gains."""
-        if self.known or out or positions.items.shape[1] < len(self.arena.gallery):
-            return fall(np.ascontiguousarray(positions.seen.gains), positions.seen.count)
-        # Everything is ranked, so the order of the rows serves, from which the largest gains are taken, too.
-        if self._fall is None:
-            self._fall = fall(self.rows(), np.full(len(self.queries), len(self.arena.gallery)))
-        return self._fall.among(positions.items)
+    def ideal(self, k: int) -> tuple[Items, Vectors]:
+        """(query, k) gallery positions of the largest gains, and these, descending; ties to the lower position."""
+        if self._ideal is None:
+            items = largest(self.rows(), self.ideal_depth)
+            self._ideal = items, self.at(items)
+        return np.ascontiguousarray(self._ideal[0][:, :k]), np.ascontiguousarray(self._ideal[1][:, :k])
 
-    def looks(self, group: Group) -> bool:
-        """Whether the gains of what was retrieved are needed, best score first."""
-        asked, checked = needs(group.metrics[0]), group.metrics[0].family.lowest_gain is not None
-        cut = self.known is not None or group.out or group.depth < len(self.arena.gallery)
-        return checked or "gains" in asked or ("falling" in asked and cut)
-
-    def see(self, order: Order, wanted: int, out: bool, looked: bool = True) -> _Positions:
-        """What metrics look at.
+    def retrieved(self, order: Order, ideal: int, without_ground_truth: bool, with_gains: bool) -> _Retrieved:
+        """The candidates among the retrieved items, and the largest gains of the candidates.
 
         Args:
-            order: what was retrieved.
-            wanted: how many of the largest gains.
-            out: without the query's own items.
-            looked: with the gains of what was retrieved.
+            order: the top of every ranking.
+            ideal: how many of the largest gains.
+            without_ground_truth: a query's own items are no candidates.
+            with_gains: with the gains of the retrieved items.
         """
-        arena = self.arena
-        items, tied = order.items, order.tied
-        gains = self.at(items) if looked else np.empty((len(items), 0), np.float32)
-        candidates = np.full(len(items), len(arena.gallery))
-        wanted = min(wanted, len(arena.gallery))
-        if out:
-            items, tied, gains = _without_own(arena, order, gains, self.start)
-            candidates -= np.diff(arena.own[0])[self.start : self.stop]
+        ranking, items, tied = self.ranking, order.items, order.tied
+        gallery = len(ranking.gallery)
+        best_items: Items = np.empty((len(items), 0), np.int32)
+        best: Vectors | None = None
+        ideal = min(ideal, gallery)
+        own = int(ranking.ground_truth.max(initial=0)) * without_ground_truth
+        if ideal:  # before the gains of the retrieved items, which are then taken from the rows that this makes
+            best_items, best = self.ideal(min(ideal + own, gallery))
+        gains = self.at(items) if with_gains or without_ground_truth else np.empty((len(items), 0), np.float32)
+        candidates = np.full(len(items), gallery)
+        if without_ground_truth:
+            items, tied, gains = self._without_ground_truth(order, gains)
+            candidates -= ranking.ground_truth[self.start : self.stop]
         count = np.minimum(candidates, items.shape[1])
-        if not wanted:
-            return _Positions(Seen(gains, tied, count), items, np.empty((len(items), 0), np.int32), candidates)
-        best, ideal = self.best(min(wanted + out * arena.spare, len(arena.gallery)))
-        if out:
-            plain = Order(best, np.zeros(best.shape, np.bool_))
-            best, _, ideal = _without_own(arena, plain, ideal, self.start)
-            # Where candidates are fewer than wanted, the best of them stands for what does not exist.
-            best = np.where(np.arange(best.shape[1]) < candidates[:, None], best, best[:, :1])
-        best, ideal = best[:, :wanted], ideal[:, :wanted]
-        ideal[np.arange(wanted) >= candidates[:, None]] = 0
-        return _Positions(Seen(gains, tied, count, ideal), items, best, candidates)
+        if best is None:
+            return _Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
+        if without_ground_truth:
+            best_items, _, best = self._without_ground_truth(Order(best_items, np.zeros(best.shape, np.bool_)), best)
+            # Where candidates are fewer than wanted, the best of them fills the places behind the last.
+            inside = np.arange(best_items.shape[1]) < candidates[:, None]
+            best_items = np.where(inside, best_items, best_items[:, :1])
+        best_items, best = best_items[:, :ideal], best[:, :ideal]
+        best[np.arange(ideal) >= candidates[:, None]] = 0
+        return _Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates)
 
-    def complete(self, positions: _Positions, group: Group) -> Seen:
-        """What is seen, with the order of gains or the extended ground truth, for metrics that look at one."""
-        m, seen = group.extended, positions.seen
-        if "falling" in needs(group.metrics[0]):
-            seen = replace(seen, falling=self.falling(positions, group.out))
+    def graded_ranking(self, found: _Retrieved, group: Group) -> GradedRanking:
+        """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
+        ranking, m = found.ranking, group.pseudo_positives
+        if "gain_order" in group.needs:
+            order = gain_order(np.ascontiguousarray(ranking.gains), ranking.count)
+            ranking = replace(ranking, gain_order=order)
         if not m:
-            return seen
+            return ranking
         if group.by_image:
-            members, size = self._images(positions.items, m, group.out)
+            chosen, number = self._pseudo_positive_images(found.items, m, group.without_ground_truth)
         else:
-            members = _among(positions.best[:, :m], positions.items, len(self.arena.gallery))
-            size = np.minimum(m, positions.candidates)
-        return replace(seen, members=members, size=size)
+            chosen = _is_among(found.items, found.best[:, :m], len(self.ranking.gallery))
+            number = np.minimum(m, found.candidates)
+        return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
 
-    def _images(self, items: Items, m: int, out: bool) -> tuple[Bool, Int]:
-        """Extended ground truth by images: the m with the largest gains summed over the query image's captions."""
-        arena = self.arena
-        query_owner, gallery_owner = arena.owner
-        asked, of_query = np.unique(query_owner[self.start : self.stop], return_inverse=True)
-        written = arena.split.image_of[arena.captions]
-        captions = arena.captions[np.isin(written, asked)]
-        total = np.zeros((len(asked), len(arena.images)))
+    def _pseudo_positive_images(self, items: Items, m: int, without_ground_truth: bool) -> tuple[Bool, Int]:
+        """Pseudo-positives by image: the m images with the largest gains summed over the query image's captions."""
+        ranking = self.ranking
+        query_image, gallery_image = ranking.image_of
+        images, of_query = np.unique(query_image[self.start : self.stop], return_inverse=True)
+        captions = ranking.captions[np.isin(ranking.split.image_of[ranking.captions], images)]
+        total = np.zeros((len(images), len(ranking.images)))
         if len(captions):
-            rows = gains_rows(self.gains, "t2i", captions, arena.images)
-            np.add.at(total, np.searchsorted(asked, arena.split.image_of[captions]), rows)
-        limit = min(m, len(arena.images) - out)
-        if out:
-            total[np.arange(len(asked)), np.searchsorted(arena.images, asked)] = -np.inf
+            rows = gains_rows(self.gains, "t2i", captions, ranking.images)
+            np.add.at(total, np.searchsorted(images, ranking.split.image_of[captions]), rows)
+        limit = min(m, len(ranking.images) - without_ground_truth)
+        if without_ground_truth:
+            total[np.arange(len(images)), np.searchsorted(ranking.images, images)] = -np.inf
         best = np.argsort(-total, axis=1, kind="stable")[of_query, :limit].astype(np.int32)
-        if arena.direction == "t2i":
-            return _among(best, items, len(arena.images)), np.full(len(items), limit)
-        position = np.searchsorted(arena.images, gallery_owner)
-        captions_of = np.bincount(position, minlength=len(arena.images))
-        return _among(best, position[items], len(arena.images)), captions_of[best].sum(1)
+        if ranking.direction == "t2i":
+            return _is_among(items, best, len(ranking.images)), np.full(len(items), limit)
+        position = np.searchsorted(ranking.images, gallery_image)
+        captions_of = np.bincount(position, minlength=len(ranking.images))
+        return _is_among(position[items], best, len(ranking.images)), captions_of[best].sum(1)
+
+    def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
+        """The order without a query's own items; what is behind the last candidate is undefined."""
+        from ..rank import sort_kernels
+
+        query_image, gallery_image = self.ranking.image_of
+        items, tied, left = np.zeros_like(order.items), np.zeros_like(order.tied), np.zeros_like(gains)
+        own = query_image[self.start : self.stop]
+        sort_kernels.leave_out(order.items, order.tied, gains, own, gallery_image, items, tied, left)
+        return items, tied, left
 
 
 def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -> Vectors:
-    """(query, gallery) float32 gains of some queries against some items, both ascending."""
+    """(query, gallery) float32 gains of some queries with some items, both ascending indices of the split."""
     first, last = int(queries[0]), int(queries[-1]) + 1
-    if last - first > WASTE * len(queries):
+    if last - first > SCATTERED * len(queries):
         rows = np.concatenate([gains.rows(direction, q, q + 1) for q in queries.tolist()])
     else:
         rows = gains.rows(direction, first, last)
@@ -302,23 +249,12 @@ def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -
     if len(gallery) < rows.shape[1]:
         near = len(gallery) == gallery[-1] - gallery[0] + 1
         rows = rows[:, gallery[0] : gallery[-1] + 1] if near else rows[:, gallery]
-    # Rows of a mapped file are read-only, for which numba would compile every kernel anew.
+    # Rows of a memory-mapped file are read-only, for which numba would compile every kernel again.
     return np.require(rows, np.float32, ["C", "W"])
 
 
-def _without_own(arena: Arena, order: Order, gains: Vectors, start: int) -> tuple[Items, Bool, Vectors]:
-    """The order with a query's own items taken out; what is left behind the last candidate means nothing."""
-    from ..rank import sort_kernels
-
-    query_owner, gallery_owner = arena.owner
-    items, tied, left = np.zeros_like(order.items), np.zeros_like(order.tied), np.zeros_like(gains)
-    own = query_owner[start : start + len(items)]
-    sort_kernels.leave_out(order.items, order.tied, gains, own, gallery_owner, items, tied, left)
-    return items, tied, left
-
-
-def _among(chosen: npt.NDArray[Any], items: npt.NDArray[Any], size: int) -> Bool:
-    """(query, depth) whether an item is one of the chosen (query, m) of its query; both below ``size``."""
+def _is_among(items: npt.NDArray[Any], chosen: npt.NDArray[Any], size: int) -> Bool:
+    """(query, depth) whether an item is one of the chosen (query, m) of its query; both are below ``size``."""
     flag = np.zeros((len(items), size), np.bool_)
     np.put_along_axis(flag, chosen, True, axis=1)
     return np.take_along_axis(flag, items, axis=1)

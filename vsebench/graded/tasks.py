@@ -1,160 +1,148 @@
-"""The work of the graded pass in pieces: blocks of queries, each from its scores to the values of its metrics."""
+"""The work in pieces: a task takes a block of queries from its scores to the values of its graded metrics."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from ..errors import UsageError
 from ..metrics.declare import Metric
 from ..rank import full_order
+from ..rank.full_order import ErrorBound, Order
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
-from ..types import Float, Int, TopK
-from .block import Measuring, measure
-from .plan import Arena, Bundle, Job
-from .shared_product import Pair, ranges
+from ..types import Float, Int
+from .block import measure
+from .plan import Ranking, SharedScores
+from .shared_product import SharedProduct, ranges
 
-TILE_BYTES = 32 << 20  # of the scores of all threads together
-TILE_QUERIES = 2048
-PART = 500_000  # scores that are looked at together
-LISTED = 4  # parts of images that are measured from lists together
-SHOWN = 5120  # captions of a tile that is shown to others
+MOST_SCORES, LEAST_SCORES = 2 << 20, 1 << 18  # of a tile
+ALL_TILES = 4 << 20  # scores of the tiles of all threads together
+MOST_QUERIES = 2048
 
-Values = Mapping[int, Mapping[Metric, Float]]
-Show = Callable[[Any, int, int], None]
+Values = Mapping[Ranking, Mapping[Metric, Float]]
+
+
+class Task(Protocol):
+    """One block of queries."""
+
+    @property
+    def scores(self) -> int:
+        """How many scores the task computes."""
+
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+        """Write the values of the block; ``buffer`` has room for its scores."""
 
 
 @dataclass(frozen=True, eq=False)
-class Work:
-    """Queries ``start:stop`` of the first job of a bundle, and where their order comes from."""
+class RowsTask:
+    """Queries ``start:stop`` of rankings, from scores with their complete gallery."""
 
-    bundle: Bundle
-    source: Scorer | TopK | Pair
+    shared: SharedScores
+    scorer: Scorer
     start: int
     stop: int
 
     @property
-    def listed(self) -> bool:
-        """Whether the order comes from lists that were kept of a pair."""
-        return isinstance(self.source, Pair) and self.bundle is self.source.images
+    def scores(self) -> int:
+        """How many scores the task computes."""
+        return (self.stop - self.start) * len(self.shared.first.gallery)
 
-    @property
-    def images(self) -> Bundle:
-        """The bundle in which images ask, if there is one that sees these scores."""
-        return self.source.images if isinstance(self.source, Pair) else self.bundle
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+        """Score, rank and measure."""
+        direction = self.shared.first.direction
+        tile = full_order.rows_of(self.scorer, direction, self.start, self.stop, buffer)
+        bound = full_order.measured_bound(self.scorer, direction, tile, self.start)
+        _rank(self.shared, self.scorer, tile, self.start, bound, gains, out)
+
+
+@dataclass(frozen=True, eq=False)
+class CaptionsTask:
+    """Captions ``start:stop`` as queries, from scores that are also kept for the images."""
+
+    product: SharedProduct
+    start: int
+    stop: int
 
     @property
     def scores(self) -> int:
-        """How many scores are made."""
-        made = not isinstance(self.source, TopK) and not self.listed
-        return (self.stop - self.start) * len(self.bundle.jobs[0].arena.gallery) if made else 0
+        """How many scores the task computes."""
+        return (self.stop - self.start) * len(self.product.images.first.images)
 
-    def do(self, gains: Mapping[str, Gains], buffer: Any, values: Values, also: Show | None) -> None:
-        """Write the values; ``buffer`` holds the scores, which are shown to ``also``."""
-        if isinstance(self.source, TopK):
-            _from_top(self.bundle.jobs[0], self.source, self.start, self.stop, gains, values)
-            return
-        first = self.bundle.jobs[0]
-        step = max(1, PART // len(first.arena.gallery))
-        edges = [(a, min(a + step, self.stop)) for a in range(self.start, self.stop, step)]
-        spans = {id(job): self.bundle.part(job, self.start, self.stop) for job in self.bundle.jobs[1:]}
-        measuring = {id(first): Measuring(first, gains, self.start, self.stop, values[id(first)])}
-        for job in self.bundle.jobs[1:]:
-            begin, size = spans[id(job)].start, len(spans[id(job)].rows)
-            measuring[id(job)] = Measuring(job, gains, begin, begin + size, values[id(job)])
-        if self.listed:
-            self._from_lists(edges, measuring)
-        else:
-            self._from_scores(edges, measuring, buffer, also)
-        for own in measuring.values():
-            own.close()
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+        """Score, keep what can be among the best of the images, rank and measure the captions."""
+        scorer, start = self.product.scorer, self.start
+        tile = full_order.columns_of(scorer, start, self.stop, buffer)
+        rate = full_order.measured_bound(scorer, "i2t", tile, 0, start).rate
+        for kept in self.product.lists:
+            kept.add(tile, start, rate)
+        bound = full_order.measured_bound(scorer, "t2i", tile.T, start)
+        _rank(self.product.captions, scorer, np.ascontiguousarray(tile.T), start, bound, gains, out)
 
-    def _from_lists(self, edges: list[tuple[int, int]], measuring: Mapping[int, Measuring]) -> None:
-        assert isinstance(self.source, Pair)
-        first, *others = self.bundle.jobs
-        orders = [kept.order(self.start, self.stop) for kept in self.source.lists]
-        for a, b in edges:
-            own = [order.rows(a - self.start, b - self.start) for order in orders]
-            blocks = measuring[id(first)].part(own[0], a)
-            for job, order in zip(others, own[1:], strict=True):
-                measuring[id(job)].part(order, a, (blocks, self.bundle.part(job, a, b)))
 
-    def _from_scores(
-        self, edges: list[tuple[int, int]], measuring: Mapping[int, Measuring], buffer: Any, also: Show | None
-    ) -> None:
-        from ..rank import shortlist_kernels
+@dataclass(frozen=True, eq=False)
+class ShortlistTask:
+    """Images ``start:stop`` as queries, from the scores that were kept."""
 
-        start, stop, pair = self.start, self.stop, self.source
-        direction = self.bundle.jobs[0].arena.direction
-        if isinstance(pair, Pair):
-            tile = full_order.columns_of(pair.source, start, stop, buffer)
-            if also:
-                also(tile, 0, start)
-            rate = full_order.measure(pair.source, "i2t", tile, 0, start).rate
-            for kept in pair.lists:
-                kept.see(tile, start, rate)
-            doubt = full_order.measure(pair.source, direction, tile.T, start)
-            for a, b in edges:
-                rows = np.empty((b - a, len(tile)), np.float32)
-                shortlist_kernels.turn(tile, a - start, b - start, rows)
-                _rank(self.bundle, pair.source, rows, a, doubt.take(np.arange(a, b) - start), measuring)
-            return
-        assert not isinstance(pair, TopK)
-        tile = full_order.rows_of(pair, direction, start, stop, buffer)
-        if also:
-            for c in range(0, tile.shape[1], SHOWN):
-                also(np.ascontiguousarray(tile[:, c : c + SHOWN]), start, c)
-        doubt = full_order.measure(pair, direction, tile, start)
-        for a, b in edges:
-            _rank(self.bundle, pair, tile[a - start : b - start], a, doubt.take(np.arange(a, b) - start), measuring)
+    product: SharedProduct
+    start: int
+    stop: int
+    scores: int = 0
+
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+        """Rank the kept scores and measure."""
+        images = self.product.images
+        orders = [kept.order(self.start, self.stop) for kept in self.product.lists]
+        blocks = measure(images.first, gains, orders[0], self.start, out[images.first])
+        for ranking, order in zip(images.rankings[1:], orders[1:], strict=True):
+            subset = images.subset(ranking, self.start, self.stop)
+            measure(ranking, gains, order, self.start, out[ranking], (blocks, subset))
 
 
 def _rank(
-    bundle: Bundle, source: Scorer, rows: Any, start: int, doubt: full_order.Doubt, measuring: Mapping[int, Measuring]
+    shared: SharedScores,
+    scorer: Scorer,
+    rows: Any,
+    start: int,
+    bound: ErrorBound,
+    gains: Mapping[str, Gains],
+    out: Values,
 ) -> None:
-    """The queries from ``start`` on, of which ``rows`` are the scores."""
-    first, *others = bundle.jobs
-    direction = first.arena.direction
-    asked = np.arange(start, start + len(rows))
-    order = full_order.order_rows(source, direction, rows, asked, first.depth, doubt)
-    blocks = measuring[id(first)].part(order, start)
-    for job in others:
-        part_of = bundle.part(job, start, start + len(rows))
-        if not len(part_of.rows):
+    """Rank and measure the queries from ``start`` on, of which ``rows`` (query, gallery) are the scores."""
+    first = shared.first
+    queries = np.arange(start, start + len(rows))
+    order = full_order.order_rows(scorer, first.direction, rows, queries, first.depth, bound)
+    blocks = measure(first, gains, order, start, out[first])
+    for ranking in shared.rankings[1:]:
+        subset = shared.subset(ranking, start, start + len(rows))
+        if not len(subset.rows):
             continue
-        if part_of.columns is None and first.depth >= job.depth:
-            own = full_order.Order(order.items[part_of.rows], order.tied[part_of.rows]).cut(job.depth)
+        if subset.columns is None and first.depth >= ranking.depth:
+            own = Order(order.items[subset.rows], order.tied[subset.rows]).cut(ranking.depth)
         else:
             own = full_order.order_rows(
-                source, direction, part_of.take(rows), asked[part_of.rows], job.depth,
-                doubt.take(part_of.rows), part_of.columns,
+                scorer, first.direction, subset.take(rows), queries[subset.rows], ranking.depth,
+                bound.take(subset.rows), subset.columns,
             )  # fmt: skip
-        measuring[id(job)].part(own, part_of.start, (blocks, part_of))
+        measure(ranking, gains, own, subset.start, out[ranking], (blocks, subset))
 
 
-def _from_top(job: Job, top: TopK, start: int, stop: int, gains: Mapping[str, Gains], values: Values) -> None:
-    step = max(1, PART // job.depth)
-    for a in range(start, stop, step):
-        part = slice(a, min(a + step, stop))
-        items, scores = top.items[part, : job.depth], top.scores[part, : job.depth]
-        tied = np.zeros(items.shape, np.bool_)
-        tied[:, 1:] = scores[:, 1:] == scores[:, :-1]
-        measure(job, gains, full_order.Order(items.astype(np.int32), tied), a, values[id(job)])
+def restrict(scorer: Scorer, ranking: Ranking) -> Scorer:
+    """The scores of a ranking's images with its captions; vectors are copied only where they are not consecutive.
 
-
-def restrict(scorer: Scorer, arena: Arena) -> Scorer:
-    """The scores of an arena's images with its captions; vectors are copied only where they do not lie in a row."""
-    if len(arena.images) == scorer.shape[0] and len(arena.captions) == scorer.shape[1]:
+    Raises:
+        UsageError: a scorer of another kind than vectors and matrices.
+    """
+    if len(ranking.images) == scorer.shape[0] and len(ranking.captions) == scorer.shape[1]:
         return scorer
     if isinstance(scorer, Dot):
-        return Dot(_pick(scorer.images, arena.images), _pick(scorer.captions, arena.captions), scorer.cosine)
+        return Dot(_pick(scorer.images, ranking.images), _pick(scorer.captions, ranking.captions), scorer.cosine)
     if isinstance(scorer, Matrix):
-        images = arena.images if scorer.image_order is None else scorer.image_order[arena.images]
-        captions = arena.captions if scorer.caption_order is None else scorer.caption_order[arena.captions]
+        images = ranking.images if scorer.image_order is None else scorer.image_order[ranking.images]
+        captions = ranking.captions if scorer.caption_order is None else scorer.caption_order[ranking.captions]
         return Matrix(scorer.scores, images, captions, scorer.name)
     raise UsageError(f"a scorer of type {type(scorer).__name__} cannot be restricted to folds or first captions")
 
@@ -164,16 +152,21 @@ def _pick(vectors: Any, rows: Int) -> Any:
     return vectors[first:last] if last - first == len(rows) else vectors[rows]
 
 
-def blocks(
-    job: Job, threads: int, size: int | None, itemsize: int = 4, start: int = 0, stop: int | None = None
-) -> list[tuple[int, int]]:
-    """Ranges of the queries ``start:stop`` whose scores fit the memory of a thread, all about equally long."""
-    n, gallery = len(job.arena.queries), len(job.arena.gallery)
-    limit = max(1, min(TILE_BYTES // threads // (itemsize * gallery), TILE_QUERIES))
-    return ranges(start, n if stop is None else stop, size or limit, threads if size is None else 1)
+def tile_scores(threads: int) -> int:
+    """How many scores a tile has, so that the tiles of all threads stay within a fixed memory."""
+    return min(max(ALL_TILES // threads, LEAST_SCORES), MOST_SCORES)
 
 
-def lists(pair: Pair, size: int | None) -> list[tuple[int, int]]:
-    """Ranges of images that are measured from what was kept."""
-    gallery = len(pair.images.jobs[0].arena.gallery)
-    return ranges(0, pair.listed, size or max(1, LISTED * PART // gallery))
+def row_tasks(shared: SharedScores, scorer: Scorer, threads: int, block: int | None) -> list[Task]:
+    """Tasks for all queries of rankings; ``block`` is the number of queries of a task, None for a default."""
+    ranking = shared.first
+    most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
+    edges = ranges(len(ranking.queries), block or most, threads if block is None else 1)
+    return [RowsTask(shared, scorer, start, stop) for start, stop in edges]
+
+
+def shortlist_tasks(product: SharedProduct, threads: int, block: int | None) -> list[Task]:
+    """Tasks for the images of a shared product."""
+    ranking = product.images.first
+    most = block or max(1, tile_scores(threads) // len(ranking.gallery))
+    return [ShortlistTask(product, start, stop) for start, stop in ranges(len(ranking.queries), most)]

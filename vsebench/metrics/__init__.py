@@ -1,29 +1,35 @@
-"""The metric suite. Importing this package registers every metric."""
+"""The metrics: one small file a formula, declared in one table.
+
+In: ``types.Ranks`` (where the relevant items landed) for metrics of binary judgements, or ``GradedRanking`` (the gains
+of what was retrieved) for graded metrics. Out: one value a query.
+
+- ``declare``: ``metric`` and ``metric_sum`` declare a metric, ``Metric`` is one with its parameters, ``parse`` reads
+  its name
+- ``suites``: the words of ``--metrics``
+- ``recall``, ``place``, ``precision``, ``sums``: metrics of binary judgements
+- ``coherent``, ``cumulative``, ``semantic``, ``discounted``: graded metrics; ``tau``, ``gain_order`` and their kernels
+  compute Kendall's tau
+- ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries
+
+Importing the package declares every metric.
+"""
 
 # isort: off
-from . import recall, place, precision, sums  # the order of registration is the order of every list
+from . import recall, place, precision, sums  # the order of declaration is the order of every list
 from . import coherent, cumulative, semantic, discounted
 
 # isort: on
-from .declare import GRADED, REGISTRY, Family, Metric, metric, parse
-from .suites import FAMILIES, GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members
+from .declare import Family, Metric, families, metric, metric_sum, parse
 
 __all__ = [
-    "FAMILIES",
-    "GRADED",
-    "GRADED_FAMILIES",
-    "MEANINGS",
-    "REGISTRY",
-    "VIEWS",
-    "WHOLE",
     "Family",
     "Metric",
     "coherent",
     "cumulative",
     "discounted",
-    "expand",
-    "members",
+    "families",
     "metric",
+    "metric_sum",
     "parse",
     "place",
     "precision",

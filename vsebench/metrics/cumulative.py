@@ -1,4 +1,4 @@
-"""Normalised Cumulative Semantics: how much relevance the top k hold of what they could hold."""
+"""Normalised Cumulative Semantics: the gains of the top k over the largest that k candidates can have."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..types import Bool, Float, Int, Vectors
-from .declare import Option
-from .graded import graded, graded_sum, sums_at, up_to
+from .declare import Option, metric, metric_sum
+from .graded_ranking import sums_at, up_to
 
 CITE = ("biten2022semantic",)
 
 
-@graded(
+@metric(
     "NCS@{k}",
     formula="sum of the gains of the k items retrieved first / sum of the k largest gains",
     cite=CITE,
@@ -24,7 +24,7 @@ CITE = ("biten2022semantic",)
     lowest_gain=0.0,
 )
 def cumulative_semantics(
-    gains: Vectors, count: Int, ideal: Vectors, members: Bool, ks: Sequence[int], eq5: str
+    gains: Vectors, count: Int, ideal: Vectors, pseudo_positive: Bool, ks: Sequence[int], eq5: str
 ) -> Float:
     """Normalised Cumulative Semantics (Biten et al., WACV 2022), as their code computes it.
 
@@ -36,21 +36,21 @@ def cumulative_semantics(
     if eq5 == "no":
         found, best = sums_at(gains, at), sums_at(ideal, at)
     else:
-        found = sums_at(np.where(members, gains, 0), at)
+        found = sums_at(np.where(pseudo_positive, gains, 0), at)
         best = sums_at(ideal, np.minimum(np.full(at.shape, int(eq5)), ideal.shape[1]))
     return np.asarray(np.divide(found, best, out=np.zeros(found.shape), where=best > 0))
 
 
-graded_sum(
+metric_sum(
     "Nsum",
     parts=("NCS@1", "NCS@5", "NCS@10"),
     formula="NCS@1 + NCS@5 + NCS@10, image-to-text and text-to-image (0 to 6; x100 when printed)",
     cite=CITE,
 )
-graded_sum(
+metric_sum(
     "NsumN",
     parts=("NCS[gt=out]@1", "NCS[gt=out]@5", "NCS[gt=out]@10"),
     formula="Nsum with the ground truth left out of rankings and ideals",
     cite=CITE,
-    also="Nsum(N)",
+    aliases=("Nsum(N)",),
 )

@@ -1,16 +1,21 @@
-"""Declaring a metric: facts on the function, and names that parse back.
+"""Declaring a metric: the facts are data on a function, and the metric's name parses back.
 
-A metric's name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view says whose
-judgements: those of ``BINARY`` call an item relevant or not (``gt``, the captions written for the image, when no
-view is named), any other view says how much (``cider`` when a graded metric is named without one). Options that
-have their default value are not written, the others in the order of the declaration. ``parse(str(m)) == m``.
+A metric reads one of two observations. Where its function takes ``ranks``, it reads where the relevant items landed
+(``types.Ranks``). Where it takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Both kinds
+are declared by ``metric``, sums of metrics by ``metric_sum``, and all of them are in one table.
+
+A name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view is a set of binary
+judgements (``gt`` where none is written) or a kind of gains (``cider`` where a graded metric is named without one).
+Options at their default value are not written, the others in the order of their declaration. ``parse(str(m)) == m``.
 """
 
 from __future__ import annotations
 
+import inspect
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -18,18 +23,22 @@ import numpy as np
 from ..errors import UsageError
 from ..registry import Registry, closest, unknown
 from ..types import Float, Ranks
+from .graded_ranking import GradedRanking
 
 Depth = Literal["k", "R", "best", "all"]
 Aggregate = Literal["mean", "floor-median", "sum"]
+Unit = Literal["fraction", "rank", "distance"]
+Compute = Callable[..., Float]
 
 DEPTHS: dict[str, str] = {
     "k": "the top k of every ranking",
     "R": "as deep as the query has relevant items",
     "best": "the first relevant item of every query, however deep it is",
-    "all": "the whole of every ranking",
+    "all": "every ranking to its end",
 }
 BINARY = ("gt", "1k", "eccv", "cxc")
 DEFAULT_GAINS = "cider"
+OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
 @dataclass(frozen=True)
@@ -38,8 +47,8 @@ class Option:
 
     Attributes:
         words: allowed values, the default first.
-        number: whole numbers of at least 1 are allowed as well.
         formula: what it does, one line.
+        number: whole numbers of at least 1 are allowed as well.
     """
 
     words: tuple[str, ...]
@@ -47,8 +56,17 @@ class Option:
     number: bool = False
 
     def accepts(self, value: str) -> bool:
-        """Whether the value may be given."""
+        """Whether the value is allowed."""
         return value in self.words or (self.number and _is_count(value))
+
+
+# Options of every graded metric: which items are candidates. The functions of the metrics do not see them.
+WITHOUT_GROUND_TRUTH = Option(("in", "out"), "out: a query's own captions (or image) are no candidates and no ideals")
+CAPTIONS = {"all": "all captions of an image take part", "first": "of every image only the first caption takes part"}
+FOLDS = Option(
+    ("split", "folds", "block"),
+    "folds: only the query's fold competes, mean over the folds; block: the first fold alone (COCO 1K)",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,35 +75,37 @@ class Family:
 
     Attributes:
         template: name with ``{k}`` where the depth goes, e.g. ``R@{k}``.
-        compute: per-query values from ``Ranks`` (and ``k``); None for a summary of other metrics.
-        depth: how far down a ranking it looks.
-        low, high: range of a value; ``high`` None means the size of the gallery.
+        compute: per-query values; None for a sum of other metrics.
+        graded: the metric reads gains, not binary judgements.
+        depth: how deep in a ranking the metric reads.
+        low, high: range of a value; ``high`` None means the size of the gallery (ranks) or no bound (distances).
         higher_is_better: direction of the metric.
         unit: ``fraction``, ``rank`` or ``distance``.
         ks: default ks.
         aliases: other templates.
         aggregate: how per-query values become one number.
-        parts: names a summary adds up, over both directions.
+        parts: names that a sum adds up, over both directions.
         cite: citation keys.
         formula: one line.
         options: what the brackets of its name may hold.
         least_k: the smallest k that means anything.
-        lowest_gain: gains below it are refused; None when any gain will do.
+        lowest_gain: gains below it are refused; None when any gain is allowed.
     """
 
     template: str
-    compute: Callable[..., Float] | None
-    depth: Depth
-    low: float
-    high: float | None
-    higher_is_better: bool
-    unit: Literal["fraction", "rank", "distance"]
-    ks: tuple[int, ...]
-    aliases: tuple[str, ...]
-    aggregate: Aggregate
-    parts: tuple[str, ...]
-    cite: tuple[str, ...]
+    compute: Compute | None
+    graded: bool
     formula: str
+    cite: tuple[str, ...]
+    depth: Depth = "k"
+    low: float = 0.0
+    high: float | None = 1.0
+    higher_is_better: bool = True
+    unit: Unit = "fraction"
+    ks: tuple[int, ...] = ()
+    aliases: tuple[str, ...] = ()
+    aggregate: Aggregate = "mean"
+    parts: tuple[str, ...] = ()
     options: Mapping[str, Option] = field(default_factory=dict)
     least_k: int = 1
     lowest_gain: float | None = None
@@ -96,69 +116,112 @@ class Family:
         return "{k}" in self.template
 
     @property
+    def stem(self) -> str:
+        """The name without its depth: ``R`` of ``R@{k}``."""
+        return self.template.partition("@")[0]
+
+    @property
     def doc(self) -> str:
         """The definition, as written at the function."""
         return (self.compute.__doc__ if self.compute else None) or ""
 
+    @cached_property
+    def parameters(self) -> frozenset[str]:
+        """Names of the parameters of ``compute``."""
+        return frozenset() if self.compute is None else frozenset(inspect.signature(self.compute).parameters)
 
-REGISTRY: Registry[Family] = Registry("metric")
-GRADED: Registry[Family] = Registry("graded metric")  # the same word may mean another thing there: R@5
+    @cached_property
+    def needs(self) -> frozenset[str]:
+        """The fields of ``GradedRanking`` that the metric reads; none for metrics of binary judgements."""
+        return self.parameters & frozenset(OBSERVED) if self.graded else frozenset()
 
 
-def registry_of(template: str, view: str) -> Registry[Family]:
-    """Where a metric is declared: graded views have metrics of their own."""
-    return GRADED if view not in BINARY and template in GRADED else REGISTRY
+_FAMILIES: Registry[Family] = Registry("metric")
+
+
+def families(graded: bool | None = None) -> list[Family]:
+    """The declared metrics in the order of their declaration: all, the graded, or those of binary judgements."""
+    return [f for f in _FAMILIES if graded is None or f.graded == graded]
+
+
+def family_of(template: str, graded: bool) -> Family | None:
+    """The metric of a template or an alias; the same template may be declared for binary judgements and for gains."""
+    key = _key(template, graded)
+    return _FAMILIES.get(key) if key in _FAMILIES else None
+
+
+def _key(template: str, graded: bool) -> str:
+    return f"graded {template}" if graded else template
+
+
+def _declare(family: Family) -> None:
+    aliases = [_key(alias, family.graded) for alias in family.aliases]
+    _FAMILIES.add(_key(family.template, family.graded), family, aliases)
 
 
 def metric(
     template: str,
     *,
-    depth: Depth,
     formula: str,
     cite: tuple[str, ...],
-    low: float = 0.0,
-    high: float | None = 1.0,
-    higher_is_better: bool = True,
-    unit: Literal["fraction", "rank"] = "fraction",
-    ks: tuple[int, ...] = (),
-    aliases: tuple[str, ...] = (),
-    aggregate: Aggregate = "mean",
-) -> Callable[[Callable[..., Float]], Callable[..., Float]]:
-    """Register a function of ``Ranks`` (and ``k`` if the template has one) that returns per-query values (judged,).
+    options: Mapping[str, Option] | None = None,
+    captions: str = "all",
+    **facts: Any,
+) -> Callable[[Compute], Compute]:
+    """Declare a metric. The signature of the function says what the metric reads.
+
+    A function of ``ranks`` (and ``k`` if the template has one) returns values (judged,). A function of fields of
+    ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the metric
+    is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which say what competes.
+
+    Args:
+        template: name with ``{k}`` where the depth goes.
+        formula: one line.
+        cite: citation keys.
+        options: of a graded metric, by key.
+        captions: default of the option ``captions``: ``all`` or ``first``.
+        **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, ks, aliases, aggregate,
+            least_k, lowest_gain.
 
     Raises:
-        UsageError: the name is taken.
+        UsageError: the name is taken, or a parameter of the function is neither observed nor an option.
     """
 
-    def register(compute: Callable[..., Float]) -> Callable[..., Float]:
-        family = Family(
-            template,
-            compute,
-            depth,
-            low,
-            high,
-            higher_is_better,
-            unit,
-            ks,
-            aliases,
-            aggregate,
-            (),
-            cite,
-            formula,
-        )
-        REGISTRY.add(template, family, aliases)
+    def declare(compute: Compute) -> Compute:
+        parameters = tuple(inspect.signature(compute).parameters)
+        if "ranks" in parameters:
+            _refuse_unknown(template, parameters, ("ranks", "k"))
+            _declare(Family(template, compute, False, formula, cite, **facts))
+            return compute
+        own = dict(options or {})
+        _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *own))
+        others = tuple(c for c in CAPTIONS if c != captions)
+        which = Option((captions, *others), f"first: {CAPTIONS['first']}")
+        candidates = {"gt": WITHOUT_GROUND_TRUTH, "captions": which, "on": FOLDS}
+        _declare(Family(template, compute, True, formula, cite, options={**own, **candidates}, **facts))
         return compute
 
-    return register
+    return declare
 
 
-def summary(template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...]) -> None:
-    """Register a sum of other metrics over both directions."""
-    high = 2.0 * len(parts)
-    REGISTRY.add(
-        template,
-        Family(template, None, "k", 0.0, high, True, "fraction", (), (), "sum", parts, cite, formula),
-    )
+def _refuse_unknown(template: str, parameters: tuple[str, ...], allowed: tuple[str, ...]) -> None:
+    for name in parameters:
+        if name not in allowed:
+            raise UsageError(f"metric '{template}' takes '{name}'", fix=f"take some of {', '.join(allowed)}")
+
+
+def metric_sum(
+    template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...], aliases: tuple[str, ...] = ()
+) -> None:
+    """Declare a sum of other metrics over both directions; it is graded if its parts are."""
+    graded = parse(parts[0]).graded
+    options = {"captions": Option(tuple(CAPTIONS), "as of its parts"), "on": FOLDS} if graded else {}
+    _declare(
+        Family(
+            template, None, graded, formula, cite, high=2.0 * len(parts), aliases=aliases, aggregate="sum",
+            parts=parts, options=options,
+        )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -168,7 +231,7 @@ class Metric:
     Attributes:
         template: of the family.
         k: the depth in the name.
-        view: whose judgements.
+        view: set of judgements or kind of gains.
         options: (key, value) of the options that are not at their default, in declared order.
     """
 
@@ -179,16 +242,18 @@ class Metric:
     family: Family = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        family = registry_of(self.template, self.view).get(self.template)
+        family = family_of(self.template, self.view not in BINARY) or family_of(self.template, False)
+        if family is None:
+            raise unknown("metric", self.template, known_names())
         given = dict(self.options)
         for key, value in self.options:
             if not family.options:
-                raise UsageError(f"{_stem(family)} takes no options", fix=f"leave out [{key}={value}]")
+                raise UsageError(f"{family.stem} takes no options", fix=f"leave out [{key}={value}]")
             if key not in family.options:
-                raise unknown(f"option of {_stem(family)}", key, family.options)
+                raise unknown(f"option of {family.stem}", key, family.options)
             if not family.options[key].accepts(value):
                 allowed = [*family.options[key].words, *(["a whole number of at least 1"] * family.options[key].number)]
-                raise UsageError(f"{_stem(family)}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
+                raise UsageError(f"{family.stem}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
         kept = [
             (key, given[key])
             for key, known in family.options.items()
@@ -207,19 +272,34 @@ class Metric:
     def __str__(self) -> str:
         return self.name if self.view == "gt" else f"{self.view}:{self.name}"
 
+    @property
+    def graded(self) -> bool:
+        """Whether the metric reads gains, not binary judgements."""
+        return self.family.graded
+
+    @property
+    def unit(self) -> Unit:
+        """``fraction``, ``rank`` or ``distance``."""
+        return self.family.unit
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Direction of the metric."""
+        return self.family.higher_is_better
+
     def option(self, key: str) -> str:
         """The value of an option, given or default."""
         return dict(self.options).get(key, self.family.options[key].words[0])
 
     def per_query(self, ranks: Ranks) -> Float:
-        """(judged,) float64 values; raises UsageError for a summary, which has none."""
-        if self.family.compute is None:
-            raise UsageError(f"{self} is a sum over metrics and has no value for a single query")
+        """(judged,) float64 values; raises UsageError for a sum or a graded metric, which have none of ranks."""
+        if self.family.compute is None or self.graded:
+            raise UsageError(f"{self} has no values by query from ranks of relevant items")
         arguments: dict[str, Any] = {"k": self.k} if self.family.takes_k else {}
         return np.asarray(self.family.compute(ranks, **arguments), np.float64)
 
     def parts(self) -> tuple[Metric, ...]:
-        """The metrics a summary adds up, in its own view and with its own options."""
+        """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""
         named = (parse(f"{self.view}:{name}") for name in self.family.parts)
         return tuple(Metric(p.template, p.k, p.view, p.options + self.options) for p in named)
 
@@ -230,7 +310,7 @@ _NAME = re.compile(
 
 
 def parse(text: str) -> Metric:
-    """The metric a name stands for.
+    """The metric of a name.
 
     Raises:
         UsageError: no such metric (with close matches), an option it does not have or a value that the option
@@ -239,59 +319,64 @@ def parse(text: str) -> Metric:
     match = _NAME.match(text.strip())
     if not match:
         raise UsageError(f"'{text}' is not a metric name", fix="write [view:]Name[@k], for example R@1 or eccv:mAP@R")
-    stem, tail = match["stem"], match["tail"]
+    stem, tail, given = match["stem"], match["tail"], match["view"]
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
-        graded = template in GRADED and (template not in REGISTRY or bool(options))
-        view = match["view"] or (DEFAULT_GAINS if graded else "gt")
-        known = registry_of(template, view)
-        if template not in known or ("{k}" in template) != template.endswith("@{k}"):
+        binary, graded = family_of(template, False), family_of(template, True)
+        view = given or (DEFAULT_GAINS if graded and (not binary or options) else "gt")
+        family = graded if graded and view not in BINARY else binary
+        if family is None or ("{k}" in template) != template.endswith("@{k}"):
             continue
-        family = known.get(template)
-        if not family.takes_k:
-            return Metric(family.template, None, view, options)
-        if tail is None:
-            raise UsageError(f"'{text}' needs a k", fix=f"write {text}@{family.ks[-1]}")
-        if re.fullmatch(r"[0-9]{19,}", tail):
-            raise UsageError(
-                f"k of '{text}' is beyond every gallery", fix=f"give a smaller k, as in {stem}@{family.ks[-1]}"
-            )
-        if not _is_count(tail) or int(tail) < family.least_k:
-            least = family.least_k
-            small = f", and the least k of {stem} is {least}" if _is_count(tail) else ""
-            usual = family.ks[-1] if least == 1 else family.ks[0]
-            raise UsageError(
-                f"k of '{text}' is '{tail}'{small}",
-                fix=f"give a whole number of at least {least}, as in {stem}@{usual}",
-            )
-        return Metric(family.template, int(tail), view, options)
-    raise _no_such(text, match["view"], stem, tail)
+        k = _depth(text, family, stem, tail) if family.takes_k else None
+        return Metric(family.template, k, view, options)
+    raise _no_such(text, given, stem, tail)
+
+
+def _depth(text: str, family: Family, stem: str, tail: str | None) -> int:
+    """The k of a name."""
+    if tail is None:
+        raise UsageError(f"'{text}' needs a k", fix=f"write {text}@{family.ks[-1]}")
+    if re.fullmatch(r"[0-9]{19,}", tail):
+        raise UsageError(
+            f"k of '{text}' is beyond every gallery", fix=f"give a smaller k, as in {stem}@{family.ks[-1]}"
+        )
+    if _is_count(tail) and int(tail) >= family.least_k:
+        return int(tail)
+    least = family.least_k
+    small = f", and the least k of {stem} is {least}" if _is_count(tail) else ""
+    usual = family.ks[-1] if least == 1 else family.ks[0]
+    raise UsageError(
+        f"k of '{text}' is '{tail}'{small}", fix=f"give a whole number of at least {least}, as in {stem}@{usual}"
+    )
 
 
 def separate(text: str) -> list[str]:
-    """The names of a comma-separated list; commas in brackets belong to a name."""
+    """The names of a comma-separated list; commas in brackets are part of a name."""
     words = re.findall(r"(?:\[[^\[\]]*\]|[^,])+", text)
     return [w.strip() for w in words if w.strip()]
 
 
+def known_names(graded: bool | None = None) -> list[str]:
+    """Every declared name, with its default ks filled in."""
+    return [f.template.format(k=k) for f in families(graded) for k in (f.ks or (None,))]
+
+
 def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UsageError:
-    if view in BINARY and (stem in GRADED or stem + "@{k}" in GRADED):
+    if view in BINARY and any(family_of(t, True) for t in (stem, stem + "@{k}")):
         rest = text.strip().partition(":")[2]
         return UsageError(
-            f"'{view}' says who is relevant, and {stem} needs how much", fix=f"write {DEFAULT_GAINS}:{rest}"
+            f"'{view}' are binary judgements, and {stem} needs gains", fix=f"write {DEFAULT_GAINS}:{rest}"
         )
     prefix = f"{view}:" if view else ""
-    meant = [f for known in (REGISTRY, GRADED) for f in known if _stem(f).lower() == stem.lower()]
+    meant = [f for f in families() if f.stem.lower() == stem.lower()]
     if meant:
         right = {prefix + f.template.format(k=tail if tail and _is_count(tail) else (f.ks or (10,))[-1]) for f in meant}
         return UsageError(f"unknown metric '{text}'", fix=f"did you mean {' or '.join(map(repr, sorted(right)))}?")
-    binary = [prefix + known for known in known_names()]
-    near = closest(text, binary + [prefix + known for known in known_names(GRADED)])
+    known = [prefix + name for name in known_names()]
+    near = closest(text, known)
     if near:
         return unknown("metric", text, near)
-    return UsageError(
-        f"unknown metric '{text}'", fix=f"'vsebench metrics' lists them, from {binary[0]} to {known_names(GRADED)[-1]}"
-    )
+    return UsageError(f"unknown metric '{text}'", fix=f"'vsebench metrics' lists them, from {known[0]} to {known[-1]}")
 
 
 def _options(text: str, inside: str | None) -> tuple[tuple[str, str], ...]:
@@ -316,12 +401,3 @@ def _is_count(text: str) -> bool:
 
 def _plain(value: str) -> str:
     return str(int(value)) if _is_count(value) else value
-
-
-def _stem(family: Family) -> str:
-    return family.template.partition("@")[0]
-
-
-def known_names(known: Registry[Family] = REGISTRY) -> list[str]:
-    """Every registered name, with its default ks filled in."""
-    return [f.template.format(k=k) for f in known for k in (f.ks or (None,))]

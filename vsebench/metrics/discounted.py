@@ -6,16 +6,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..errors import BadInput
 from ..types import Float, Int, Vectors
-from .gain import ndcg
-from .graded import graded, sums_at, up_to
+from .declare import metric
+from .graded_ranking import sums_at, up_to
 
 CITE = ("kim2019beyond",)
 KS = (1, 5, 10)
 
 
-@graded(
+@metric(
     "nDCG@{k}",
     formula="sum over i = 1..k of gain_i / log2(i + 1), divided by that of the k largest gains",
     cite=CITE,
@@ -36,7 +35,7 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     return ndcg(found, best, [min(k, width) for k in ks])
 
 
-@graded(
+@metric(
     "MLD@{k}",
     formula="mean over the first k of the label distance d = 1 / gain - 1",
     cite=CITE,
@@ -46,19 +45,34 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     unit="distance",
     lowest_gain=0.0,
 )
-def label_distance(gains: Vectors, count: Int, ks: Sequence[int]) -> Float:
-    """Mean label distance of the top k (Kim et al., CVPR 2019), for gains 1 / (1 + d) of a label distance d.
-
-    Raises:
-        BadInput: a gain is 0 or above 1, so it is not that of a distance.
-    """
+def label_distance(distance: Float, count: Int, ks: Sequence[int]) -> Float:
+    """Mean label distance of the top k (Kim et al., CVPR 2019), for gains 1 / (1 + d) of a label distance d."""
     at = up_to(ks, count)
-    inside = np.arange(gains.shape[1]) < at.max(axis=1, initial=0)[:, None]
-    wrong = inside & ~((gains > 0) & (gains <= 1))
-    if wrong.any():
-        raise BadInput(
-            f"a gain of {gains[wrong][0]:.4g} is not 1 / (1 + d) of a label distance d",
-            fix="use nDCG, or a relevance that comes from a distance, such as wmd",
-        )
-    distance = 1.0 / np.where(inside, gains, 1).astype(np.float64) - 1.0
     return np.where(at > 0, sums_at(distance, at) / np.maximum(at, 1), np.nan)
+
+
+def ndcg(retrieved: Float, ideal: Float, ks: Sequence[int]) -> Float:
+    """Discounted gain of the first k over the best possible: ``sum_i g_i / log2(i + 1)``, divided by that of the ideal.
+
+    Args:
+        retrieved: (query, depth) gains >= 0 in the order of the ranking.
+        ideal: (query, depth) the largest gains of the query's candidates, descending.
+        ks: list lengths from 1 to depth.
+
+    Returns:
+        (query, len(ks)) float64 from 0 to 1; NaN where no candidate has a gain.
+    """
+    discount = 1.0 / np.log2(np.arange(2, retrieved.shape[1] + 2))
+    at = np.asarray(ks) - 1
+    # Summed from the top in one fixed order, so that k = 10 is the same number whatever the deepest k is.
+    found = np.cumsum(retrieved * discount, axis=1)[:, at]
+    best = np.cumsum(ideal * discount, axis=1)[:, at]
+    return np.asarray(np.divide(found, best, out=np.full(found.shape, np.nan), where=best > 0))
+
+
+def gain_of_distance(distance: Float) -> Float:
+    """The gain ``2^r = 1 / (1 + d)`` of a label distance d >= 0, any shape.
+
+    Source: Kim et al., Deep Metric Learning Beyond Binary Supervision, CVPR 2019, eq. 12: r = -log2(d + 1).
+    """
+    return np.asarray(1.0 / (1.0 + distance))

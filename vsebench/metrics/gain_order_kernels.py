@@ -1,11 +1,11 @@
-"""Compiled: the smallest gain and what is above it, and items in the order of their gains looked up elsewhere."""
+"""Compiled: the smallest gain of every query, and the gains above it."""
 
 from __future__ import annotations
 
 import numba as nb
 import numpy as np
 
-STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
+STRIP = 256  # gains compared in one loop; a constant trip count lets the compiler vectorise it
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -18,7 +18,7 @@ def _at_most(strip, limit):
 
 @nb.njit(nogil=True, cache=True)
 def smallest(gains, count, least):
-    """Fill ``least`` (query,) with the smallest gain of every query; returns how many gains there are of that size.
+    """Fill ``least`` (query,) with the smallest gain of every query; return how many gains are equal to it.
 
     ``gains`` is (query, depth) float32, of which a query has ``count[query]``.
     """
@@ -28,7 +28,7 @@ def smallest(gains, count, least):
         row, n = gains[q], count[q]
         stop = n - n % STRIP
         lane[:] = np.inf
-        zeros = 0  # most often what the smallest are: then one look is enough
+        zeros = 0  # the smallest gain is mostly 0: then one pass is enough
         for s in range(0, stop, STRIP):
             strip = row[s : s + STRIP]
             for j in range(STRIP):
@@ -49,8 +49,11 @@ def smallest(gains, count, least):
 
 
 @nb.njit(nogil=True, cache=True)
-def above(gains, count, least, item, gain, kept):
-    """List the gains above the smallest, with their position; ``kept`` (query,) are filled with how many."""
+def above(gains, count, least, item, gain, listed):
+    """List the gains above ``least`` (query,) with their indices; fill ``listed`` (query,) with how many there are.
+
+    ``item`` int32 and ``gain`` float32 (query, depth) are filled in ascending order of the index.
+    """
     for q in range(gains.shape[0]):
         row, limit = gains[q], least[q]
         n = 0
@@ -58,37 +61,4 @@ def above(gains, count, least, item, gain, kept):
             item[q, n] = j
             gain[q, n] = row[j]
             n += row[j] > limit
-        kept[q] = n
-
-
-@nb.njit(nogil=True, cache=True)
-def places(items, kept, order, out):
-    """Fill ``out`` (query, width) int32 with where ``items`` (query, width) stand in ``order`` (query, gallery)."""
-    where = np.zeros(order.shape[1], np.uint32)  # should an item be listed twice, all places stay inside
-    for q in range(order.shape[0]):
-        listed, item, place = order[q], items[q], out[q]
-        for i in range(listed.shape[0]):
-            where[np.uint32(listed[i])] = i
-        for i in range(kept[q]):
-            place[i] = where[np.uint32(item[i])]
-
-
-@nb.njit(nogil=True, cache=True)
-def top(items, gains, kept, rows, least, out, best):
-    """Fill ``out`` and ``best`` (query, k) with the items of largest gain and these gains, ties to the lower position.
-
-    ``items`` and ``gains`` (query, width) are the ``kept[query]`` items whose gains are above ``least[query]``, largest
-    first, ``rows`` (query, gallery) the gains of all.
-    """
-    k = out.shape[1]
-    for q in range(out.shape[0]):
-        n = min(kept[q], k)
-        out[q, :n] = items[q, :n]
-        best[q, :n] = gains[q, :n]
-        j = 0
-        for i in range(n, k):
-            while rows[q, j] > least[q]:
-                j += 1
-            out[q, i] = j
-            best[q, i] = rows[q, j]
-            j += 1
+        listed[q] = n

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .declare import summary
+from .declare import metric_sum
 
-summary(
+metric_sum(
     "RSum",
     parts=("R@1", "R@5", "R@10"),
     formula="R@1 + R@5 + R@10, image-to-text and text-to-image (0 to 6; x100 when printed)",

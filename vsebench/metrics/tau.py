@@ -1,4 +1,4 @@
-"""Kendall's tau between scores and gains, at every depth asked for in one walk through the gains.
+"""Kendall's tau between scores and gains, for several depths in one pass through the gains.
 
 With C and D the concordant and discordant pairs, n0 = n (n - 1) / 2, and x and y the pairs tied in score and in
 gain: tau-a = (C - D) / n0 (Kendall 1938), tau-b = (C - D) / sqrt((n0 - x) (n0 - y)) (Kendall 1945),
@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Bool, Float, Int
-from .gain_order import Fall
+from .gain_order import GainOrder
 
 VARIANTS: dict[str, str] = {
     "a": "(C - D) / n0",
@@ -22,25 +22,25 @@ VARIANTS: dict[str, str] = {
 }
 
 
-def pair_counts(falling: Fall, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
     """(query, ks, 5) concordant less discordant pairs, ties in score, ties in gain, distinct scores and gains.
 
     Args:
-        falling: the gains of the ranking, its items being places in the ranking, 0 the best score.
+        order: the ranks of the items, counted from 0, in descending order of their gains.
         tied: (query, depth) bool, the item at a place has the score of the one before it.
         count: (query,) how many items a query has, from 1 to depth.
         ks: depths of at least 1, in any order; one beyond a query's items means all of them.
     """
     from . import tau_kernels
 
-    order = np.argsort(ks, kind="stable")
+    by_depth = np.argsort(ks, kind="stable")
     out = np.zeros((len(tied), len(ks), 5), np.int64)
     if len(tied) and len(ks):
-        asked = np.asarray(ks, np.int64)[order]
+        depths = np.asarray(ks, np.int64)[by_depth]
         tied, count = np.ascontiguousarray(tied), count.astype(np.int64)
         some = tied.any(axis=1)
-        tau_kernels.count_pairs(falling.items, falling.gains, falling.kept, tied, some, count, asked, out)
-    return out[:, np.argsort(order, kind="stable")]
+        tau_kernels.count_pairs(order.items, order.gains, order.listed, tied, some, count, depths, out)
+    return out[:, np.argsort(by_depth, kind="stable")]
 
 
 def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
@@ -66,7 +66,7 @@ def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
     return np.where((size < 2) | (kinds < 2), np.nan, np.clip(value, -1.0, 1.0))
 
 
-def kendall(falling: Fall, tied: Bool, count: Int, ks: Sequence[int], variant: str) -> Float:
+def kendall(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], variant: str) -> Float:
     """(query, ks) Kendall's tau of the top k of every ranking; see ``pair_counts`` and ``tau``."""
     size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
-    return tau(pair_counts(falling, tied, count, ks), size, variant)
+    return tau(pair_counts(order, tied, count, ks), size, variant)

@@ -1,16 +1,16 @@
-"""The canonical order of whole galleries, or of their top k, for a block of queries at a time.
+"""The canonical order of complete galleries, or of their top k, for a block of queries at a time.
 
 The order is that of the canonical float64 scores, ties to the lower index; sorting 125 million of them would
-take a float64 product. So the float32 scores are sorted, and where two neighbours could have changed places
-both are scored in float64. For a rank the rigorous bound on a float32 product serves (6e-5 for unit vectors of
-1024 numbers); the neighbours of a full order are closer than that everywhere. What a product really errs is 3e-8.
+take a float64 product. So the float32 scores are sorted, and near-ties, neighbours whose order the error of the
+float32 scores leaves open, are scored in float64. The rigorous bound on a float32 product (6e-5 for unit vectors of
+1024 numbers) suffices for ranks, but nearly all neighbours of a full order are closer; the actual error is 3e-8.
 
 So the error is measured in every block: ``SAMPLE`` random pairs, of all its queries, are scored in float64, and the
 largest error found, relative to ``|score| + FLOOR * length * length``, times ``SAFETY``, is taken as the bound, if
 the rigorous one is not smaller. The order is exactly canonical, whatever the BLAS, the block and the threads, if
-no float32 score of the block errs by more. Every pair that is scored again checks that: an error above the bound
-makes that part of the block start again with twice the bound. Lists that were kept from blocks of captions
-(``shortlist``) go by the largest error of those blocks, and start again from whole rows.
+no float32 score of the block errs by more. Every near-tie that is scored checks that: an error above the bound
+makes the block start again with twice the bound. Lists of kept scores (``shortlist``) use the largest bound of the
+tiles they were kept from, and start again from complete rows of scores.
 """
 
 from __future__ import annotations
@@ -48,13 +48,9 @@ class Order:
         """The same, no deeper than k."""
         return Order(np.ascontiguousarray(self.items[:, :k]), np.ascontiguousarray(self.tied[:, :k]))
 
-    def rows(self, start: int, stop: int) -> Order:
-        """Some of the queries."""
-        return Order(self.items[start:stop], self.tied[start:stop])
-
 
 @dataclass(frozen=True, eq=False)
-class Doubt:
+class ErrorBound:
     """How far float32 scores may be from canonical ones: a score s of a query by ``rate * |s| + base[query]``.
 
     Attributes:
@@ -65,17 +61,17 @@ class Doubt:
     rate: float
     base: Float
 
-    def take(self, queries: Int) -> Doubt:
+    def take(self, queries: Int) -> ErrorBound:
         """The same for some of the queries."""
-        return Doubt(self.rate, self.base[queries])
+        return ErrorBound(self.rate, self.base[queries])
 
 
 def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """(query, gallery) scores of queries ``start:stop`` against everything, in ``out``; queries stand in rows.
+    """(query, gallery) scores of queries ``start:stop`` with the complete gallery, in ``out``; queries are rows.
 
     Args:
         scorer: where scores come from.
-        direction: which side asks.
+        direction: side of the queries.
         start, stop: the queries.
         out: at least (stop - start) * gallery numbers of the scorer's dtype, one-dimensional.
     """
@@ -88,7 +84,7 @@ def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: np
         if made is not tile and made.base is not tile:
             tile[...] = made
         return tile
-    # Vectors are scaled after the product: before it, all of one side would be copied for every block.
+    # Scaled after the product: before it, all vectors of one side would be copied for every block.
     if direction == "i2t":
         np.matmul(scorer.images[start:stop], scorer.captions.T, out=tile)
         return scaled(scorer, tile, slice(start, stop), slice(None))
@@ -97,7 +93,7 @@ def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: np
 
 
 def scaled(scorer: Dot, tile: Vectors, images: Int | slice, captions: Int | slice) -> Vectors:
-    """``tile``, (image, caption) inner products of some vectors, made scores in place."""
+    """Scale ``tile``, (image, caption) inner products of some vectors, to scores in place, and return it."""
     if scorer.cosine:
         tile *= scorer.scales[1][captions].astype(np.float32)
         tile *= scorer.scales[0][images, None].astype(np.float32)
@@ -105,7 +101,7 @@ def scaled(scorer: Dot, tile: Vectors, images: Int | slice, captions: Int | slic
 
 
 def columns_of(scorer: Dot, start: int, stop: int, out: Vectors) -> Vectors:
-    """(image, caption) float32 scores of all images with captions ``start:stop``, in ``out``: images stand in rows.
+    """(image, caption) float32 scores of all images with captions ``start:stop``, in ``out``; images are rows.
 
     Args:
         scorer: where scores come from.
@@ -124,55 +120,56 @@ def order_rows(
     tile: npt.NDArray[Any],
     queries: Int,
     k: int,
-    doubt: Doubt,
+    bound: ErrorBound,
     gallery: Int | None = None,
 ) -> Order:
     """The k best of some queries, in canonical order.
 
     Args:
         scorer: gives canonical scores.
-        direction: which side asks.
+        direction: side of the queries.
         tile: (query, gallery) float32 or float64 scores of these queries, rows of ``rows_of``.
-        queries: (query,) int64, who asks.
+        queries: (query,) int64 indices of the queries.
         k: how deep, at most the size of the gallery.
-        doubt: how far these scores may be from canonical ones, from ``measure``.
-        gallery: (gallery,) int64, who competes, ascending; everyone if None. The order is in positions among these.
+        bound: how far these scores may be from canonical ones, from ``measured_bound``.
+        gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
+            positions among these.
     """
-    with np.errstate(over="ignore"):  # what float32 cannot hold is infinite, a tie that the tile itself decides
+    with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties, settled by the tile
         values = tile.astype(np.float32, copy=False)
     while True:
-        found = _sorted(values, k, doubt.rate, doubt.base.astype(np.float32))
-        order = decide(scorer, direction, found, queries, k, doubt, gallery, tile)
+        found = _sorted(values, k, bound.rate, bound.base.astype(np.float32))
+        order = settled_order(scorer, direction, found, queries, k, bound, gallery, tile)
         if order is not None:
             return order
-        doubt = Doubt(2 * doubt.rate, 2 * doubt.base)
+        bound = ErrorBound(2 * bound.rate, 2 * bound.base)
 
 
-def decide(
+def settled_order(
     scorer: Scorer,
     direction: Direction,
     found: tuple[Items, Vectors, Int],
     queries: Int,
     k: int,
-    doubt: Doubt,
+    bound: ErrorBound,
     gallery: Int | None,
     tile: npt.NDArray[Any] | None = None,
 ) -> Order | None:
     """The k best of some queries in canonical order, from their order by float32 scores.
 
     Args:
-        scorer, direction, queries, k, doubt, gallery: as for ``order_rows``.
+        scorer, direction, queries, k, bound, gallery: as for ``order_rows``.
         found: (query, width) int32 positions in the gallery, best first, and their float32 scores, and (query,) how
             many a query has: all that can be among its k best. The positions are put in order in place.
-        tile: the scores as they are, where the scorer is a matrix.
+        tile: the given scores, where the scorer is a matrix.
 
     Returns:
-        None when a score errs by more than ``doubt`` says.
+        None when a score errs by more than ``bound`` says.
     """
     from . import sort_kernels
 
     places, ordered, count = found
-    rate, base = doubt.rate, doubt.base
+    rate, base = bound.rate, bound.base
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, np.float32(rate), base.astype(np.float32), room)
     runs = room[:n]
@@ -207,7 +204,7 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
 
 
 def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items, Vectors, Int]:
-    """What can be among the k best of every row: items, best first, their scores, and how many."""
+    """All items that can be among the k best of every row, best first, their scores, and how many they are."""
     from ..numeric import sort_kernels as sorting_kernels
     from ..numeric.sort import order
     from . import sort_kernels
@@ -224,7 +221,7 @@ def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items,
 
 
 def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
-    # Item by item: most of the time of a canonical score goes into fetching the vector of the item.
+    # Sorted by item: most of the time of a canonical score is spent on loading the vector of the item.
     short = items.astype(np.uint16) if scorer.shape[1 if direction == "i2t" else 0] <= 1 << 16 else items
     turn = np.argsort(short, kind="stable")
     rows, cols = (queries[turn], items[turn]) if direction == "i2t" else (items[turn], queries[turn])
@@ -233,31 +230,33 @@ def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Fl
     return out
 
 
-def measure(scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int, first: int = 0) -> Doubt:
+def measured_bound(
+    scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int, first: int = 0
+) -> ErrorBound:
     """How far the scores of a tile may be from canonical ones.
 
     Args:
         scorer: gives canonical scores.
-        direction: which side asks.
+        direction: side of the queries.
         tile: (query, gallery) scores of queries from ``start`` on with items from ``first`` on.
         start: the first query.
         first: the first item.
     """
     n, gallery = tile.shape
     if not isinstance(scorer, Dot):
-        return Doubt(0.0, np.zeros(n))
+        return ErrorBound(0.0, np.zeros(n))
     rows = np.repeat(np.arange(n), -(-SAMPLE // n))
     cols = np.random.default_rng(start + first).integers(0, gallery, len(rows))
     exact = _exact(scorer, direction, rows + start, cols + first)
     scale = largest_score(scorer, direction, start, n)[rows]
     worst = float(np.max(np.abs(exact - tile[rows, cols]) / (np.abs(exact) + FLOOR * scale + 1e-37)))
-    return doubt_at(scorer, direction, SAFETY * max(worst, ROUNDOFF), start, n)
+    return bound_at(scorer, direction, SAFETY * max(worst, ROUNDOFF), start, n)
 
 
-def doubt_at(scorer: Dot, direction: Direction, rate: float, start: int, n: int) -> Doubt:
-    """How far the scores of ``n`` queries from ``start`` on may be from canonical ones, if that is their rate."""
+def bound_at(scorer: Dot, direction: Direction, rate: float, start: int, n: int) -> ErrorBound:
+    """The error bound of ``n`` queries from ``start`` on, with the given relative part."""
     rigorous = scorer.error()[0 if direction == "i2t" else 1][start : start + n]
-    return Doubt(rate, np.minimum(rate * FLOOR * largest_score(scorer, direction, start, n), rigorous) + 1e-37)
+    return ErrorBound(rate, np.minimum(rate * FLOOR * largest_score(scorer, direction, start, n), rigorous) + 1e-37)
 
 
 def largest_score(scorer: Dot, direction: Direction, start: int, n: int) -> Float:

@@ -1,10 +1,10 @@
-"""What can be among the k best captions of every image, collected while tiles of captions stream by.
+"""The captions that can be among the k best of every image, kept while captions are scored in blocks.
 
-A pass that goes through the captions block by block sees all images of a block, and one block after the other of every
-image. So that the images need no product of their own, scores that reach a limit are kept: one an image, set from a
-sample of the captions so that a few more than k reach it. The limit is a guess and the order is not: an image of
-which fewer than k are certainly the best gets a row of its own at the end. Where scores are such that the limits keep
-far too much, as when all captions tie, the list gives up, and its images are ranked from whole rows.
+A block of captions is scored with all images, so that an image gets its scores one block after the other. For the
+images to need no product of their own, each keeps the scores that reach a limit, which is set from a sample of the
+captions so that a few more than k reach it. The limit is an estimate, the order is exact: an image with fewer than k
+captions that are certainly among the best gets a complete row of scores at the end. Where far too many scores reach
+the limits, as when all captions tie, the list is dropped (``too_large``), and its images are ranked from complete rows.
 """
 
 from __future__ import annotations
@@ -17,24 +17,24 @@ import numpy.typing as npt
 
 from ..types import Int, Vectors
 from . import full_order
+from .full_order import ErrorBound, Items, Order
 from .scorers import Dot
-from .full_order import Doubt, Items, Order
 
-PIECE = 256  # captions kept together: where they stand there fits a byte
-SAMPLE = 640  # captions that tell the limits
-MARGIN = 2.0  # standard deviations; one image in forty then gets a row of its own
-BYTES = 4  # a kept score and where it stands
+PIECE = 256  # captions kept together: a position among them fits a byte
+SAMPLE = 640  # captions that the limits are estimated from
+MARGIN = 2.0  # standard deviations; one image in forty then needs a complete row
+BYTES = 4  # a kept score and its position
 LOSS = 1.05 * 2.0**-22  # relative error of a score that was kept, and of its shift: the last bit, and two roundings
 SPAN = 13.0  # times the least: so far above it others may be, shifted; 14 times fits four octaves and 24 bits
-TOO_MUCH = 4  # times what is expected: then the list gives up
-BLOCK = 33 << 20  # bytes that lists take at a time; so much comes from the system and goes back to it
-SPARE = 4 << 20  # bytes that a list may take whatever is expected
-PART = 1 << 20  # scores that are made together for images without enough candidates
+TOO_MUCH = 4  # times the expected memory: then the list is dropped
+BLOCK = 33 << 20  # bytes allocated at a time; blocks this large are returned to the system when freed
+SPARE = 4 << 20  # bytes that a list may take in any case
+PART = 1 << 20  # scores computed together for images without enough candidates
 
 
 @dataclass(frozen=True, eq=False)
 class _Piece:
-    """What of some consecutive captions reached the limits, image after image (see ``shortlist_kernels.keep``)."""
+    """Scores of consecutive captions that reach the limits, image by image (see ``shortlist_kernels.keep``)."""
 
     first: int
     start: npt.NDArray[np.int32]
@@ -42,112 +42,113 @@ class _Piece:
 
 
 def expected_bytes(k: int, gallery: int, tiles: int) -> float:
-    """About how much memory the list of an image takes, for the k best of ``gallery`` captions in ``tiles`` tiles."""
+    """The expected memory of an image's kept scores, for the k best of ``gallery`` captions in ``tiles`` tiles."""
     sample = min(SAMPLE, gallery)
     pieces = tiles + -(-gallery // PIECE)
     return _down(k, gallery, sample) / sample * gallery * BYTES + 4 * pieces
 
 
 def _down(k: int, gallery: int, sample: int) -> int:
-    """How many of the sample reach a limit that at least k of the gallery reach, most likely."""
+    """How many of the sample reach a limit that at least k of the gallery most likely reach."""
     part = k / gallery
     return int(part * sample + MARGIN * np.sqrt(sample * part * (1 - part))) + 3
 
 
 class Shortlist:
-    """Candidates for the k best of some captions, of the first images.
+    """Kept scores of every image, which contain the k best of some captions.
 
     Args:
-        scorer: where scores come from.
+        scorer: gives canonical scores.
         k: how deep.
-        captions: (gallery,) int64 who competes, ascending.
-        tiles: in how many tiles scores will come.
-        images: how many images; None for all.
+        captions: (gallery,) int64 indices of the candidates, ascending.
+        tiles: number of tiles that will be added.
     """
 
-    def __init__(self, scorer: Dot, k: int, captions: Int, tiles: int, images: int | None = None):
+    def __init__(self, scorer: Dot, k: int, captions: Int, tiles: int):
         self.scorer, self.k, self.captions = scorer, k, captions
-        self.limit = limits(scorer, k, captions, scorer.shape[0] if images is None else images)
+        self.limit = limits(scorer, k, captions)
         self.least, self.shift = _shifts(scorer, self.limit)
         self.origin = (self.least - self.shift).view(np.int32)
         self.most = TOO_MUCH * len(self.limit) * expected_bytes(k, len(captions), tiles) + SPARE
-        self.bytes, self.rate, self.given_up = 0, 0.0, False
+        self.bytes, self.rate, self.too_large = 0, 0.0, False
         self.pieces: list[_Piece] = []
         self.length = np.zeros(len(self.limit), np.int64)  # of the lists
-        self.own: dict[int, tuple[Items, Vectors]] = {}  # images with a row of their own
-        self.doubt = Doubt(0.0, np.zeros(len(self.limit)))
+        self.own: dict[int, tuple[Items, Vectors]] = {}  # images with a complete row
+        self.bound = ErrorBound(0.0, np.zeros(len(self.limit)))
         self._free = np.empty(0, np.uint32)
         self._lock = threading.Lock()
 
-    def see(self, tile: Vectors, c0: int, rate: float) -> None:
-        """Look at ``tile``, (image, caption) float32 scores of all images with captions from ``c0`` on.
+    def add(self, tile: Vectors, c0: int, rate: float) -> None:
+        """Keep what reaches the limits in ``tile``, (image, caption) float32 scores of captions from ``c0`` on.
 
-        ``rate`` is the relative error that was measured in it, see ``full_order.Doubt``.
+        ``rate`` is the relative error that was measured in it, see ``full_order.ErrorBound``.
         """
         from . import shortlist_kernels
 
         a, b = (int(x) for x in np.searchsorted(self.captions, (c0, c0 + tile.shape[1])))
-        if a == b or self.given_up:
+        if a == b or self.too_large:
             return
         images = len(self.limit)
         room = np.empty(images * min(PIECE, b - a) + 1, np.uint32)
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
             near = chosen[-1] - chosen[0] + 1 == len(chosen)
-            part = tile[:images, chosen[0] : chosen[-1] + 1] if near else np.take(tile[:images], chosen, axis=1)
+            part = tile[:, chosen[0] : chosen[-1] + 1] if near else np.take(tile, chosen, axis=1)
             start = np.empty(images + 1, np.int64)
             shortlist_kernels.keep(part, self.least, self.shift, self.origin, start, room)
             n = int(start[-1])
             with self._lock:
                 self.rate = max(self.rate, rate)
                 self._take(BYTES * n + 4 * len(start))
-                if self.given_up:
+                if self.too_large:
                     return
                 piece = _Piece(p, start.astype(np.int32), self._space(n))
                 self.pieces.append(piece)
             piece.kept[:] = room[:n]
 
     def _space(self, n: int) -> npt.NDArray[np.uint32]:
-        """Room for ``n`` scores, from blocks that go back to the system when the list is forgotten."""
+        """Room for ``n`` scores, from blocks that are returned to the system when the list is cleared."""
         if len(self._free) < n:
-            self._free = np.empty(max(n, BLOCK // BYTES), np.uint32)  # pages that are not written take no memory
+            self._free = np.empty(max(n, BLOCK // BYTES), np.uint32)  # unwritten pages take no memory
         taken, self._free = self._free[:n], self._free[n:]
         return taken
 
     def _take(self, nbytes: int) -> None:
-        """Count memory, and give up when it is too much."""
+        """Count memory; drop the list when it is too much."""
         self.bytes += nbytes
         if self.bytes > self.most:
-            self.given_up = True
-            self.forget()
+            self.too_large = True
+            self.clear()
 
     def finish(self) -> bool:
-        """All captions have been seen: score images with too few candidates. False when the list has given up."""
-        if self.given_up:
+        """Score images with too few candidates, after the last tile; False when the list has become too large."""
+        if self.too_large:
             return False
         self.pieces.sort(key=lambda piece: piece.first)
         self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
-        made = full_order.doubt_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
-        self.doubt = Doubt(made.rate + LOSS, made.base + LOSS * np.abs(self.shift.astype(np.float64)))
+        made = full_order.bound_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
+        self.bound = ErrorBound(made.rate + LOSS, made.base + LOSS * np.abs(self.shift.astype(np.float64)))
         self._certify()
-        return not self.given_up
+        return not self.too_large
 
-    def forget(self) -> None:
-        """Nothing will be asked any more."""
+    def clear(self) -> None:
+        """Free the memory of the list."""
         self.pieces, self.own, self._free = [], {}, self._free[:0].copy()
 
     def order(self, start: int, stop: int) -> Order:
         """The k best of images ``start:stop`` in canonical order, in positions among the captions."""
         queries = np.arange(start, stop)
-        doubt = self.doubt.take(queries)
-        order = full_order.decide(self.scorer, "i2t", self._sorted(queries), queries, self.k, doubt, self.captions)
+        bound = self.bound.take(queries)
+        order = full_order.settled_order(
+            self.scorer, "i2t", self._sorted(queries), queries, self.k, bound, self.captions
+        )
         if order is not None:
             return order
-        # A score errs by more than was measured, so what was kept may not be enough.
+        # A score errs by more than was measured, so the kept scores may not contain the k best.
         parts = []
         for some in _parts(queries, self.scorer.shape[1]):
-            wider = self.doubt.take(some)
-            wider = Doubt(2 * wider.rate, 2 * wider.base)
+            wider = self.bound.take(some)
+            wider = ErrorBound(2 * wider.rate, 2 * wider.base)
             rows = _rows(self.scorer, some, self.captions)
             parts.append(full_order.order_rows(self.scorer, "i2t", rows, some, self.k, wider, self.captions))
         return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
@@ -170,11 +171,11 @@ class Shortlist:
         return places, ordered, count
 
     def _certify(self) -> None:
-        """Candidates from whole rows, for the images of which some of the k best could be below the limit."""
+        """Candidates from complete rows, for the images of which some of the k best could be below the limit."""
         from . import shortlist_kernels, sort_kernels
 
-        rate, base = self.doubt.rate, self.doubt.base
-        guessed = np.isfinite(self.limit)  # elsewhere everything was kept
+        rate, base = self.bound.rate, self.bound.base
+        guessed = np.isfinite(self.limit)  # elsewhere all scores were kept
         limit = np.where(guessed, self.limit, 0)
         # Of two scores this far apart the order is certain, also that of the lower with what was not kept.
         margin = 2 * sort_kernels.REACH * (rate * np.abs(limit) + base) * (1 + 4 * rate)
@@ -190,12 +191,12 @@ class Shortlist:
             for i, image in enumerate(images.tolist()):
                 self.own[image] = items[i, : found[i]].copy(), scores[i, : found[i]].copy()
             self._take(8 * int(found.sum()))
-            if self.given_up:
+            if self.too_large:
                 return
 
 
 def _parts(images: Int, width: int) -> list[Int]:
-    """Images whose rows are made together."""
+    """Images whose rows are computed together."""
     step = max(1, PART // width)
     return [images[a : a + step] for a in range(0, len(images), step)]
 
@@ -208,17 +209,18 @@ def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
 
 
 def _shifts(scorer: Dot, limit: Vectors) -> tuple[Vectors, Vectors]:
-    """(image,) float32: the least score kept, and what is taken off scores so that few octaves hold all."""
+    """(image,) float32: the least score kept, and what is subtracted so that the scores span few powers of two."""
     largest = 1.001 * full_order.largest_score(scorer, "i2t", 0, len(limit))
     least = np.where(np.isfinite(limit), limit, -largest).astype(np.float32)
     shift = np.where(SPAN * least >= largest, 0, least - (largest - least) / SPAN)
     return least, shift.astype(np.float32)
 
 
-def limits(scorer: Dot, k: int, captions: Int, images: int) -> Vectors:
-    """(image,) float32 scores that a few more than k of the captions reach, most likely; -inf where all have to."""
+def limits(scorer: Dot, k: int, captions: Int) -> Vectors:
+    """(image,) float32 scores that a few more than k of the captions most likely reach; -inf where all are kept."""
+    images = scorer.shape[0]
     size = min(SAMPLE, len(captions))
-    # Drawn at random: files have an order, by image or by language, that every n-th caption would see a part of.
+    # At random: files are ordered, by image or by language, and every n-th caption may not represent all of them.
     chosen = captions[np.sort(np.random.default_rng(len(captions)).choice(len(captions), size, replace=False))]
     vectors = scorer.captions[chosen]
     found = np.full(images, -np.inf, np.float32)

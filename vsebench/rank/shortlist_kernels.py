@@ -1,4 +1,4 @@
-"""Compiled: what of a tile can be among the best of its rows, kept one row after the other."""
+"""Compiled: the scores of a tile that can be among the best of their rows, packed row by row."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import numba as nb
 import numpy as np
 
 MOST = np.int32((1 << 24) - 1)  # above the origin
-SIDE = 16  # rows and columns turned together, a cache line each
 
 
 @nb.njit(nogil=True, cache=True)
@@ -36,7 +35,7 @@ def keep(tile, limit, shift, origin, start, out):
         for c in range(wide):
             above = min(np.int32(bits[c] - first) >> np.int32(1), MOST)
             code[c] = (np.uint32(above) << np.uint32(8)) | np.uint32(c)
-        # Written always and kept by moving on: no branch to be guessed wrong.
+        # Written in any case and kept by advancing n: a branch would be mispredicted.
         for c in range(wide):
             out[n] = code[c]
             n += row[c] >= least
@@ -81,21 +80,3 @@ def count_over(start, kept, shift, origin, limit, count):
         for j in range(own.shape[0]):
             n += some[j] + shift[r] >= limit[r]
         count[r] += n
-
-
-@nb.njit(nogil=True, cache=True)
-def turn(tile, a, b, out):
-    """``out`` (b - a, row) becomes the columns ``a:b`` of ``tile`` (row, column) as rows."""
-    n = tile.shape[0]
-    for r0 in range(0, n, SIDE):
-        for c0 in range(a, b, SIDE):
-            # Loops of constant length for whole squares: the compiler vectorises them.
-            if r0 + SIDE <= n and c0 + SIDE <= b:
-                for c in range(SIDE):
-                    turned = out[c0 - a + c, r0 : r0 + SIDE]
-                    for r in range(SIDE):
-                        turned[r] = tile[r0 + r, c0 + c]
-            else:
-                for c in range(c0, min(c0 + SIDE, b)):
-                    for r in range(r0, min(r0 + SIDE, n)):
-                        out[c - a, r] = tile[r, c]

@@ -1,4 +1,4 @@
-"""The pass of graded relevance: equal to loops over one query at a time, whatever the blocks and threads."""
+"""Values of graded metrics: equal to loops over one query at a time, whatever the blocks and threads."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured
 from tests.worlds import crowd
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded.run import Found, from_lists, passes_all, run
+from vsebench.graded.run import Found, from_lists, run
 from vsebench.metrics import parse
-from vsebench.rank.observe import Request, Watch, observe
+from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix
 from vsebench.types import DIRECTIONS, Direction, Int, Split
 
@@ -126,70 +126,6 @@ def test_lists_that_are_deep_enough_give_the_same() -> None:
     same(run(scorer, world.split, shallow, gains), from_lists(lists_of(scorer, 7), world.split, shallow, gains))
 
 
-@pytest.mark.parametrize("k", [1, 3, 6, 8, 10**6])
-def test_top_lists_that_are_there_save_the_product(k: int) -> None:
-    world = large_world(50, 3, seed=5)  # scores and gains full of ties
-    metrics = [parse(name) for name in (*NAMES, *FOLDED)]
-    gains = {"cider": FakeGains(world.gains)}
-    scorer = Matrix(world.scores)
-    seen = observe(scorer, [], depth={"i2t": k, "t2i": k})
-    lists = {d: seen[d].lists["all"] for d in DIRECTIONS}
-    plain = run(scorer, world.split, metrics, gains)
-    same(plain, run(scorer, world.split, metrics, gains, lists=lists, threads=2, block=17))
-    same(plain, run(scorer, world.split, metrics, gains, lists={"t2i": lists["t2i"]}))
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("block", [1, 7, None])
-@pytest.mark.parametrize("cosine", [False, True])
-def test_ranks_are_counted_in_the_same_pass(
-    cosine: bool, block: int | None, threads: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("vsebench.graded.tasks.SHOWN", 64)
-    world = crowd(30, 150, 6, 2, seed=3)
-    split = Split("custom", np.arange(30), np.arange(150), np.arange(150) % 30)
-    scorer = Dot(world.images, world.captions, cosine)
-    requests = [Request("judged", world.judged[d]) for d in DIRECTIONS]
-    gains = {"cider": FakeGains(np.random.default_rng(0).integers(0, 9, scorer.shape))}
-    metrics = [parse(name) for name in ("NCS@3", "Kendall", "CS@4")]
-    alone = observe(scorer, requests, depth={"i2t": 9, "t2i": 4})
-    watch = Watch(scorer, requests, depth={"i2t": 9, "t2i": 4}, threads=threads)
-    assert passes_all(split, metrics, DIRECTIONS)
-    found = run(scorer, split, metrics, gains, threads=threads, block=block, also=watch.look)
-    same(found, run(scorer, split, metrics, gains))
-    for direction, seen in watch.found().items():
-        want = alone[direction]
-        assert seen.ranks["judged"].rank.tolist() == want.ranks["judged"].rank.tolist()
-        assert seen.lists["all"].items.tolist() == want.lists["all"].items.tolist()
-        assert seen.lists["all"].scores.tolist() == want.lists["all"].scores.tolist()
-
-
-def test_a_split_of_a_single_fold_shows_its_scores_once() -> None:
-    world = crowd(30, 150, 6, 2, seed=3)
-    split = Split("custom", np.arange(30), np.arange(150), np.repeat(np.arange(30), 5), None, np.zeros(30, np.int64))
-    scorer = Dot(world.images, world.captions)
-    watch = Watch(scorer, [Request("judged", world.judged[d]) for d in DIRECTIONS])
-    gains = {"cider": FakeGains(np.random.default_rng(0).integers(0, 9, scorer.shape))}
-    run(scorer, split, [parse("NCS@1"), parse("NCS[on=folds]@1"), parse("CS[on=folds]@3")], gains, also=watch.look)
-    alone = observe(scorer, [Request("judged", world.judged[d]) for d in DIRECTIONS])
-    for direction, seen in watch.found().items():
-        assert seen.ranks["judged"].rank.tolist() == alone[direction].ranks["judged"].rank.tolist()
-    with pytest.raises(UsageError, match="top lists leave out scores"):
-        lists = observe(scorer, [], depth={"i2t": 3})["i2t"].lists["all"]
-        run(scorer, split, [parse("NCS@1")], gains, also=watch.look, lists={"i2t": lists})
-
-
-def test_not_every_metric_comes_by_all_scores() -> None:
-    split = large_world(20, 3, seed=5).split
-    for names, directions in (
-        (["CS@5"], DIRECTIONS),
-        (["NCS@1"], ("t2i",)),
-        (["NCS[on=folds]@1"], DIRECTIONS),
-        ([], DIRECTIONS),
-    ):
-        assert not passes_all(split, [parse(n) for n in names], directions)
-
-
 def test_lists_that_are_too_short() -> None:
     world = large_world(50, 3, seed=5)
     gains = {"cider": FakeGains(world.gains)}
@@ -199,13 +135,13 @@ def test_lists_that_are_too_short() -> None:
         from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1"), parse("NCS@4")], gains)
     assert str(error.value) == (
         "the lists are too short for cider:NCS@4 (t2i): query 3 has 2 usable items and 4 are needed\n"
-        "  fix: store longer lists, or leave the metric out (--short-lists miss is for binary relevance)"
+        "  fix: store longer lists, or leave the metric out (--short-lists miss is for binary judgements)"
     )
     found = from_lists({"t2i": lists["t2i"]}, world.split, [parse("NCS@1")], gains)
     assert found[parse("NCS@1"), "t2i"].undefined == 0
 
 
-def test_values_say_who_they_belong_to() -> None:
+def test_values_have_their_queries_and_folds() -> None:
     world = large_world(20, 3, seed=6)
     found = measured(world, "CS@3", "NCS@2", "NCS[on=folds]@2", "NCS[on=block]@2")
     first = found[parse("CS@3"), "t2i"]
@@ -259,7 +195,7 @@ def test_progress_goes_to_the_end() -> None:
 @pytest.mark.parametrize(
     ("names", "views", "message"),
     [
-        (["R@1"], ["cider"], "R@1 is no metric of graded relevance\n  fix: write a view in front, as in cider:R@1"),
+        (["R@1"], ["cider"], "R@1 is no graded metric\n  fix: write a kind of gains in front, as in cider:R@1"),
         (["spice:NCS@1"], ["cider"], "no gains for view 'spice'\n  fix: give them, or leave out spice:..."),
     ],
 )
@@ -305,5 +241,5 @@ def test_gains_that_are_no_distance(gain: float) -> None:
         measured(world, "MLD@3")
     assert str(error.value) == (
         f"a gain of {gain:.4g} is not 1 / (1 + d) of a label distance d\n"
-        "  fix: use nDCG, or a relevance that comes from a distance, such as wmd"
+        "  fix: use nDCG, or gains made from a distance, such as wmd"
     )

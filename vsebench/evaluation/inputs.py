@@ -1,0 +1,166 @@
+"""What is evaluated: vectors, a score matrix or retrieved lists, aligned with a split."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..data import align, align_runs, read, runs
+from ..data.align_runs import HeldLists
+from ..data.formats.raw import RawEmbeddings, RawScores
+from ..errors import UsageError
+from ..rank.scorers import Matrix, Scorer, choose
+from ..types import DIRECTIONS, Direction, Embeddings, Int, Split
+from .options import Options, PathLike
+
+ARRAYS = Path("<arrays>")
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """Scores or retrieved lists of the items of a split.
+
+    Attributes:
+        split: the items.
+        scorer: scores of all images with all captions; None for retrieved lists.
+        lists: retrieved lists; None for scores.
+        vectors: image and caption vectors in the order of the split, where there are any.
+        where: the file, for messages.
+        rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
+        notes, warnings: about reading and matching.
+        sources: the files that were read.
+    """
+
+    split: Split
+    scorer: Scorer | None
+    where: Path
+    lists: HeldLists | None = None
+    vectors: tuple[Embeddings, Embeddings] | None = None
+    rows: tuple[Int | None, Int | None] = (None, None)
+    notes: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    sources: tuple[Path, ...] = field(default=())
+
+    @property
+    def score(self) -> str:
+        """What the order comes from, for the signature: ``dot``, ``cosine``, ``scores`` or ``run``."""
+        return "run" if self.scorer is None else self.scorer.name
+
+    @property
+    def directions(self) -> tuple[Direction, ...]:
+        """The directions that can be measured."""
+        return DIRECTIONS if self.lists is None else tuple(d for d in DIRECTIONS if d in self.lists.lists)
+
+
+def from_vectors(
+    images: npt.ArrayLike | Embeddings | PathLike,
+    texts: npt.ArrayLike | Embeddings | PathLike | None,
+    split: Split | str | None,
+    image_key: str | None,
+    text_key: str | None,
+    options: Options,
+) -> Input:
+    """Vectors of a file (or a pair of .npy files), or in memory.
+
+    Raises:
+        BadInput: unreadable, misshapen or unmatched vectors.
+        UsageError: an unknown split, or keys for arrays in memory.
+        MissingPackage: a format or a split needs a package that is not installed.
+    """
+    if _is_path(images):
+        raw = read.read_embeddings(
+            Path(images), texts=None if texts is None else Path(texts), image_key=image_key, text_key=text_key  # type: ignore[arg-type]
+        )
+    else:
+        if texts is None or _is_path(texts):
+            raise UsageError("image vectors in memory come with text vectors in memory", fix="give both arrays")
+        sides = [x if isinstance(x, Embeddings) else None for x in (images, texts)]
+        arrays = [_array(x.vectors if isinstance(x, Embeddings) else x) for x in (images, texts)]
+        ids = [None if side is None else side.ids for side in sides]
+        split = split or "custom"
+        raw = RawEmbeddings(arrays[0], arrays[1], ids[0], ids[1], None, "arrays", (ARRAYS,))
+    if isinstance(split, Split):
+        ready = align.for_split(raw, split)
+    else:
+        ready = align.embeddings(raw, split, options.captions_per_image)
+    scorer, decision = choose(ready.images, ready.captions, options.similarity)
+    return Input(
+        ready.split, scorer, ready.where, None, (ready.images, ready.captions), ready.rows, (*ready.notes, decision),
+        ready.warnings, raw.sources,
+    )  # fmt: skip
+
+
+def from_scores(
+    scores: npt.ArrayLike | PathLike, split: Split | str | None, scores_key: str | None, options: Options
+) -> Input:
+    """A score matrix of a file or in memory, one row an image and one column a caption.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: as ``from_vectors``.
+    """
+    if options.similarity != "auto":
+        raise UsageError("--similarity has no meaning for a score matrix", fix="leave it out")
+    if _is_path(scores):
+        raw = read.read_scores(Path(scores), key=scores_key)  # type: ignore[arg-type]
+    else:
+        ids = (split.image_ids, split.caption_ids) if isinstance(split, Split) else (None, None)
+        raw = RawScores(_array(scores), *ids, None, "arrays", (ARRAYS,))
+        split = split or "custom"
+    if isinstance(split, Split):
+        align.check_scores_of(raw, split)
+        return Input(split, Matrix(raw.scores), raw.sources[0], notes=raw.notes, sources=raw.sources)
+    ready = align.scores(raw, split, options.captions_per_image)
+    rows = (ready.image_rows, ready.text_rows)
+    return Input(
+        ready.split, Matrix(ready.scores, *rows), raw.sources[0], rows=rows, notes=ready.notes,
+        warnings=ready.warnings, sources=raw.sources,
+    )  # fmt: skip
+
+
+def from_run(
+    run: PathLike | Sequence[PathLike] | Mapping[str, PathLike], split: Split | str | None, options: Options
+) -> Input:
+    """Retrieved lists of files: TREC runs and eccv-style JSON, by direction or as they say themselves.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: as ``from_vectors``.
+    """
+    if options.depth is not None or options.ties != "index" or options.similarity != "auto":
+        raise UsageError(
+            "retrieved lists have an order and no scores", fix="leave out --ties, --similarity and --save-run"
+        )
+    if isinstance(run, Mapping):
+        unknown = [d for d in run if d not in DIRECTIONS]
+        if unknown:
+            raise UsageError(f"retrieved lists of direction '{unknown[0]}'", fix="give i2t and t2i")
+        paths, directions = [Path(p) for p in run.values()], list(run)
+    else:
+        named = [run_path(x) for x in ([run] if _is_path(run) else run)]  # type: ignore[list-item, union-attr]
+        paths, directions = [p for _, p in named], [d for d, _ in named]
+    raw = runs.read_runs(paths, directions)  # type: ignore[arg-type]
+    lists = align_runs.resolve(raw, split.name if isinstance(split, Split) else split)
+    return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, sources=raw.sources)
+
+
+def run_path(text: PathLike) -> tuple[str | None, Path]:
+    """The direction and the path of ``i2t=FILE``, ``t2i=FILE`` or ``FILE``."""
+    head, equals, tail = str(text).partition("=")
+    return (head, Path(tail)) if equals and head in DIRECTIONS else (None, Path(text))
+
+
+def _is_path(x: Any) -> bool:
+    return isinstance(x, str) or hasattr(x, "__fspath__")
+
+
+def _array(x: Any) -> npt.NDArray[Any]:
+    """An array or a torch tensor, wherever it is, as a numpy array; bfloat16 becomes float32, exactly."""
+    if hasattr(x, "detach"):
+        x = x.detach().cpu()
+        x = x.float() if str(x.dtype) == "torch.bfloat16" else x
+        return np.asarray(x.numpy())
+    return np.asarray(x)

@@ -1,0 +1,52 @@
+"""What a graded metric reads: the ranking of some queries with the gains of the retrieved items and the ideal gains."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..types import Bool, Float, Int, Vectors
+from .gain_order import GainOrder
+
+
+@dataclass(frozen=True, eq=False)
+class GradedRanking:
+    """The rankings of some queries and the gains of one view. A field that no metric reads is empty or None.
+
+    Attributes:
+        gains: (query, depth) float32 gains of the retrieved items, best score first.
+        tied: (query, depth) bool, the item has exactly the score of the one before it.
+        count: (query,) int64, how many candidates a query has, at most depth.
+        ideal: (query, ideal depth) float32, the largest gains among the candidates, descending; 0 behind the last.
+        pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives.
+        pseudo_positives: (query,) int64, number of pseudo-positives.
+        gain_order: the ranks of the retrieved items in descending order of their gains.
+        distance: (query, depth) float64 label distances of the retrieved items, for gains made from distances.
+    """
+
+    gains: Vectors
+    tied: Bool
+    count: Int
+    ideal: Vectors | None = None
+    pseudo_positive: Bool | None = None
+    pseudo_positives: Int | None = None
+    gain_order: GainOrder | None = None
+    distance: Float | None = None
+
+
+def up_to(ks: Sequence[int], count: Int) -> Int:
+    """(query, ks) how many items a list cut at k holds."""
+    return np.asarray(np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None]))
+
+
+def sums_at(x: npt.NDArray[Any], at: Int) -> Float:
+    """(query, ks) float64 sums of the first ``at`` (query, ks) numbers of every row, added from the top."""
+    if not x.shape[1]:
+        return np.zeros(at.shape)
+    deep = x[:, : max(int(at.max(initial=0)), 1)]
+    total = np.cumsum(deep, axis=1, dtype=np.float64)
+    return np.where(at > 0, np.take_along_axis(total, np.maximum(at, 1) - 1, axis=1), 0.0)

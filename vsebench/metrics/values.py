@@ -1,0 +1,69 @@
+"""The values of graded metrics, from the ranking of a block of queries."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, UsageError
+from ..types import Float, Int, Vectors
+from .declare import Metric
+from .graded_ranking import GradedRanking, up_to
+
+LOW_GAINS = "use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
+
+
+def differ_in_k(metric: Metric) -> tuple[Any, ...]:
+    """A key that is equal for metrics that differ in nothing but k; their values are computed together."""
+    return metric.template, metric.view, metric.options
+
+
+def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
+    """(query, metric) float64 values of metrics that differ in k alone; NaN where one is undefined.
+
+    Raises:
+        BadInput: a gain is lower than the metrics allow, or is not that of a label distance where one is needed.
+        UsageError: a sum, which has no value for a single query.
+    """
+    first = metrics[0]
+    family = first.family
+    if family.compute is None:
+        raise UsageError(f"{first} is a sum over metrics and has no value for a single query")
+    _check_gains(first, ranking)
+    ks = tuple(m.k for m in metrics)
+    if "distance" in family.needs and ranking.distance is None:
+        deepest = up_to([k or 1 for k in ks], ranking.count).max(axis=1, initial=0)
+        ranking = replace(ranking, distance=_label_distances(ranking.gains, deepest))
+    given: dict[str, Any] = {name: getattr(ranking, name) for name in family.needs}
+    given |= {key: first.option(key) for key in family.options if key in family.parameters}
+    if "ks" in family.parameters:
+        given["ks"] = ks
+    return np.asarray(family.compute(**given), np.float64).reshape(len(ranking.count), len(metrics))
+
+
+def _check_gains(metric: Metric, ranking: GradedRanking) -> None:
+    lowest = metric.family.lowest_gain
+    if lowest is None or not ranking.gains.size:
+        return
+    inside = np.arange(ranking.gains.shape[1]) < ranking.count[:, None]
+    smallest = float(np.min(ranking.gains, initial=np.inf, where=inside))
+    if smallest < lowest:
+        raise BadInput(
+            f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, and it takes none below {lowest:g}",
+            fix=LOW_GAINS,
+        )
+
+
+def _label_distances(gains: Vectors, count: Int) -> Float:
+    """(query, depth) float64 label distances d = 1 / gain - 1 of the first ``count`` (query,) items, 0 behind them."""
+    inside = np.arange(gains.shape[1]) < count[:, None]
+    wrong = inside & ~((gains > 0) & (gains <= 1))
+    if wrong.any():
+        raise BadInput(
+            f"a gain of {gains[wrong][0]:.4g} is not 1 / (1 + d) of a label distance d",
+            fix="use nDCG, or gains made from a distance, such as wmd",
+        )
+    return 1.0 / np.where(inside, gains, 1).astype(np.float64) - 1.0
