@@ -110,7 +110,7 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
     def work() -> dict[str, Any]:
         report = evaluation._evaluate_embeddings(ready, options).report
         document.dumps(report, per_query=False)
-        values = [[r.metric, r.direction, r.value] for r in report.results if r.direction]
+        values = [[str(r.metric), r.direction, r.value] for r in report.results if r.direction]
         return {"values": values, "metrics": len(report.results)}
 
     usage = harness.interleaved(work, harness.Floor(ready.images.vectors, ready.captions.vectors), repeats)

@@ -13,6 +13,7 @@ from tests import oracle_stats as oracle
 from tests import reports
 from vsebench.analysis import systems
 from vsebench.cli import app
+from vsebench.metrics import parse
 
 
 def invoke(*args: str) -> Result:
@@ -37,7 +38,7 @@ def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
     values = {}
     for m in document["metrics"]:
         name = m["metric"] if m["direction"] is None else f"{m['metric']} {m['direction']}"
-        better = 1 if systems.facts(m["metric"])[1] else -1
+        better = 1 if parse(m["metric"]).higher_is_better else -1
         values[name] = [better * m["values"][s] for s in document["systems"]]
         flat = [s for place in m["order"] for s in place]
         assert sorted(flat) == sorted(document["systems"])

@@ -62,13 +62,13 @@ def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> 
 def test_all_takes_what_the_gains_allow(file: Path) -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split, metrics="all", gains=(str(file),))
-    names = {r.metric for r in report.results}
+    names = {str(r.metric) for r in report.results}
     assert {"matrix:Kendall", "matrix:CS@100", "matrix:SR@1", "matrix:R@1", "R@1"} <= names
     assert not [n for n in names if "NCS" in n or "nDCG" in n or "Nsum" in n]
     said = next(n for n in report.notes if "left out: gains of 'matrix' go down to" in n)
     assert said.startswith("matrix:NCS@1, ")
     whole = vsebench.evaluate(images, captions, split, metrics="all", gains=(f"{file}:negative=zero",))
-    assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {r.metric for r in whole.results}
+    assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {str(r.metric) for r in whole.results}
 
 
 def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
@@ -139,5 +139,5 @@ def test_a_matrix_follows_the_rows_of_the_vectors(tmp_path: Path) -> None:
         for gain in (f"{tmp_path / name}.npy", f"{tmp_path / name}.npy:negative=zero"):
             options = vsebench.evaluation.run.Options(metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
             report = vsebench.evaluation.run.evaluate_file(tmp_path / f"{name}.npz", options=options).report
-            found.append([(r.metric, r.direction, round(r.value, 12)) for r in report.results])
+            found.append([(str(r.metric), r.direction, round(r.value, 12)) for r in report.results])
     assert found[0] == found[1] == found[2] == found[3]

@@ -93,13 +93,13 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
         assert report["1k:MeanR", d].value == pytest.approx(want["fold_mean"][d]["meanr"])
 
     def total(view: str) -> float:
-        return sum(100 * r.value for r in report.results if r.metric.startswith(f"{view}R@"))
+        return sum(100 * r.value for r in report.results if str(r.metric).startswith(f"{view}R@"))
 
     assert total("1k:") == pytest.approx(want["fold_mean"]["rsum"])
     assert total("") == pytest.approx(want["full"]["rsum"])
     per_fold = np.zeros(5)
     for r in report.results:
-        if r.metric.startswith("1k:R@") and r.per_query is not None:
+        if str(r.metric).startswith("1k:R@") and r.per_query is not None:
             per_fold += 100 * r.per_query.reshape(5, -1).mean(1)
     assert per_fold.tolist() == pytest.approx(want["per_fold_rsum"])
 

@@ -49,7 +49,7 @@ def trec(path: Path, lists: Mapping[int, list[int]]) -> Path:
 
 def values(done: Evaluation) -> dict[tuple[str, str | None], float]:
     """(metric, direction) -> value."""
-    return {(r.metric, r.direction): r.value for r in done.report.results}
+    return {(str(r.metric), r.direction): r.value for r in done.report.results}
 
 
 def run(raw: Lists, split: str | None = None) -> Any:

@@ -201,7 +201,7 @@ def test_intervals_of_a_report_are_the_quantiles_of_its_resamples() -> None:
     values = result.per_query.tolist()
     want = [oracle.folded(values, list(range(40)), oracle.drawn(5, r, [20, 20]), fold, False) for r in range(200)]
     assert result.interval == pytest.approx(np.quantile(want, [0.025, 0.975]))
-    parts = {(p.metric, p.direction): p for p in (*done.parts, *done.results)}
+    parts = {(str(p.metric), p.direction): p for p in (*done.parts, *done.results)}
     sums = np.zeros(200)
     for name in ("R@1", "R@5", "R@10"):
         for direction, owners in (("i2t", list(range(40))), ("t2i", owner)):

@@ -86,7 +86,7 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
         else:
             assert old.per_query.tobytes() == new.per_query.tobytes()
             assert old.queries.tolist() == new.queries.tolist()
-    assert [r.metric for r in again.parts] == ["R@1", "R@1", "R@5", "R@5", "R@10", "R@10"]
+    assert [str(r.metric) for r in again.parts] == ["R@1", "R@1", "R@5", "R@5", "R@10", "R@10"]
     assert again.asked is not None and again.asked.fold.tolist() == reports.split().fold.tolist()
     assert again.intervals == done.intervals
 

@@ -13,6 +13,7 @@ import typer
 from vsebench.cli import labels
 from vsebench.cli.talk import Talk, command
 from vsebench.errors import UsageError
+from vsebench.metrics import parse
 from vsebench.report import document
 
 
@@ -57,7 +58,7 @@ def test_the_document(files: tuple[Path, Path], tmp_path: Path, capsys: pytest.C
     ]
     assert all(r["interval"][0] <= r["value"] <= r["interval"][1] for r in printed["results"])
     assert [i["file"] for i in printed["provenance"]["inputs"]] == ["x.npz", "y.npy"]
-    back = document.read(target)
+    back = document.read(target, parse)
     assert back["labels:MLD@5", "i2i"].value == printed["results"][1]["value"]
     held = back["labels:MLD@5", "i2i"]
     assert held.queries is not None and held.queries.tolist() == list(range(100, 130))

@@ -81,7 +81,7 @@ def test_ranks_by_definition(modality: Modality, data: st.DataObject) -> None:
         return
     best = oracle.first_relevant(rows, liked)
     results = intra.evaluate(SPLIT, np.array(rows, np.float32), modality, ratings, similarity="dot")
-    found = {r.metric: r for r in results}
+    found = {str(r.metric): r for r in results}
     assert {r.direction for r in results} == {"i2i" if modality == "image" else "t2t"}
     for k in (1, 5, 10):
         result = found[f"cxc:R@{k}"]

@@ -121,7 +121,7 @@ def per_query_columns(report: Any) -> dict[str, list[Any]]:
     columns: dict[str, list[Any]] = {"metric": [], "direction": [], "query": [], "value": []}
     for result in report.results:
         if result.per_query is not None:
-            columns["metric"] += [result.metric] * len(result.per_query)
+            columns["metric"] += [str(result.metric)] * len(result.per_query)
             columns["direction"] += [result.direction] * len(result.per_query)
             columns["query"] += [str(q) for q in result.queries.tolist()]
             columns["value"] += result.per_query.tolist()

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, population
-from ..metrics import parse
+from ..metrics import Metric, parse
 from ..metrics.declare import separate
 from ..report.agreement import Agreement, Pair, Quarrel
 from ..report.comparison import Row
@@ -17,7 +17,7 @@ from ..report.values import SIDE, places
 from ..stats import agreement, bootstrap
 from ..stats.columns import Column, prepare
 from ..types import Direction, Float, Ids
-from .systems import System, check_alike, facts, members, own, shared_keys, shown
+from .systems import System, check_alike, members, own, shared_keys, shown
 
 _LOOKED_AT = 50  # pairs of metrics that are searched for quarrels when none is named
 
@@ -57,8 +57,8 @@ def agree(
         warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
     if len(keys) < 2:
         raise UsageError(f"{shown(keys[0])} is the only metric", fix="name two metrics or more")
-    rows = tuple(Row(*key, *facts(key[0]), tuple(s.result(key).value for s in systems)) for key in keys)
-    better = np.array([1.0 if r.higher_is_better else -1.0 for r in rows])
+    rows = tuple(Row(*key, tuple(s.results[key].value for s in systems)) for key in keys)
+    better = np.array([1.0 if r.metric.higher_is_better else -1.0 for r in rows])
     values = better * np.array([r.values for r in rows]).T  # (system, metric)
     samples = better * _samples(systems, keys, how, threads)
     preferred = agreement.orders(values)
@@ -104,11 +104,11 @@ def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, th
     return out
 
 
-def _held(word: str, held: set[str]) -> str:
+def _held(word: str, held: set[Metric]) -> Metric:
     """The metric of some reports that a word means: with its view, or in the only view that the reports have."""
-    name = str(parse(word))
-    same = [x for x in held if x.rpartition(":")[2] == name.rpartition(":")[2]]
-    return same[0] if name not in held and ":" not in word and len(same) == 1 else name
+    metric = parse(word)
+    same = [m for m in held if m.name == metric.name]
+    return same[0] if metric not in held and ":" not in word and len(same) == 1 else metric
 
 
 def _named(pair: str, direction: Direction | None, keys: Sequence[Key]) -> tuple[int, int]:
@@ -156,7 +156,7 @@ def _least_agreeing(
 def _values(systems: Sequence[System], keys: Sequence[Key], chosen: tuple[int, int]) -> tuple[Ids, Float, Float]:
     """The queries that both metrics have for all systems, and for each metric (system, query) oriented values."""
     both = [keys[i] for i in chosen]
-    results = [[s.result(key) for s in systems] for key in both]
+    results = [[s.results[key] for s in systems] for key in both]
     asked: Ids = results[0][0].queries  # type: ignore[assignment]
     for r in (r for row in results for r in row):
         asked = asked[places(r.queries, asked) >= 0]  # type: ignore[arg-type]
@@ -168,7 +168,7 @@ def _values(systems: Sequence[System], keys: Sequence[Key], chosen: tuple[int, i
 
 
 def _sign(key: Key) -> float:
-    return 1.0 if facts(key[0])[1] else -1.0
+    return 1.0 if key[0].higher_is_better else -1.0
 
 
 def _quarrels(

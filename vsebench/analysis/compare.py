@@ -16,7 +16,7 @@ from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, evaluate, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Float
-from .systems import System, check_alike, common, facts, members, shared_keys, shown
+from .systems import System, check_alike, common, members, shared_keys, shown
 
 _TOGETHER = 128  # tests that share one pass of resamples and swaps; bounds the memory
 
@@ -70,7 +70,7 @@ def compare(
         if against is None
         else [(against, i) for i in range(len(systems)) if i != against]
     )
-    rows = [Row(*key, *facts(key[0]), tuple(s.result(key).value for s in systems)) for key in keys]
+    rows = [Row(*key, tuple(s.results[key].value for s in systems)) for key in keys]
     images = population(systems[0].asked)
     tests: list[Test] = []
     for cases in _batches(_cases(keys, pairs, systems, images)):
@@ -81,7 +81,7 @@ def compare(
             f"{len(tests)} tests with {rules.permutations:,} permutations: no p-value can be corrected to less than "
             f"{floor:.2g} unless others are small too; ask for more --permutations or fewer --metrics"
         )
-    warnings += _few_queries(tests, rows, systems)
+    warnings += _few_queries(tests, keys, systems)
     return Comparison(
         systems[0].report.split,
         tuple(names),
@@ -141,7 +141,7 @@ def _tested(
         if row.direction is None:
             size = paired.effect_of_images(case.changes)
         else:
-            size = paired.effect(first, second, case.changes, row.higher_is_better)
+            size = paired.effect(first, second, case.changes, row.metric.higher_is_better)
         tests.append(
             Test(
                 case.row,
@@ -169,17 +169,16 @@ def _corrected(tests: Sequence[Test], rows: Sequence[Row], rules: Rules) -> Iter
     for test, p in zip(tests, corrected.tolist(), strict=True):
         winner = None
         if p <= rules.alpha and test.difference != 0:
-            winner = test.second if (test.difference > 0) == rows[test.row].higher_is_better else test.first
+            winner = test.second if (test.difference > 0) == rows[test.row].metric.higher_is_better else test.first
         yield replace(test, corrected=p, winner=winner)
 
 
-def _few_queries(tests: Sequence[Test], rows: Sequence[Row], systems: Sequence[System]) -> list[str]:
+def _few_queries(tests: Sequence[Test], keys: Sequence[Key], systems: Sequence[System]) -> list[str]:
     """One line a metric whose test rests on fewer queries than a system has."""
     out = {}
     for t in tests:
-        row = rows[t.row]
-        key = (row.metric, row.direction)
-        most = max(systems[i].result(key).n for i in (t.first, t.second))
-        if row.direction is not None and t.n < most:
+        key = keys[t.row]
+        most = max(systems[i].results[key].n for i in (t.first, t.second))
+        if key[1] is not None and t.n < most:
             out[key] = f"{shown(key)} is compared on the {t.n:,} queries that both systems have, of {most:,}"
     return list(out.values())

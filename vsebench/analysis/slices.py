@@ -17,7 +17,7 @@ from ..stats import bootstrap
 from ..stats.columns import Column, evaluate, prepare
 from ..types import Bool, Float, Ids
 from .attributes import Attribute, NotApplicable
-from .systems import System, check_alike, facts, own, shown
+from .systems import System, check_alike, own, shown
 
 _AS_THEY_ARE = 10  # distinct whole numbers up to which every one is a bin of its own
 
@@ -115,18 +115,15 @@ def _one(
                 tuple(None if alone else interval(ends[c]) for c in span),
             )
         )
-    unit, higher = facts(metric)
-    first = systems[0].result(key)
+    first = systems[0].results[key]
     return Slices(
         systems[0].report.split,
         tuple(s.name for s in systems),
         metric,
         direction,
-        unit,
-        higher,
         known.name,
         tuple(found),
-        tuple(s.result(key).value for s in systems),
+        tuple(s.results[key].value for s in systems),
         first.n,
         int(unknown[places(images.ids(SIDE[direction]), _queries(systems[0], key, images.ids(SIDE[direction])))].sum()),
         how,
@@ -136,7 +133,7 @@ def _one(
 
 def _queries(system: System, key: Key, ids: Ids) -> Ids:
     """The queries of a result that are among ``ids``, in its order."""
-    queries = system.result(key).queries
+    queries = system.results[key].queries
     if queries is None:
         raise UsageError(f"{shown(key)} has no per-query values in {system.path}", fix="evaluate it again")
     return np.asarray(queries[places(ids, queries) >= 0])

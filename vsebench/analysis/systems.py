@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
 
 from .. import signature
 from ..errors import BadInput, UsageError
-from ..evaluation.intervals import Key, column
-from ..metrics import expand, parse
+from ..evaluation.intervals import Key, column, key_of
+from ..metrics import Metric, expand, parse
 from ..metrics.declare import BINARY, DEFAULT_GAINS, separate
 from ..registry import closest
 from ..report import document
-from ..report.model import Report, Result, Unit
+from ..report.model import Report, Result
 from ..report.values import places
 from ..stats.columns import Column
 from ..types import Bool, Split
@@ -40,23 +41,15 @@ class System:
     report: Report
     asked: Split
 
-    def result(self, key: Key) -> Result:
-        """A result, also one that only stands behind a sum; raises KeyError without one."""
-        for r in (*self.report.results, *self.report.parts):
-            if (r.metric, r.direction) == key:
-                return r
-        raise KeyError(key)
-
-
-def facts(name: str) -> tuple[Unit, bool]:
-    """Unit and direction of a metric; raises UsageError for an unknown name."""
-    family = parse(name).family
-    return family.unit, family.higher_is_better
+    @cached_property
+    def results(self) -> dict[Key, Result]:
+        """All results, also those that are only parts of a sum."""
+        return {key_of(r): r for r in (*self.report.parts, *self.report.results)}
 
 
 def read_report(path: Path) -> Report:
-    """A report with the unit and direction of every metric; raises BadInput like ``report.document.read``."""
-    return document.read(path, facts)
+    """A report; raises BadInput like ``report.document.read``."""
+    return document.read(path, parse)
 
 
 def load(texts: Sequence[str], needed: int = 1) -> list[System]:
@@ -132,11 +125,11 @@ def shared_keys(systems: Sequence[System], words: str | None) -> tuple[list[Key]
     Raises:
         UsageError: a metric that was asked for by name is missing in a report, or nothing is left.
     """
-    held = [{(r.metric, r.direction) for r in s.report.results} for s in systems]
-    everything = list(dict.fromkeys((r.metric, r.direction) for s in systems for r in s.report.results))
+    held = [{key_of(r) for r in s.report.results} for s in systems]
+    everything = list(dict.fromkeys(key_of(r) for s in systems for r in s.report.results))
     shared = [k for k in everything if all(k in h for h in held)]
     if words is None:
-        chosen, partial = shared, [f"{m} ({d})" if d else m for m, d in everything if (m, d) not in set(shared)]
+        chosen, partial = shared, [shown(k) for k in everything if k not in set(shared)]
     else:
         chosen, partial = [], []
         for word in separate(words):
@@ -148,7 +141,8 @@ def shared_keys(systems: Sequence[System], words: str | None) -> tuple[list[Key]
                 )
                 if lacking is None:
                     raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
-                near = closest(word, _metrics(shared)) or list(_metrics(shared))[:8]
+                names_of = [str(m) for m in _metrics(shared)]
+                near = closest(word, names_of) or names_of[:8]
                 raise UsageError(
                     f"does not hold {word}",
                     where=lacking.path,
@@ -160,28 +154,27 @@ def shared_keys(systems: Sequence[System], words: str | None) -> tuple[list[Key]
     return list(dict.fromkeys(chosen)), partial
 
 
-def _meant(word: str, shared: Sequence[Key]) -> set[str]:
+def _meant(word: str, shared: Sequence[Key]) -> set[Metric]:
     """The metrics that a name or family stands for; graded ones in every graded view that the reports have."""
     if word.lower() == "all":
         return set(_metrics(shared))
-    views = list(dict.fromkeys(parse(name).view for name, _ in shared))
+    views = list(dict.fromkeys(metric.view for metric, _ in shared))
     binary, graded = [v for v in views if v in BINARY], [v for v in views if v not in BINARY]
     found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
-    return {str(m) for metrics in found for m in metrics}
+    return {m for metrics in found for m in metrics}
 
 
-def _metrics(keys: Sequence[Key]) -> dict[str, None]:
-    return dict.fromkeys(name for name, _ in keys)
+def _metrics(keys: Sequence[Key]) -> dict[Metric, None]:
+    return dict.fromkeys(metric for metric, _ in keys)
 
 
 def members(key: Key, system: System) -> list[Key]:
     """The results that a sum adds up (both directions that were measured), or the key itself."""
-    parts = parse(key[0]).parts()
+    parts = key[0].parts()
     if key[1] is not None or not parts:
         return [key]
-    held = {(r.metric, r.direction) for r in (*system.report.results, *system.report.parts)}
-    wanted: list[Key] = [(str(p), d) for p in parts for d in ("i2t", "t2i")]
-    lost = [k for k in wanted if k not in held]
+    wanted: list[Key] = [(p, d) for p in parts for d in ("i2t", "t2i")]
+    lost = [k for k in wanted if k not in system.results]
     if lost:
         raise BadInput(
             f"{key[0]} lacks its part {lost[0][0]} ({lost[0][1]})", where=system.path, fix="evaluate it again"
@@ -212,7 +205,7 @@ def common(key: Key, first: System, second: System, images: Split) -> tuple[Colu
 
 
 def _full(key: Key, system: System) -> Result:
-    result = system.result(key)
+    result = system.results[key]
     if result.per_query is None or result.queries is None:
         raise BadInput(f"holds no per-query values of {shown(key)}", where=system.path, fix="evaluate it again")
     return result
@@ -231,7 +224,7 @@ def _only(c: Column, kept: Bool) -> Column:
 
 def shown(key: Key) -> str:
     """A metric and direction in words."""
-    return key[0] if key[1] is None else f"{key[0]} ({key[1]})"
+    return str(key[0]) if key[1] is None else f"{key[0]} ({key[1]})"
 
 
 def _named(text: str) -> tuple[str | None, Path]:

@@ -113,7 +113,7 @@ def show(report: Report, talk: Talk) -> None:
 
     rows: dict[str, dict[str, Result]] = {}
     for result in report.results:
-        stem, _, k = result.metric.rpartition(":")[2].partition("@")
+        stem, _, k = result.metric.name.partition("@")
         rows.setdefault(k, {})[stem] = result
     table = Table(
         title="judged by labels", title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False

@@ -95,10 +95,9 @@ def _attribute(
     by: str, file: Path | None, column: str | None, captions: Path | None, asked: Split
 ) -> Callable[[Key], Attribute]:
     from ..analysis import attributes
-    from ..metrics import parse
 
     if by == "positives":
-        return lambda key: attributes.positives(asked, parse(key[0]).view, key[1] or "i2t")
+        return lambda key: attributes.positives(asked, key[0].view, key[1] or "i2t")
     if by == "length" or file is None:
         lengths = attributes.caption_length(asked, captions)
         return lambda _key: lengths

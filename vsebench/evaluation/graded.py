@@ -22,6 +22,7 @@ from ..relevance.kinds import GRADED, load_gains, parse_spec
 from ..relevance.spice.tuples import NotParsed
 from ..report.model import Result
 from ..types import Direction, Ids, Int, Split
+from .intervals import Key
 
 FIX = "use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
 KNOWN = (*GRADED, "matrix")  # every view of graded relevance
@@ -171,9 +172,9 @@ def load(
     return split, held, notes
 
 
-def results(found: Found, split: Split) -> tuple[dict[tuple[str, Direction | None], Result], list[str]]:
+def results(found: Found, split: Split) -> tuple[dict[Key, Result], list[str]]:
     """Results with per-query values, and warnings about metrics without a value and galleries smaller than k."""
-    out: dict[tuple[str, Direction | None], Result] = {}
+    out: dict[Key, Result] = {}
     lost: list[str] = []
     cut: dict[int, list[str]] = {}
     names: dict[tuple[Direction, int], Ids] = {}  # of the queries: the same array for many metrics
@@ -181,7 +182,7 @@ def results(found: Found, split: Split) -> tuple[dict[tuple[str, Direction | Non
         if got.undefined == len(got.values):
             lost.append(f"{metric} ({direction})")
             continue
-        out[str(metric), direction] = _result(metric, direction, got, split, names)
+        out[metric, direction] = _result(metric, direction, got, split, names)
         if max(metric.k or 0, extended(metric)) > got.gallery:
             cut.setdefault(got.gallery, []).append(f"{metric} ({direction})")
     warnings = [
@@ -205,14 +206,12 @@ def _result(
     if key not in names:
         names[key] = split.ids("image" if direction == "i2t" else "caption")[got.queries]
     return Result(
-        str(metric),
+        metric,
         direction,
         got.mean,
         int(known.sum()),
         got.undefined,
         None,
-        metric.family.unit,
-        metric.family.higher_is_better,
         names[key] if known.all() else names[key][known],
         got.values if known.all() else got.values[known],
     )

@@ -6,19 +6,25 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
+from typing import cast
 
 import numpy as np
 
 from ..errors import BadInput
-from ..metrics import parse
+from ..metrics import Metric
 from ..report.model import Resampling, Result
 from ..report.values import SIDE, places
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
 from ..types import Direction, Float, Int, Split
 
-Key = tuple[str, Direction | None]
+Key = tuple[Metric, Direction | None]
 _GRID = 1e-10
+
+
+def key_of(result: Result) -> Key:
+    """The metric and direction of a result that ``evaluate`` or ``analysis.load_report`` made."""
+    return cast(Metric, result.metric), result.direction
 
 
 def population(split: Split) -> Population:
@@ -47,7 +53,7 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
     at = known[key]
     if len(at) and at.min() < 0:
         raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
-    metric = parse(result.metric)
+    metric = key_of(result)[0]
     return Column(
         result.per_query,
         at if side == "image" else split.image_of[at],

@@ -127,29 +127,29 @@ def report(
         graded: the values of the metrics of graded relevance, where there are any.
         inside: results within the modalities, and what the signature says about their judgements.
     """
-    results: dict[tuple[str, Direction | None], Result] = {}
+    results: dict[intervals.Key, Result] = {}
     names: Names = {}
     for m in _elementary(metrics):
         for direction in () if is_graded(m) else directions:
-            results[str(m), direction] = measure(m, seen[direction].ranks[m.view], split, direction, empty, names)
+            results[m, direction] = measure(m, seen[direction].ranks[m.view], split, direction, empty, names)
     cautioned: list[str] = []
     if graded is not None:
         found, cautioned = graded_eval.results(graded.found, split)
         results |= found
-    within: dict[intervals.Key, Result] = {(r.metric, r.direction): r for r in (inside[0] if inside else ())}
+    within: dict[intervals.Key, Result] = {intervals.key_of(r): r for r in (inside[0] if inside else ())}
     results |= within
     members: dict[intervals.Key, list[intervals.Key]] = {}
     for m in metrics:
         if m.family.compute is None:
-            parts: list[intervals.Key] = [(str(p), d) for p in m.parts() for d in directions]
+            parts: list[intervals.Key] = [(p, d) for p in m.parts() for d in directions]
             if all(key in results for key in parts):
-                members[str(m), None] = parts
-                results[str(m), None] = _sum(m, results, directions)
+                members[m, None] = parts
+                results[m, None] = _sum(m, results, directions)
     if resampling is not None:
         results = intervals.add(results, members, split, resampling, threads)
     asked: dict[intervals.Key, None] = {}
     for m in metrics:
-        asked.update(dict.fromkeys((str(m), d) for d in ([None] if m.family.compute is None else directions)))
+        asked.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else directions)))
     asked |= dict.fromkeys(within)
     wanted = [results[key] for key in asked if key in results]
     if metrics and not wanted:
@@ -265,14 +265,12 @@ def measure(
         absent = np.setdiff1d(np.arange(n), judged.queries)
         ids, values = np.concatenate([ids, everyone[absent]]), np.concatenate([values, missed])
     return Result(
-        str(m),
+        m,
         direction,
         value,
         n,
         skipped,
         None,
-        m.family.unit,
-        m.family.higher_is_better,
         ids,
         values,
         extremes,
@@ -296,15 +294,15 @@ def _one(m: Metric, values: Float) -> float:
     return float(values.mean())
 
 
-def _sum(m: Metric, results: dict[tuple[str, Direction | None], Result], directions: Sequence[Direction]) -> Result:
-    parts = [results[str(p), d] for p in m.parts() for d in directions]
+def _sum(m: Metric, results: dict[intervals.Key, Result], directions: Sequence[Direction]) -> Result:
+    parts = [results[p, d] for p in m.parts() for d in directions]
     ties = None
     if any(p.ties for p in parts):
         both = [p.ties or (p.value, p.value) for p in parts]
         ties = (sum(x for x, _ in both), sum(y for _, y in both))
-    n = sum(results[str(m.parts()[0]), d].n for d in directions)
-    undefined = sum(results[str(m.parts()[0]), d].undefined for d in directions)
-    return Result(str(m), None, sum(p.value for p in parts), n, undefined, ties=ties)
+    n = sum(results[m.parts()[0], d].n for d in directions)
+    undefined = sum(results[m.parts()[0], d].undefined for d in directions)
+    return Result(m, None, sum(p.value for p in parts), n, undefined, ties=ties)
 
 
 def refuse_shallow(

@@ -8,11 +8,12 @@ from ..metrics import Metric
 from ..metrics.declare import BINARY
 from ..report.model import Result
 from ..types import Direction, Observation, Split
+from .intervals import Key
 
 TIE_SHARE = 0.001  # above this share of tied relevant items a report warns
 
 
-def ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction | None], Result]) -> list[str]:
+def ties(seen: dict[Direction, Observation], results: dict[Key, Result]) -> list[str]:
     """One line a direction: how many relevant items tie, and how far each view's most affected metric can swing."""
     out = []
     for direction, observation in seen.items():
@@ -30,11 +31,11 @@ def ties(seen: dict[Direction, Observation], results: dict[tuple[str, Direction 
     return out
 
 
-def _swing(view: str, direction: Direction, results: dict[tuple[str, Direction | None], Result]) -> str:
+def _swing(view: str, direction: Direction, results: dict[Key, Result]) -> str:
     moved = [
         (*r.ties, r)
         for (_, d), r in results.items()
-        if d == direction and r.ties is not None and r.ties[0] != r.ties[1] and _view(r.metric) == view
+        if d == direction and r.ties is not None and r.ties[0] != r.ties[1] and r.metric.view == view
     ]
     if not moved:
         return ""
@@ -42,10 +43,6 @@ def _swing(view: str, direction: Direction, results: dict[tuple[str, Direction |
     scale = 1 if result.unit == "rank" else 100
     ends = [f"{scale * x:.2f}" for x in sorted((low, high))]
     return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
-
-
-def _view(name: str) -> str:
-    return name.partition(":")[0] if ":" in name else "gt"
 
 
 def unreachable(seen: dict[Direction, Observation]) -> list[str]:

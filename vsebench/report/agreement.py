@@ -105,7 +105,7 @@ class Agreement:
             "warnings": list(self.warnings),
             "metrics": [
                 {
-                    "metric": r.metric,
+                    "metric": str(r.metric),
                     "direction": r.direction,
                     "values": dict(zip(self.systems, r.values, strict=True)),
                     "order": order(r, self.systems),
@@ -130,12 +130,12 @@ class Agreement:
 
 def name(row: Row) -> str:
     """A metric with its direction, as in ``R@1 i2t``."""
-    return row.metric if row.direction is None else f"{row.metric} {row.direction}"
+    return str(row.metric) if row.direction is None else f"{row.metric} {row.direction}"
 
 
 def order(row: Row, systems: Sequence[str]) -> list[list[str]]:
     """Systems from best to worst by a metric; those with one value share a place."""
-    distinct = sorted(set(row.values), reverse=row.higher_is_better)
+    distinct = sorted(set(row.values), reverse=row.metric.higher_is_better)
     return [[s for s, v in zip(systems, row.values, strict=True) if v == value] for value in distinct]
 
 
@@ -146,7 +146,9 @@ def grids(study: Agreement, most: int) -> list[Grid]:
         ("metric", "direction", "best to worst"),
         3,
         tuple(
-            cells(r.metric, ARROWS[r.direction], " > ".join(" = ".join(place) for place in order(r, study.systems)))
+            cells(
+                str(r.metric), ARROWS[r.direction], " > ".join(" = ".join(place) for place in order(r, study.systems))
+            )
             for r in study.rows
         ),
     )

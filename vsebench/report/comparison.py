@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from ..errors import UsageError
 from ..types import Direction
-from .model import Unit
+from .model import MetricName
 
 SCHEMA = "vsebench/comparison/1"
 
@@ -44,19 +44,17 @@ class Row:
     """One metric in one direction over all systems.
 
     Attributes:
-        metric, direction, unit, higher_is_better: as in a ``Result``.
+        metric, direction: as in a ``Result``.
         values: one a system, as reported.
     """
 
-    metric: str
+    metric: MetricName
     direction: Direction | None
-    unit: Unit
-    higher_is_better: bool
     values: tuple[float, ...]
 
     def best(self) -> float:
         """The best of the values."""
-        return max(self.values) if self.higher_is_better else min(self.values)
+        return max(self.values) if self.metric.higher_is_better else min(self.values)
 
 
 @dataclass(frozen=True)
@@ -127,10 +125,10 @@ class Comparison:
             "warnings": list(self.warnings),
             "metrics": [
                 {
-                    "metric": r.metric,
+                    "metric": str(r.metric),
                     "direction": r.direction,
-                    "unit": r.unit,
-                    "better": "higher" if r.higher_is_better else "lower",
+                    "unit": r.metric.unit,
+                    "better": "higher" if r.metric.higher_is_better else "lower",
                     "values": dict(zip(self.systems, r.values, strict=True)),
                     "tests": [self._test(t) for t in self.tests if t.row == i],
                 }

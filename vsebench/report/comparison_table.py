@@ -29,7 +29,7 @@ def _values(comparison: Comparison) -> Grid:
     for i, row in enumerate(comparison.rows):
         marks = _marks(comparison, i, labels)
         values = [
-            Cell(printed(value, row.unit), mark, best=value == row.best())
+            Cell(printed(value, row.metric.unit), mark, best=value == row.best())
             for value, mark in zip(row.values, marks, strict=True)
         ]
         rows.append((*cells(_name(row), ARROWS[row.direction]), *values))
@@ -78,12 +78,12 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
 
 
 def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:
-    ends = "" if test.interval is None else bracketed(test.interval, row.unit)
+    ends = "" if test.interval is None else bracketed(test.interval, row.metric.unit)
     d = "—" if test.standardised is None else f"{test.standardised:+.2f}".replace("-0.00", "+0.00")
     raw = probability(test.p) + (" exact" if test.exact else "")
     return (
         *cells(_name(row), row.direction or "sum"),
-        Cell(signed(test.difference, row.unit), aside=ends, best=test.winner is not None),
+        Cell(signed(test.difference, row.metric.unit), aside=ends, best=test.winner is not None),
         Cell(probability(test.corrected), aside=f"({raw})") if corrected else Cell(raw),
         *cells(d, f"{100 * test.superiority:.1f}"),
         Cell(f"{test.wins:,}:{test.losses:,}", aside=f"({test.ties:,} ties)"),
@@ -115,4 +115,4 @@ def _labels(systems: int) -> list[str]:
 
 
 def _name(row: Row) -> str:
-    return row.metric + ("" if row.higher_is_better else " ↓")
+    return str(row.metric) + ("" if row.metric.higher_is_better else " ↓")

@@ -12,10 +12,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from ..errors import BadInput, UsageError
 from ..types import Direction
 from . import values
-from .model import SCHEMA, Report, Resampling, Result, Unit
+from .model import SCHEMA, MetricName, Report, Resampling, Result
 
-# unit and higher_is_better of a metric by its name; report does not know the metrics, the caller does
-Facts = Callable[[str], tuple[Unit, bool]]
+Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
 
 
 class _Strict(BaseModel):
@@ -74,15 +73,16 @@ def dumps(report: Report, per_query: bool = True) -> str:
     return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
 
 
-def read(path: Path, facts: Facts | None = None) -> Report:
+def read(path: Path, parse: Parse) -> Report:
     """Read a report back, with its per-query values when it has them.
 
     Args:
         path: the file.
-        facts: unit and direction of a metric by name; without it every value counts as a fraction to raise.
+        parse: ``vsebench.metrics.parse``, which this package does not import.
 
     Raises:
-        BadInput: not JSON, another schema, or a field that is missing, unknown or out of range (named).
+        BadInput: not JSON, another schema, an unknown metric, or a field that is missing, unknown or out of range
+            (named).
     """
     try:
         document = ReportDocument.model_validate_json(path.read_bytes())
@@ -99,19 +99,19 @@ def read(path: Path, facts: Facts | None = None) -> Report:
             fix="give a report written by --json",
         ) from None
     try:
-        return _report(document, facts or (lambda _name: ("fraction", True)))
+        return _report(document, parse)
     except (BadInput, UsageError) as error:
         raise BadInput(error.what, where=path, fix=error.fix or "give a report written by --json") from None
 
 
-def _report(document: ReportDocument, facts: Facts) -> Report:
+def _report(document: ReportDocument, parse: Parse) -> Report:
     provenance = dict(document.provenance)
     notes = tuple(provenance.pop("notes", ()))
-    results, parts = _results(document.results, facts), _results(document.parts, facts)
+    results, parts = _results(document.results, parse), _results(document.parts, parse)
     asked = None
     if document.per_query is not None:
         asked = values.read(document.per_query, document.split)
-        everything = values.restore(document.per_query, asked, [*results, *parts])
+        everything = values.restore(document.per_query, asked, [*results, *parts], parse)
         results, parts = everything[: len(results)], everything[len(results) :]
     intervals = None if document.intervals is None else Resampling(**document.intervals.model_dump())
     return Report(
@@ -127,7 +127,5 @@ def _report(document: ReportDocument, facts: Facts) -> Report:
     )
 
 
-def _results(documents: Sequence[ResultDocument], facts: Facts) -> tuple[Result, ...]:
-    return tuple(
-        Result(r.metric, r.direction, r.value, r.n, r.undefined, r.interval, *facts(r.metric)) for r in documents
-    )
+def _results(documents: Sequence[ResultDocument], parse: Parse) -> tuple[Result, ...]:
+    return tuple(Result(parse(r.metric), r.direction, r.value, r.n, r.undefined, r.interval) for r in documents)

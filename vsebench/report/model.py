@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
 
@@ -18,32 +18,56 @@ SCHEMA = "vsebench/report/1"
 Unit = Literal["fraction", "rank", "distance"]
 
 
+class MetricName(Protocol):
+    """What a report needs of a metric; ``vsebench.metrics.Metric`` is one. ``str`` gives its canonical name."""
+
+    @property
+    def view(self) -> str:
+        """The set of judgements or gains, such as ``gt``, ``eccv`` or ``cider``."""
+
+    @property
+    def name(self) -> str:
+        """The name without its view, such as ``R@1``."""
+
+    @property
+    def template(self) -> str:
+        """The name with ``{k}`` in place of the depth, such as ``R@{k}``."""
+
+    @property
+    def k(self) -> int | None:
+        """The depth, None for a metric without one."""
+
+    @property
+    def unit(self) -> Unit:
+        """The unit of its values."""
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a larger value is a better one."""
+
+
 @dataclass(frozen=True, eq=False)
 class Result:
     """One metric in one direction.
 
     Attributes:
-        metric: canonical name.
+        metric: the metric, with its unit and direction; ``str`` gives its name.
         direction: ``i2t``, ``t2i``, or None for a sum over both.
         value: fraction, or rank for rank metrics.
         n: number of queries.
         undefined: queries left out because the metric is not defined for them.
         interval: (low, high) of the report's resampling, or None.
-        unit: ``fraction``, ``rank`` or ``distance`` (of labels, printed as it is).
-        higher_is_better: direction of the metric.
         queries: (query,) ids behind ``per_query``, or None.
         per_query: (query,) float64 values, or None for a sum.
         ties: the value under the optimistic and pessimistic tie rule, or None without ties.
     """
 
-    metric: str
+    metric: MetricName
     direction: Direction | None
     value: float
     n: int
     undefined: int = 0
     interval: tuple[float, float] | None = None
-    unit: Unit = "fraction"
-    higher_is_better: bool = True
     queries: Ids | None = field(default=None, repr=False)
     per_query: Float | None = field(default=None, repr=False)
     ties: tuple[float, float] | None = None
@@ -52,10 +76,20 @@ class Result:
         if not math.isfinite(self.value):
             raise UsageError(f"{self.metric} ({self.direction}) has no finite value")
 
+    @property
+    def unit(self) -> Unit:
+        """``fraction``, ``rank`` or ``distance`` (between labels, printed as it is)."""
+        return self.metric.unit
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Whether a larger value is a better one."""
+        return self.metric.higher_is_better
+
     def to_json(self) -> dict[str, Any]:
         """The entry in a report's ``results``."""
         return {
-            "metric": self.metric,
+            "metric": str(self.metric),
             "direction": self.direction,
             "value": self.value,
             "n": self.n,
@@ -116,11 +150,11 @@ class Report:
     parts: tuple[Result, ...] = field(default=(), repr=False)
     asked: Split | None = field(default=None, repr=False)
 
-    def __getitem__(self, key: tuple[str, Direction | None] | str) -> Result:
+    def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured."""
-        metric, direction = (key, None) if isinstance(key, str) else key
+        metric, direction = key if isinstance(key, tuple) else (key, None)
         for result in self.results:
-            if result.metric == metric and result.direction == direction:
+            if str(result.metric) == str(metric) and result.direction == direction:
                 return result
         raise KeyError(key)
 

@@ -56,7 +56,7 @@ def write(report: Report, path: Path) -> None:
         return pd.Categorical.from_codes(np.repeat([kinds.index(x) for x in names], lengths), kinds)
 
     table = pd.DataFrame({
-        "metric": column([r.metric for r in held]),
+        "metric": column([str(r.metric) for r in held]),
         "direction": column([str(r.direction) for r in held]),
         "query": queries.astype(str),
         "value": values,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..types import Direction
 from .grid import ARROWS, Cell, Grid, cells
-from .model import Resampling, Unit
+from .model import MetricName, Resampling
 from .table import bracketed, interval_words, printed
 
 SCHEMA = "vsebench/slices/1"
@@ -38,7 +38,7 @@ class Slices:
 
     Attributes:
         split, systems: what was evaluated.
-        metric, direction, unit, higher_is_better: as in a ``Result``.
+        metric, direction: as in a ``Result``.
         by: what the queries are sliced by.
         bins: the slices; a query with several labels is in several.
         values: over all queries, one a system.
@@ -50,10 +50,8 @@ class Slices:
 
     split: str
     systems: tuple[str, ...]
-    metric: str
+    metric: MetricName
     direction: Direction
-    unit: Unit
-    higher_is_better: bool
     by: str
     bins: tuple[Bin, ...]
     values: tuple[float, ...]
@@ -74,7 +72,7 @@ def to_json(slices: Sequence[Slices]) -> dict[str, Any]:
         "warnings": list(first.warnings),
         "slices": [
             {
-                "metric": s.metric,
+                "metric": str(s.metric),
                 "direction": s.direction,
                 "by": s.by,
                 "values": dict(zip(s.systems, s.values, strict=True)),
@@ -111,18 +109,18 @@ def _grid(s: Slices, most: int) -> Grid:
         (
             *cells(b.label, f"{b.n:,}"),
             *(
-                Cell(printed(v, s.unit), aside="" if ends is None else bracketed(ends, s.unit))
+                Cell(printed(v, s.metric.unit), aside="" if ends is None else bracketed(ends, s.metric.unit))
                 for v, ends in zip(b.values, b.intervals, strict=True)
             ),
         )
         for b in s.bins[:most]
     ]
-    rows.append((*cells("all queries", f"{s.n:,}"), *(Cell(printed(v, s.unit)) for v in s.values)))
+    rows.append((*cells("all queries", f"{s.n:,}"), *(Cell(printed(v, s.metric.unit)) for v in s.values)))
     notes = []
     if len(s.bins) > most:
         notes.append(f"{len(s.bins) - most} smaller slices are not shown (--top).")
     if s.outside:
         notes.append(f"{s.outside:,} of {s.n:,} queries are in no slice.")
-    arrow = "" if s.higher_is_better else " ↓"
+    arrow = "" if s.metric.higher_is_better else " ↓"
     title = f"{s.split} · {s.metric}{arrow} ({ARROWS[s.direction]}) by {s.by}"
     return Grid(title, (s.by, "queries", *s.systems), 1, tuple(rows), tuple(notes))

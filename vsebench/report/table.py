@@ -76,9 +76,9 @@ def sections(report: Report) -> list[Section]:
     """Results grouped by view and by pair of directions, one row a metric, directions side by side."""
     views: dict[tuple[str, Directions], dict[str, dict[str | None, Result]]] = {}
     for result in report.results:
-        view, _, name = result.metric.rpartition(":")
         pair = INSIDE if result.direction in INSIDE else BETWEEN
-        views.setdefault((view or "gt", pair), {}).setdefault(name, {})[result.direction] = result
+        by_name = views.setdefault((result.metric.view, pair), {})
+        by_name.setdefault(result.metric.name, {})[result.direction] = result
     out = []
     for (view, pair), metrics in views.items():
         rows, intervals = [], []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict
 from ..errors import BadInput
 from ..numeric.parallel import each
 from ..types import Direction, Float, Ids, Int, Modality, Split
-from .model import Report, Result
+from .model import MetricName, Report, Result
 from .packed import pack, unpack
 
 SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption"}
@@ -85,7 +85,7 @@ def write(report: Report) -> dict[str, Any] | None:
             known[key] = None if everyone else pack(at)
         columns.append(
             {
-                "metric": result.metric,
+                "metric": str(result.metric),
                 "direction": result.direction,
                 "queries": known[key],
             }
@@ -114,16 +114,18 @@ def read(section: PerQueryDocument, split: str) -> Split:
     )
 
 
-def restore(section: PerQueryDocument, asked: Split, results: Sequence[Result]) -> tuple[Result, ...]:
-    """``results`` with their per-query values.
+def restore(
+    section: PerQueryDocument, asked: Split, results: Sequence[Result], parse: Callable[[str], MetricName]
+) -> tuple[Result, ...]:
+    """``results`` with their per-query values; ``parse`` gives the metric of a name.
 
     Raises:
         BadInput: a column is damaged, fits no result, or names a query that does not exist.
     """
-    held = {(c.metric, c.direction): c for c in section.columns}
-    if len(held) != len(section.columns) or not held.keys() <= {(r.metric, r.direction) for r in results}:
+    held = {(str(parse(c.metric)), c.direction): c for c in section.columns}
+    if len(held) != len(section.columns) or not held.keys() <= {(str(r.metric), r.direction) for r in results}:
         raise BadInput("per_query: the columns are not those of the results", fix="write the report again")
-    return tuple(_restored(r, held.get((r.metric, r.direction)), asked) for r in results)  # type: ignore[arg-type]
+    return tuple(_restored(r, held.get((str(r.metric), r.direction)), asked) for r in results)  # type: ignore[arg-type]
 
 
 def _restored(result: Result, column: ColumnDocument | None, asked: Split) -> Result:

@@ -9,13 +9,12 @@ from dataclasses import replace
 import numpy as np
 
 from .. import __version__, signature
+from ..metrics import parse
 from ..report.model import Report, Resampling, Result
 from ..types import Float, Ids, Split
 from .distances import LabelDistance
 from .plan import DIRECTION, STEMS, VIEW, Options
 from .queries import Selection
-
-HIGHER_IS_BETTER = {"nDCG": True, "MLD": False}
 
 
 def list_lengths(options: Options, chosen: Selection) -> list[int]:
@@ -47,12 +46,10 @@ def make_report(
         column = np.ascontiguousarray(by_stem[stem][:, lengths.index(min(k, chosen.depth))])
         results.append(
             Result(
-                f"{VIEW}:{stem}@{k}",
+                parse(f"{VIEW}:{stem}@{k}"),
                 DIRECTION[options.modality],
                 float(column.mean()),
                 len(column),
-                unit="fraction" if stem == "nDCG" else "distance",
-                higher_is_better=HIGHER_IS_BETTER[stem],
                 queries=names[chosen.queries],
                 per_query=column,
             )
