@@ -18,34 +18,31 @@ MARK = "% Made by `python -m docs.generate` from the registries. Edit the code, 
 
 
 def metrics_page() -> str:
-    """Every metric: formula, range, direction, depth, definition, source; views and families."""
-    from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE
+    """Every metric: formula, range, direction, depth, definition, source; views and suites."""
+    from vsebench.metrics import families
+    from vsebench.metrics.suites import ALL, SUITES, VIEWS
 
     out = ["# Metrics\n\n"]
     out.append(
         "A name is `[view:]Name[@k]`, for example `R@1`, `eccv:mAP@R`, `1k:RSum`. Values are fractions between 0 and 1 "
         "(ranks are ranks); the terminal prints fractions times 100. `vsebench metrics NAME` shows the same facts.\n\n"
     )
-    for family in REGISTRY:
+    for family in families(graded=False):
         out += _metric(family)
     out.append(
-        "## Metrics of graded relevance\n\nThey ask how much an item is relevant, and stand behind the name of a "
-        "graded relevance: `cider:NCS@10`, `spice:CS@100`. Without one it is the first of `--gains`, and CIDEr-D when "
-        "nothing is said. Options stand in brackets, `cider:CS[tau=a]@100`; the first value is the default.\n\n"
+        "## Graded metrics\n\nThey read gains, how relevant an item is, and stand behind the kind of gains: "
+        "`cider:NCS@10`, `spice:CS@100`. Without one it is the first of `--gains`, and CIDEr-D when none is given. "
+        "Options stand in brackets, `cider:CS[tau=a]@100`; the first value is the default.\n\n"
     )
-    for family in GRADED:
+    for family in families(graded=True):
         out += _metric(family)
-    out.append("## Views\n\nPut in front of a name: which judgements, and who competes.\n\n")
-    out += [f"- `{name}`: {words}\n" for name, words in VIEWS.items()]
-    out.append("- any graded relevance: see [relevance](relevance.md)\n")
-    out.append(
-        "\n## Families\n\nWhat `--metrics` understands besides names; `vsebench metrics FAMILY` explains one.\n\n"
-    )
-    families = FAMILIES | GRADED_FAMILIES
-    for name, meaning in MEANINGS.items():
-        names = ", ".join(f"`{m}`" for m in families.get(name, ()))
-        out.append(f"- `{name}`: {names}: {meaning}\n" if names else f"- `{name}`: {meaning}\n")
-    out += [f"- `{name}`: {words}\n" for name, words in WHOLE.items()]
+    out.append("## Views\n\nPut in front of a name: the judgements, and the candidates.\n\n")
+    out += [f"- `{name}`: {meaning}\n" for name, meaning in VIEWS.items()]
+    out.append("- any kind of gains: see [relevance](relevance.md)\n")
+    out.append("\n## Suites\n\nThe words of `--metrics` besides names; `vsebench metrics SUITE` explains one.\n\n")
+    for suite in SUITES.values():
+        out.append(f"- `{suite.name}`: {', '.join(f'`{m}`' for m in suite.metrics)}: {suite.meaning}\n")
+    out += [f"- `{name}`: {meaning}\n" for name, meaning in ALL.items()]
     return "".join(out)
 
 
@@ -62,7 +59,7 @@ def _metric(family: Any) -> list[str]:
         ("also written", ", ".join(f"`{a.replace('{k}', 'k')}`" for a in family.aliases)),
         ("range", f"{family.low:g} to {high}"),
         ("better", "higher" if family.higher_is_better else "lower"),
-        ("looks at", DEPTHS[family.depth]),
+        ("depth", DEPTHS[family.depth]),
         ("usual k", ", ".join(map(str, family.ks))),
         ("source", ", ".join(f"[{key}](references.md)" for key in family.cite)),
     ]

@@ -10,12 +10,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
+from vsebench.evaluation.measure import refuse_misses
 
 import vsebench
 from tests.hostile import good
 from vsebench.cli import app
 from vsebench.errors import UsageError
-from vsebench.evaluation.measure import refuse_misses
 from vsebench.metrics import expand
 from vsebench.rank.observe import Request
 from vsebench.relevance import from_lists

@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from vsebench.metrics.gain import gain_of_distance, mean_of_first, ndcg
+from vsebench.unimodal.plan import KS, Options, parse_metrics
 
 from tests import oracle_unimodal as oracle
 from vsebench.errors import BadInput, UsageError
-from vsebench.metrics.gain import gain_of_distance, mean_of_first, ndcg
 from vsebench.report.model import Report, Resampling
 from vsebench.unimodal.distances import euclidean, precomputed
 from vsebench.unimodal.evaluate import evaluate
 from vsebench.unimodal.masks import miou
 from vsebench.unimodal.nearest import SIMILARITIES
-from vsebench.unimodal.plan import KS, Options, parse_metrics
 
 
 def plain(metrics: str, **options: Any) -> Options:

@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "evaluate": "vsebench.evaluation.run",
+    "evaluate_unimodal": "vsebench.unimodal.evaluate",
     "evaluate_file": "vsebench.evaluation.run",
     "load": "vsebench.data.splits.catalogue",
     "Split": "vsebench.types",
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from .data.splits.catalogue import load as load
     from .errors import VsebenchError as VsebenchError
     from .evaluation.run import evaluate as evaluate
-    from .evaluation.run import evaluate_file as evaluate_file
     from .metrics import metric as metric
     from .metrics import parse as parse
     from .report.model import Report as Report

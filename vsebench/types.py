@@ -1,4 +1,4 @@
-"""The nouns. Frozen, validated when made, free of algorithms.
+"""The data types. Frozen, validated when made, without algorithms.
 
 Axis words used everywhere: ``image``, ``caption``, ``query``, ``gallery``, ``judged`` (queries that have
 relevant items), ``pair`` (a query and one of its relevant items), ``k``, ``dim``, ``block``.
@@ -47,7 +47,7 @@ def _refuse_duplicates(ids: Ids, what: str) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Who is in the test set, and which caption belongs to which image.
+    """The images and captions of a test set, and the image of every caption.
 
     Attributes:
         name: ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``.
@@ -56,11 +56,11 @@ class Split:
         image_of: (caption,) int64, index of the image a caption was written for.
         captions: (caption,) strings, the captions as written, or None when they were not asked for or are not known.
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
-        places: (image,) and (caption,) int64: of a custom split, where every item stands in the user's file, among
-            its own; None when that is its index. Files without ids follow it, for nobody sees the order of the split.
+        places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
+            that is its index. Files without ids follow it, because the order of the split is not visible to the user.
 
     Raises:
-        BadInput: ids repeat, lengths differ, an owner is not an image, or folds are not contiguous.
+        BadInput: ids repeat, lengths differ, the image of a caption does not exist, or folds are not contiguous.
     """
 
     name: str
@@ -107,7 +107,7 @@ class Split:
         return None if self.fold is None else self.fold[self.image_of]
 
     def ids(self, modality: Modality) -> Ids:
-        """The ids of one side, (item,)."""
+        """The ids of one modality, (item,)."""
         return self.image_ids if modality == "image" else self.caption_ids
 
 
@@ -139,10 +139,9 @@ class Embeddings:
 
 @dataclass(frozen=True, eq=False)
 class Relevance:
-    """Who is relevant to whom, as compressed rows over the judged queries of one direction.
+    """The relevant items of every judged query of one direction, as compressed rows.
 
-    Queries without a relevant item are absent, so no policy is needed for them; those that the
-    judgements cover are counted in ``skipped``.
+    Queries without a relevant item are absent; those that the judgements cover are counted in ``skipped``.
 
     Attributes:
         name: ``gt``, ``eccv``, ``cxc``.
@@ -196,20 +195,20 @@ class Relevance:
 
     @property
     def unreachable(self) -> int:
-        """How many positives are not in the gallery."""
+        """Number of positives that are not in the gallery."""
         return int(self.missing.sum())
 
 
 @dataclass(frozen=True, eq=False)
 class Everyone:
-    """All of the gallery competes."""
+    """All items of the gallery are candidates."""
 
     name: str = "all"
 
 
 @dataclass(frozen=True, eq=False)
 class SameFold:
-    """Only gallery items of the query's own fold compete (COCO 1K)."""
+    """Only items of the query's own fold are candidates (COCO 1K)."""
 
     query_fold: Int  # (query,) non-decreasing
     gallery_fold: Int  # (gallery,) non-decreasing
@@ -218,7 +217,7 @@ class SameFold:
 
 @dataclass(frozen=True, eq=False)
 class Without:
-    """Everyone but the items that ``excluded`` calls relevant to the query (leave-own-out)."""
+    """All items but those that are relevant to the query in ``excluded`` are candidates."""
 
     excluded: Relevance
 
@@ -233,12 +232,12 @@ Candidates = Everyone | SameFold | Without
 
 @dataclass(frozen=True, eq=False)
 class Ranks:
-    """Where the relevant items landed.
+    """The ranks of the relevant items.
 
     Attributes:
         relevance: the pairs.
         rank: (pair,) 1-based rank among the candidates; int64, or float64 for expected ranks (ties="mean").
-            A pair that a retrieved list does not hold has rank ``UNRANKED``.
+            A pair that is not in a retrieved list has rank ``UNRANKED``.
         tied: (pair,) bool, another candidate has exactly the same score.
         depth: (judged,) int64, how far down the ranking of a query is known; None when it is complete.
         fold: (judged,) int64 fold of the query, or None. Values are averaged per fold, then over folds.
@@ -270,7 +269,7 @@ class Ranks:
         return np.bincount(self.relevance.owner[hit], minlength=len(limit)).astype(np.int64)
 
     def ordered(self) -> tuple[npt.NDArray[Any], Int]:
-        """(pair,) ranks ascending inside each query, and (pair,) their 1-based place among the positives."""
+        """(pair,) ranks ascending inside each query, and (pair,) their 1-based number among the positives."""
         return self._ordered
 
     @cached_property
@@ -297,7 +296,7 @@ UNRANKED = np.iinfo(np.int64).max
 
 @dataclass(frozen=True, eq=False)
 class TopK:
-    """What landed on top: ``rank <= k`` if and only if the item is in the list.
+    """The top of every ranking: ``rank <= k`` if and only if the item is in the list.
 
     Attributes:
         items: (query, k) int64 gallery indices, best first; k never exceeds the number
@@ -311,14 +310,14 @@ class TopK:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """Everything the metrics of one direction may look at.
+    """What one pass over the scores of one direction yields.
 
     Attributes:
         direction: ``i2t`` or ``t2i``.
         ranks: by view name (``gt``, ``1k``, ``eccv``, ``cxc``).
-        lists: by candidates name, only when asked for.
+        top: the top of every ranking, None if it was not asked for.
     """
 
     direction: Direction
     ranks: dict[str, Ranks]
-    lists: dict[str, TopK]
+    top: TopK | None = None

@@ -12,7 +12,7 @@ import typer
 
 from .. import __version__
 from ..errors import ENGINE_FAILURE, INTERRUPTED
-from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice
+from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice, unimodal
 from .talk import GLOBAL, Json, NoProgress, Quiet, fail, give_up_stdout, refused_by_system
 
 EPILOG = (
@@ -51,6 +51,7 @@ def root(
 
 
 app.command("eval")(evaluate.run)
+app.command("unimodal")(unimodal.run)
 app.command("compare")(compare.run)
 app.command("agree")(agree.run)
 app.command("slice")(slice.run)

@@ -28,18 +28,18 @@ def run(
     talk = Talk(as_json, quiet, no_progress)
     import numpy as np
 
+    import vsebench
+
     from ..data.atomic import write_atomically
     from ..data.splits import catalogue as splits
     from ..data.splits import synthetic as standin
     from ..errors import UsageError
-    from ..evaluation import provenance
-    from ..evaluation import run as evaluation
+    from ..evaluation.provenance import with_command
     from ..report import document
     from ..report.terminal import show
 
     if out.exists() and not out.is_dir():
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")
-    clock = provenance.start()
     talk.note("reading the COCO 5K test captions and judgements from the installed packages ...")
     split = splits.load("coco-5k", captions=True)
     talk.note("making the text stand-in (TF-IDF, truncated SVD) ...")
@@ -56,8 +56,7 @@ def run(
         )
     talk.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with talk.progress("ranking") as progress:
-        done = evaluation.evaluate_file(file, options=evaluation.Options(progress=progress))
-    report = provenance.attach(done, clock, None).report
+        report = with_command(vsebench.evaluate(file, progress=progress))
     text = document.dumps(report)
     with write_atomically(out / "report.json", "w") as stream:
         stream.write(text + "\n")

@@ -14,30 +14,30 @@ from .talk import Json, NoProgress, Quiet, Talk, cells, command
 @command
 def run(
     name: Annotated[
-        str | None, typer.Argument(help="A metric or a family, as in --metrics; all of them without it.")
+        str | None, typer.Argument(help="A metric or a suite, as in --metrics; all of them without it.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """List the metrics, or explain one, or a family of them."""
+    """List the metrics, or explain one, or a suite of them."""
     talk = Talk(as_json, quiet, no_progress)
     from ..errors import UsageError
-    from ..evaluation.measure import INTRA
-    from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE, parse
+    from ..metrics import families, parse
     from ..metrics.declare import separate
-    from ..relevance.kinds import GRADED as RELEVANCES
+    from ..metrics.suites import ALL, INTRA, SUITES, VIEWS
+    from ..relevance.kinds import GRADED as KINDS
 
-    graded_views = {g.name: f"{g.title}; needs {g.needs}" for g in RELEVANCES.values()}
-    graded_views["matrix"] = "a file of gains; needs --gains FILE.npy"
-    views = VIEWS | graded_views
+    kinds = {k.name: f"{k.title}; needs {k.needs}" for k in KINDS.values()}
+    kinds["matrix"] = "a file of gains; needs --gains FILE.npy"
+    views = VIEWS | kinds
     if name is not None:
         named = separate(name)
         if len(named) > 1:
             raise UsageError(f"'{name}' are {len(named)} names", fix=f"give one at a time: vsebench metrics {named[0]}")
-        family = _family(name, views)
-        if family is not None:
-            talk.emit(family) if talk.json else _explain_family(family, talk)
+        suite = _suite(name, views)
+        if suite is not None:
+            talk.emit(suite) if talk.json else _explain_suite(suite, talk)
             return
         metric = parse(name)
         facts = {"metric": str(metric), **_facts(metric.family), "view": _known(metric.view, views)}
@@ -46,49 +46,48 @@ def run(
         else:
             _explain(facts, talk)
         return
-    metrics, graded = [_facts(f) for f in REGISTRY], [_facts(f) for f in GRADED]
-    families = FAMILIES | GRADED_FAMILIES
+    binary, graded = ([_facts(f) for f in families(graded=g)] for g in (False, True))
+    suites = {s.name: s.metrics for s in SUITES.values()}
     if talk.json:
         talk.emit(
             {
-                "metrics": metrics,
+                "metrics": binary,
                 "graded_metrics": graded,
                 "views": VIEWS,
-                "graded_views": graded_views,
-                "families": {k: list(v) for k, v in families.items()},
+                "graded_views": kinds,
+                "families": {k: list(v) for k, v in suites.items() if k != INTRA},
             }
         )
         return
+    for title, listed in (
+        ("metrics of binary judgements", binary),
+        ("graded metrics, as in cider:NCS@10; options in brackets, as in CS\\[tau=a]@100", graded),
+    ):
+        rows = [(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]) for f in listed]
+        _table(talk, title, rows, ("name", "also", "range", "better", "formula"))
+    described = {k: ", ".join(v) for k, v in suites.items() if k != INTRA} | {INTRA: SUITES[INTRA].meaning}
+    for title, facts_of in (
+        ("views, put in front of a name as in eccv:R@1", VIEWS),
+        ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", kinds),
+        ("words for --metrics", described | ALL),
+    ):
+        _table(talk, title, list(facts_of.items()))
+
+
+def _table(talk: Talk, title: str, rows: Sequence[tuple[str, ...]], headings: Sequence[str] = ("", "")) -> None:
     from rich import box
     from rich.table import Table
 
-    for title, listed in (
-        ("metrics of who is relevant", metrics),
-        ("metrics of how relevant, as in cider:NCS@10; options in brackets, as in CS\\[tau=a]@100", graded),
-    ):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-        for heading in ("name", "also", "range", "better", "formula"):
-            table.add_column(heading)
-        for f in listed:
-            table.add_row(*cells(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]))
-        talk.out.print(table)
-    for title, rows in (
-        ("views, put in front of a name as in eccv:R@1", VIEWS),
-        ("views of graded relevance; cider when none is named, or the first of --gains", graded_views),
-        ("words for --metrics", _words(families) | {INTRA: MEANINGS[INTRA]} | WHOLE),
-    ):
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", show_header=False)
-        for key, value in rows.items():
-            table.add_row(*cells(key, value))
-        talk.out.print(table)
-
-
-def _words(families: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    return {name: ", ".join(members) for name, members in families.items()}
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", show_header=any(headings))
+    for heading in headings:
+        table.add_column(heading)
+    for row in rows:
+        table.add_row(*cells(*row))
+    talk.out.print(table)
 
 
 def _known(view: str, views: Mapping[str, str]) -> str:
-    """What a view is."""
+    """The meaning of a view."""
     if view not in views:
         from ..registry import unknown
 
@@ -96,44 +95,46 @@ def _known(view: str, views: Mapping[str, str]) -> str:
     return views[view]
 
 
-def _family(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
-    """What a word of ``--metrics`` stands for, None when it is no family."""
-    from ..evaluation.graded import KNOWN, suits
-    from ..evaluation.intra import METRICS, THRESHOLD, VIEW
-    from ..evaluation.measure import INTRA
-    from ..metrics import GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members, parse
+def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
+    """The metrics of a word of ``--metrics`` that is no metric, None when it is one."""
+    from ..evaluation.gains import KNOWN, suits
+    from ..evaluation.intra import THRESHOLD
+    from ..metrics import parse
     from ..metrics.declare import DEFAULT_GAINS
+    from ..metrics.suites import ALL, SUITES, VIEWS, expand, members
 
     word = word.strip()
     lower = word.lower()
-    if lower in WHOLE:
-        held = expand(lower, list(VIEWS), [DEFAULT_GAINS], KNOWN, lambda metric: suits(metric, {}))
+    if lower in ALL:
+        found = expand(lower, list(VIEWS), [DEFAULT_GAINS], KNOWN, lambda metric: suits(metric, {}))
         each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
         through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
-        return {"family": lower, "meaning": WHOLE[lower], "view": through, "metrics": [str(m) for m in held]}
-    names = tuple(f"{VIEW}:{name}" for name in METRICS) if lower == INTRA else members(word)
+        return {"family": lower, "meaning": ALL[lower], "view": through, "metrics": [str(m) for m in found]}
+    names = members(word)
     if names is None:
         return None
     view, _, stem = word.rpartition(":")
+    suite = SUITES[stem.lower()]
     through = _known(view or parse(names[0]).view, views)
-    if lower == INTRA:
+    if suite.intra:
         ratings = " and ".join(f"{at:g} between {side}s" for side, at in THRESHOLD.items())
-        through = f"Crisscrossed Captions ratings of at least {ratings}; the query itself does not compete"
-    elif not view and stem.lower() in GRADED_FAMILIES:
+        through = f"Crisscrossed Captions ratings of at least {ratings}; the query itself is no candidate"
+    elif not view and suite.graded:
         through = f"{DEFAULT_GAINS}, or the first of --gains ({DEFAULT_GAINS}: {through})"
-    family = f"{view}:{stem.lower()}" if view else lower
-    return {"family": family, "meaning": MEANINGS[stem.lower()], "view": through, "metrics": list(names)}
+    name = f"{view}:{suite.name}" if view else suite.name
+    return {"family": name, "meaning": suite.meaning, "view": through, "metrics": list(names)}
 
 
-def _explain_family(facts: dict[str, Any], talk: Talk) -> None:
+def _explain_suite(facts: dict[str, Any], talk: Talk) -> None:
     from rich.table import Table
 
-    from ..metrics import WHOLE, parse
+    from ..metrics import parse
+    from ..metrics.suites import ALL
 
     table = Table.grid(padding=(0, 2))
-    for key in ("family", "meaning", "view"):
-        table.add_row(*cells(key, facts[key]))
-    if facts["family"] in WHOLE:  # too many for a line each
+    for key, heading in (("family", "suite"), ("meaning", "meaning"), ("view", "view")):
+        table.add_row(*cells(heading, facts[key]))
+    if facts["family"] in ALL:  # too many for a line each
         by_view: dict[str, list[str]] = {}
         for name in facts["metrics"]:
             by_view.setdefault(parse(name).view, []).append(name)

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from ..report.model import Report
+    from .talk import Talk
 
 Metrics = Annotated[
     str | None, typer.Option(help="Names or families separated by commas; by default all that they share.")
@@ -17,6 +22,60 @@ Force = Annotated[bool, typer.Option("--force", help="Also systems that were not
 Style = Annotated[str, typer.Option("--format", help="terminal, json, latex, html or markdown.")]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead of stdout.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")]
+PerQuery = Annotated[Path | None, typer.Option(help="Write every metric's per-query values (.parquet or .csv).")]
+ReportOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON report to a file.")]
+ReportCi = Annotated[
+    float, typer.Option(min=0, max=99.99, help="Level of the intervals in percent, by resampling; 0 for none.")
+]
+Interval = Annotated[str, typer.Option(help="How the interval is read off: percentile or bca.")]
+NoPerQuery = Annotated[bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")]
+
+
+def check_outputs(inputs: Sequence[Path | None], per_query: Path | None, *others: Path | None) -> None:
+    """Refuse results that cannot be written, that would replace an input, or two of them in one file.
+
+    Raises:
+        UsageError: naming the file.
+        MissingPackage: per-query values as parquet without pyarrow.
+    """
+    from ..errors import UsageError
+    from ..report.per_query import check_path
+
+    if per_query is not None:
+        check_path(per_query)
+    for path in others:
+        check_output(path)
+    taken = {p.resolve() for p in inputs if p is not None}
+    for path in (p for p in (per_query, *others) if p is not None):
+        if path.resolve() in taken:
+            what = "is an input of this command" if path.exists() else "is named for two results"
+            raise UsageError(f"cannot be written: it {what}", where=path, fix="give every result a file of its own")
+        taken.add(path.resolve())
+
+
+def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: Path | None, no_per_query: bool) -> None:
+    """Print a report as a table or JSON, with notes and warnings on stderr, and write the files asked for."""
+    from ..data.atomic import write_atomically
+    from ..evaluation.provenance import with_command
+    from ..report import document
+    from ..report import per_query as per_query_file
+    from ..report.terminal import show
+
+    report = with_command(report)
+    for note in report.notes:
+        talk.note(f"· {note}")
+    for warning in report.warnings:
+        talk.warn(warning)
+    text = document.dumps(report, not no_per_query) if talk.json or output is not None else ""
+    if per_query is not None:
+        per_query_file.write(report, per_query)
+    if output is not None:
+        with write_atomically(output, "w") as stream:
+            stream.write(text + "\n")
+    if talk.json:
+        talk.emit(text)
+    else:
+        show(report, talk.out)
 
 
 def check_output(path: Path | None) -> None:

@@ -162,6 +162,32 @@ def scores(raw: RawScores, split: str | None, captions_per_image: int | None) ->
     )
 
 
+def scores_for_split(raw: RawScores, split: Split) -> PreparedScores:
+    """Audit a score matrix and match it to the order of a split: by id where there are ids, else row for row.
+
+    Raises:
+        BadInput: what the audit refuses, another shape than the split's, missing or unknown ids.
+    """
+    where = raw.sources[0]
+    audit.check_scores(raw.scores, where)
+    shape = (len(split.image_ids), len(split.caption_ids))
+    if raw.scores.shape != shape:
+        raise BadInput(
+            f"score matrix has shape {raw.scores.shape} for {shape[0]:,} images and {shape[1]:,} captions of split "
+            f"'{split.name}'",
+            where=where,
+            fix="give one row an image and one column a caption",
+        )
+    rows = [
+        None if ids is None else match.rows_of(ids, known, other, side, split.name, where)
+        for side, ids, known, other in (
+            ("image", raw.image_ids, split.image_ids, split.caption_ids),
+            ("text", raw.text_ids, split.caption_ids, split.image_ids),
+        )
+    ]
+    return PreparedScores(split, raw.scores, rows[0], rows[1], raw.notes, ())
+
+
 def _ids_repeat(ids: Ids | None, times: int) -> bool:
     if ids is None:
         return True

@@ -16,6 +16,7 @@ from ..data.formats.raw import RawEmbeddings, RawScores
 from ..errors import UsageError
 from ..rank.scorers import Matrix, Scorer, choose
 from ..types import DIRECTIONS, Direction, Embeddings, Int, Split
+from . import gains
 from .options import Options, PathLike
 
 ARRAYS = Path("<arrays>")
@@ -74,7 +75,10 @@ def from_vectors(
     """
     if _is_path(images):
         raw = read.read_embeddings(
-            Path(images), texts=None if texts is None else Path(texts), image_key=image_key, text_key=text_key  # type: ignore[arg-type]
+            Path(images),
+            texts=None if texts is None else Path(texts),
+            image_key=image_key,
+            text_key=text_key,  # type: ignore[arg-type]
         )
     else:
         if texts is None or _is_path(texts):
@@ -108,13 +112,12 @@ def from_scores(
     if _is_path(scores):
         raw = read.read_scores(Path(scores), key=scores_key)  # type: ignore[arg-type]
     else:
-        ids = (split.image_ids, split.caption_ids) if isinstance(split, Split) else (None, None)
-        raw = RawScores(_array(scores), *ids, None, "arrays", (ARRAYS,))
+        raw = RawScores(_array(scores), None, None, None, "arrays", (ARRAYS,))
         split = split or "custom"
     if isinstance(split, Split):
-        align.check_scores_of(raw, split)
-        return Input(split, Matrix(raw.scores), raw.sources[0], notes=raw.notes, sources=raw.sources)
-    ready = align.scores(raw, split, options.captions_per_image)
+        ready = align.scores_for_split(raw, split)
+    else:
+        ready = align.scores(raw, split, options.captions_per_image)
     rows = (ready.image_rows, ready.text_rows)
     return Input(
         ready.split, Matrix(ready.scores, *rows), raw.sources[0], rows=rows, notes=ready.notes,
@@ -151,6 +154,42 @@ def run_path(text: PathLike) -> tuple[str | None, Path]:
     """The direction and the path of ``i2t=FILE``, ``t2i=FILE`` or ``FILE``."""
     head, equals, tail = str(text).partition("=")
     return (head, Path(tail)) if equals and head in DIRECTIONS else (None, Path(text))
+
+
+def beside(options: Options) -> list[Path]:
+    """Files that were read beside the input: captions, and what gains were made from."""
+    named = [options.captions, *(spec.argument for spec in gains.choose(options.gains).values())]
+    return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
+
+
+def check_arguments(
+    images: Any,
+    texts: Any,
+    scores: Any,
+    run: Any,
+    image_key: str | None,
+    text_key: str | None,
+    scores_key: str | None,
+    depth: int | None,
+    save_run: PathLike | None,
+) -> None:
+    """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
+    given = [x for x in (images, scores, run) if x is not None]
+    if len(given) != 1:
+        what = "nothing to evaluate" if not given else "more than one of FILE, --scores and --run"
+        raise UsageError(what, fix="give embeddings (vsebench eval FILE), or --scores FILE, or --run FILE")
+    for flag, value, needed in (
+        ("--texts", texts, images),
+        ("--scores-key", scores_key, scores),
+        ("--image-key", image_key, images),
+        ("--text-key", text_key, images),
+    ):
+        if value is not None and needed is None:
+            raise UsageError(f"{flag} has no meaning here", fix="leave it out")
+    if depth is not None and save_run is None:
+        raise UsageError(
+            f"--depth {depth} has no meaning without --save-run", fix="add --save-run FILE, or leave it out"
+        )
 
 
 def _is_path(x: Any) -> bool:

@@ -1,17 +1,15 @@
-"""CxC image-image and text-text retrieval: one modality asks itself.
+"""CxC image-image and text-text retrieval: the queries of one modality are searched in the same modality.
 
 Parekh et al., Crisscrossed Captions, EACL 2021, section 5, as evaluated by Chen et al., Learning the Best Pooling
 Strategy for Visual Semantic Embedding, CVPR 2021. An image is relevant to an image when their mean rating (SIS) is at
 least 2.5; a caption to a caption when it is at least 3 (STS), or when both were written for the same image. Ratings
 hold for both orders of a pair, and of a pair that was rated in both orders either rating suffices. The query itself
-does not compete, and queries without a relevant item are left out.
+is no candidate, and queries without a relevant item are left out.
 """
 
 from __future__ import annotations
 
 import hashlib
-import os
-from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -19,16 +17,17 @@ from typing import Protocol
 import numpy as np
 
 from ..errors import BadInput, UsageError
-from ..metrics import parse
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
 from ..relevance.judgements.pairs import from_pairs
 from ..report.model import Result
-from ..types import Direction, Embeddings, Float, Int, Modality, Relevance, Split, Vectors, Without
-from . import measure
+from ..types import Direction, Embeddings, Float, Int, Modality, Ranks, Relevance, Split, Without
+from .binary import measure
+from .intervals import Key
+from .options import Options
+from .plan import Plan
 
 VIEW = "cxc"
-METRICS = ("R@1", "R@5", "R@10", "MedR", "MeanR")
 TASK: dict[Modality, str] = {"image": "sis", "caption": "sts"}
 THRESHOLD: dict[Modality, float] = {"image": 2.5, "caption": 3.0}
 _INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
@@ -59,72 +58,13 @@ class Ratings(Protocol):
         """The file."""
 
 
-def evaluate(
-    split: Split,
-    vectors: Vectors,
-    modality: Modality,
-    judgements: Ratings,
-    *,
-    similarity: str = "auto",
-    metrics: Sequence[str] = METRICS,
-    ties: str = "index",
-    empty: str = "skip",
-    threads: int | None = None,
-) -> list[Result]:
-    """Measure retrieval of images by images, or of captions by captions.
+def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options) -> tuple[dict[Key, Result], str]:
+    """The metrics inside both modalities of COCO 5K, i2i before t2t, and the identity of the ratings.
 
     Args:
-        split: whose items are rated; captions of one image are relevant to each other.
-        vectors: (item, dim) float32 in the order of the split.
-        modality: ``image`` (i2i) or ``caption`` (t2t).
-        judgements: ratings of that modality.
-        similarity: ``auto``, ``cosine`` or ``dot``, as for retrieval between modalities.
-        metrics: names without a view.
-        ties: tie rule.
-        empty: queries without a relevant item: ``skip`` them, or count a ``miss``.
-        threads: never changes a result.
-
-    Returns:
-        One result a metric, named ``cxc:R@1``, direction ``i2i`` or ``t2t``, with per-query values.
-
-    Raises:
-        BadInput: ratings of items that the split does not have, or vectors of other items.
-        UsageError: ratings of the other modality, or unknown metrics.
-    """
-    relevance = positives(split, modality, judgements)
-    n = len(split.ids(modality))
-    embeddings = Embeddings(modality, split.ids(modality), vectors)
-    scorer, _ = choose(embeddings, embeddings, similarity)
-    # For the ranking queries stand in rows and the gallery in columns, as images and captions do in i2t.
-    itself = from_pairs("self", "i2t", np.arange(n), np.arange(n))
-    ranks = observe(scorer, [Request(VIEW, relevance, Without(itself))], ties=ties, threads=threads)["i2t"].ranks[VIEW]
-    found = [measure.measure(parse(f"{VIEW}:{m}"), ranks, split, _BETWEEN[modality], empty) for m in metrics]
-    return [replace(result, direction=_INSIDE[modality]) for result in found]
-
-
-def evaluate_both(
-    split: Split,
-    images: Vectors,
-    captions: Vectors,
-    folder: str | os.PathLike[str] | None = None,
-    *,
-    similarity: str = "auto",
-    metrics: Sequence[str] = METRICS,
-    ties: str = "index",
-    empty: str = "skip",
-    threads: int | None = None,
-) -> tuple[list[Result], str]:
-    """Measure both modalities of COCO 5K with the ratings of CxC.
-
-    Args:
-        split: ``coco-5k``.
-        images: (image, dim) float32 in the order of the split.
-        captions: (caption, dim) float32 in the order of the split.
-        folder: where ``sis_test.csv`` and ``sts_test.csv`` are, see ``human.judgements.find``.
-        similarity, metrics, ties, empty, threads: see ``evaluate``.
-
-    Returns:
-        The results, i2i before t2t, and what a signature says about the ratings.
+        plan: metrics and rules.
+        vectors: of images and captions, in the order of the split.
+        options: similarity, threads, and the folder of ``sis_test.csv`` and ``sts_test.csv`` (``human_data``).
 
     Raises:
         UsageError: another split.
@@ -133,20 +73,56 @@ def evaluate_both(
     """
     from ..human.cxc import read_cxc
 
-    if split.name != "coco-5k":
-        raise UsageError(f"CxC rates items of COCO 5K, not of split '{split.name}'", fix="use --split coco-5k")
-    ratings: dict[Modality, Ratings] = {"image": read_cxc("sis", folder), "caption": read_cxc("sts", folder)}
-    results = []
-    for modality, vectors in (("image", images), ("caption", captions)):
-        results += evaluate(
-            split, vectors, modality, ratings[modality],  # type: ignore[arg-type, index]
-            similarity=similarity, metrics=metrics, ties=ties, empty=empty, threads=threads,
+    if plan.split.name != "coco-5k":
+        raise UsageError(f"CxC rates items of COCO 5K, not of split '{plan.split.name}'", fix="use --split coco-5k")
+    ratings: dict[Modality, Ratings] = {m: read_cxc(TASK[m], options.human_data) for m in ("image", "caption")}
+    found: dict[Key, Result] = {}
+    for embeddings in vectors:
+        ranks = ranked(
+            plan.split, embeddings, ratings[embeddings.modality],
+            similarity=options.similarity, ties=plan.ties, threads=options.threads,
         )  # fmt: skip
-    return results, "+".join(identity(rating) for rating in ratings.values())
+        for m in plan.intra:
+            result = measure(m, ranks, plan.split, _BETWEEN[embeddings.modality], plan.no_positive)
+            direction = _INSIDE[embeddings.modality]
+            found[m, direction] = replace(result, direction=direction)
+    return found, "+".join(identity(rating) for rating in ratings.values())
+
+
+def ranked(
+    split: Split,
+    embeddings: Embeddings,
+    ratings: Ratings,
+    *,
+    similarity: str = "auto",
+    ties: str = "index",
+    threads: int | None = None,
+) -> Ranks:
+    """Ranks of the relevant items when images are searched by images, or captions by captions.
+
+    Args:
+        split: whose items are rated; captions of one image are relevant to each other.
+        embeddings: of one modality, in the order of the split.
+        ratings: of that modality.
+        similarity: ``auto``, ``cosine`` or ``dot``, as for retrieval between modalities.
+        ties: tie rule.
+        threads: never changes a result.
+
+    Raises:
+        BadInput: ratings of items that the split does not have.
+        UsageError: ratings of the other modality.
+    """
+    relevance = positives(split, embeddings.modality, ratings)
+    n = len(embeddings.ids)
+    scorer, _ = choose(embeddings, embeddings, similarity)
+    # For the ranking queries are rows and the gallery columns, as images and captions are in i2t.
+    itself = from_pairs("self", "i2t", np.arange(n), np.arange(n))
+    observed = observe(scorer, [Request(VIEW, relevance, Without(itself))], ties=ties, threads=threads)
+    return observed["i2t"].ranks[VIEW]
 
 
 def positives(split: Split, modality: Modality, judgements: Ratings, threshold: float | None = None) -> Relevance:
-    """Who is relevant to whom inside one modality; queries stand in rows, so the direction reads ``i2t``.
+    """The relevant items inside one modality; queries are rows, so the direction reads ``i2t``.
 
     Args:
         split: whose items are rated.

@@ -1,7 +1,7 @@
-"""Is the file read the right way round? A sample of captions is ranked before anything is reported.
+"""Files whose rows are in another order than they are read: a sample of captions is ranked before anything is reported.
 
-Swapped or misordered rows do not crash: they print recalls at chance. So when the reading at hand is at
-chance and another plausible reading of the same rows is far better, the file is misread, not the model bad.
+Exchanged or misordered rows do not fail: they give recalls at chance. So when the reading at hand is at chance and
+another plausible reading of the same rows is far better, the file is misread and the model is not bad.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from ..errors import BadInput
 from ..rank.scorers import Scorer
 from ..types import Int, Split
+from .inputs import Input
 
 SAMPLE = 256
-FEW = 4  # one in so many of the sample is looked at first
+FEW = 4  # one in so many of the sample is ranked first
 CLEARLY = 0.1
 DEPTH = 10
 SMALLEST = 50  # with fewer images chance is too high for the test to mean anything
@@ -23,10 +25,38 @@ SMALLEST = 50  # with fewer images chance is too high for the test to mean anyth
 
 @dataclass(frozen=True)
 class Reading:
-    """A way to tell which image a caption row belongs to, and its sampled recall."""
+    """A way to assign caption rows to images, and its sampled recall."""
 
     words: str
     recall: float
+
+
+def check(data: Input, trust: bool) -> list[str]:
+    """A warning if the input looks misread.
+
+    Args:
+        data: scores and how they were read; retrieved lists have ids and cannot be misread.
+        trust: warn instead of refusing.
+
+    Raises:
+        BadInput: the input looks misread, and is not trusted.
+    """
+    if data.scorer is None:
+        return []
+    as_read, better = suspect(data.scorer, data.split, data.rows)
+    if better is None:
+        return []
+    what = (
+        f"recall collapses: sampled text-to-image R@10 is {as_read.recall:.1%} as read and {better.recall:.1%} "
+        f"{better.words}"
+    )
+    if not trust:
+        raise BadInput(
+            what,
+            where=data.where,
+            fix="save image_of_text (or correct ids) with the file; --trust ranks it as read",
+        )
+    return [what]
 
 
 def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | None]) -> tuple[Reading, Reading | None]:
@@ -34,7 +64,7 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
 
     Args:
         scorer: scores in split order.
-        split: who belongs to whom, as read.
+        split: the image of every caption, as read.
         file_rows: (image,) and (caption,) rows of the file, or None where the file is already in order.
 
     Returns:
@@ -44,7 +74,7 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
     sample = np.unique(np.linspace(0, n_caption - 1, min(SAMPLE, n_caption)).astype(np.int64))
     chance = DEPTH / n_image
     enough = min(5 * chance, chance + 0.15) + 0.02
-    # Most files are read the right way round, and a few captions are enough to see it.
+    # Most files are read correctly, and a few captions are enough to find out.
     few = sample[::FEW]
     as_read = Reading("as read", _recall(np.asarray(scorer.columns(few), np.float64), split.image_of[few]))
     if as_read.recall > enough + CLEARLY:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from ..errors import UsageError
+from ..metrics.suites import words
 from ..rank.order import check_ties
 from ..report.model import Resampling
 from ..types import DIRECTIONS, Direction
@@ -53,6 +54,8 @@ class Options:
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})
         check_ties(self.ties)
+        if isinstance(self.gains, str) and not words(self.gains):
+            raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
         _ = self.resampling  # a wrong level is refused before anything is read
 
     @property

@@ -1,4 +1,4 @@
-"""Where a report comes from: versions, machine, inputs and time. Nothing here moves a digit."""
+"""The provenance of a report: versions, machine, inputs and time. Nothing here moves a digit."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ import importlib.metadata
 import platform
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 
 if TYPE_CHECKING:
-    from .run import Evaluation
+    from ..report.model import Report
 
 PACKAGES = ("numpy", "scipy", "numba", "eccv-caption", "pycocoevalcap")
 
@@ -33,22 +34,26 @@ def start() -> Clock:
     return Clock(datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), time.perf_counter())
 
 
-def attach(done: Evaluation, clock: Clock, threads: int | None) -> Evaluation:
-    """The evaluation with provenance in its report."""
+def attach(report: Report, clock: Clock, threads: int | None, sources: Sequence[Path]) -> Report:
+    """The report with its provenance; ``sources`` are the files that were read."""
     from ..numeric.parallel import default_threads
 
     provenance = {
         "vsebench": __version__,
-        "command": command_line(),
         "started": clock.at,
         "seconds": round(time.perf_counter() - clock.started, 3),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": versions(PACKAGES),
         "threads": threads or default_threads(),
-        "inputs": [describe(p) for p in done.sources],
+        "inputs": [describe(p) for p in sources if p.is_file()],
     }
-    return dataclasses.replace(done, report=dataclasses.replace(done.report, provenance=provenance))
+    return dataclasses.replace(report, provenance=provenance)
+
+
+def with_command(report: Report) -> Report:
+    """The report with the command line in its provenance, for reports of the command line."""
+    return dataclasses.replace(report, provenance={"command": command_line(), **report.provenance})
 
 
 def command_line() -> list[str]:

@@ -1,11 +1,10 @@
-"""What a report warns about: ties that move numbers, positives that cannot be found, ks beyond the gallery."""
+"""Warnings of a report: ties that move numbers, positives that cannot be found, ks beyond the gallery."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from ..metrics import Metric
-from ..metrics.declare import BINARY
 from ..report.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
@@ -13,10 +12,10 @@ from .intervals import Key
 TIE_SHARE = 0.001  # above this share of tied relevant items a report warns
 
 
-def ties(seen: dict[Direction, Observation], results: dict[Key, Result]) -> list[str]:
-    """One line a direction: how many relevant items tie, and how far each view's most affected metric can swing."""
+def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> list[str]:
+    """One line a direction: how many relevant items tie, and the range of each view's most affected metric."""
     out = []
-    for direction, observation in seen.items():
+    for direction, observation in observed.items():
         shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
         view = max(shares, key=lambda v: shares[v], default=None)
         if view is None or shares[view] <= TIE_SHARE:
@@ -24,14 +23,14 @@ def ties(seen: dict[Direction, Observation], results: dict[Key, Result]) -> list
         text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
         if shares[view] > 0.99:
             text += " (collapsed scores)"
-        # COCO 1K repeats the ties of COCO 5K; it speaks only when it stands alone.
-        told = [v for v in shares if v != "1k"] or list(shares)
-        swings = [s for s in (_swing(v, direction, results) for v in told) if s]
-        out.append(f"{text}; by tie rule (--ties) {', '.join(swings) or 'no metric moves'}")
+        # COCO 1K repeats the ties of COCO 5K; they are reported once.
+        shown = [v for v in shares if v != "1k"] or list(shares)
+        ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
+        out.append(f"{text}; by tie rule (--ties) {', '.join(ranges) or 'no metric moves'}")
     return out
 
 
-def _swing(view: str, direction: Direction, results: dict[Key, Result]) -> str:
+def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
     moved = [
         (*r.ties, r)
         for (_, d), r in results.items()
@@ -45,11 +44,11 @@ def _swing(view: str, direction: Direction, results: dict[Key, Result]) -> str:
     return f"{result.metric} is {ends[0]} to {ends[1]}" if ends[0] != ends[1] else ""
 
 
-def unreachable(seen: dict[Direction, Observation]) -> list[str]:
-    """One line for every relevance that holds positives outside the gallery."""
+def unreachable(observed: dict[Direction, Observation]) -> list[str]:
+    """One line for all judgements with positives outside the gallery."""
     return [
         f"{view} {direction}: {ranks.relevance.unreachable} positives are not in the gallery and count as not found"
-        for direction, observation in seen.items()
+        for direction, observation in observed.items()
         for view, ranks in observation.ranks.items()
         if ranks.relevance.unreachable
     ]
@@ -58,7 +57,7 @@ def unreachable(seen: dict[Direction, Observation]) -> list[str]:
 def clipped(metrics: Sequence[Metric], split: Split) -> list[str]:
     """One line about binary metrics whose k is larger than a gallery."""
     smallest = min(len(split.image_ids), len(split.caption_ids))
-    deep = [str(m) for m in metrics if (m.k or 0) > smallest and m.view in BINARY]
+    deep = [str(m) for m in metrics if (m.k or 0) > smallest and not m.graded]
     return (
         [f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"]
         if deep

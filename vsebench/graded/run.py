@@ -31,20 +31,33 @@ Found = dict[tuple[Metric, Direction], "GradedValues"]
 
 
 @dataclass(frozen=True, eq=False)
-class GradedValues:
-    """The values of one graded metric in one direction.
+class Queries:
+    """The queries of some rankings of one direction, shared by the metrics that read them.
 
     Attributes:
-        values: (query,) float64, NaN where the metric is undefined.
-        queries: (query,) int64 indices of the split's images or captions.
-        fold: (query,) int64 fold of every query, or None; values are averaged per fold, then over folds.
+        direction: ``i2t`` or ``t2i``.
+        index: (query,) int64 indices of the split's images or captions.
+        fold: (query,) int64 fold of every query, or None.
         gallery: size of the smallest gallery; a k beyond it was cut there.
     """
 
-    values: Float
-    queries: Int
+    direction: Direction
+    index: Int
     fold: Int | None
     gallery: int
+
+
+@dataclass(frozen=True, eq=False)
+class GradedValues:
+    """The values of one graded metric in one direction, averaged per fold, then over folds.
+
+    Attributes:
+        values: (query,) float64, NaN where the metric is undefined.
+        queries: the queries.
+    """
+
+    values: Float
+    queries: Queries
 
     @property
     def undefined(self) -> int:
@@ -55,7 +68,7 @@ class GradedValues:
     def mean(self) -> float:
         """Mean over the queries that have a value, or over folds (that have such queries) of that; else NaN."""
         known = ~np.isnan(self.values)
-        fold = np.zeros(len(known), np.int64) if self.fold is None else self.fold
+        fold = np.zeros(len(known), np.int64) if self.queries.fold is None else self.queries.fold
         means = [self.values[known & (fold == f)].mean() for f in np.unique(fold[known])]
         return float(np.mean(means)) if means else float("nan")
 
@@ -249,12 +262,17 @@ def _collect(rankings: Sequence[Ranking], values: Values) -> Found:
         for m in ranking.metrics:
             parts.setdefault((m, ranking.direction), []).append(ranking)
     found: Found = {}
-    known: dict[tuple[Ranking, ...], tuple[Int, Int | None]] = {}  # metrics of the same rankings share these arrays
+    queries: dict[tuple[Ranking, ...], Queries] = {}
     for (m, direction), own in parts.items():
-        if tuple(own) not in known:
+        if tuple(own) not in queries:
             folds = [np.full(len(r.queries), r.fold) for r in own if r.fold is not None]
-            known[tuple(own)] = np.concatenate([r.queries for r in own]), np.concatenate(folds) if folds else None
+            queries[tuple(own)] = Queries(
+                direction,
+                np.concatenate([r.queries for r in own]),
+                np.concatenate(folds) if folds else None,
+                min(len(r.gallery) for r in own),
+            )
         each = [values[r][m] for r in own]
         joined = each[0] if len(each) == 1 else np.concatenate(each)
-        found[m, direction] = GradedValues(joined, *known[tuple(own)], min(len(r.gallery) for r in own))
+        found[m, direction] = GradedValues(joined, queries[tuple(own)])
     return found

@@ -269,16 +269,6 @@ class Metric:
         stem, at, tail = self.template.partition("@")
         return stem + (f"[{written}]" if written else "") + at + tail.format(k=self.k)
 
-    @property
-    def unit(self) -> Literal["fraction", "rank", "distance"]:
-        """The unit of its values."""
-        return self.family.unit
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Whether a larger value is a better one."""
-        return self.family.higher_is_better
-
     def __str__(self) -> str:
         return self.name if self.view == "gt" else f"{self.view}:{self.name}"
 

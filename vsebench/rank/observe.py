@@ -1,8 +1,8 @@
-"""The pass: every score is looked at once, and what the metrics need is written down.
+"""One pass over the scores: the ranks of the relevant items, and the top of every ranking.
 
-Images are rows and captions are columns, whatever the direction. Tiles of the product stream by; while
-one is at hand, the pairs of image queries are counted along its rows, those of caption queries along
-its columns, and both kinds of queries collect their top lists.
+Images are rows and captions are columns, whatever the direction. The scores are made in tiles; in every tile the
+relevant pairs of image queries are counted along its rows, those of caption queries along its columns, and the top
+lists of both kinds of queries are updated.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ from ..types import (
     Ranks,
     Relevance,
     SameFold,
-    TopK,
     Without,
 )
 from . import kernels, thresholds
@@ -42,7 +41,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Ranks of one relevance among some candidates, kept under the name ``view``."""
+    """Ranks of the relevant items of some judgements among some candidates, kept under the name ``view``."""
 
     view: str
     relevance: Relevance
@@ -74,60 +73,34 @@ def observe(
         One observation a direction that was asked for.
 
     Raises:
-        UsageError: unknown tie rule, a depth below 1, two requests of one name, or a relevant item that does not
-            compete (it is excluded, or in another fold).
+        UsageError: unknown tie rule, a depth below 1, two requests of one name, or a relevant item that is no
+            candidate (it is excluded, or in another fold).
     """
-    watch = Watch(scorer, requests, ties=ties, depth=depth, threads=threads)
-    stream(scorer, watch.look, watch.threads, tile_shape, progress)
-    return watch.found()
+    check_ties(ties)
+    _check(requests, scorer.shape)
+    threads = threads or default_threads()
+    scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
+    counters = [_Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
+    selectors = {d: Selector(scorer, d, k) for d, k in (depth or {}).items()}
 
+    def observe_tile(tile: Array, r0: int, c0: int, part: int) -> None:
+        for counter in counters:
+            counter.count(tile, r0, c0, part)
+        for selector in selectors.values():
+            selector.add(tile, r0, c0)
 
-class Watch:
-    """What ``observe`` does with tiles, for a pass that makes them for other reasons; arguments as there."""
-
-    def __init__(
-        self,
-        scorer: Scorer,
-        requests: Sequence[Request],
-        *,
-        ties: str = "index",
-        depth: dict[Direction, int] | None = None,
-        threads: int | None = None,
-    ):
-        check_ties(ties)
-        _check(requests, scorer.shape)
-        self.ties, self.shape = ties, scorer.shape
-        self.threads = threads or default_threads()
-        scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], self.threads)
-        self.counters = [_Counter(scorer, d, group, fold, self.threads, scored) for d, group, fold in _groups(requests)]
-        self.selectors = [Selector(scorer, d, k) for d, k in (depth or {}).items()]
-
-    def look(self, tile: Array, r0: int, c0: int, part: int) -> None:
-        """Look at the scores of images from ``r0`` on with captions from ``c0`` on, each pair once, in any order.
-
-        ``tile`` (image, caption) is C-contiguous; ``part`` is the number of the calling thread, below ``threads``.
-        """
-        for counter in self.counters:
-            counter.see(tile, r0, c0, part)
-        for selector in self.selectors:
-            selector.see(tile, r0, c0)
-
-    def found(self) -> dict[Direction, Observation]:
-        """One observation a direction that was asked for, once all tiles have been looked at."""
-        n_image, n_caption = self.shape
-        gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
-        found: dict[Direction, Observation] = {}
-        for direction in DIRECTIONS:
-            ranks = {}
-            for own in (c for c in self.counters if c.direction == direction):
-                for request in own.requests:
-                    ranks[request.view] = own.ranks(request, gallery[direction], self.ties)
-            lists: dict[str, TopK] = {}
-            for selector in (s for s in self.selectors if s.direction == direction):
-                lists["all"] = selector.finish(self.threads)
-            if ranks or lists:
-                found[direction] = Observation(direction, ranks, lists)
-        return found
+    if counters or selectors:
+        stream(scorer, observe_tile, threads, tile_shape, progress)
+    n_image, n_caption = scorer.shape
+    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
+    found: dict[Direction, Observation] = {}
+    for direction in DIRECTIONS:
+        own = [(counter, r) for counter in counters if counter.direction == direction for r in counter.requests]
+        ranks = {request.view: counter.ranks(request, gallery[direction], ties) for counter, request in own}
+        top = selectors[direction].finish(threads) if direction in selectors else None
+        if ranks or top:
+            found[direction] = Observation(direction, ranks, top)
+    return found
 
 
 def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
@@ -150,7 +123,7 @@ def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
 
 
 def _relevances(request: Request) -> list[Relevance]:
-    """Whose pairs need a score: the relevant items, and those that are taken out of the candidates."""
+    """The relevant items, and those that are no candidates: their pairs need a score."""
     excluded = [request.candidates.excluded] if isinstance(request.candidates, Without) else []
     return [request.relevance, *excluded]
 
@@ -191,14 +164,14 @@ class _Counter:
         relevances = [r for request in requests for r in _relevances(request)]
         self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, scored)
         self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int64)  # one row a thread
-        # The first pair of every query is swept in one go; pairs beyond it are rare for caption queries.
+        # The first pair of every query is counted in one sweep; caption queries rarely have more.
         is_first = np.ones(len(self.pairs.query), bool)
         is_first[1:] = np.diff(self.pairs.query) != 0
         self.extra = np.flatnonzero(~is_first)
         n_query = len(self.pairs.indptr) - 1
         self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
 
-    def see(self, tile: Array, r0: int, c0: int, part: int) -> None:
+    def count(self, tile: Array, r0: int, c0: int, part: int) -> None:
         """Count one tile; ``part`` is the calling thread's own row of counts."""
         t, exact, counts = self.pairs, self.scorer.exact_arguments, self.counts[:, part]
         if not len(t.query):
@@ -213,7 +186,7 @@ class _Counter:
         lead, lead_col = self.lead[c0:c1], np.arange(c1 - c0, dtype=np.uint32)
         lead_high, lead_low = (np.where(lead >= 0, bound[lead], np.inf).astype(tile.dtype) for bound in (t.high, t.low))
         a, b = np.searchsorted(t.query[self.extra], (c0, c1))
-        # Padded to whole strips with bounds that nothing reaches.
+        # Padded to complete strips with bounds that no score reaches.
         extra = np.pad(self.extra[a:b], (0, (a - b) % kernels.STRIP), constant_values=-1)
         extra_col = np.where(extra >= 0, t.query[extra] - c0, c1 - c0 - 1).astype(np.uint32)
         extra_high, extra_low = (
@@ -237,7 +210,7 @@ class _Counter:
 
 
 def _excluded(excluded: Relevance, relevance: Relevance, t: Thresholds, gallery: int, exact: Float) -> list[Int]:
-    """How many excluded items stand above, before and after each relevant pair."""
+    """How many excluded items rank above, and tie before and after, each relevant pair."""
     if np.intersect1d(
         excluded.queries[excluded.owner] * gallery + excluded.items,
         relevance.queries[relevance.owner] * gallery + relevance.items,

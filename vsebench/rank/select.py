@@ -1,4 +1,4 @@
-"""Top-k selection while the score tiles stream by, in canonical order.
+"""Top-k selection from tiles of scores, in canonical order.
 
 Every query keeps a buffer of float32 candidates that could still be among its best k: those within twice
 the error bound of its k-th best so far. At the end the survivors are scored in float64 and sorted by
@@ -24,8 +24,8 @@ class Selector:
     """The top lists of one direction.
 
     Args:
-        scorer: where the tiles come from.
-        direction: which side asks.
+        scorer: where the scores come from.
+        direction: side of the queries.
         k: list length, clipped to the gallery.
 
     Raises:
@@ -47,10 +47,10 @@ class Selector:
         error = scorer.error()[0 if self.by_row else 1]
         self.slack = 2 * error  # the k-th best and a candidate may err in opposite directions
 
-    def see(self, tile: npt.NDArray[Any], r0: int, c0: int) -> None:
-        """Look at one tile (image rows, caption columns) whose first row and column are given."""
+    def add(self, tile: npt.NDArray[Any], r0: int, c0: int) -> None:
+        """Add one tile (image rows, caption columns) whose first row and column are given."""
         view, q0, g0 = (tile, r0, c0) if self.by_row else (tile.T, c0, r0)
-        with self._lock:  # tiles of other threads hold the same queries
+        with self._lock:  # tiles of other threads have the same queries
             collect(
                 view, q0, g0, 0, len(view), self.by_row, *self.scorer.exact_arguments,
                 self.value, self.index, self.fill, self.floor, self.slack, self.k,

@@ -1,8 +1,7 @@
-"""Tiles of scores, made and looked at by a few threads, each from its own queue of work.
+"""Tiles of scores, computed and processed in threads.
 
-A thread multiplies a tile with a single-threaded BLAS and looks at it while it is warm. That is faster than
-one product on all cores followed by one look on all cores: the idle threads of a BLAS spin, and what they
-spin on is the core that the look needs.
+A thread multiplies a tile with a single-threaded BLAS and processes it while it is in the cache. That is faster than
+a product on all cores followed by processing on all cores: idle BLAS threads wait actively on busy cores.
 """
 
 from __future__ import annotations
@@ -20,26 +19,26 @@ from .scorers import Scorer
 TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
 
-Look = Callable[[npt.NDArray[Any], int, int, int], None]
+Process = Callable[[npt.NDArray[Any], int, int, int], None]
 Progress = Callable[[int, int], None]
 
 
 def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int]:
-    """(image, caption) size of a tile, so that the tiles of all threads stay within a fixed memory."""
+    """(image, caption) size of a tile, such that the tiles of all threads fit a fixed memory."""
     width = min(TILE_COLUMNS, shape[1])
     return max(1, min(shape[0], TILE_BYTES // threads // (itemsize * width))), width
 
 
 def stream(
-    scorer: Scorer, look: Look, threads: int, tile_shape: tuple[int, int] | None, progress: Progress | None
+    scorer: Scorer, process: Process, threads: int, tile_shape: tuple[int, int] | None, progress: Progress | None
 ) -> None:
-    """Make every tile once and hand it to ``look(tile, first row, first column, thread number)``.
+    """Make every tile once and give it to ``process(tile, first row, first column, thread number)``.
 
-    ``look`` runs in several threads at once; a thread number is used by one thread at a time.
+    ``process`` runs in several threads at once; a thread number is used by one thread at a time.
 
     Args:
         scorer: where scores come from.
-        look: what is done with a tile; must not keep it.
+        process: called with every tile; must not keep it.
         threads: how many threads.
         tile_shape: (image, caption) size, or None for a size that fits a fixed memory.
         progress: called with (tiles done, tiles in all).
@@ -62,7 +61,7 @@ def stream(
             r0, c0 = corner
             r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
             out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
-            look(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
+            process(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
             with lock:
                 done += 1
                 if progress:

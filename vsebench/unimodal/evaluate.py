@@ -6,157 +6,262 @@ their embeddings, and a list is good when the labels of its items are close to t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import hashlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput
-from ..metrics.gain import gain_of_distance, mean_of_first, ndcg
+from .. import __version__, signature
+from ..errors import BadInput, UsageError
+from ..evaluation import intervals, provenance
+from ..evaluation.intervals import Key
+from ..evaluation.options import PathLike, Progress, check_allowed
+from ..metrics import Metric, parse
+from ..metrics.discounted import gain_of_distance
+from ..metrics.graded_ranking import GradedRanking
+from ..metrics.suites import words
+from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
-from ..report.model import Report
-from ..types import Float, Ids, Vectors
+from ..report.model import Report, Resampling, Result
+from ..types import Direction, Float, Ids, Modality, Split, Vectors
 from .distances import LabelDistance
-from .files import read_vectors
-from .labels import read_labels
-from .nearest import neighbours
-from .plan import Options
+from .files import Read, read_vectors
+from .labels import label_distance_of, read_labels
+from .nearest import SIMILARITIES, neighbours
 from .queries import Selection, read_queries, select
-from .results import list_lengths, make_report
 
-BLOCK_BYTES = 8 << 20  # of the label distances that one thread looks at together
-MOST_QUERIES = 32  # looked at together, so that progress is told while distances are slow to compute
-
-
-@dataclass(frozen=True, eq=False)
-class Evaluation:
-    """A report and the files it was made from."""
-
-    report: Report
-    sources: tuple[Path, ...]
+VIEW = "labels"
+KS = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
+SUITES: dict[str, tuple[str, ...]] = {stem.lower(): tuple(f"{VIEW}:{stem}@{k}" for k in KS) for stem in ("nDCG", "MLD")}
+DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
+BLOCK_BYTES = 8 << 20  # of the label distances that one thread compares together
+MOST_QUERIES = 32  # of a block, so that progress is reported while distances are slow to compute
 
 
-def evaluate_file(
-    path: Path,
-    labels: Path,
+def evaluate_unimodal(
+    vectors: npt.ArrayLike | PathLike,
+    labels: npt.ArrayLike | PathLike | LabelDistance,
     *,
-    how: str | None = None,
-    queries: str | None = None,
+    label_distance: str | None = None,
+    queries: npt.ArrayLike | str | int | None = None,
+    keep_queries: bool = False,
+    modality: Modality = "image",
+    metrics: str | Sequence[str] | None = None,
+    similarity: str = "euclidean",
     key: str | None = None,
     labels_key: str | None = None,
-    options: Options | None = None,
-) -> Evaluation:
-    """Read, audit, match and measure the embeddings of one modality.
-
-    Args:
-        path: vectors, see ``files.read_vectors``.
-        labels: labels, see ``labels.read_labels``.
-        how: the label distance, or None to go by the shape.
-        queries: how many of the first items are queries, or a file that names them; None: every item is one.
-        key: name of the array of vectors.
-        labels_key: name of the array of labels.
-        options: how to measure.
-
-    Raises:
-        BadInput, UsageError, MissingPackage: as the readers and ``evaluate``.
-    """
-    options = options or Options()
-    read = read_vectors(path, options.modality, key)
-    n = len(read.values)
-    asking = None if queries is None else read_queries(queries, n, read.ids)
-    chosen = select(n, asking, options.keep_queries, where=None if queries is None else "--queries")
-    label_distance = read_labels(labels, how, read.ids, options.modality, labels_key)
-    report = _measure(read.values, label_distance, chosen, read.ids, options, read.notes, path)
-    file = () if queries is None or queries.isdecimal() else (Path(queries),)
-    return Evaluation(report, (path, labels, *file))
-
-
-def evaluate(
-    vectors: npt.ArrayLike,
-    labels: LabelDistance,
-    queries: npt.ArrayLike | None = None,
-    ids: Ids | None = None,
-    options: Options | None = None,
+    ci: float = 95.0,
+    resamples: int = 1000,
+    seed: int = 0,
+    interval: str = "percentile",
+    threads: int | None = None,
+    block: int | None = None,
+    progress: Progress | None = None,
 ) -> Report:
-    """Measure vectors that are in memory.
+    """Rank items of one modality and judge the lists by labels; the names and defaults of ``vsebench unimodal``.
+
+    >>> import numpy as np, vsebench as vb
+    >>> poses = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> report = vb.evaluate_unimodal(poses, poses, metrics="nDCG@1", ci=0)
+    >>> report["labels:nDCG@1", "i2i"].value
+    1.0
 
     Args:
-        vectors: (item, dim) finite numbers, ranked as float32.
-        labels: ``distances.euclidean(array)``, ``distances.precomputed(array)``, ``masks.miou(array)``, ...
-        queries: (query,) item indices; None makes every item a query.
-        ids: (item,) names of the items for per-query values; row numbers by default.
-        options: how to measure.
+        vectors: (item, dim) finite numbers, ranked as float32, or a file, see ``files.read_vectors``.
+        labels: a file, see ``labels.read_labels``; an array, (item, ...); or a ``LabelDistance``.
+        label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
+        queries: how many of the first items are queries, a file that names them, or (query,) item indices; None makes
+            every item a query.
+        keep_queries: leave the other queries in the gallery.
+        modality: what the items are; decides the direction, ``i2i`` or ``t2t``.
+        metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` stand for k = 1, 10, 20, ... 100, None or
+            ``all`` for both.
+        similarity: ``euclidean``, ``cosine`` or ``dot``.
+        key: name of the array of vectors in a file.
+        labels_key: name of the array of labels in a file.
+        ci: level of the bootstrap intervals over queries, in percent; 0 for none.
+        resamples, seed, interval: of the intervals.
+        threads: never changes a result.
+        block: queries of a block; never changes a result.
+        progress: called with (done, in all).
 
     Raises:
-        BadInput: vectors that are not two-dimensional or not finite, queries that do not exist, labels of other items.
+        BadInput: vectors or labels that are unreadable, misshapen or not finite; queries that do not exist.
+        UsageError: unknown metrics or options.
+        MissingPackage: a package that a format or a distance needs is not installed.
     """
-    options = options or Options()
-    array = np.asarray(vectors)
-    if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
-        raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
-    chosen = select(len(array), None if queries is None else np.asarray(queries), options.keep_queries)
-    return _measure(np.require(array, np.float32, ["C", "A"]), labels, chosen, ids, options, (), None)
+    started = provenance.start()
+    asked = label_metrics(metrics)
+    check_allowed({"interval": interval})
+    if similarity not in SIMILARITIES:
+        raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
+    if modality not in DIRECTION:
+        raise UsageError(f"--modality is '{modality}'", fix="use image or caption")
+    how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
+    read, sources = _vectors(vectors, modality, key)
+    n, where = len(read.values), None if queries is None else "--queries"
+    if isinstance(queries, str | int):
+        text = str(queries)
+        sources += [] if text.isdecimal() else [Path(text)]
+        chosen = select(n, read_queries(text, n, read.ids), keep_queries, where=where)
+    else:
+        chosen = select(n, None if queries is None else np.asarray(queries), keep_queries, where=where)
+    if isinstance(labels, str) or hasattr(labels, "__fspath__"):
+        judged = read_labels(Path(labels), label_distance, read.ids, modality, labels_key)  # type: ignore[arg-type]
+        sources.insert(1, Path(labels))  # type: ignore[arg-type]
+    else:
+        judged = labels if isinstance(labels, LabelDistance) else label_distance_of(np.asarray(labels), label_distance)
+    if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
+        raise BadInput(
+            f"item {empty[0]} is all zeros: it has no direction to compare",
+            where=sources[0] if sources else None,
+            fix="encode it again, or rank by --similarity euclidean",
+        )
+    found = judge_lists(read.values, judged, chosen, asked, similarity, threads, block, progress)
+    ids = np.arange(n) if read.ids is None else read.ids
+    report = _report(found, judged, chosen, ids, DIRECTION[modality], similarity, how, threads, read.notes)
+    return provenance.attach(report, started, threads, sources)
+
+
+def label_metrics(asked: str | Sequence[str] | None) -> list[Metric]:
+    """The metrics of a comma-separated list, in order, without repeats.
+
+    Raises:
+        UsageError: an unknown metric, or one that label distances do not define.
+    """
+    found: list[Metric] = []
+    for word in words(asked) or ["all"]:
+        name = word.removeprefix(f"{VIEW}:")
+        if name.lower() in ("all", VIEW):
+            found += [parse(m) for suite in SUITES.values() for m in suite]
+        elif name.lower() in SUITES:
+            found += [parse(m) for m in SUITES[name.lower()]]
+        else:
+            m = parse(f"{VIEW}:{name}" if ":" not in name else name)
+            if m.view != VIEW or m.options or m.template.partition("@")[0].lower() not in SUITES:
+                raise UsageError(f"{word} is not defined by label distances", fix="use nDCG@k or MLD@k")
+            found.append(m)
+    return list(dict.fromkeys(found))
 
 
 def judge_lists(
-    vectors: Vectors, labels: LabelDistance, chosen: Selection, ks: Sequence[int], options: Options
-) -> tuple[Float, Float]:
-    """Per-query values of the two metrics.
+    vectors: Vectors,
+    labels: LabelDistance,
+    chosen: Selection,
+    metrics: Sequence[Metric],
+    similarity: str = "euclidean",
+    threads: int | None = None,
+    block: int | None = None,
+    progress: Progress | None = None,
+) -> dict[Metric, Float]:
+    """(query,) float64 values of every metric.
 
     Args:
         vectors: (item, dim) float32.
         labels: label distances of the items.
-        chosen: who asks and who competes.
-        ks: list lengths from 1 to the depth of the selection.
-        options: similarity, threads, block and progress.
-
-    Returns:
-        (query, len(ks)) nDCG and (query, len(ks)) mean label distances, float64.
+        chosen: queries and gallery.
+        metrics: nDCG and MLD at any k; a k beyond the gallery means all of it.
+        similarity, threads, block, progress: as for ``evaluate_unimodal``.
     """
     judge = labels.bind(len(vectors), chosen)
     queries, gallery = vectors[chosen.queries], vectors[chosen.gallery]
+    total, threads = len(queries), threads or default_threads()
+    depth = min(max(m.k or 1 for m in metrics), chosen.depth)
+    ranked = None if progress is None else lambda done, of: progress(done, 2 * of)
     own = chosen.own if chosen.kept else None
-    total, threads = len(queries), options.threads or default_threads()
-    told = options.progress
-    lists = neighbours(
-        queries, gallery, max(ks), options.similarity, own, threads, options.block,
-        None if told is None else lambda done, of: told(done, 2 * of),
-    )  # fmt: skip
-    gain, distance = np.empty((total, len(ks))), np.empty((total, len(ks)))
-    step = options.block or max(1, min(MOST_QUERIES, BLOCK_BYTES // (8 * len(gallery))))
+    lists = neighbours(queries, gallery, depth, similarity, own, threads, block, ranked)
+    groups: dict[object, list[Metric]] = {}
+    for m in metrics:
+        groups.setdefault(differ_in_k(m), []).append(m)
+    found = {m: np.empty(total) for m in metrics}
+    step = block or max(1, min(MOST_QUERIES, BLOCK_BYTES // (8 * len(gallery))))
     done = [0] * threads
 
     def work(start: int, stop: int, part: int) -> None:
         for a in range(start, stop, step):
             b = min(a + step, stop)
             retrieved, ideal = judge(a, b, lists[a:b])
-            gain[a:b] = ndcg(gain_of_distance(retrieved), gain_of_distance(ideal), ks)
-            distance[a:b] = mean_of_first(retrieved, ks)
+            ranking = GradedRanking(
+                gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(b - a, depth),
+                gain_of_distance(ideal), distance=retrieved,
+            )  # type: ignore[arg-type] # fmt: skip
+            for group in groups.values():
+                columns = values(group, ranking)
+                for i, m in enumerate(group):
+                    found[m][a:b] = columns[:, i]
             done[part] += b - a
-            if told:
-                told(total + sum(done), 2 * total)
+            if progress:
+                progress(total + sum(done), 2 * total)
 
     spread(work, total, threads)
-    return gain, distance
+    return found
 
 
-def _measure(
-    vectors: Vectors,
+def _vectors(vectors: npt.ArrayLike | PathLike, modality: Modality, key: str | None) -> tuple[Read, list[Path]]:
+    """The vectors of a file or an array, and the files that were read."""
+    if isinstance(vectors, str) or hasattr(vectors, "__fspath__"):
+        path = Path(vectors)  # type: ignore[arg-type]
+        return read_vectors(path, modality, key), [path]
+    array = np.asarray(vectors)
+    if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
+        raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
+    return Read(np.require(array, np.float32, ["C", "A"]), None, Path("<arrays>")), []
+
+
+def _report(
+    found: Mapping[Metric, Float],
     labels: LabelDistance,
     chosen: Selection,
-    ids: Ids | None,
-    options: Options,
+    ids: Ids,
+    direction: Direction,
+    similarity: str,
+    how: Resampling | None,
+    threads: int | None,
     notes: Sequence[str],
-    where: Path | None,
 ) -> Report:
-    if options.similarity != "euclidean" and len(empty := np.flatnonzero(~vectors.any(axis=1))):
-        raise BadInput(
-            f"item {empty[0]} is all zeros: it has no direction to compare",
-            where=where,
-            fix="encode it again, or rank by --similarity euclidean",
-        )
-    values = judge_lists(vectors, labels, chosen, list_lengths(options, chosen), options)
-    names = np.arange(len(vectors)) if ids is None else ids
-    return make_report(values, labels, chosen, names, options, notes)
+    """The report of an evaluation; ``ids`` are those of all items."""
+    queries = ids[chosen.queries]
+    results: dict[Key, Result] = {
+        (m, direction): Result(m, direction, float(v.mean()), len(v), queries=queries, per_query=v)
+        for m, v in found.items()
+    }
+    deep = [m.name for m in found if (m.k or 0) > chosen.depth]
+    warnings = list(labels.warnings)
+    if deep:
+        clipped = f"k is larger than the {chosen.depth:,} items that a query can retrieve; all of them count"
+        warnings.append(f"{', '.join(deep)}: {clipped}")
+    if how is not None and len(queries) > 1:
+        # Each query is resampled as an item of its own.
+        alone = Split("custom", queries, queries, np.arange(len(queries)))
+        results = intervals.add(results, {}, alone, how, threads)
+    sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"
+    sizes += "; a query is no candidate of its own list" if chosen.kept else "; no query is among them"
+    fields = {
+        "vsebench": __version__,
+        "split": f"custom#{_fingerprint(ids, chosen)}",
+        "labels": labels.name,
+        "score": similarity,
+        "order": "f64",
+        "ties": "index",
+        "queries": "kept" if chosen.kept else "apart",
+    }
+    return Report(
+        "custom",
+        signature.write(fields),
+        tuple(results.values()),
+        tuple(warnings),
+        (*notes, *labels.notes, sizes),
+        intervals=how,
+        # A split has captions: here each item is its own.
+        asked=Split("custom", ids, ids, np.arange(len(ids))),
+    )
+
+
+def _fingerprint(ids: Ids, chosen: Selection) -> str:
+    """Eight hexadecimal digits of the items and of the queries and gallery."""
+    digest = hashlib.sha256("\n".join(map(str, ids.tolist())).encode())
+    for index in (chosen.queries, chosen.gallery):
+        digest.update(np.ascontiguousarray(index, "<i8").tobytes())
+    return digest.hexdigest()[:8]

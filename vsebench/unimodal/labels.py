@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..registry import unknown
@@ -48,16 +50,31 @@ def read_labels(
             raise UsageError("--labels-key names an array, and captions have none", fix="leave it out")
         return read_caption_sets(path, argument, ids)
     read = read_array(path, modality, key)
-    if kind is None:
-        kind = _decide(read)
+    kind = kind or _decide(read)
     square = read.values.ndim == 2 and read.values.shape[0] == read.values.shape[1]
     if kind != "precomputed" or square:
         read = align(read, ids, square=kind == "precomputed")
+    return replace(_made(kind, argument, read), notes=read.notes)
+
+
+def label_distance_of(labels: npt.NDArray[Any], how: str | None) -> LabelDistance:
+    """The label distance of labels in memory, one row an item; ``how`` as for ``read_labels``.
+
+    Raises:
+        BadInput: labels that have no such distance.
+        UsageError: an unknown distance, one that has to be named, or ``wmd``, which needs a file of captions.
+    """
+    kind, argument = _parse(how)
+    if kind == "wmd":
+        raise UsageError("wmd needs a file of captions", fix="give the path of the file")
+    read = Read(labels, None, Path("<labels>"))
+    return _made(kind or _decide(read), argument, read)
+
+
+def _made(kind: str, argument: str | None, read: Read) -> LabelDistance:
     if kind == "miou":
-        label_distance = miou(read.values, _ignored(argument), path)
-    else:
-        label_distance = (precomputed if kind == "precomputed" else euclidean)(read.values, path)
-    return replace(label_distance, notes=read.notes)
+        return miou(read.values, _ignored(argument), read.where)
+    return (precomputed if kind == "precomputed" else euclidean)(read.values, read.where)
 
 
 def _parse(how: str | None) -> tuple[str | None, str | None]:

@@ -1,0 +1,72 @@
+"""``vsebench unimodal``: retrieval inside one modality, judged by continuous labels."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .shared import (
+    Interval,
+    NoPerQuery,
+    PerQuery,
+    ReportCi,
+    ReportOutput,
+    Resamples,
+    Seed,
+    Threads,
+    check_outputs,
+    deliver_report,
+)
+from .talk import Json, NoProgress, Quiet, Talk, command
+
+
+@command
+def run(
+    file: Annotated[Path, typer.Argument(help="Vectors of one modality: .npy, .npz, .safetensors, .pt or .h5.")],
+    labels: Annotated[Path, typer.Option(help="Continuous labels of the items: an array, or captions for wmd.")],
+    label_distance: Annotated[
+        str | None,
+        typer.Option(help="euclidean, precomputed, miou[:ignore=N] or wmd:VECTORS; by default the shape decides."),
+    ] = None,
+    queries: Annotated[
+        str | None, typer.Option(help="How many of the first items are queries, or a file that names them; all.")
+    ] = None,
+    keep_queries: Annotated[
+        bool, typer.Option("--keep-queries", help="The other queries stay in the gallery.")
+    ] = False,
+    modality: Annotated[str, typer.Option(help="image or caption.")] = "image",
+    metrics: Annotated[
+        str | None, typer.Option(help="nDCG@k and MLD@k; nDCG and MLD stand for k = 1, 10, 20, ... 100; both.")
+    ] = None,
+    similarity: Annotated[str, typer.Option(help="euclidean, cosine or dot.")] = "euclidean",
+    key: Annotated[
+        str | None, typer.Option("--key", "--image-key", "--text-key", help="Name of the array in FILE.")
+    ] = None,
+    labels_key: Annotated[str | None, typer.Option(help="Name of the array in the file of labels.")] = None,
+    per_query: PerQuery = None,
+    output: ReportOutput = None,
+    ci: ReportCi = 95,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
+    interval: Interval = "percentile",
+    no_per_query: NoPerQuery = False,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Rank items of one modality by their vectors, and judge the lists by labels: nDCG and mean label distance."""
+    talk = Talk(as_json, quiet, no_progress)
+    import vsebench
+
+    check_outputs([file, labels], per_query, output)
+    with talk.progress("ranking") as progress:
+        report = vsebench.evaluate_unimodal(
+            file, labels, label_distance=label_distance, queries=queries, keep_queries=keep_queries,
+            modality=modality, metrics=metrics, similarity=similarity, key=key,  # type: ignore[arg-type]
+            labels_key=labels_key, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
+            progress=progress,
+        )  # fmt: skip
+    deliver_report(talk, report, output, per_query, no_per_query)

@@ -1,0 +1,117 @@
+"""From results to a report: sums, intervals, the signature and warnings."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from .. import __version__, relevance, signature
+from ..errors import BadInput
+from ..metrics import Metric
+from ..metrics.suites import INTRA
+from ..relevance.gains import Gains
+from ..report.model import Report, Result
+from ..types import Direction, Observation, Split
+from . import intervals, warnings
+from .inputs import Input
+from .intervals import Key
+from .plan import Plan
+
+
+def report(
+    plan: Plan,
+    data: Input,
+    observed: dict[Direction, Observation],
+    single: Mapping[Key, Result],
+    warned: Sequence[str],
+    ratings: str | None,
+    threads: int | None,
+) -> Report:
+    """The report of an evaluation.
+
+    Args:
+        plan: what was measured.
+        data: what was evaluated.
+        observed: ranks of the relevant items, by direction.
+        single: all results but the sums.
+        warned: warnings so far.
+        ratings: identity of the ratings of the metrics inside the modalities, or None.
+        threads: of the resampling; never changes a result.
+
+    Raises:
+        BadInput: no metric has a value.
+    """
+    results, members = _with_sums(plan, single)
+    if plan.resampling is not None:
+        results = intervals.add(results, members, plan.split, plan.resampling, threads)
+    asked: dict[Key, None] = {}
+    for m in plan.metrics:
+        asked.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
+    asked |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
+    wanted = [results[key] for key in asked if key in results]
+    if plan.metrics and not wanted:
+        raise BadInput(f"nothing was measured: {'; '.join(warned)}", fix="check the gains and what they are made from")
+    said = [*data.warnings, *warnings.ties(observed, results), *warnings.unreachable(observed)]
+    said += [*warnings.clipped(plan.metrics, plan.split), *warned]
+    return Report(
+        plan.split.name,
+        signature.write(_signature(plan, data, ratings)),
+        tuple(wanted),
+        tuple(said),
+        plan.notes,
+        intervals=plan.resampling,
+        parts=tuple(result for key, result in results.items() if key not in asked),
+        asked=replace(plan.split, captions=None),
+    )
+
+
+def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Result], dict[Key, list[Key]]]:
+    """The results with the sums that have all their parts, and the parts of every sum."""
+    results = dict(single)
+    members: dict[Key, list[Key]] = {}
+    for m in (m for m in plan.metrics if m.family.compute is None):
+        parts: list[Key] = [(p, d) for p in m.parts() for d in plan.directions]
+        if all(key in results for key in parts):
+            members[m, None] = parts
+            results[m, None] = _sum(m, [results[key] for key in parts], len(plan.directions))
+    return results, members
+
+
+def _sum(m: Metric, parts: Sequence[Result], directions: int) -> Result:
+    ties = None
+    if any(p.ties for p in parts):
+        both = [p.ties or (p.value, p.value) for p in parts]
+        ties = (sum(x for x, _ in both), sum(y for _, y in both))
+    first = parts[:directions]  # one metric in all directions: its queries are those of the others
+    n, undefined = sum(p.n for p in first), sum(p.undefined for p in first)
+    return Result(m, None, sum(p.value for p in parts), n, undefined, ties=ties)
+
+
+def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
+    """Everything that can move a digit."""
+    # Metrics that read gains do not depend on the tie rule and on queries without positives.
+    binary = ratings is not None or not all(m.graded for m in plan.metrics)
+    judged = relevance.identities(plan.split)
+    return {
+        "vsebench": __version__,
+        "split": f"{plan.split.name}#{signature.fingerprint(plan.split)}",
+        **{v: t for v, t in judged.items() if any(m.view == v for m in plan.metrics)},
+        "score": data.score,
+        "order": "f64",
+        "ties": plan.ties if binary else "index",
+        "empty": plan.no_positive if binary else "skip",
+        **({} if data.lists is None else {"short": plan.short_lists}),
+        **_gains_identities(plan.gains, plan.split),
+        **({} if ratings is None else {INTRA: ratings}),
+    }
+
+
+def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str]:
+    """View -> every setting of its gains that can move a digit, and the captions they are made from."""
+    # A file is identified by its content: copies may have other names.
+    fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in gains.items()}
+    if split.captions is not None and set(fields) - {"matrix"}:
+        digest = hashlib.sha256("\0".join(split.captions).encode("utf-8", "surrogatepass"))
+        fields["captions"] = "#" + digest.hexdigest()[:8]
+    return fields

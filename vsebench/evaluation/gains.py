@@ -1,0 +1,170 @@
+"""The gains of an evaluation: which kinds are meant, loading them, and the metrics that they allow."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+
+from ..data.captions import with_captions
+from ..data.formats.sniff import sniff
+from ..data.textfile import read_text
+from ..errors import BadInput, MissingPackage, UsageError
+from ..metrics.declare import DEFAULT_GAINS, Metric
+from ..metrics.suites import words
+from ..metrics.values import LOW_GAINS
+from ..relevance.gains import Gains, Progress, Spec
+from ..relevance.kinds import GRADED, load_gains, parse_spec
+from ..relevance.spice.tuples import NotParsed
+from ..types import Direction, Int, Split
+
+KNOWN = (*GRADED, "matrix")
+
+
+def choose(texts: str | Sequence[str]) -> dict[str, Spec]:
+    """The kinds of gains asked for, by view; the first is that of metrics whose name has no view.
+
+    Raises:
+        UsageError: an unknown kind or setting, or two of one kind.
+    """
+    chosen: dict[str, Spec] = {}
+    for text in words(texts):
+        spec = parse_spec(text)
+        if spec.kind in chosen:
+            both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
+            raise UsageError(f"--gains names {spec.kind} twice{both}", fix="evaluate once for each")
+        chosen[spec.kind] = spec
+    return chosen
+
+
+def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
+    """Whether a graded metric is defined with the gains of its view, by what is known before they are loaded.
+
+    Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
+    """
+    kind = GRADED.get(metric.view)
+    if metric.unit == "distance":
+        return metric.view == "wmd"
+    spec = gains.get(metric.view)
+    if spec is not None and spec.settings.get("negative") == "zero":
+        return True
+    lowest = metric.family.lowest_gain
+    return lowest is None or kind is None or (kind.low is not None and kind.low >= lowest)
+
+
+def _why_not(metric: Metric, gains: Gains) -> str | None:
+    """Why a metric (no sum) cannot be measured with its gains, None if it can."""
+    lowest, least = getattr(gains, "lowest", None), metric.family.lowest_gain
+    if lowest is not None and least is not None and lowest < least:
+        return f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
+    every_pair = metric.family.depth == "all" or {"ideal", "pseudo_positive"} & metric.family.needs
+    if getattr(gains, "pairs_only", False) and every_pair:
+        return f"it reads every pair, which '{metric.view}' would take hours for"
+    return None
+
+
+def leave_out(
+    metrics: Sequence[Metric], named: Sequence[Metric], gains: Mapping[str, Gains], chosen: Mapping[str, Spec]
+) -> tuple[list[Metric], list[str]]:
+    """The metrics that the gains allow, and notes about the others and about gains that no metric reads.
+
+    Raises:
+        BadInput: a metric that was asked for by its name cannot be measured.
+    """
+    kept: list[Metric] = []
+    lost: dict[str, list[str]] = {}
+    for m in metrics:
+        parts = m.parts() or (m,)
+        why = next((w for p in parts if (w := _why_not(p, gains[m.view]))), None) if m.graded else None
+        if why is None:
+            kept.append(m)
+        elif m in named:
+            spec = chosen.get(m.view)
+            raise BadInput(f"{m}: {why}", where=spec.argument if spec and m.view == "matrix" else None, fix=LOW_GAINS)
+        else:
+            lost.setdefault(why, []).append(str(m))
+    notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
+    idle = [view for view in chosen if view not in {m.view for m in metrics}]
+    if "matrix" in idle:
+        sniff(Path(chosen["matrix"].argument or "").expanduser())  # a wrong path is an error even where it is not read
+    if idle:
+        notes.append(f"--gains {', '.join(idle)}: no metric uses it; write the view in front, as in {idle[0]}:cs")
+    return kept, notes
+
+
+def load(
+    metrics: Sequence[Metric],
+    chosen: Mapping[str, Spec],
+    split: Split,
+    captions: Path | None,
+    rows: tuple[Int | None, Int | None] = (None, None),
+    progress: Progress | None = None,
+) -> tuple[Split, dict[str, Gains], list[str]]:
+    """The split with its captions, the gains of every graded metric by view, and notes.
+
+    Args:
+        metrics: what will be measured.
+        chosen: from ``choose``; a kind that is not in it is loaded with its defaults.
+        split: with or without captions.
+        captions: a file of captions, or None.
+        rows: (image,) and (caption,) row of every item in the file of vectors, None when it is its index.
+        progress: called with the share of the preparation that is done.
+
+    Raises:
+        BadInput, UsageError, MissingPackage: captions or gains cannot be had; the message says how to get them.
+    """
+    kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
+    if not kinds:
+        if captions is None:
+            return split, {}, []
+        read_text(captions)  # a wrong path is an error even where it is not read
+        return split, {}, ["--captions: no metric uses them"]
+    why: UsageError | MissingPackage | None = None
+    source = None  # where the captions come from, when this is not the split by its name
+    if captions is not None:
+        source = f"--captions {shlex.quote(str(captions))}"
+    elif split.name == "custom" and split.captions is None:
+        source = "--split coco-5k"  # the only captions that can be found by the ids of a custom split
+    try:
+        split = with_captions(split, captions, rows[1])
+    except (UsageError, MissingPackage) as error:
+        why = error
+    if split.name == "custom":
+        # Ranks of rows: of images that a file repeats for every caption other files have one row.
+        image, caption = (None if r is None else np.argsort(np.argsort(r)) for r in rows)
+        split = replace(split, places=(image, caption))
+    found: dict[str, Gains] = {}
+    notes: list[str] = []
+    for kind in kinds:
+        if kind == "matrix" and kind not in chosen:
+            raise UsageError("the view 'matrix' needs a file of gains", fix="give it with --gains FILE.npy")
+        try:
+            found[kind] = load_gains(chosen.get(kind) or Spec(kind, None, {}), split, progress)
+        except NotParsed as error:
+            if source is None:
+                raise
+            raise error.about(source) from None
+        except BadInput:
+            # Why there are no captions is more useful than that they are missing.
+            if why is not None and split.captions is None and kind not in ("matrix", "sentence", "coarse"):
+                raise why from None
+            raise
+        notes += [note if note.startswith(f"{kind}: ") else f"{kind}: {note}" for note in found[kind].notes]
+    if DEFAULT_GAINS in found and not chosen:
+        settings = ", ".join(f"{k} {v}" for k, v in found[DEFAULT_GAINS].settings.items())
+        notes.insert(0, f"graded relevance is CIDEr-D ({settings}); --gains chooses another")
+    return split, found, notes
+
+
+def unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> list[str]:
+    """A note for metrics that read ties, where retrieved lists of some directions have no scores."""
+    named = [str(m) for m in metrics if "tied" in m.family.needs]
+    if not named or not directions:
+        return []
+    return [
+        f"{', '.join(named)}: the lists of {' and '.join(directions)} have no scores, so no two items are tied; values "
+        "from embeddings, scores or a TREC run differ where scores are equal"
+    ]

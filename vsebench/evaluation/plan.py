@@ -1,0 +1,246 @@
+"""What an evaluation measures, decided once before anything is ranked.
+
+``make_plan`` reads the options and the input; ranking, measuring, the signature and the report read the plan.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from .. import relevance
+from ..data.splits import catalogue
+from ..errors import BadInput, MissingPackage, UsageError
+from ..metrics import Metric
+from ..metrics.declare import DEFAULT_GAINS
+from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, words
+from ..rank.observe import Request
+from ..relevance.gains import Gains, Spec
+from ..report.model import Resampling
+from ..types import Candidates, Direction, Everyone, SameFold, Split
+from . import gains as gains_of
+from .inputs import Input
+from .options import Options
+
+LEAVE_OUT = "leave it out, or evaluate the embeddings"
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """What is measured.
+
+    Attributes:
+        split: the items, with their captions where gains need them.
+        metrics: in the order asked for, sums included.
+        directions: what is ranked.
+        requests: for every view of binary judgements and direction the relevant items and the candidates.
+        gains: by view, for every graded metric.
+        intra: metrics of image-image and text-text retrieval.
+        depth: how many items of every ranking are kept, None for none.
+        ties: tie rule of the ranks.
+        no_positive: ``skip`` or ``miss`` for queries that the judgements cover and that have no positive.
+        short_lists: ``refuse`` or ``miss`` for metrics that read deeper than the retrieved lists.
+        resampling: how intervals are made, None for none.
+        notes: what was decided.
+    """
+
+    split: Split
+    metrics: tuple[Metric, ...]
+    directions: tuple[Direction, ...]
+    requests: tuple[Request, ...]
+    gains: Mapping[str, Gains]
+    intra: tuple[Metric, ...]
+    depth: int | None
+    ties: str
+    no_positive: str
+    short_lists: str
+    resampling: Resampling | None
+    notes: tuple[str, ...]
+
+    @functools.cached_property
+    def single(self) -> tuple[Metric, ...]:
+        """The metrics with sums replaced by their parts, without repeats."""
+        return tuple(dict.fromkeys(part for m in self.metrics for part in (m.parts() or (m,))))
+
+    @property
+    def binary(self) -> tuple[Metric, ...]:
+        """Those of binary judgements."""
+        return tuple(m for m in self.single if not m.graded)
+
+    @property
+    def graded(self) -> tuple[Metric, ...]:
+        """Those that read gains."""
+        return tuple(m for m in self.single if m.graded)
+
+
+def make_plan(data: Input, options: Options) -> Plan:
+    """Decide what is measured.
+
+    Raises:
+        UsageError: unknown metrics or gains; a view that the split does not have; a sum that lacks a direction.
+        BadInput: gains that a metric asked for by name does not allow; lists of other directions.
+        MissingPackage: captions or gains cannot be had; the message says how to get them.
+    """
+    directions = tuple(d for d in options.directions if d in data.directions)
+    if not directions:
+        raise BadInput(
+            f"no list for {', '.join(options.directions)}", where=data.where, fix="give a run of that direction"
+        )
+    intra, asked = _intra(options, data)
+    chosen = gains_of.choose(options.gains)
+    if intra and not asked:
+        metrics, split, gains, notes = [], data.split, {}, []
+    else:
+        metrics, split, gains, notes = _metrics_and_gains(data, options, asked, chosen, directions)
+    requests = _requests(metrics, split, directions)
+    _refuse_misses(metrics, requests, options.no_positive)
+    graded = [m for m in metrics if m.graded]
+    if options.metrics is None and (absent := absent_judgements(split)):
+        notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
+    if graded and options.ties != "index":
+        notes.append("--ties is about binary judgements: graded metrics take ties in the order of the index")
+    if graded and data.lists is not None:
+        notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
+    return Plan(
+        split, tuple(metrics), directions, tuple(requests), gains, intra, options.depth, options.ties,
+        options.no_positive, options.short_lists, options.resampling, (*data.notes, *notes),
+    )  # fmt: skip
+
+
+def check_names(options: Options, split: Split | str | None) -> None:
+    """Find a misspelt metric, kind of gains or split before a large file is read; raises UsageError."""
+    chosen = gains_of.choose(options.gains)
+    rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
+    if rest or (rest is not None and not words(options.metrics)):
+        expand(rest, ["gt"], tuple(chosen), gains_of.KNOWN)
+    if isinstance(split, str) and split != "custom":
+        catalogue.declared(split)
+
+
+def views(split: Split) -> list[str]:
+    """The sets of binary judgements that a split has, headline first."""
+    judged = relevance.names(split)
+    has_folds = split.fold is not None and split.name != "coco-1k"
+    return ["gt", *(["1k"] if has_folds else []), *(v for v in judged if v != "gt")]
+
+
+def absent_judgements(split: Split) -> list[str]:
+    """Sets of judgements of the split that are not installed."""
+    installed = relevance.identities(split)
+    return [v for v in relevance.names(split) if v != "gt" and v not in installed]
+
+
+def choose_metrics(
+    asked: str | Sequence[str] | None,
+    split: Split,
+    directions: Sequence[Direction],
+    gains: Mapping[str, Spec | None] | None = None,
+) -> list[Metric]:
+    """The metrics that are asked for; without words the headline suites whose judgements are installed.
+
+    A sum over both directions is left out of suites and ``all`` when one direction is measured.
+
+    Args:
+        asked: names, suites, ``all``; None for the headline suites.
+        split: says which judgements there are.
+        directions: what is ranked.
+        gains: kinds of gains that ``all`` goes through, the default first, and their specification if there is one.
+
+    Raises:
+        UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
+    """
+    available = views(split)
+    if asked is None:
+        absent = absent_judgements(split)
+        asked = default_words([v for v in available if v not in absent])
+    suits = functools.partial(gains_of.suits, gains=gains or {})
+    metrics = expand(asked, available, tuple(gains or ()), gains_of.KNOWN, suits)
+    for m in metrics:
+        if not m.graded and m.view not in available and not (m.view == "1k" and split.name == "coco-1k"):
+            raise UsageError(
+                f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
+                fix=f"leave it out; {m.view} is defined on the whole of coco-5k",
+            )
+    if len(directions) == 2:
+        return metrics
+    sums = [str(m) for m in metrics if m.family.compute is None]
+    named = [w for w in words(asked) if w in sums]
+    if named:
+        raise UsageError(
+            f"{named[0]} is a sum over both directions, and only {directions[0]} is ranked",
+            fix="leave it out, or rank both directions",
+        )
+    return [m for m in metrics if m.family.compute is not None]
+
+
+def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str] | None]:
+    """The metrics of retrieval inside the modalities, and the words that ask for others."""
+    asked = None if options.metrics is None else words(options.metrics)
+    rest = None if asked is None else [w for w in asked if w.lower() != INTRA]
+    if rest == asked:
+        return (), rest
+    if data.vectors is None:
+        what = "a score matrix does" if data.lists is None else "these lists do"
+        raise UsageError(f"{INTRA} ranks images by images, which {what} not hold", fix=LEAVE_OUT)
+    return tuple(expand(SUITES[INTRA].metrics, ["cxc"])), rest
+
+
+def _metrics_and_gains(
+    data: Input,
+    options: Options,
+    asked: list[str] | None,
+    chosen: Mapping[str, Spec],
+    directions: Sequence[Direction],
+) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:
+    """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
+    split, kinds = data.split, chosen or {DEFAULT_GAINS: None}
+    metrics = choose_metrics(asked, split, directions, kinds)
+    captions = None if options.captions is None else Path(options.captions)
+    try:
+        split, gains, notes = gains_of.load(metrics, chosen, split, captions, data.rows)
+    except (UsageError, MissingPackage) as error:
+        binary = [m for m in metrics if not m.graded]
+        # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
+        if chosen or captions or binary != choose_metrics(asked, split, directions):
+            raise
+        return binary, split, {}, [f"graded relevance left out: {error.what} ({error.fix})"]
+    by_name = [w for w in asked or () if w.lower() not in ALL]
+    named = choose_metrics(by_name or None, split, directions, kinds) if gains or chosen else []
+    metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
+    used = {m.view for m in metrics}
+    return metrics, split, {view: g for view, g in gains.items() if view in used}, [*notes, *left_out]
+
+
+def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
+    """The relevant items and the candidates of every view of binary judgements, in every direction."""
+    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
+    return [
+        Request(view, judged("gt" if view == "1k" else view, d), _candidates(view, split, d))
+        for view in dict.fromkeys(m.view for m in metrics if not m.graded)
+        for d in directions
+    ]
+
+
+def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
+    if not (view == "1k" or split.name == "coco-1k"):
+        return Everyone()
+    if split.fold is None or split.caption_fold is None:
+        raise UsageError(f"split '{split.name}' has no folds, which view '{view}' needs", fix="use --split coco-5k")
+    sides = (split.fold, split.caption_fold)
+    return SameFold(*(sides if direction == "i2t" else sides[::-1]))
+
+
+def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], no_positive: str) -> None:
+    """Refuse metrics of ranks where queries without positives count as a miss, which has no rank."""
+    judged = {(r.view, r.relevance.direction): r.relevance for r in requests}
+    single = dict.fromkeys(part for m in metrics for part in (m.parts() or (m,)))
+    for m in single if no_positive == "miss" else ():
+        for (view, direction), found in judged.items() if m.unit == "rank" else ():
+            lost = int((found.found == 0).sum())  # none of the positives is in the gallery
+            if view == m.view and found.skipped + lost and lost < len(found.found):
+                raise UsageError(
+                    f"{m} ({direction}) has no value for the {found.skipped + lost} queries without positives",
+                    fix="leave out --no-positive miss, or the metric",
+                )
