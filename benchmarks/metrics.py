@@ -140,7 +140,7 @@ def report(name: str, images: int, repeats: int) -> Usage:
 
     def whole() -> None:
         asked = ",".join(REPORTS[name][1])
-        document.dumps(evaluate(world.images, world.captions, split, metrics=asked, gains=names))
+        document.dumps(evaluate(world.images, world.captions, split=split, metrics=asked, gains=names))
 
     load()
     work = load if name == "features" else resamples(world, split) if name == "resamples" else whole
@@ -155,7 +155,7 @@ def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
     from vsebench.stats.columns import prepare
 
     asked = ",".join(REPORTS["report"][1])
-    report = evaluate(world.images, world.captions, split, metrics=asked, gains=("cider", "spice"), ci=0)
+    report = evaluate(world.images, world.captions, split=split, metrics=asked, gains=("cider", "spice"), ci=0)
     columns = [intervals.column(r, split) for r in report.results if r.per_query is not None]
 
     def work() -> None:

@@ -29,7 +29,7 @@ def report(noise: float, seed: int = 0, world: Split | None = None, **options: o
     rng = np.random.default_rng(9)
     images = rng.standard_normal((len(world.image_ids), 8))
     captions = images[world.image_of] + noise * np.random.default_rng(seed).standard_normal((len(world.image_of), 8))
-    return vsebench.evaluate(images, captions, world, **{"metrics": "all", "resamples": 50, **options})
+    return vsebench.evaluate(images, captions, split=world, **{"metrics": "all", "resamples": 50, **options})
 
 
 def write(path: Path, done: Report, per_query: bool = True) -> str:

@@ -100,7 +100,7 @@ def test_the_file_equals_stdout(whole: dict[str, Any]) -> None:
 
 
 def test_values_equal_the_python_interface(whole: dict[str, Any], coco: Split) -> None:
-    same = vsebench.evaluate(whole["x"], whole["y"], coco, metrics="all")
+    same = vsebench.evaluate(whole["x"], whole["y"], split=coco, metrics="all")
     expected = {(str(r.metric), r.direction): r.value for r in same.results}
     assert values(json.loads(whole["stdout"])) == expected
     assert same.signature == json.loads(whole["stdout"])["signature"]

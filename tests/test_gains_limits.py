@@ -49,7 +49,7 @@ def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> 
     lowest = float(np.load(file).min())
     for words in ("ncs", "NCS@1", "all,nDCG@5", "matrix:NCS@1"):
         with pytest.raises(BadInput) as error:
-            vsebench.evaluate(images, captions, split, metrics=words, gains=(str(file),))
+            vsebench.evaluate(images, captions, split=split, metrics=words, gains=(str(file),))
         at, _, rest = str(error.value).partition(": ")
         assert at == str(file)
         assert rest.partition(": ")[2] == (
@@ -61,19 +61,19 @@ def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> 
 
 def test_all_takes_what_the_gains_allow(file: Path) -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(images, captions, split, metrics="all", gains=(str(file),))
+    report = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(str(file),))
     names = {str(r.metric) for r in report.results}
     assert {"matrix:Kendall", "matrix:CS@100", "matrix:SR@1", "matrix:R@1", "R@1"} <= names
     assert not [n for n in names if "NCS" in n or "nDCG" in n or "Nsum" in n]
     said = next(n for n in report.notes if "left out: gains of 'matrix' go down to" in n)
     assert said.startswith("matrix:NCS@1, ")
-    whole = vsebench.evaluate(images, captions, split, metrics="all", gains=(f"{file}:negative=zero",))
+    whole = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(f"{file}:negative=zero",))
     assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {str(r.metric) for r in whole.results}
 
 
 def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(images, captions, split, metrics="cider:NCS@1", gains=("cider", str(file)))
+    report = vsebench.evaluate(images, captions, split=split, metrics="cider:NCS@1", gains=("cider", str(file)))
     assert "--gains matrix: no metric uses it; write the view in front, as in matrix:cs" in report.notes
 
 
@@ -117,7 +117,7 @@ def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "zeros.npy"
     np.save(path, np.zeros((len(images), len(captions)), np.float32))
     with pytest.raises(BadInput) as error:
-        vsebench.evaluate(images, captions, split, metrics="matrix:nDCG@5", gains=(str(path),))
+        vsebench.evaluate(images, captions, split=split, metrics="matrix:nDCG@5", gains=(str(path),))
     assert str(error.value) == (
         "nothing was measured: matrix:nDCG@5 (i2t), matrix:nDCG@5 (t2i): undefined for every query, left out\n"
         "  fix: check the gains and what they are made from"
@@ -138,6 +138,6 @@ def test_a_matrix_follows_the_rows_of_the_vectors(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}.npy", gains[row][:, col])
         for gain in (f"{tmp_path / name}.npy", f"{tmp_path / name}.npy:negative=zero"):
             options = vsebench.evaluation.run.Options(metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
-            report = vsebench.evaluation.run.evaluate_file(tmp_path / f"{name}.npz", options=options).report
+            report = vsebench.evaluate(tmp_path / f"{name}.npz", options=options)
             found.append([(str(r.metric), r.direction, round(r.value, 12)) for r in report.results])
     assert found[0] == found[1] == found[2] == found[3]

@@ -83,7 +83,7 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
     split = Split("custom", np.arange(10), np.arange(50), image_of, fold=np.arange(10) // 2)
     words = [f"{v}{m}" for v in ("", "1k:") for m in (*(f"R@{k}" for k in ks), "MedR", "MeanR")]
     # Unit image vectors read the scores off the captions.
-    report = vsebench.evaluate(np.eye(10), scores.T, split, metrics=words, similarity="dot")
+    report = vsebench.evaluate(np.eye(10), scores.T, split=split, metrics=words, similarity="dot")
     want = case["expected"]
     for d in ("i2t", "t2i"):
         for k in ks:

@@ -47,7 +47,7 @@ def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
     gains = np.random.default_rng(0).random((12, 60)).astype(np.float32)
     np.save(tmp_path / "g.npy", gains)
     options = {"gains": (str(tmp_path / "g.npy"), "cider"), "metrics": "NCS@3,cider:NCS@3"}
-    report = vsebench.evaluate(images, captions, split, **options)
+    report = vsebench.evaluate(images, captions, split=split, **options)
     assert [str(r.metric) for r in report.results] == ["matrix:NCS@3"] * 2 + ["cider:NCS@3"] * 2
     scores = images @ captions.T
     top = np.argsort(-scores, axis=1)[:, :3]
@@ -68,7 +68,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
     }
     (tmp_path / "run.json").write_text(json.dumps(run))
     metrics = "graded,cider:NCS[eq5=5]@3,cider:CS[tau=a,captions=all]@7,cider:SR[m=2,unit=image]@5"
-    told = {"metrics": metrics, "caption_texts": captions_file, "ci": 0}
+    told = {"metrics": metrics, "captions": captions_file, "ci": 0}
     a = evaluation.evaluate(images.astype(np.float32), captions.astype(np.float32), "custom", **told)
     b = evaluation.evaluate_scores(
         tmp_path / "s.npy",
@@ -99,7 +99,7 @@ def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytes
         evaluation.evaluate_runs(
             [tmp_path / "run.json"],
             split="coco-5k",
-            options=evaluation.Options(**how, short="miss"),  # type: ignore[arg-type]
+            options=evaluation.Options(**how, short_lists="miss"),  # type: ignore[arg-type]
         )
 
 
@@ -114,13 +114,13 @@ def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_
             text_ids=rows, image_of_text=rows // 5,
         )  # fmt: skip
         (tmp_path / f"{name}.txt").write_text("\n".join(lines[rows]))
-        told = evaluation.Options(metrics="cider:NCS@5", caption_texts=tmp_path / f"{name}.txt", ci=0)
-        found.append(evaluation.evaluate_file(tmp_path / f"{name}.npz", options=told).report)
+        told = evaluation.Options(metrics="cider:NCS@5", captions=tmp_path / f"{name}.txt", ci=0)
+        found.append(vsebench.evaluate(tmp_path / f"{name}.npz", options=told))
     assert values(found[0]) == values(found[1])
     assert found[0].signature == found[1].signature
     (tmp_path / "a.txt").write_text("\n".join(lines[order]))
     other = evaluation.evaluate_file(
-        tmp_path / "a.npz", options=evaluation.Options(metrics="cider:NCS@5", caption_texts=tmp_path / "a.txt", ci=0)
+        tmp_path / "a.npz", options=evaluation.Options(metrics="cider:NCS@5", captions=tmp_path / "a.txt", ci=0)
     ).report
     assert other.signature != found[0].signature
 
@@ -128,16 +128,16 @@ def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_
 def test_all_leaves_graded_metrics_out_and_says_so_when_captions_are_not_known() -> None:
     split, images, captions = world()
     bare = Split("custom", split.image_ids, split.caption_ids, split.image_of)
-    report = vsebench.evaluate(images, captions, bare, metrics="all")
+    report = vsebench.evaluate(images, captions, split=bare, metrics="all")
     assert not any(str(r.metric).startswith("cider:") for r in report.results)
     assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
     with pytest.raises(UsageError, match="captions of a custom split are not known"):
-        vsebench.evaluate(images, captions, bare, metrics="ncs")
+        vsebench.evaluate(images, captions, split=bare, metrics="ncs")
 
 
 def test_all_has_every_graded_metric_when_captions_are_known() -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(images, captions, split, metrics="all")
+    report = vsebench.evaluate(images, captions, split=split, metrics="all")
     names = {str(r.metric) for r in report.results}
     assert {"cider:CS@100", "cider:NCS@10", "cider:Nsum", "cider:NsumN", "cider:SR@5", "cider:Kendall"} <= names
     assert "cider:MLD@10" not in names  # CIDEr-D is no distance
@@ -151,15 +151,17 @@ def test_all_has_every_graded_metric_when_captions_are_known() -> None:
 
 def test_one_direction_leaves_sums_out() -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(images, captions, split, metrics="ncs", directions=("i2t",))
+    report = vsebench.evaluate(images, captions, split=split, metrics="ncs", direction="i2t")
     assert [str(r.metric) for r in report.results] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
     with pytest.raises(UsageError, match="cider:Nsum is a sum over both directions"):
-        vsebench.evaluate(images, captions, split, metrics="cider:Nsum", directions=("t2i",))
+        vsebench.evaluate(images, captions, split=split, metrics="cider:Nsum", direction="t2i")
 
 
 def test_folds_are_averaged() -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(images, captions, split, metrics="cider:NCS[on=folds]@2,cider:NCS[on=block]@2", ci=0)
+    report = vsebench.evaluate(
+        images, captions, split=split, metrics="cider:NCS[on=folds]@2,cider:NCS[on=block]@2", ci=0
+    )
     whole = []
     for f in range(3):
         inside, written = np.flatnonzero(split.fold == f), np.flatnonzero(split.caption_fold == f)
@@ -207,7 +209,7 @@ class _Part:
 def test_wrong_requests_end_with_one_line(gains: tuple[str, ...], metrics: str, message: str) -> None:
     split, images, captions = world()
     with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(images, captions, split, gains=gains, metrics=metrics)
+        vsebench.evaluate(images, captions, split=split, gains=gains, metrics=metrics)
     assert message in str(caught.value)
 
 
@@ -284,7 +286,7 @@ def test_a_tie_rule_is_no_part_of_the_signature_of_metrics_that_have_none() -> N
     split, images, captions = world()
 
     def signed(metrics: str, ties: str) -> str:
-        return vsebench.evaluate(images, captions, split, metrics=metrics, ties=ties).signature
+        return vsebench.evaluate(images, captions, split=split, metrics=metrics, ties=ties).signature
 
     assert signed("ncs", "mean") == signed("ncs", "index")
     assert signed("ncs,R@1", "mean") != signed("ncs,R@1", "index")
@@ -292,7 +294,7 @@ def test_a_tie_rule_is_no_part_of_the_signature_of_metrics_that_have_none() -> N
 
 def test_an_extended_ground_truth_beyond_the_gallery_is_told() -> None:
     split, images, captions = world()
-    report = vsebench.evaluate(images, captions, split, metrics="SR[m=40]@3,SR[m=70]@3")
+    report = vsebench.evaluate(images, captions, split=split, metrics="SR[m=40]@3,SR[m=70]@3")
     assert [w for w in report.warnings if "larger" in w] == [
         "cider:SR[m=70]@3 (i2t): k, or the extended ground truth, is larger than a gallery of 60; the whole gallery is "
         "looked at",
@@ -305,7 +307,7 @@ def test_captions_that_no_metric_uses_are_told(tmp_path: Path) -> None:
     split, images, captions = world()
     path = tmp_path / "c.txt"
     path.write_text("a dog\n" * 60)
-    report = vsebench.evaluate(images, captions, split, metrics="R@1", caption_texts=path)
+    report = vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=path)
     assert "--captions: no metric uses them" in report.notes
     with pytest.raises(BadInput, match="no such file"):
-        vsebench.evaluate(images, captions, split, metrics="R@1", caption_texts=tmp_path / "d.txt")
+        vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=tmp_path / "d.txt")

@@ -67,7 +67,7 @@ def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: 
         )
         (tmp_path / f"{name}.txt").write_text("\n".join(texts[caption]))
         told = evaluation.Options(
-            metrics="ncs", gains=[gains.format(tmp_path / f"{name}.npy")], caption_texts=tmp_path / f"{name}.txt", ci=0
+            metrics="ncs", gains=[gains.format(tmp_path / f"{name}.npy")], captions=tmp_path / f"{name}.txt", ci=0
         )
-        found.append(values(evaluation.evaluate_file(tmp_path / f"{name}.npz", options=told).report))
+        found.append(values(vsebench.evaluate(tmp_path / f"{name}.npz", options=told)))
     assert found[0] == pytest.approx(found[1], abs=1e-12) and len(found[0]) > 6

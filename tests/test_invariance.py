@@ -162,15 +162,15 @@ def saved(
 @pytest.mark.parametrize("ties", sorted(TIES))
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_the_order_of_rows_in_a_file(tmp_path: Path, ties: str, similarity: str) -> None:
-    from vsebench.evaluation.run import Options, evaluate_file
+    from vsebench.evaluation.run import Options
 
     world = crowd(40, 120, 3, 1, seed=6)  # many exact ties
     image_of = np.random.default_rng(1).permutation(np.arange(120) % 40)
     options = Options(metrics="all", ties=ties, similarity=similarity, trust=True)
-    plain = evaluate_file(saved(tmp_path / "a.npz", world, image_of, None), options=options).report
+    plain = vsebench.evaluate(saved(tmp_path / "a.npz", world, image_of, None), options=options)
     for seed in range(3):
         path = saved(tmp_path / f"b{seed}.npz", world, image_of, np.random.default_rng(seed))
-        other = evaluate_file(path, options=options).report
+        other = vsebench.evaluate(path, options=options)
         assert json.dumps(other.to_json()) == json.dumps(plain.to_json())
         assert per_query_columns(other) == per_query_columns(plain)
 
@@ -196,13 +196,13 @@ def test_threads_are_no_part_of_a_report(rng: np.random.Generator) -> None:
 
 
 def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
-    from vsebench.evaluation.run import Options, evaluate_file, evaluate_scores
+    from vsebench.evaluation.run import Options, evaluate_scores
 
     world = crowd(30, 90, 3, 2, seed=8)
     image_of = np.arange(90) // 3
     options = Options(metrics="all", similarity="dot", trust=True)
     file = saved(tmp_path / "vectors.npz", world, image_of, np.random.default_rng(3))
-    vectors = evaluate_file(file, options=options).report
+    vectors = vsebench.evaluate(file, options=options)
     ids = {"image_ids": np.arange(30) * 10 + 5, "text_ids": np.arange(90) + 7000, "image_of_text": image_of * 10 + 5}
     np.savez(tmp_path / "scores.npz", scores=world.scores("i2t").astype(np.float32), **ids)  # type: ignore[arg-type]
     scores = evaluate_scores(tmp_path / "scores.npz", options=Options(metrics="all", trust=True)).report
@@ -218,5 +218,7 @@ def test_embeddings_with_ids_are_matched_to_a_split_by_id() -> None:
     i, c = np.random.default_rng(1).permutation(20), np.random.default_rng(2).permutation(100)
     images = Embeddings("image", split.image_ids[i], world.images[i])
     captions = Embeddings("caption", split.caption_ids[c], world.captions[c])
-    plain = vsebench.evaluate(world.images, world.captions, split, metrics="all")
-    assert per_query_columns(vsebench.evaluate(images, captions, split, metrics="all")) == per_query_columns(plain)
+    plain = vsebench.evaluate(world.images, world.captions, split=split, metrics="all")
+    assert per_query_columns(vsebench.evaluate(images, captions, split=split, metrics="all")) == per_query_columns(
+        plain
+    )

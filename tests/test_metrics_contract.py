@@ -179,7 +179,7 @@ def test_sums_add_up_their_parts_in_both_directions(m: Metric, rng: np.random.Ge
     for view in ("gt", "1k"):
         total = parse(f"{view}:{m}")
         words = [str(total), *map(str, total.parts())]
-        report = vsebench.evaluate(x, y, split, metrics=words)
+        report = vsebench.evaluate(x, y, split=split, metrics=words)
         parts = [report[str(p), d].value for p in total.parts() for d in ("i2t", "t2i")]
         assert report[str(total)].value == pytest.approx(sum(parts), rel=1e-14)
         assert 0 < report[str(total)].value <= (m.family.high or 0)

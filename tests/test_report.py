@@ -26,7 +26,7 @@ def report() -> Report:
     x = rng.standard_normal((10, 6))
     y = np.repeat(x, 5, 0) + rng.standard_normal((50, 6))
     split = Split("custom", np.arange(10) + 70, np.arange(50) + 900, np.arange(50) // 5, fold=np.arange(10) // 5)
-    return vsebench.evaluate(x, y, split, metrics="all")
+    return vsebench.evaluate(x, y, split=split, metrics="all")
 
 
 def test_looking_up_a_result(report: Report) -> None:

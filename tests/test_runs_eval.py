@@ -67,7 +67,7 @@ def refused(raw: Lists, split: str | None = None) -> BadInput:
 
 def test_both_directions_from_json(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco), "t2i": t2i(coco, late=2)})
-    done = evaluate_runs([file], options=Options(metrics="R@1,R@5,mAP@R,MRR,RSum"))
+    done = vsebench.evaluate(run=[file], metrics="R@1,R@5,mAP@R,MRR,RSum")
     assert done.split.name == "coco-5k" and done.report.split == "coco-5k" and "run" in done.report.signature
     found = values(done)
     assert found["R@1", "i2t"] == found["mAP@R", "i2t"] == found["MRR", "i2t"] == 1.0
@@ -79,7 +79,7 @@ def test_both_directions_from_json(coco: Split, tmp_path: Path) -> None:
 def test_trec_gzip_and_two_files_agree(coco: Split, tmp_path: Path) -> None:
     first, second = i2t(coco, 2), t2i(coco, 2, late=1)
     file = write(tmp_path / "r.json", {"i2t": first, "t2i": second})
-    whole = evaluate_runs([file], options=Options(metrics="R@1,R@2"))
+    whole = vsebench.evaluate(run=[file], metrics="R@1,R@2")
     runs = [trec(tmp_path / "a.trec", first), tmp_path / "b.json.gz"]
     runs[1].write_bytes(gzip.compress(json.dumps(second).encode(), 1))
     for directions in ((), ("i2t", "t2i")):
@@ -89,16 +89,16 @@ def test_trec_gzip_and_two_files_agree(coco: Split, tmp_path: Path) -> None:
 
 def test_one_direction(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", i2t(coco))
-    assert set(values(evaluate_runs([file], options=Options(metrics="R@1")))) == {("R@1", "i2t")}
+    assert set(values(vsebench.evaluate(run=[file], metrics="R@1"))) == {("R@1", "i2t")}
     with pytest.raises(BadInput, match="no list for t2i"):
-        evaluate_runs([file], options=Options(metrics="R@1", directions=("t2i",)))
+        vsebench.evaluate(run=[file], metrics="R@1", direction="t2i")
     with pytest.raises(UsageError, match="RSum is a sum over both directions"):
-        evaluate_runs([file], options=Options(metrics="RSum"))
+        vsebench.evaluate(run=[file], metrics="RSum")
 
 
 def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 60)})
-    done = evaluate_runs([file], split="coco-1k", options=Options(metrics="R@1,R@5"))
+    done = vsebench.evaluate(run=[file], split="coco-1k", metrics="R@1,R@5")
     assert done.split.name == "coco-1k" and set(values(done).values()) == {1.0}
 
 
@@ -116,26 +116,26 @@ def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
 def test_short_lists_are_refused_by_name(coco: Split, tmp_path: Path, words: str, named: str) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 4)})
     with pytest.raises(BadInput) as caught:
-        evaluate_runs([file], options=Options(metrics=words))
+        vsebench.evaluate(run=[file], metrics=words)
     assert caught.value.what.startswith(f"the lists are too short for {named}: for ")
     assert "usable items and" in caught.value.what and "--short-lists miss" in (caught.value.fix or "")
-    counted = evaluate_runs([file], options=Options(metrics=words, short="miss"))
+    counted = vsebench.evaluate(run=[file], metrics=words, short_lists="miss")
     assert any(w.startswith(f"lists are too short for {named}") for w in counted.report.warnings)
 
 
 def test_what_is_not_listed_counts_as_missed(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 3)})
-    found = values(evaluate_runs([file], options=Options(metrics="Recall@5,mAP@R", short="miss")))
+    found = values(vsebench.evaluate(run=[file], metrics="Recall@5,mAP@R", short_lists="miss"))
     assert found == {("Recall@5", "i2t"): pytest.approx(0.6), ("mAP@R", "i2t"): pytest.approx(0.6)}
     lost = write(tmp_path / "l.json", {"t2i": {q: x[1:] for q, x in t2i(coco, 3).items()}})
     with pytest.raises(BadInput, match="too short for MedR"):
-        evaluate_runs([lost], options=Options(metrics="MedR", short="miss"))
+        vsebench.evaluate(run=[lost], metrics="MedR", short_lists="miss")
 
 
 @pytest.mark.parametrize("option", [{"ties": "mean"}, {"similarity": "dot"}, {"depth": 5}])
 def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="retrieved lists have an order and no scores"):
-        evaluate_runs([tmp_path / "none"], options=Options(**option))
+        vsebench.evaluate(run=[tmp_path / "none"], **option)
 
 
 # Matching

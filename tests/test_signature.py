@@ -66,7 +66,7 @@ def test_the_fingerprint_is_the_same_on_every_machine() -> None:
 def of_run(**options: object) -> dict[str, str]:
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
     y = np.array([[1.0, 0.5], [2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-    return signature.read(vsebench.evaluate(x, y, SPLIT, **options).signature)
+    return signature.read(vsebench.evaluate(x, y, split=SPLIT, **options).signature)
 
 
 def test_the_fields_of_a_run() -> None:
@@ -106,7 +106,7 @@ def test_judgements_are_named_only_when_used(coco: Split) -> None:
     x, y = rng.standard_normal((5000, 2)), rng.standard_normal((25000, 2))
 
     def fields(metrics: str) -> dict[str, str]:
-        report = vsebench.evaluate(x, y, coco, metrics=metrics, similarity="dot", directions=("i2t",))
+        report = vsebench.evaluate(x, y, split=coco, metrics=metrics, similarity="dot", direction="i2t")
         return signature.read(report.signature)
 
     assert not {"eccv", "cxc"} & set(fields("R@1"))

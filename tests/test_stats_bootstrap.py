@@ -187,7 +187,7 @@ def report(**options: Any) -> vsebench.Report:
     x = rng.standard_normal((40, 6))
     y = np.repeat(x, 5, 0) + rng.standard_normal((200, 6))
     split = Split("custom", np.arange(40), np.arange(200), np.arange(200) // 5, fold=np.arange(40) // 20)
-    return vsebench.evaluate(x, y, split, **options)
+    return vsebench.evaluate(x, y, split=split, **options)
 
 
 def test_intervals_of_a_report_are_the_quantiles_of_its_resamples() -> None:
@@ -251,7 +251,7 @@ def test_misses_count_in_the_interval(rng: np.random.Generator) -> None:
     # two images without captions: as misses they are queries with the value 0
     split = Split("custom", np.arange(12), np.arange(10), np.arange(10))
     x = rng.standard_normal((12, 4))
-    done = vsebench.evaluate(x, x[:10], split, metrics="R@1", empty="miss")
+    done = vsebench.evaluate(x, x[:10], split=split, metrics="R@1", no_positive="miss")
     result = done["R@1", "i2t"]
     assert (result.n, len(result.per_query), result.value) == (12, 12, pytest.approx(10 / 12))
     assert np.mean(result.per_query) == pytest.approx(result.value)

@@ -135,7 +135,7 @@ def test_the_refusal_names_both_readings_and_trust_makes_it_a_warning(tmp_path: 
     assert caught.value.where == str(file) and "--trust" in (caught.value.fix or "")
     assert caught.value.what.startswith("recall collapses: sampled text-to-image R@10 is ")
     assert "with the texts stored as 5 runs of 100" in caught.value.what
-    report = evaluate_file(file, options=Options(trust=True)).report
+    report = vsebench.evaluate(file, options=Options(trust=True))
     assert caught.value.what in report.warnings
     assert report["R@1", "t2i"].value < 0.1
 
@@ -144,7 +144,7 @@ def test_the_whole_way_with_wrong_ids(tmp_path: Path) -> None:
     x, y = model(100)
     wrong = np.random.default_rng(4).permutation(100)
     arrays: dict[str, Any] = {"images": x, "texts": y, "image_ids": wrong, "image_of_text": np.arange(500) // 5 + 0}
-    assert evaluate_file(write(tmp_path, **arrays)).report["R@1", "t2i"].value > 0.5, "owners by row: ids do not matter"
+    assert vsebench.evaluate(write(tmp_path, **arrays))["R@1", "t2i"].value > 0.5, "owners by row: ids do not matter"
     named = np.array([f"n{i:03}" for i in range(100)])
     arrays = {"images": x, "texts": y, "image_ids": named[wrong], "image_of_text": named[np.arange(500) // 5]}
     with pytest.raises(BadInput, match=r"in order and its ids ignored|texts an image in order"):

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from vsebench.unimodal.plan import Options
 
 from vsebench.errors import BadInput, UsageError
 from vsebench.unimodal.evaluate import evaluate_file
 from vsebench.unimodal.files import read_array, read_vectors
 from vsebench.unimodal.labels import read_labels
-from vsebench.unimodal.plan import Options
 from vsebench.unimodal.queries import read_queries
 
 X = np.arange(12, dtype=np.float32).reshape(4, 3)
@@ -132,7 +132,7 @@ def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator) -> N
     options = Options("MLD@3", resampling=None)
 
     def measured(name: str, how: str | None = None) -> float:
-        return evaluate_file(tmp_path / "x.npz", tmp_path / name, how=how, options=options).report.results[0].value
+        return vsebench.evaluate(tmp_path / "x.npz", tmp_path / name, how=how, options=options).results[0].value
 
     want = measured("plain.npz")
     for name in ("mixed.npz", "named.npz", "more.npz"):

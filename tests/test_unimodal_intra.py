@@ -103,7 +103,7 @@ def test_queries_without_positives_can_count_as_misses() -> None:
     vectors = np.eye(4, dtype=np.float32) + np.float32(0.1)
     ratings = rated("sis", (10, 20, 3))
     (skip,) = intra.evaluate(SPLIT, vectors, "image", ratings, metrics=["R@10"])
-    (miss,) = intra.evaluate(SPLIT, vectors, "image", ratings, metrics=["R@10"], empty="miss")
+    (miss,) = intra.evaluate(SPLIT, vectors, "image", ratings, metrics=["R@10"], no_positive="miss")
     assert (skip.value, skip.n, skip.undefined) == (1.0, 2, 2)
     assert (miss.value, miss.n, miss.undefined) == (0.5, 4, 0)
 

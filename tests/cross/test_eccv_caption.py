@@ -84,7 +84,7 @@ def compare(report: Report, scores: dict[str, dict[str, float]]) -> None:
 
 
 def evaluate(x: Vectors, y: Vectors, coco: Split) -> Report:
-    return vsebench.evaluate(x, y, coco, metrics="all", similarity="dot", trust=True)
+    return vsebench.evaluate(x, y, split=coco, metrics="all", similarity="dot", trust=True)
 
 
 @pytest.fixture(scope="module", params=[random_vectors, tied_vectors], ids=["random", "ties"])

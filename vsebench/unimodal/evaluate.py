@@ -25,7 +25,7 @@ from ..metrics.suites import words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
 from ..report.model import Report, Resampling, Result
-from ..types import Direction, Float, Ids, Modality, Split, Vectors
+from ..types import Direction, Embeddings, Float, Ids, Modality, Split, Vectors
 from .distances import LabelDistance
 from .files import Read, read_vectors
 from .labels import label_distance_of, read_labels
@@ -41,7 +41,7 @@ MOST_QUERIES = 32  # of a block, so that progress is reported while distances ar
 
 
 def evaluate_unimodal(
-    vectors: npt.ArrayLike | PathLike,
+    vectors: npt.ArrayLike | Embeddings | PathLike,
     labels: npt.ArrayLike | PathLike | LabelDistance,
     *,
     label_distance: str | None = None,
@@ -69,7 +69,8 @@ def evaluate_unimodal(
     1.0
 
     Args:
-        vectors: (item, dim) finite numbers, ranked as float32, or a file, see ``files.read_vectors``.
+        vectors: (item, dim) finite numbers, ranked as float32, or ``Embeddings`` with ids; or a file, see
+            ``files.read_vectors``.
         labels: a file, see ``labels.read_labels``; an array, (item, ...); or a ``LabelDistance``.
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
         queries: how many of the first items are queries, a file that names them, or (query,) item indices; None makes
@@ -199,15 +200,18 @@ def judge_lists(
     return found
 
 
-def _vectors(vectors: npt.ArrayLike | PathLike, modality: Modality, key: str | None) -> tuple[Read, list[Path]]:
+def _vectors(
+    vectors: npt.ArrayLike | Embeddings | PathLike, modality: Modality, key: str | None
+) -> tuple[Read, list[Path]]:
     """The vectors of a file or an array, and the files that were read."""
     if isinstance(vectors, str) or hasattr(vectors, "__fspath__"):
         path = Path(vectors)  # type: ignore[arg-type]
         return read_vectors(path, modality, key), [path]
-    array = np.asarray(vectors)
+    ids = vectors.ids if isinstance(vectors, Embeddings) else None
+    array = vectors.vectors if isinstance(vectors, Embeddings) else np.asarray(vectors)
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
         raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
-    return Read(np.require(array, np.float32, ["C", "A"]), None, Path("<arrays>")), []
+    return Read(np.require(array, np.float32, ["C", "A"]), ids, Path("<arrays>")), []
 
 
 def _report(
