@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vsebench.errors import MissingPackage
-from vsebench.evaluation import measure
+from vsebench.evaluation.binary import measure
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
@@ -88,7 +88,7 @@ def library_values(world: World, judged: Mapping[str, eccv.Judgements], wanted: 
     for direction in DIRECTIONS:
         for text in dict.fromkeys(n for n, d in wanted if d == direction):
             m = parse(text)
-            result = measure.measure(m, seen[direction].ranks[m.view], split, direction, "skip")
+            result = measure(m, seen[direction].ranks[m.view], split, direction, "skip")
             out[text, direction] = result.value
     return out
 

@@ -53,10 +53,10 @@ REPORTS: dict[str, tuple[str, tuple[str, ...], float | None]] = {
 Array = npt.NDArray[Any]
 
 
-class Held:
+class MatrixGains:
     """Gains in memory, in both orientations: skewed as those of CIDEr-D are, some of them zero."""
 
-    name, settings, notes = "cider", {}, ()  # type: ignore[var-annotated]
+    name, settings, notes, lowest, rows_affordable = "cider", {}, (), 0.0, True  # type: ignore[var-annotated]
 
     def __init__(self, images: int, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)
@@ -67,29 +67,29 @@ class Held:
             row[rng.random(captions, dtype=np.float32) < 0.014] = 0
             row[i * synthetic.CAPTIONS : (i + 1) * synthetic.CAPTIONS] += 3
             self.values[i] = row
-        self.turned = np.ascontiguousarray(self.values.T)
+        self.transposed = np.ascontiguousarray(self.values.T)
         self.shape = self.values.shape
 
     def rows(self, direction: str, start: int, stop: int) -> Array:
         """(query, gallery) float32."""
-        return (self.values if direction == "i2t" else self.turned)[start:stop]
+        return (self.values if direction == "i2t" else self.transposed)[start:stop]
 
     def at(self, direction: str, queries: Array, items: Array) -> Array:
         """(query, k) float32."""
-        return np.asarray((self.values if direction == "i2t" else self.turned)[queries[:, None], items])
+        return np.asarray((self.values if direction == "i2t" else self.transposed)[queries[:, None], items])
 
 
-def prepared(images: int) -> tuple[synthetic.World, Any, Any, Held]:
+def prepared(images: int) -> tuple[synthetic.World, Any, Any, MatrixGains]:
     """Vectors, scorer, split and gains."""
     from vsebench.rank.scorers import Dot
 
     world = synthetic.world(images, DIM)
-    return world, Dot(world.images, world.captions), world.split(), Held(images)
+    return world, Dot(world.images, world.captions), world.split(), MatrixGains(images)
 
 
 def task(name: str, images: int, repeats: int) -> Usage:
     """What a child process measures."""
-    from vsebench.graded import run as graded_pass
+    from vsebench.graded.run import run
     from vsebench.metrics import parse
     from vsebench.rank.scorers import Matrix
 
@@ -104,7 +104,7 @@ def task(name: str, images: int, repeats: int) -> Usage:
         metrics = [parse(m) for m in TASKS[name][1]]
 
         def work() -> dict[str, float]:
-            found = graded_pass.run(scorer, split, metrics, {"cider": gains})
+            found = run(scorer, split, metrics, {"cider": gains})
             return {f"{m} {d}": v.mean for (m, d), v in found.items()}
 
     return _measured(work, world, repeats)
@@ -166,8 +166,8 @@ def resamples(world: synthetic.World, split: Split) -> Callable[[], None]:
 
 
 def products(scorer: Any) -> None:
-    """The scores of both directions as the pass makes them, block by block, and nothing else."""
-    from vsebench.graded.tasks import TILE_BYTES, TILE_QUERIES
+    """The scores of both directions as graded metrics compute them, block by block, and nothing else."""
+    from vsebench.graded.tasks import MOST_QUERIES, tile_scores
     from vsebench.numeric.parallel import default_threads, one_blas_thread, spread
     from vsebench.rank import full_order
 
@@ -175,7 +175,7 @@ def products(scorer: Any) -> None:
     with one_blas_thread():
         for direction in ("i2t", "t2i"):
             n, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
-            step = max(1, min(TILE_BYTES // threads // (4 * gallery), TILE_QUERIES))
+            step = max(1, min(tile_scores(threads) // gallery, MOST_QUERIES))
 
             def part(start: int, stop: int, _: int, step: int = step, d: Any = direction, g: int = gallery) -> None:
                 out = np.empty(step * g, np.float32)
@@ -200,20 +200,20 @@ def loops(scores: Array, gains: Array, ks: Sequence[int]) -> Array:
 
 def against_loops(images: int) -> tuple[float, dict[str, float]]:
     """Seconds that the loops need for all queries, extrapolated, and the largest differences to ours."""
-    from vsebench.graded import run as graded_pass
+    from vsebench.graded.run import run
     from vsebench.metrics import parse
 
     _, scorer, split, gains = prepared(images)
     ks = [k for k in KS if k <= images] or [images // 2, images]
     names = [f"CS[captions=all]@{k}" for k in ks]
-    found = graded_pass.run(scorer, split, [parse(m) for m in (*names, "NCS@10")], {"cider": gains})
+    found = run(scorer, split, [parse(m) for m in (*names, "NCS@10")], {"cider": gains})
     seconds, off = 0.0, {}
     for direction in ("i2t", "t2i"):
         n, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
         some = np.sort(np.random.default_rng(1).choice(n, min(SAMPLE, n), replace=False))
         rows, cols = np.repeat(some, gallery), np.tile(np.arange(gallery), len(some))
         exact = scorer.pairs(*((rows, cols) if direction == "i2t" else (cols, rows)), 2).reshape(len(some), gallery)
-        own = (gains.values if direction == "i2t" else gains.turned)[some]
+        own = (gains.values if direction == "i2t" else gains.transposed)[some]
         start = time.perf_counter()
         want = loops(exact, own, ks)
         seconds += (time.perf_counter() - start) / len(some) * n

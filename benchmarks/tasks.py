@@ -73,7 +73,7 @@ TASKS: dict[str, Callable[..., Work]] = {"observe": observe, "vsepp": vsepp, "sc
 
 
 def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) -> harness.Usage:
-    """Measure a task that gets vectors in memory. With ``repeats`` 0 its only run is the first."""
+    """Measure a task on vectors in memory. With ``repeats`` 0 its only run is the first."""
     bare = harness.resident_mib()
     world = synthetic.load(path, coco)
     work = TASKS[task](world, **options)
@@ -90,33 +90,35 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
 def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: float = 95.0) -> harness.Usage:
     """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
     bare = harness.resident_mib()
-    from vsebench.data import align as prepare
-    from vsebench.data import read
-    from vsebench.evaluation import run as evaluation
+    from vsebench.evaluation import inputs
+    from vsebench.evaluation.options import Options
+    from vsebench.evaluation.run import run_evaluation
     from vsebench.report import document
 
-    options = evaluation.Options(metrics=metrics, ci=ci)
+    options = Options(metrics=metrics, ci=ci)
 
-    def load() -> prepare.PreparedEmbeddings:
-        return prepare.embeddings(read.read_embeddings(path), split, None)
+    def load() -> inputs.Input:
+        return inputs.from_vectors(path, None, split, None, None, options)
 
     modules = harness.resident_mib()
     harness.forget_peak()
-    ready = load()
-    inputs = (ready.images.vectors.nbytes + ready.captions.vectors.nbytes) / harness.MIB
-    evaluation._evaluate_embeddings(ready, options)
-    levels = (bare, None if modules is None else modules + inputs, harness.resident_mib(peak=True))
+    data = load()
+    assert data.vectors is not None
+    images, captions = (side.vectors for side in data.vectors)
+    size = (images.nbytes + captions.nbytes) / harness.MIB
+    run_evaluation(data, options)
+    levels = (bare, None if modules is None else modules + size, harness.resident_mib(peak=True))
 
     def work() -> dict[str, Any]:
-        report = evaluation._evaluate_embeddings(ready, options).report
+        report, _ = run_evaluation(data, options)
         document.dumps(report, per_query=False)
         values = [[str(r.metric), r.direction, r.value] for r in report.results if r.direction]
         return {"values": values, "metrics": len(report.results)}
 
-    usage = harness.interleaved(work, harness.Floor(ready.images.vectors, ready.captions.vectors), repeats)
+    usage = harness.interleaved(work, harness.Floor(images, captions), repeats)
     loading = harness.interleaved(load, None, repeats)
     detail = {**usage.detail, "loading": loading.seconds, "loading_cpu": loading.cpu}
-    return _with_memory(dataclasses.replace(usage, detail=detail), levels, inputs)
+    return _with_memory(dataclasses.replace(usage, detail=detail), levels, size)
 
 
 def _with_memory(
