@@ -266,7 +266,7 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
         (b"hello\n", ("is a text file, not a file of embeddings",)),
         (b'{"i2t": {}}', ("is a JSON file", "--run")),
         (b"MATLAB 5.0 MAT-file\0", ("is a MATLAB 5 file",)),
-        (b"\x00\x01\x02\x03", ("is not in a format vsebench knows", "starts with b'\\x00\\x01\\x02\\x03'")),
+        (b"\x00\x01\x02\x03", ("is in no format that vsebench reads", "starts with b'\\x00\\x01\\x02\\x03'")),
         (("\u00e9" * 5000).encode()[:4097], ("is a text file",)),
         (b"PK\x03\x04 and then nothing", ("truncated or damaged zip",)),
     ],
@@ -289,7 +289,7 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
     refused(tmp_path / "embeddings.npz" / "x", "does not exist")
     refused(tmp_path, "has no folder img_emb", "img_emb/img_emb_0.npy")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    refused(tmp_path / "link", "is a link to a missing file", "mend the link")
+    refused(tmp_path / "link", "is a link to a missing file", "repair the link")
     refused(tmp_path / ("x" * 3000), "cannot be opened")
     refused(Path("a\0b"), "cannot be opened")
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vsebench.data.align_runs import resolve
-from vsebench.data.formats.raw import RawRun
+from vsebench.data.formats.raw import RawLists
 from vsebench.errors import BadInput, UsageError
 from vsebench.evaluation.run import Evaluation, Options, evaluate_runs
 from vsebench.types import Direction, Split
@@ -54,7 +54,7 @@ def values(done: Evaluation) -> dict[tuple[str, str | None], float]:
 
 def run(raw: Lists, split: str | None = None) -> Any:
     """``resolve`` of lists that are in memory."""
-    return resolve(RawRun(dict(raw), "eccv-json", (Path("r.json"),)), split)
+    return resolve(RawLists(dict(raw), "eccv-json", (Path("r.json"),)), split)
 
 
 def refused(raw: Lists, split: str | None = None) -> BadInput:

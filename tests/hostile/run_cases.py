@@ -63,7 +63,7 @@ CASES = [
         "run lists an item twice",
         lambda f: run(f, first("i2t", lambda x: [*x, x[0]])),
         3,
-        "r.json: i2t: query '391895' lists item '770337' twice, at places 1 and 31",
+        "r.json: i2t: query '391895' lists item '770337' twice, at ranks 1 and 31",
         COCO,
     ),
     Case(
@@ -111,7 +111,7 @@ CASES = [
         "run says another direction",
         lambda f: run(f, {"i2t": lists("i2t")}, head="t2i="),
         3,
-        "r.json: says itself that it holds i2t, but was given as t2i",
+        "r.json: states that it holds i2t, but was given as t2i",
         COCO,
     ),
     Case(
@@ -161,13 +161,13 @@ CASES = [
         "run with null",
         lambda f: run(f, {"i2t": {"1": [None]}}),
         3,
-        "r.json: i2t: query '1', place 1: None is not an id",
+        "r.json: i2t: query '1', rank 1: None is not an id",
     ),
     Case(
         "run with a float",
         lambda f: run(f, '{"i2t": {"1": [1.5]}}'),
         3,
-        "r.json: i2t: query '1', place 1: 1.5 is not an id",
+        "r.json: i2t: query '1', rank 1: 1.5 is not an id",
     ),
     Case(
         "run with a key too many",
@@ -193,7 +193,7 @@ CASES = [
         "JSON that is not UTF-8",
         lambda f: run(f, b'{"i2t": {"\xff": [1]}}'),
         3,
-        "r.json: is not in a format vsebench knows (it starts with b'{\"i2t\": ')",
+        "r.json: is in no format that vsebench reads (it starts with b'{\"i2t\": ')",
     ),
     Case(
         "TREC of five columns",
@@ -254,7 +254,7 @@ CASES = [
         3,
         "r.json: is longer than 1,000,000 characters",
         (),
-        ("vsebench.data.runs.memory_limit", lambda: 16_000_000),
+        ("vsebench.data.formats.eccv_json.memory_limit", lambda: 16_000_000),
     ),
     Case(
         "embeddings given as a run",

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import BadInput, UsageError
 from ..types import DIRECTIONS, Direction, Int, Split
 from .audit import shown
-from .formats.raw import RawRun
+from .formats.raw import RawLists
 from .splits import catalogue as splits
 
 Id = int | str
@@ -32,7 +32,7 @@ class HeldLists:
     tied: dict[Direction, dict[int, Int]] = field(default_factory=dict)
 
 
-def resolve(raw: RawRun, name: str | None) -> HeldLists:
+def resolve(raw: RawLists, name: str | None) -> HeldLists:
     """The lists of a run in terms of a declared split.
 
     Args:
@@ -65,7 +65,7 @@ def resolve(raw: RawRun, name: str | None) -> HeldLists:
     return HeldLists(split, found, tied)
 
 
-def _recognise(raw: RawRun) -> Split:
+def _recognise(raw: RawLists) -> Split:
     queries = dict.fromkeys(q for lists in raw.lists.values() for q in list(lists)[:50])
     for name in splits.names():
         if name == "coco-1k":

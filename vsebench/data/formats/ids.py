@@ -1,4 +1,4 @@
-"""Ids in one of two forms: int64 when they are numbers, unicode when they are names."""
+"""Ids in one of two forms: int64 when all are whole numbers, unicode otherwise."""
 
 from __future__ import annotations
 
@@ -69,10 +69,10 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
 
 
 def _decoded(ids: Ids, name: str, where: Path | str) -> Ids:
-    texts: list[str] = []
+    names: list[str] = []
     for row, raw in enumerate(ids.tolist()):
         try:
-            texts.append(raw.decode("utf-8"))
+            names.append(raw.decode("utf-8"))
         except UnicodeDecodeError:
             raise BadInput(f"'{name}'[{row}] = {raw!r} is not UTF-8", where=where, fix="save ids as UTF-8") from None
-    return np.array(texts, dtype=np.str_)
+    return np.array(names, dtype=np.str_)
