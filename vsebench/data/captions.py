@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Int, Split
 from .splits import catalogue as splits
-from .splits import packages as wheels
+from .splits import packages
 from .splits.rows import CaptionRows
 from .splits.sources import from_file
 from .textfile import read_text
@@ -114,7 +114,7 @@ def _known_to_coco(split: Split) -> tuple[str, ...]:
     )
     ids = split.caption_ids
     try:
-        known = wheels.coco_id_rows().caption_id
+        known = packages.coco_id_rows().caption_id
         if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
             raise unknown
         return _by_id(split, splits.load("coco-5k", captions=True))

@@ -12,6 +12,7 @@ from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Ids, Int, Split
 from .audit import shown
 from .splits import catalogue as splits
+from .splits.identity import matches_ids
 
 _FILE_NAME = re.compile(r"^(?:.*/)?(?:COCO_[A-Za-z0-9]+_)?([0-9]{12})(?:\.[A-Za-z]+)?$")
 
@@ -67,7 +68,7 @@ def _recognise(items: Items) -> str:
     # Ids may be numbers or file names; each declared split knows one form.
     for form in (np.empty(0, np.int64), np.empty(0, np.str_)):
         image_ids, text_ids = (None if x is None else _like(x, form) for x in (items.image_ids, items.text_ids))
-        found = splits.matches_ids(image_ids, text_ids)
+        found = matches_ids(image_ids, text_ids)
         if found:
             return found
     try:

@@ -31,7 +31,7 @@ def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> Captio
     needed = set(wanted.tolist())
     found: dict[int, tuple[int, str]] = {}
     for i, note in enumerate(document["annotations"]):
-        # The file holds eight times as many captions as the test split; those get no further than this.
+        # The file holds eight times as many captions as the test split; the others are skipped before any check.
         if i and isinstance(note, dict) and type(note.get("id")) is int and note["id"] not in needed:
             continue
         at = f"{where}: annotations[{i}]"
@@ -51,5 +51,5 @@ def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> Captio
             where=where,
             fix="give captions_val2014.json; all test images are in val2014",
         )
-    image_id, texts = zip(*(found[i] for i in wanted.tolist()), strict=True)
-    return CaptionRows(np.asarray(image_id), wanted, texts, where)
+    image_id, captions = zip(*(found[i] for i in wanted.tolist()), strict=True)
+    return CaptionRows(np.asarray(image_id), wanted, captions, where)

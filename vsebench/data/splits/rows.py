@@ -1,4 +1,4 @@
-"""Caption rows: what every source of captions is brought to."""
+"""Caption rows: the form to which every source of captions is converted."""
 
 from __future__ import annotations
 
@@ -56,6 +56,6 @@ class CaptionRows:
         """Images in order of first appearance (image,), and the image of every caption (caption,) int64."""
         unique, first, inverse = np.unique(self.image_id, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return unique[order], place[inverse]
+        index = np.empty(len(order), np.int64)
+        index[order] = np.arange(len(order))
+        return unique[order], index[inverse]
