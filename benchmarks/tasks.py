@@ -90,15 +90,14 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
 def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: float = 95.0) -> harness.Usage:
     """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
     bare = harness.resident_mib()
-    from vsebench.data import align as prepare
-    from vsebench.data import read
+    from vsebench.data import align, read
     from vsebench.evaluation import run as evaluation
     from vsebench.report import document
 
     options = evaluation.Options(metrics=metrics, ci=ci)
 
-    def load() -> prepare.PreparedEmbeddings:
-        return prepare.embeddings(read.read_embeddings(path), split, None)
+    def load() -> align.AlignedEmbeddings:
+        return align.align_embeddings(read.read_embeddings(path), split, None)
 
     modules = harness.resident_mib()
     harness.forget_peak()

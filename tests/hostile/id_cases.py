@@ -160,7 +160,7 @@ CASES = [
         "image without a text",
         lambda f: npz(f, **changed("image_of_text", slice(5, 10), 0)),
         0,
-        "1 of the 60 images have no text (first: image row 1 (id 1001)): they compete in text-to-image",
+        "1 of the 60 images have no text (first: image row 1 (id 1001)): they are candidates in",
     ),
     Case(
         "sides exchanged, by shape",
@@ -172,13 +172,13 @@ CASES = [
         "four texts an image",
         lambda f: bare(f, X, Y[:240]),
         3,
-        "e.npz: 240 texts for 60 images, and no image_of_text that says which belong together",
+        "e.npz: 240 texts for 60 images, and no image_of_text that gives the image of every",
     ),
     Case(
         "wrong number of rows",
         lambda f: bare(f, X, Y[:-1]),
         3,
-        "e.npz: 299 texts for 60 images, and no image_of_text that says which belong together",
+        "e.npz: 299 texts for 60 images, and no image_of_text that gives the image of every",
     ),
     Case(
         "texts image by image within captions",

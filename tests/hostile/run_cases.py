@@ -146,7 +146,7 @@ CASES = [
         "run as custom",
         lambda f: run(f, {"i2t": {"1": [2]}}, "--split", "custom"),
         2,
-        "retrieved lists do not say who belongs to whom, so they need a declared split",
+        "retrieved lists do not say which caption belongs to which image, so they",
     ),
     Case(
         "run with --ties",
