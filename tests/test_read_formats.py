@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs import generate
 from tests.embedding_files import (
     FULL,
     IMAGE_IDS,
@@ -22,6 +23,7 @@ from tests.embedding_files import (
     same,
 )
 from vsebench.data.formats.sniff import sniff
+from vsebench.data.formats.table import FORMATS, LIST_FORMATS
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput, MissingPackage
 
@@ -295,3 +297,20 @@ def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read_embeddings(root)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "metadata skipped" in read_embeddings(root).notes[0]
+
+
+# --- the table of formats --------------------------------------------------------------------------------
+
+
+def test_every_entry_of_the_table_can_be_used() -> None:
+    for name, kind in FORMATS.items():
+        assert kind.name == name and kind.words
+        assert bool(kind.arrays or kind.embeddings) == bool(kind.holds), "a format that is documented can be read"
+        assert (kind.package is None) == (kind.extra is None)
+        assert not kind.single or kind.arrays
+    assert [f.name for f in LIST_FORMATS if not f.starts] == [LIST_FORMATS[-1].name], "the last one takes what is left"
+
+
+def test_the_documented_table_of_formats_is_current() -> None:
+    page = Path(generate.HERE / "formats.md").read_text(encoding="utf-8")
+    assert page == generate.formats_page(), "run python -m docs.generate"

@@ -1,4 +1,4 @@
-"""``vsebench inspect``: what would be read, and how it would be matched. Evaluates nothing."""
+"""``vsebench inspect``: shows what a file holds and how its rows would be matched, without evaluating it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Writing of files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def write_atomically(
 
 def _open_beside(target: Path) -> tuple[Path, int]:
     """A new empty file in the folder of ``target``, with the permissions any new file would have."""
-    # tempfile would create it readable by the owner only, which the rename would carry over
+    # A file of the module tempfile would be readable by its owner only, also after the rename.
     temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(6)}.tmp"
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     return temporary, os.open(temporary, flags, 0o666)
