@@ -1,4 +1,4 @@
-"""The input audit, one fault at a time, on arrays of every kind."""
+"""The checks of vectors and scores, one fault at a time, on arrays of every kind."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_the_safe_range_is_that_of_the_scorer() -> None:
     for scale in (1.1e-15, 1e14):
         vectors = np.full((2, 6), scale, np.float32)
         check_vectors(vectors, Y, WHERE, None, None)
-        assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # what the audit lets through it takes
+        assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # vectors that pass are accepted
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def aligned(**change: object) -> AlignedEmbeddings:
         {"image_ids": np.repeat(IDS, 5), "image_of_text": np.repeat(IDS, 5), "text_ids": np.arange(200)},
     ],
 )
-def test_repeated_rows_are_removed_and_said(change: dict[str, object]) -> None:
+def test_repeated_rows_are_removed_with_a_note(change: dict[str, object]) -> None:
     ready = aligned(**change)
     assert ready.images.vectors.shape == (40, 6) and np.array_equal(ready.images.vectors, X)
     assert np.array_equal(ready.split.image_of, np.arange(200) // 5)
@@ -178,7 +178,7 @@ def test_rows_with_ids_of_their_own_are_not_removed() -> None:
         aligned(image_ids=np.arange(200))
 
 
-def test_float64_is_rounded_and_said_only_when_it_loses() -> None:
+def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:
     exact = RawEmbeddings(X.astype(np.float64), Y, None, None, None, "npz", (WHERE,))
     assert not any("float64" in note for note in align_embeddings(exact, None, None).notes)
     finer = RawEmbeddings(X + np.float64(1e-12), Y, None, None, None, "npz", (WHERE,))

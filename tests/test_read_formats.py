@@ -1,4 +1,4 @@
-"""Safetensors, HDF5, torch, tables and folders of shards become the same plain arrays."""
+"""Files of safetensors, HDF5, torch, parquet and arrow, and folders of shards, are read into the same arrays."""
 
 from __future__ import annotations
 
@@ -250,7 +250,7 @@ def test_shards_in_numeric_order(tmp_path: Path) -> None:
     raw = read_embeddings(folder(tmp_path / "f"))
     assert raw.format == "clip-retrieval" and raw.images.dtype == np.float16 and len(raw.sources) == 24
     assert raw.images[:, 0].tolist() == list(range(12)) and raw.texts.shape == (24, 3)
-    assert raw.image_ids is None and raw.notes == ("no metadata: rows carry no ids",)
+    assert raw.image_ids is None and raw.notes == ("no metadata: rows have no ids",)
 
 
 def test_shards_that_do_not_fit(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Retrieved lists come back best first, once an item, and as ids of one type a kind."""
+"""Retrieved lists are read best first, without repeated items, with ids of one type a modality."""
 
 from __future__ import annotations
 
@@ -183,7 +183,7 @@ def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=1, unique=True), min_size=1))
-def test_both_formats_tell_the_same(lists: dict[int, list[int]]) -> None:
+def test_both_formats_give_the_same_lists(lists: dict[int, list[int]]) -> None:
     lines = [
         f"{query} Q0 {item} {rank} {-rank} t" for query, items in lists.items() for rank, item in enumerate(items, 1)
     ]

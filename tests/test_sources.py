@@ -1,4 +1,4 @@
-"""Where captions come from: files told apart by content. And what lies below: cache and atomic writing."""
+"""Sources of captions, recognised by content; the cache folder and the writing of files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def karpathy_image(i: int, sentences: int = 5, split: str = "test", coco: bool =
 # --- the atomic file ---------------------------------------------------------------------------------------
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_appears_complete_or_not_at_all(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "old")
     with pytest.raises(KeyboardInterrupt), write_atomically(path, "w") as stream:
         stream.write("half")

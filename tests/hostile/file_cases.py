@@ -1,4 +1,4 @@
-"""Files that are cut, flipped, lying, exploding, or something else altogether."""
+"""Files that are cut or damaged, have wrong headers, decompress to huge sizes, or have another format."""
 
 from __future__ import annotations
 

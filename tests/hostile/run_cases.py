@@ -1,4 +1,4 @@
-"""Retrieved lists that cannot be measured. They speak of COCO items, so the ids come from the declared split."""
+"""Retrieved lists that cannot be evaluated, of the items of COCO 5K."""
 
 from __future__ import annotations
 
@@ -81,13 +81,13 @@ CASES = [
         COCO,
     ),
     Case(
-        "run of strangers",
+        "run of unknown ids",
         lambda f: run(f, {"i2t": {"a": ["b"]}}),
         3,
         "r.json: query ids such as 'a' belong to no declared split that is installed (coco-5k,",
     ),
     Case(
-        "run of strangers, split named",
+        "run of unknown ids, split named",
         lambda f: run(f, {"i2t": {"a": ["b"]}}, "--split", "coco-5k"),
         3,
         "r.json: i2t: 1 of the 1 query ids are not in split 'coco-5k' (first: a)",
@@ -108,7 +108,7 @@ CASES = [
         COCO,
     ),
     Case(
-        "run says another direction",
+        "run states another direction",
         lambda f: run(f, {"i2t": lists("i2t")}, head="t2i="),
         3,
         "r.json: states that it holds i2t, but was given as t2i",

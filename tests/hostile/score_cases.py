@@ -1,4 +1,4 @@
-"""Score matrices that are none."""
+"""Arrays that are no score matrices."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vectors that are no embeddings: values, shapes, dtypes."""
+"""Arrays that are no embeddings: values, shapes, dtypes."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ def write_atomically(
 ) -> Iterator[IO[Any]]:
     """Open a new file beside ``path`` and put it in place when the block ends without an error.
 
-    The temporary file lives in the folder of ``path``, is flushed to disk and renamed over ``path``; after
+    The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after
     any error (an interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic
     link is followed and the permission bits of a file that is replaced are kept. Text is UTF-8, newlines
     are written as given.

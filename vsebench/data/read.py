@@ -1,4 +1,4 @@
-"""Reads embeddings and score matrices: a path goes in, arrays as the file stores them come out, whatever the format."""
+"""Reads embeddings and score matrices of any format into arrays as the file stores them."""
 
 from __future__ import annotations
 

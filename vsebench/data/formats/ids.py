@@ -26,7 +26,7 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     Args:
         array: (item,) or (item, 1) integers, integral floats, bytes (UTF-8) or strings.
         name: the array's name, for messages.
-        where: the file it came from.
+        where: the file, for messages.
 
     Returns:
         (item,) int64 when the ids are numbers or strings that are all plain decimal numbers, else unicode.

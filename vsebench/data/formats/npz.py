@@ -28,7 +28,7 @@ _ZIP_ERRORS = (
     struct.error,
     OSError,
     EOFError,
-    RuntimeError,  # encrypted, or a compression that zipfile does not know
+    RuntimeError,  # encrypted, or a compression that zipfile cannot read
 )
 _LOCAL_HEADER = 30  # bytes before the file name of a zip member
 

@@ -25,7 +25,7 @@ class Member:
         dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
         nbytes: memory that loading takes; 0 when the array is mapped from the file.
         stored: bytes the data takes in the file.
-        load: reads the array, (shape), as stored; bfloat16 comes as float32.
+        load: reads the array, (shape), as stored; bfloat16 is converted to float32.
     """
 
     name: str

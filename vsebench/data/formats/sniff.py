@@ -65,20 +65,20 @@ def sniff(path: Path) -> Format:
     return _format(path, head, size)
 
 
-def expect(path: Path, found: Format, readable: bool, wanted: str, fix: str) -> None:
+def expect(path: Path, found: Format, readable: bool, expected: str, fix: str) -> None:
     """Refuse a file whose format cannot be read here.
 
     Args:
         path: the file.
         found: its format.
         readable: whether it can be read here; otherwise BadInput is raised.
-        wanted: what the file should be, in words.
+        expected: what the file should be, in words.
         fix: what to do next.
     """
     if not readable:
         if found.name == "gzip":
             fix = "unpack it with gunzip first"
-        raise BadInput(f"is {found.words}, not {wanted}", where=path, fix=fix)
+        raise BadInput(f"is {found.words}, not {expected}", where=path, fix=fix)
 
 
 def _format(path: Path, head: bytes, size: int) -> Format:

@@ -89,7 +89,7 @@ def load(name: str, *, captions: bool = False) -> Split:
 
     Raises:
         UsageError: no such split.
-        MissingPackage: neither built nor installed; the message says how to get it.
+        MissingPackage: neither built nor installed; the message gives the command that installs it.
         BadInput: the stored or installed files are damaged.
     """
     split = declared(name)

@@ -39,8 +39,8 @@ def matches_ids(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
         return None
     for split in DECLARED.values():
         if split.built_as == split.name and all(
-            _same(ids, split, size, wanted)
-            for ids, size, wanted in (
+            _same(ids, split, size, sha256)
+            for ids, size, sha256 in (
                 (image_ids, split.images, split.images_sha256),
                 (caption_ids, split.captions, split.captions_sha256),
             )
@@ -50,9 +50,9 @@ def matches_ids(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
     return None
 
 
-def _same(ids: Ids, split: DeclaredSplit, size: int, wanted: str) -> bool:
+def _same(ids: Ids, split: DeclaredSplit, size: int, sha256: str) -> bool:
     kind = "iu" if split.id_kind == "int" else "U"
-    return len(ids) >= size and ids.dtype.kind in kind and set_sha256(ids) == wanted
+    return len(ids) >= size and ids.dtype.kind in kind and set_sha256(ids) == sha256
 
 
 def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:

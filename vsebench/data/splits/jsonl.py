@@ -17,7 +17,7 @@ FILE_FIELDS = ("image", "caption_index", "caption")
 def is_jsonl(text: str) -> bool:
     """Whether the first line is a JSON object that has the fields of a caption or is followed by another object."""
     first, *rest = text.lstrip().split("\n", 1)
-    if len(first) > 1_000_000:  # a whole document on one line
+    if len(first) > 1_000_000:  # a complete document on one line
         return False
     try:
         record = json.loads(first)

@@ -18,7 +18,7 @@ class CaptionRows:
         image_id: (caption,) int64 or unicode, the image each caption was written for; repeats.
         caption_id: (caption,) int64 or unicode.
         captions: (caption,) the captions as written, or None when only ids were read.
-        origin: the file or package they came from, for messages.
+        origin: the file or package, for messages.
 
     Raises:
         BadInput: lengths differ, or a caption id occurs twice.

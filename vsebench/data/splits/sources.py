@@ -68,9 +68,9 @@ class PackageSource:
     rows: Callable[[], CaptionRows]
 
 
-def _annotations(file: CaptionFile, wanted: Ids | None) -> CaptionRows:
+def _annotations(file: CaptionFile, caption_ids: Ids | None) -> CaptionRows:
     # The official annotations do not say which images are in the test set.
-    ids = packages.coco_id_rows().caption_id if wanted is None else wanted
+    ids = packages.coco_id_rows().caption_id if caption_ids is None else caption_ids
     return annotation_rows(file.document, file.where, ids)
 
 
@@ -79,12 +79,12 @@ FILES: dict[str, FileSource] = {
     "jsonl": FileSource(
         "captions as JSON lines",
         lambda file: is_jsonl(file.text),
-        lambda file, wanted: jsonl_rows(file.text, file.where),
+        lambda file, caption_ids: jsonl_rows(file.text, file.where),
     ),
     "karpathy": FileSource(
         "dataset_coco.json, dataset_flickr30k.json",
         lambda file: is_karpathy(file.document),
-        lambda file, wanted: karpathy_rows(file.document, file.where),
+        lambda file, caption_ids: karpathy_rows(file.document, file.where),
     ),
     "annotations": FileSource("captions_val2014.json", lambda file: is_annotations(file.document), _annotations),
 }
@@ -94,12 +94,12 @@ PACKAGES: dict[str, PackageSource] = {
 }
 
 
-def from_file(path: str | os.PathLike[str], wanted: Ids | None = None) -> CaptionRows:
+def from_file(path: str | os.PathLike[str], caption_ids: Ids | None = None) -> CaptionRows:
     """The caption rows of a file, plain or gzip.
 
     Args:
         path: a file of one of the kinds in ``FILES``.
-        wanted: (caption,) int64 caption ids to take from official annotations, which do not say which images are in
+        caption_ids: (caption,) int64 caption ids to take from official annotations, which do not say which images are in
             the test set; by default the ids in the installed package ``eccv_caption``.
 
     Raises:
@@ -109,7 +109,7 @@ def from_file(path: str | os.PathLike[str], wanted: Ids | None = None) -> Captio
     file = CaptionFile(os.fspath(path), read_text(path))
     for source in FILES.values():
         if source.recognise(file):
-            return source.read(file, wanted)
+            return source.read(file, caption_ids)
     document = file.document
     if isinstance(document, dict):
         what = f"a JSON object with the fields {', '.join(list(document)[:8]) or '(none)'}"

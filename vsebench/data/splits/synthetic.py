@@ -101,7 +101,7 @@ def lsa(captions: Sequence[str], dim: int) -> Float:
     limit = min(weights.shape) - 2
     if not 1 <= dim <= limit:
         raise UsageError(f"dim {dim} is not between 1 and {limit}", fix="choose a smaller --dim or more captions")
-    # Half as many Lanczos vectors again as wanted: a quarter faster than the default of twice as many.
+    # 1.5 Lanczos vectors for every singular vector: a quarter faster than the default of 2.
     lanczos = min(dim + max(dim // 2, 20), limit + 1)
     start = np.ones(min(weights.shape))
     with one_blas_thread():
