@@ -99,8 +99,8 @@ def from_file(path: str | os.PathLike[str], caption_ids: Ids | None = None) -> C
 
     Args:
         path: a file of one of the kinds in ``FILES``.
-        caption_ids: (caption,) int64 caption ids to take from official annotations, which do not say which images are in
-            the test set; by default the ids in the installed package ``eccv_caption``.
+        caption_ids: (caption,) int64 caption ids to take from official annotations, which do not say which images
+            are in the test set; by default the ids in the installed package ``eccv_caption``.
 
     Raises:
         BadInput: unreadable, malformed, truncated or another kind of file.
