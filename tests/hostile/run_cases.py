@@ -132,7 +132,7 @@ CASES = [
         "run too short, counted",
         lambda f: run(f, {"i2t": lists("i2t", 5, None)}, "--metrics", "Recall@9", "--short-lists", "miss"),
         0,
-        "warning: lists are too short for Recall@9 (i2t); what they do not hold counts as not found",
+        "warning: lists are too short for Recall@9 (i2t); items that are not in them count as not",
         COCO,
     ),
     Case(
