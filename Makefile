@@ -1,13 +1,16 @@
 # Every target makes what it needs: a fresh machine wants only python3 (3.10 or newer, with venv) and make.
 #   make demo    evaluate a built-in example from end to end
 #   make test    run the tests (set CI=true for the slow ones as well)
-# PYTHON picks the interpreter, VENV the folder of the environment, WORKERS the number of test processes.
+# PYTHON picks the interpreter, VENV the folder of the environment, WORKERS the number of test processes,
+# VSEBENCH_TEST_DATA the folder of test data outside the repository (by default ../shared/data if it exists).
 
 PYTHON ?= python3
 VENV ?= .venv
 WORKERS ?= 2
 PYTEST_ARGS ?=
 CI ?=
+VSEBENCH_TEST_DATA ?= $(abspath $(wildcard ../shared/data))
+export VSEBENCH_TEST_DATA
 
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet

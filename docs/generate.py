@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+TABLE = ("<!-- table made by python -m docs.generate -->\n\n", "\n<!-- end of table -->\n")
 MARK = "% Made by `python -m docs.generate` from the registries. Edit the code, not this page.\n\n"
 
 
@@ -148,6 +149,28 @@ def _commands(path: str, command: Any) -> Iterator[tuple[str, Any]]:
             yield from _commands(f"{path} {name}", child)
 
 
+def formats_table() -> str:
+    """The table of input files: every format of embeddings and of retrieved lists."""
+    from vsebench.data.formats.table import FORMATS, LIST_FORMATS
+
+    rows = [
+        (f"`{kind.suffix}`" if kind.suffix else kind.words, kind.holds, f"`{kind.extra}`" if kind.extra else "-")
+        for kind in FORMATS.values()
+        if kind.holds
+    ]
+    scores = "a score matrix, one row an image, one column a text (cross-attention models)"
+    rows.append(("`--scores FILE`", scores, "-"))
+    rows += [("`--run FILE`", f"retrieved lists: {kind.holds}", "-") for kind in LIST_FORMATS]
+    lines = ["| input | what it holds | needs |", "|---|---|---|", *(f"| {' | '.join(row)} |" for row in rows)]
+    return "\n".join(lines) + "\n"
+
+
+def formats_page() -> str:
+    """docs/formats.md, written by hand but for the table of formats."""
+    before, _, rest = (HERE / "formats.md").read_text(encoding="utf-8").partition(TABLE[0])
+    return before + TABLE[0] + formats_table() + TABLE[1] + rest.partition(TABLE[1])[2]
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "relevance.md": relevance_page,
@@ -161,8 +184,9 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail if a page would change")
     check = parser.parse_args().check
     stale = 0
-    for name, make in PAGES.items():
-        page, new = HERE / name, MARK + make()
+    pages = {name: MARK + make() for name, make in PAGES.items()} | {"formats.md": formats_page()}
+    for name, new in pages.items():
+        page = HERE / name
         old = page.read_text(encoding="utf-8") if page.exists() else ""
         if old == new:
             continue

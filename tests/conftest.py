@@ -32,14 +32,13 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.enviro
 
 @pytest.fixture(scope="session")
 def real_data() -> Path:
-    """The folder of test data: VSEBENCH_TEST_DATA, else ../shared/data beside the checkout; skips without it."""
-    told = os.environ.get("VSEBENCH_TEST_DATA")
-    folder = Path(told) if told else HERE.parent.parent / "shared" / "data"
-    if not folder.is_dir():
-        reason = f"no test data at {folder}; set VSEBENCH_TEST_DATA to its folder"
+    """The folder of test data that the variable VSEBENCH_TEST_DATA names; skips without it."""
+    named = os.environ.get("VSEBENCH_TEST_DATA")
+    if not named or not Path(named).is_dir():
+        reason = f"no test data: VSEBENCH_TEST_DATA is {f'{named}, which is no folder' if named else 'not set'}"
         print(reason)
         pytest.skip(reason)
-    return folder
+    return Path(named).resolve()
 
 
 @pytest.fixture(scope="session")
@@ -54,7 +53,7 @@ def coco() -> Split:
 
 @pytest.fixture(scope="session")
 def eccv_package() -> Any:
-    """The eccv_caption package, imported without its chatter; skips when it is not installed."""
+    """The eccv_caption package, imported without its warnings; skips when it is not installed."""
     if find_spec("eccv_caption") is None:
         pytest.skip("eccv_caption is not installed (pip install 'vsebench[text]')")
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""A small file of embeddings, and what its readers must say."""
+"""A small file of embeddings, and the checks of what its reader returns or refuses."""
 
 from __future__ import annotations
 

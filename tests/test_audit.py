@@ -1,4 +1,4 @@
-"""The input audit, one fault at a time, on arrays of every kind."""
+"""The checks of vectors and scores, one fault at a time, on arrays of every kind."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from vsebench.data import audit
-from vsebench.data.align import embeddings, for_split
+from vsebench.data.align import AlignedEmbeddings, align_embeddings
 from vsebench.data.audit import check_finite, check_scores, check_vectors, repeated_rows, shown
 from vsebench.data.formats.raw import RawEmbeddings
 from vsebench.errors import BadInput
@@ -77,7 +77,7 @@ def test_the_safe_range_is_that_of_the_scorer() -> None:
     for scale in (1.1e-15, 1e14):
         vectors = np.full((2, 6), scale, np.float32)
         check_vectors(vectors, Y, WHERE, None, None)
-        assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # what the audit lets through it takes
+        assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # vectors that pass are accepted
 
 
 @pytest.mark.parametrize(
@@ -149,11 +149,11 @@ def test_repeated_rows(images: np.ndarray, texts: int, times: int, expected: boo
     assert repeated_rows(images, texts, times) is expected
 
 
-def prepared(**change: object) -> object:
-    """``prepare.embeddings`` of image rows that stand five times."""
+def aligned(**change: object) -> AlignedEmbeddings:
+    """The aligned form of a file in which every image row is repeated five times."""
     fields = {"images": np.repeat(X, 5, axis=0), "texts": Y, "image_ids": None, "text_ids": None,
               "image_of_text": None, **change}  # fmt: skip
-    return embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)  # type: ignore[arg-type]
+    return align_embeddings(RawEmbeddings(format="npz", sources=(WHERE,), **fields), None, None)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -166,31 +166,31 @@ def prepared(**change: object) -> object:
         {"image_ids": np.repeat(IDS, 5), "image_of_text": np.repeat(IDS, 5), "text_ids": np.arange(200)},
     ],
 )
-def test_repeated_rows_are_removed_and_said(change: dict[str, object]) -> None:
-    ready = prepared(**change)
-    assert ready.images.vectors.shape == (40, 6) and np.array_equal(ready.images.vectors, X)  # type: ignore[attr-defined]
-    assert np.array_equal(ready.split.image_of, np.arange(200) // 5)  # type: ignore[attr-defined]
-    assert "every image row stands 5 times: 200 rows de-duplicated to 40" in ready.notes  # type: ignore[attr-defined]
+def test_repeated_rows_are_removed_with_a_note(change: dict[str, object]) -> None:
+    ready = aligned(**change)
+    assert ready.images.vectors.shape == (40, 6) and np.array_equal(ready.images.vectors, X)
+    assert np.array_equal(ready.split.image_of, np.arange(200) // 5)
+    assert "every image row is repeated 5 times: 200 rows de-duplicated to 40" in ready.notes
 
 
 def test_rows_with_ids_of_their_own_are_not_removed() -> None:
     with pytest.raises(BadInput, match="200 texts for 200 images, and no image_of_text"):
-        prepared(image_ids=np.arange(200))
+        aligned(image_ids=np.arange(200))
 
 
-def test_float64_is_rounded_and_said_only_when_it_loses() -> None:
+def test_rounding_of_float64_is_noted_when_it_changes_a_value() -> None:
     exact = RawEmbeddings(X.astype(np.float64), Y, None, None, None, "npz", (WHERE,))
-    assert not any("float64" in note for note in embeddings(exact, None, None).notes)
+    assert not any("float64" in note for note in align_embeddings(exact, None, None).notes)
     finer = RawEmbeddings(X + np.float64(1e-12), Y, None, None, None, "npz", (WHERE,))
-    assert "image vectors are float64: rounded to float32" in embeddings(finer, None, None).notes
+    assert "image vectors are float64: rounded to float32" in align_embeddings(finer, None, None).notes
 
 
 def test_in_order_counts_rows() -> None:
     split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
-    ready = for_split(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
+    ready = align_embeddings(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
     assert ready.split is split and ready.rows == (None, None)
     with pytest.raises(BadInput, match="39 image rows for the 40 images of split 'custom'"):
-        for_split(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
+        align_embeddings(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
 
 
 def test_long_ids_are_cut() -> None:

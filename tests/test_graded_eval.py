@@ -57,7 +57,7 @@ def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
 
 def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align_runs.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load", lambda name: split)
     captions_file = tmp_path / "captions.txt"
     captions_file.write_text("\n".join(split.captions or ()) + "\n")
     scores = (images @ captions.T).astype(np.float64)
@@ -89,7 +89,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
 
 def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align_runs.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load", lambda name: split)
     run = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(run))
     how = {"metrics": "cider:NCS@3,cider:NCS@5", "directions": ("i2t",)}
@@ -247,14 +247,14 @@ def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> 
     path.write_text("\n".join(json.dumps(r) for r in rows))
     assert with_captions(told, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
-    with pytest.raises(BadInput, match="puts other captions together than the embeddings"):
+    with pytest.raises(BadInput, match="groups captions by image differently from the embeddings"):
         with_captions(told, path)
     # Under the same ids, too.
     named = dataclasses.replace(told, caption_ids=np.arange(100, 110))
     for changed, wrong in ((rows, False), ([*rows[:-1], {**rows[-1], "image_id": 7}], True)):
         path.write_text("\n".join(json.dumps(r) for r in changed))
         if wrong:
-            with pytest.raises(BadInput, match="together than the embeddings do under the same ids"):
+            with pytest.raises(BadInput, match="differently from the embeddings, under the same ids"):
                 with_captions(named, path)
         else:
             assert with_captions(named, path).captions == tuple(f"text {i}" for i in range(10))

@@ -1,6 +1,6 @@
 """Malformed and hostile inputs: the documented exit code, one message, and nothing left behind.
 
-The table of inputs is in ``tests/hostile``; nothing binary is stored, every file is made on the spot.
+The table of inputs is in ``tests/hostile``; nothing binary is stored, every file is made by the test.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CASES = [case for table in TABLES for case in table.CASES]
 
 
 def hashes(folder: Path) -> dict[str, str]:
-    """Every path below a folder, with what a regular file holds."""
+    """Every path below a folder, with a hash of the content of a regular file."""
     return {
         str(p.relative_to(folder)): hashlib.sha256(p.read_bytes()).hexdigest()
         if p.is_file()
@@ -50,7 +50,7 @@ def hashes(folder: Path) -> dict[str, str]:
 
 
 def with_outputs(args: list[str], out: Path) -> list[str]:
-    """The command, asked for every output it can write, unless the case is about one of them."""
+    """The command with every output it can write, unless the case is about one of them."""
     if args[0] != "eval" or {"--output", "--per-query", "--save-run"} & set(args):
         return args
     more = ["--output", str(out / "r.json"), "--per-query", str(out / "q.csv")]
@@ -85,21 +85,21 @@ def test_hostile_input(case: Case, folders: tuple[Path, Path], monkeypatch: pyte
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         result = invoke(args)
-    said = result.stderr.replace(f"{given}/", "").replace(str(given), "{}")
-    assert result.exit_code == case.code, said
+    message = result.stderr.replace(f"{given}/", "").replace(str(given), "{}")
+    assert result.exit_code == case.code, message
     assert hashes(given) == before, "an input was changed or a file was left beside it"
     assert "Traceback" not in result.output
     if case.code:
-        assert said.count("error: ") == 1
-        assert said.split("error: ", 1)[1].startswith(case.says), said
-        assert "\n  fix: " in said
-        assert said.count("\n") == 2, "one message: what, and what to do"
+        assert message.count("error: ") == 1
+        assert message.split("error: ", 1)[1].startswith(case.message), message
+        assert "\n  fix: " in message
+        assert message.count("\n") == 2, "one message: what, and what to do"
         assert result.stdout == "" or args[0] == "inspect"
         assert list(out.iterdir()) == []
         assert not (given.parent / "cache").exists()
     else:
-        assert case.says in said
-        assert "error" not in said and result.stdout
+        assert case.message in message
+        assert "error" not in message and result.stdout
         assert not [p.name for p in out.iterdir() if p.name.endswith(".tmp")]
 
 
@@ -116,7 +116,7 @@ def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
 
     given, _ = folders
     pickle.loads(pickle.dumps(Bomb(given)))
-    assert (given / MARKER).is_dir(), "the marker works, so its absence in the table above is a proof"
+    assert (given / MARKER).is_dir(), "the marker works, so its absence above shows that no pickle was run"
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def process(*args: str, **more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command, capture_output=True, timeout=120, env=environment(**more), check=False)
 
 
-def test_a_real_process_ends_like_the_table_says(folders: tuple[Path, Path]) -> None:
+def test_a_real_process_ends_as_documented(folders: tuple[Path, Path]) -> None:
     given, out = folders
     (given / "e.npz").write_bytes(b"\x80\x04nonsense")
     done = process("eval", str(given / "e.npz"), "-o", str(out / "r.json"))
@@ -202,15 +202,15 @@ def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.parametrize("how", [["--json"], []], ids=["json", "table"])
-def test_a_reader_that_leaves_is_no_failure(folders: tuple[Path, Path], how: list[str]) -> None:
+def test_a_closed_pipe_is_no_failure(folders: tuple[Path, Path], how: list[str]) -> None:
     given, _ = folders
     args = [sys.executable, "-m", "vsebench", "inspect", good.npz(given)[1], *how]
     with subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as child:
         assert child.stdout is not None and child.stderr is not None
         child.stdout.close()
-        said = child.stderr.read()
-        assert child.wait(60) == 0, said
-    assert b"Traceback" not in said and b"BrokenPipe" not in said
+        errors = child.stderr.read()
+        assert child.wait(60) == 0, errors
+    assert b"Traceback" not in errors and b"BrokenPipe" not in errors
 
 
 @pytest.fixture

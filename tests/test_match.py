@@ -1,4 +1,4 @@
-"""Which row is which item: by id, in order, or refused in words."""
+"""Which row is which item: by id, in order, or refused with a message."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.match import Items, match
+from vsebench.data.match import FileRows, match_rows
 from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.types import Split
 
 WHERE = Path("e.npz")
-OWNER = np.arange(20) // 5
-ITEMS = Items(4, 20, None, None, None, WHERE)
+IMAGE_OF = np.arange(20) // 5
+ROWS = FileRows(4, 20, None, None, None, WHERE)
 IDS = np.array([40, 10, 30, 20])
 TEXT_IDS = np.arange(20)[::-1] + 500
 
 
-def items(**change: Any) -> Items:
+def rows_with(**change: Any) -> FileRows:
     """Four images, twenty texts."""
-    return replace(ITEMS, **change)
+    return replace(ROWS, **change)
 
 
-def refused(given: Items, name: str | None = None, each: int | None = None) -> BadInput:
+def refused(given: FileRows, name: str | None = None, each: int | None = None) -> BadInput:
     """The refusal, which names the file and a fix."""
     with pytest.raises(BadInput) as caught:
-        match(given, name, each)
+        match_rows(given, name, each)
     assert caught.value.where == "e.npz" and caught.value.fix
     return caught.value
 
@@ -38,24 +38,24 @@ def refused(given: Items, name: str | None = None, each: int | None = None) -> B
 
 
 def test_in_order_without_ids() -> None:
-    found = match(ITEMS)
+    found = match_rows(ROWS)
     assert found.split.name == "custom" and found.image_rows is None and found.text_rows is None
-    assert np.array_equal(found.split.image_of, OWNER)
+    assert np.array_equal(found.split.image_of, IMAGE_OF)
     assert found.notes == ("no ids and no image_of_text: taken to be five texts an image, in order",)
 
 
 @pytest.mark.parametrize(("each", "words"), [(1, "one text an image"), (2, "2 texts an image"), (5, "five texts")])
 def test_captions_per_image(each: int, words: str) -> None:
-    found = match(items(n_text=4 * each), None, each)
+    found = match_rows(rows_with(n_text=4 * each), None, each)
     assert np.array_equal(found.split.image_of, np.arange(4 * each) // each) and words in found.notes[0]
 
 
 def test_rows_are_put_in_the_order_of_their_ids() -> None:
-    found = match(items(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=OWNER))
+    found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF))
     assert found.split.image_ids.tolist() == [10, 20, 30, 40]
     assert found.image_rows is not None and IDS[found.image_rows].tolist() == [10, 20, 30, 40]
     assert found.text_rows is not None and TEXT_IDS[found.text_rows].tolist() == list(range(500, 520))
-    owner = IDS[OWNER][found.text_rows]
+    owner = IDS[IMAGE_OF][found.text_rows]
     assert np.array_equal(found.split.image_ids[found.split.image_of], owner)
 
 
@@ -63,17 +63,17 @@ def test_rows_are_put_in_the_order_of_their_ids() -> None:
 def test_the_order_of_rows_changes_nothing(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows, columns = rng.permutation(4), rng.permutation(20)
-    first = match(items(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IDS[OWNER])).split
-    shuffled = items(image_ids=IDS[rows], text_ids=TEXT_IDS[columns], image_of_text=IDS[OWNER][columns])
-    second = match(shuffled).split
+    first = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IDS[IMAGE_OF])).split
+    shuffled = rows_with(image_ids=IDS[rows], text_ids=TEXT_IDS[columns], image_of_text=IDS[IMAGE_OF][columns])
+    second = match_rows(shuffled).split
     for field in ("image_ids", "caption_ids", "image_of"):
         assert np.array_equal(getattr(first, field), getattr(second, field))
 
 
 @pytest.mark.parametrize("ids", [IDS, np.array(["d", "a", "c", "b"]), np.array(["é", "写", "[b]", "a b"])])
-def test_owners_by_row_and_by_id_agree(ids: np.ndarray) -> None:
-    by_row = match(items(image_ids=ids, image_of_text=OWNER))
-    by_id = match(items(image_ids=ids, image_of_text=ids[OWNER]))
+def test_image_of_text_by_row_and_by_id_agree(ids: np.ndarray) -> None:
+    by_row = match_rows(rows_with(image_ids=ids, image_of_text=IMAGE_OF))
+    by_id = match_rows(rows_with(image_ids=ids, image_of_text=ids[IMAGE_OF]))
     assert np.array_equal(by_row.split.image_of, by_id.split.image_of)
     assert by_row.notes == ("image_of_text holds image rows",)
     assert by_id.notes == ("image_of_text holds image ids",)
@@ -85,54 +85,57 @@ def test_owners_by_row_and_by_id_agree(ids: np.ndarray) -> None:
         ({"image_ids": np.array([1, 2, 2, 1])}, "2 image ids occur more than once (first: 1, in rows 0 and 3)"),
         ({"text_ids": np.array(["a"] * 20)}, "1 text id occurs more than once (first: a, in rows 0 and 1)"),
         ({"image_ids": np.arange(3)}, "3 image ids for 4 image rows"),
-        ({"image_of_text": OWNER[:-1]}, "image_of_text has 19 entries for 20 text rows"),
+        ({"image_of_text": IMAGE_OF[:-1]}, "image_of_text has 19 entries for 20 text rows"),
         ({"image_of_text": np.arange(4)}, "images and texts look swapped: image_of_text has 4 entries"),
-        ({"image_of_text": np.where(OWNER == 3, 4, OWNER)}, "image_of_text[15] = 4 is not an image row (there are 4)"),
-        ({"image_of_text": OWNER - 1}, "image_of_text[0] = -1 is not an image row (there are 4)"),
-        ({"image_of_text": OWNER.astype(str) + np.array("x")}, "image_of_text[0] = 0x is not an image row"),
-        ({"n_text": 19}, "19 texts for 4 images, and no image_of_text that says which belong together"),
+        (
+            {"image_of_text": np.where(IMAGE_OF == 3, 4, IMAGE_OF)},
+            "image_of_text[15] = 4 is not an image row (there are 4)",
+        ),
+        ({"image_of_text": IMAGE_OF - 1}, "image_of_text[0] = -1 is not an image row (there are 4)"),
+        ({"image_of_text": IMAGE_OF.astype(str) + np.array("x")}, "image_of_text[0] = 0x is not an image row"),
+        ({"n_text": 19}, "19 texts for 4 images, and no image_of_text that gives the image of every text"),
         ({"n_image": 20, "n_text": 4}, "images and texts look swapped: 20 image rows and 4 text rows"),
     ],
 )
 def test_what_a_custom_split_refuses(change: dict[str, Any], message: str) -> None:
-    assert refused(items(**change)).what.startswith(message)
+    assert refused(rows_with(**change)).what.startswith(message)
 
 
-def test_images_without_a_text_are_distractors_and_said() -> None:
-    found = match(items(image_of_text=np.minimum(OWNER, 2)))
+def test_images_without_a_text_give_a_warning() -> None:
+    found = match_rows(rows_with(image_of_text=np.minimum(IMAGE_OF, 2)))
     assert len(found.split.image_ids) == 4 and found.warnings == (
         "1 of the 4 images have no text (first: image row 3): "
-        "they compete in text-to-image and ask nothing in image-to-text",
+        "they are candidates in text-to-image and no queries in image-to-text",
     )
 
 
-def test_captions_per_image_has_no_meaning_beside_owners() -> None:
-    with pytest.raises(UsageError, match="image_of_text says which texts belong together"):
-        match(items(image_of_text=OWNER), None, 5)
+def test_captions_per_image_has_no_meaning_with_image_of_text() -> None:
+    with pytest.raises(UsageError, match="image_of_text gives the image of every text"):
+        match_rows(rows_with(image_of_text=IMAGE_OF), None, 5)
 
 
-def test_the_stranger_among_the_owners_is_named() -> None:
-    rows, ids = OWNER.copy(), IDS[OWNER]
+def test_the_wrong_entry_of_image_of_text_is_named() -> None:
+    rows, ids = IMAGE_OF.copy(), IDS[IMAGE_OF]
     rows[7], ids[7] = 9, 11
     for owner, value in ((rows, 9), (ids, 11)):
         message = f"image_of_text[7] = {value} is neither an image row (4 rows) nor an image id"
-        assert refused(items(image_ids=IDS, image_of_text=owner)).what == message
+        assert refused(rows_with(image_ids=IDS, image_of_text=owner)).what == message
 
 
-def test_the_fix_knows_the_number_of_texts() -> None:
-    assert "--captions-per-image 4" in (refused(items(n_text=16)).fix or "")
-    assert "--captions-per-image" not in (refused(items(n_text=17)).fix or "")
+def test_the_fix_gives_the_number_of_texts_an_image() -> None:
+    assert "--captions-per-image 4" in (refused(rows_with(n_text=16)).fix or "")
+    assert "--captions-per-image" not in (refused(rows_with(n_text=17)).fix or "")
 
 
-def test_inputs_are_left_alone() -> None:
-    ids, owner = IDS.copy(), IDS[OWNER].copy()
-    match(items(image_ids=ids, image_of_text=owner))
-    assert np.array_equal(ids, IDS) and np.array_equal(owner, IDS[OWNER])
+def test_inputs_are_not_changed() -> None:
+    ids, owner = IDS.copy(), IDS[IMAGE_OF].copy()
+    match_rows(rows_with(image_ids=ids, image_of_text=owner))
+    assert np.array_equal(ids, IDS) and np.array_equal(owner, IDS[IMAGE_OF])
 
 
 def test_unknown_split() -> None:
     with pytest.raises(UsageError, match="unknown split 'coco-6k'"):
-        match(ITEMS, "coco-6k")
+        match_rows(ROWS, "coco-6k")
 
 
 def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,23 +143,23 @@ def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -
         raise MissingPackage(f"no {name}", fix="pip install it")
 
     monkeypatch.setattr(splits, "load", absent)
-    assert match(items(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=OWNER)).split.name == "custom"
+    assert match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF)).split.name == "custom"
     with pytest.raises(MissingPackage, match="no coco-5k"):
-        match(ITEMS, "coco-5k")
+        match_rows(ROWS, "coco-5k")
 
 
 # COCO
 
 
-def whole(coco: Split, **change: Any) -> Items:
+def coco_rows(coco: Split, **change: Any) -> FileRows:
     """A file of COCO 5K."""
-    return replace(Items(5000, 25000, coco.image_ids, coco.caption_ids, None, WHERE), **change)
+    return replace(FileRows(5000, 25000, coco.image_ids, coco.caption_ids, None, WHERE), **change)
 
 
 def test_ids_select_the_split(coco: Split) -> None:
     rng = np.random.default_rng(0)
     rows, columns = rng.permutation(5000), rng.permutation(25000)
-    found = match(whole(coco, image_ids=coco.image_ids[rows], text_ids=coco.caption_ids[columns]))
+    found = match_rows(coco_rows(coco, image_ids=coco.image_ids[rows], text_ids=coco.caption_ids[columns]))
     assert found.split.name == "coco-5k"
     assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
     assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
@@ -167,12 +170,12 @@ def test_ids_select_the_split(coco: Split) -> None:
 )
 def test_file_names_are_ids(coco: Split, name: str) -> None:
     names = np.array([name.format(i) for i in coco.image_ids])
-    assert match(whole(coco, image_ids=names)).split.name == "coco-5k"
-    assert match(whole(coco, image_ids=names), "coco-1k").split.name == "coco-1k"
+    assert match_rows(coco_rows(coco, image_ids=names)).split.name == "coco-5k"
+    assert match_rows(coco_rows(coco, image_ids=names), "coco-1k").split.name == "coco-1k"
 
 
-def test_a_split_by_name_takes_rows_in_order_and_says_so(coco: Split) -> None:
-    found = match(whole(coco, image_ids=None, text_ids=None), "coco-5k")
+def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
+    found = match_rows(coco_rows(coco, image_ids=None, text_ids=None), "coco-5k")
     assert found.image_rows is None and found.text_rows is None
     assert found.notes == (
         "no image ids: rows are taken to be in the order of coco-5k (Karpathy order)",
@@ -204,13 +207,13 @@ def test_what_a_declared_split_refuses(coco: Split) -> None:
          "swapped: 25,000 image rows and 5,000 text rows"),
     ]  # fmt: skip
     for change, name, message in cases:
-        assert refused(whole(coco, **change), name).what.startswith(message), message
+        assert refused(coco_rows(coco, **change), name).what.startswith(message), message
 
 
 def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
-    part = whole(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
+    part = coco_rows(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
     assert "--split custom" in (refused(part).fix or "")
-    found = match(part, "custom")
+    found = match_rows(part, "custom")
     assert found.notes == ("the image of every text is known from the COCO ids",)
     owners = dict(zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of], strict=True))
     assert owners == dict(zip(coco.caption_ids[:50].tolist(), coco.image_ids[coco.image_of[:50]], strict=True))
@@ -220,21 +223,21 @@ def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
 
 def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
     with pytest.raises(UsageError, match="--captions-per-image has no meaning for split 'coco-5k'"):
-        match(whole(coco), "coco-5k", 5)
+        match_rows(coco_rows(coco), "coco-5k", 5)
     assert splits.load("coco-5k").name == "coco-5k"
 
 
-def test_owners_that_contradict_a_declared_split_are_refused(coco: Split) -> None:
+def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: Split) -> None:
     owner = coco.image_of.copy()
-    given = Items(len(coco.image_ids), len(owner), None, None, owner, WHERE)
-    assert match(given, "coco-5k").split.name == "coco-5k"
+    given = FileRows(len(coco.image_ids), len(owner), None, None, owner, WHERE)
+    assert match_rows(given, "coco-5k").split.name == "coco-5k"
     turned = replace(given, image_of_text=owner[::-1])
     assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k': 25,000 texts")
 
 
-def test_owners_are_compared_under_permuted_rows(coco: Split) -> None:
+def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
     rng = np.random.default_rng(0)
     i, c = rng.permutation(len(coco.image_ids)), rng.permutation(len(coco.caption_ids))
     place = np.argsort(i)
-    given = Items(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
-    assert match(given).split.name == "coco-5k"
+    given = FileRows(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
+    assert match_rows(given).split.name == "coco-5k"

@@ -1,4 +1,4 @@
-"""What the project says about itself in several places agrees, and the wheel holds what it should."""
+"""Facts of the project that are stated in several places agree, and the wheel is complete."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_one_version():
     assert re.findall(r"(?m)^version: (.*)$", citation) == [vsebench.__version__]
 
 
-def test_changelog_tells_of_this_version_and_its_numbers():
+def test_changelog_lists_this_version_and_its_numbers():
     changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     versions = re.split(r"(?m)^## ", changelog)[1:]
     (own,) = [v for v in versions if v.startswith(f"[{vsebench.__version__}]")]
@@ -89,18 +89,18 @@ def test_wheel(tmp_path):
     (wheel,) = tmp_path.glob("*.whl")
     assert wheel.name == f"vsebench-{vsebench.__version__}-py3-none-any.whl"
     with zipfile.ZipFile(wheel) as opened:
-        held = set(opened.namelist())
+        names_inside = set(opened.namelist())
         info = f"vsebench-{vsebench.__version__}.dist-info"
         metadata = opened.read(f"{info}/METADATA").decode()
         assert "vsebench = vsebench.cli:main" in opened.read(f"{info}/entry_points.txt").decode()
-    assert {name.split("/")[0] for name in held} == {"vsebench", "train_reference", info}
+    assert {name.split("/")[0] for name in names_inside} == {"vsebench", "train_reference", info}
     here = {
         path.relative_to(ROOT).as_posix()
         for package in ("vsebench", "train_reference")
         for path in (ROOT / package).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
-    assert here - held == set()
-    assert {"vsebench/py.typed", "train_reference/py.typed", f"{info}/licenses/LICENSE"} <= held
+    assert here - names_inside == set()
+    assert {"vsebench/py.typed", "train_reference/py.typed", f"{info}/licenses/LICENSE"} <= names_inside
     assert set(re.findall(r"(?m)^Provides-Extra: (.*)$", metadata)) == EXTRAS
     assert re.search(r"(?m)^Requires-Python: >=3\.10$", metadata)

@@ -1,4 +1,4 @@
-"""Embedding files become plain arrays; everything else is refused in words."""
+"""Embedding files become arrays; everything else is refused with a message."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from vsebench.errors import BadInput, UsageError
 
 
 @pytest.mark.parametrize("writer", [save, save_deflated])
-def test_npz_comes_back_whole(tmp_path: Path, writer: Any) -> None:
+def test_npz_is_read_completely(tmp_path: Path, writer: Any) -> None:
     raw = read_embeddings(writer(tmp_path / "e.npz", **FULL))
     same(raw, "npz")
     assert raw.sources == (tmp_path / "e.npz",) and raw.notes == ()
@@ -46,7 +46,7 @@ def test_the_name_of_the_file_does_not_matter(tmp_path: Path) -> None:
     same(read_embeddings(str(tmp_path / "embeddings.h5")), "npz")
 
 
-def test_aliases_ignore_case_and_unused_arrays_are_said(tmp_path: Path) -> None:
+def test_names_ignore_case_and_unused_arrays_are_noted(tmp_path: Path) -> None:
     raw = read_embeddings(
         save(tmp_path / "e.npz", IMG_embs=IMAGES, Caps=TEXTS, img_ids=IMAGE_IDS, text_gallery=np.ones(8, bool))
     )
@@ -54,7 +54,7 @@ def test_aliases_ignore_case_and_unused_arrays_are_said(tmp_path: Path) -> None:
     assert raw.notes == ("ignored arrays: text_gallery (8,) bool",)
 
 
-def test_keys_by_hand(tmp_path: Path) -> None:
+def test_keys_given_by_the_user(tmp_path: Path) -> None:
     path = save(tmp_path / "e.npz", a=IMAGES, b=TEXTS)
     assert np.array_equal(read_embeddings(path, image_key="a", text_key="b").texts, TEXTS)
     refused(path, "has no image vectors and no text vectors", "a (4, 3) float32", "--image-key KEY and --text-key KEY")
@@ -71,7 +71,7 @@ def test_two_names_of_one_field_are_ambiguous(tmp_path: Path) -> None:
     )
 
 
-def test_the_text_itself_is_no_rival_of_its_vectors(tmp_path: Path) -> None:
+def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
     raw = read_embeddings(
         save(tmp_path / "e.npz", images=IMAGES, captions=np.array(["a dog"] * 8), caption_embeddings=TEXTS)
     )
@@ -118,7 +118,7 @@ def test_other_dtypes_are_refused_by_name(tmp_path: Path, array: np.ndarray, wor
     refused(save(tmp_path / "e.npz", image_embeddings=array, texts=TEXTS), "'image_embeddings'", word, "float32")
 
 
-def test_an_object_array_elsewhere_is_left_alone(tmp_path: Path) -> None:
+def test_an_object_array_that_is_not_needed_is_ignored(tmp_path: Path) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, texts=TEXTS, meta=np.array([{"a": 1}], dtype=object))
     assert read_embeddings(path).notes == ("ignored arrays: meta (1,) object",)
     path = save(tmp_path / "i.npz", images=IMAGES, texts=TEXTS, image_ids=np.array(["a", 1], dtype=object))
@@ -182,7 +182,7 @@ def header(shape: Any, descr: str = "<f4") -> bytes:
         (b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 65535, "no readable .npy header"),
     ],
 )
-def test_members_that_lie_about_themselves(tmp_path: Path, data: bytes, word: str) -> None:
+def test_members_with_wrong_headers(tmp_path: Path, data: bytes, word: str) -> None:
     refused(zipped(tmp_path / "e.npz", images=data, texts=npy_bytes(TEXTS)), "array 'images'", word)
     if data[:2] == b"\x93N":
         (tmp_path / "e.npy").write_bytes(data)
@@ -266,7 +266,7 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
         (b"hello\n", ("is a text file, not a file of embeddings",)),
         (b'{"i2t": {}}', ("is a JSON file", "--run")),
         (b"MATLAB 5.0 MAT-file\0", ("is a MATLAB 5 file",)),
-        (b"\x00\x01\x02\x03", ("is not in a format vsebench knows", "starts with b'\\x00\\x01\\x02\\x03'")),
+        (b"\x00\x01\x02\x03", ("is in no format that vsebench reads", "starts with b'\\x00\\x01\\x02\\x03'")),
         (("\u00e9" * 5000).encode()[:4097], ("is a text file",)),
         (b"PK\x03\x04 and then nothing", ("truncated or damaged zip",)),
     ],
@@ -289,7 +289,7 @@ def test_paths_that_are_no_files(tmp_path: Path) -> None:
     refused(tmp_path / "embeddings.npz" / "x", "does not exist")
     refused(tmp_path, "has no folder img_emb", "img_emb/img_emb_0.npy")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
-    refused(tmp_path / "link", "is a link to a missing file", "mend the link")
+    refused(tmp_path / "link", "is a link to a missing file", "repair the link")
     refused(tmp_path / ("x" * 3000), "cannot be opened")
     refused(Path("a\0b"), "cannot be opened")
 

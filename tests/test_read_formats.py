@@ -1,4 +1,4 @@
-"""Safetensors, HDF5, torch, tables and folders of shards become the same plain arrays."""
+"""Files of safetensors, HDF5, torch, parquet and arrow, and folders of shards, are read into the same arrays."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from docs import generate
 from tests.embedding_files import (
     FULL,
     IMAGE_IDS,
@@ -22,6 +23,7 @@ from tests.embedding_files import (
     same,
 )
 from vsebench.data.formats.sniff import sniff
+from vsebench.data.formats.table import FORMATS, LIST_FORMATS
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput, MissingPackage
 
@@ -99,7 +101,7 @@ def test_hdf5_strings_bombs_and_outside_data(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["texts"] = TEXTS
         file.create_dataset("images", (4, 3), "f4", external=[(str(tmp_path / "secret"), 0, 48)])
-    refused(tmp_path / "x.h5", "'images' lives in another file")
+    refused(tmp_path / "x.h5", "'images' is stored in another file")
 
 
 def test_torch(tmp_path: Path) -> None:
@@ -107,7 +109,7 @@ def test_torch(tmp_path: Path) -> None:
     tensors = {name: torch.from_numpy(array.copy()) for name, array in FULL.items()}
     for path, old in ((tmp_path / "e.pt", False), (tmp_path / "old.pt", True)):
         torch.save(tensors, path, _use_new_zipfile_serialization=not old)
-        assert sniff(path) == ("torch-legacy" if old else "torch")
+        assert sniff(path).name == "torch"
         same(read_embeddings(path), "torch")
     torch.save({"data": {**tensors, "image_ids": IMAGE_IDS.tolist()}, "epoch": 3}, tmp_path / "n.pt")
     same(read_embeddings(tmp_path / "n.pt"), "torch")
@@ -153,10 +155,10 @@ def test_torch_files_that_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("module", "data", "words"),
     [
-        ("safetensors", struct.pack("<Q", 2) + b"{}", "reading .safetensors needs safetensors"),
-        ("h5py", b"\x89HDF\r\n\x1a\n" + b"\0" * 99, "reading HDF5 needs h5py"),
-        ("pyarrow", b"PAR1" + b"\0" * 99, "reading tables needs pyarrow"),
-        ("torch", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "reading torch files needs torch"),
+        ("safetensors", struct.pack("<Q", 2) + b"{}", "reading a safetensors file needs safetensors"),
+        ("h5py", b"\x89HDF\r\n\x1a\n" + b"\0" * 99, "reading an HDF5 file needs h5py"),
+        ("pyarrow", b"PAR1" + b"\0" * 99, "reading a parquet table needs pyarrow"),
+        ("torch", b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19.", "reading a torch file needs torch"),
     ],
 )
 def test_missing_packages_are_named(
@@ -225,7 +227,7 @@ def test_tables_that_are_refused(tmp_path: Path) -> None:
         pq.write_table(table(pa, **change), path)
         refused(path, words)
     pq.write_table(table(pa, image_id=None), path)
-    assert read_embeddings(path).notes == ("no column image_id: the table does not say which image a text belongs to",)
+    assert read_embeddings(path).notes == ("no column image_id: the image of every text is not given",)
     path.write_bytes(path.read_bytes()[:-20])
     refused(path, "is a truncated or damaged table")
     path.write_bytes(b"ARROW1" + b"\0" * 50)
@@ -248,7 +250,7 @@ def test_shards_in_numeric_order(tmp_path: Path) -> None:
     raw = read_embeddings(folder(tmp_path / "f"))
     assert raw.format == "clip-retrieval" and raw.images.dtype == np.float16 and len(raw.sources) == 24
     assert raw.images[:, 0].tolist() == list(range(12)) and raw.texts.shape == (24, 3)
-    assert raw.image_ids is None and raw.notes == ("no metadata: rows carry no ids",)
+    assert raw.image_ids is None and raw.notes == ("no metadata: rows have no ids",)
 
 
 def test_shards_that_do_not_fit(tmp_path: Path) -> None:
@@ -295,3 +297,20 @@ def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         read_embeddings(root)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "metadata skipped" in read_embeddings(root).notes[0]
+
+
+# --- the table of formats --------------------------------------------------------------------------------
+
+
+def test_every_entry_of_the_table_can_be_used() -> None:
+    for name, kind in FORMATS.items():
+        assert kind.name == name and kind.words
+        assert bool(kind.arrays or kind.embeddings) == bool(kind.holds), "a format that is documented can be read"
+        assert (kind.package is None) == (kind.extra is None)
+        assert not kind.single or kind.arrays
+    assert [f.name for f in LIST_FORMATS if not f.starts] == [LIST_FORMATS[-1].name], "the last one takes what is left"
+
+
+def test_the_documented_table_of_formats_is_current() -> None:
+    page = Path(generate.HERE / "formats.md").read_text(encoding="utf-8")
+    assert page == generate.formats_page(), "run python -m docs.generate"

@@ -1,4 +1,4 @@
-"""Ids come in many dtypes and leave in two: int64 and unicode."""
+"""Ids of many dtypes are converted to int64 or unicode."""
 
 from __future__ import annotations
 

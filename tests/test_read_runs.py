@@ -1,4 +1,4 @@
-"""Retrieved lists come back best first, once an item, and as ids of one type a kind."""
+"""Retrieved lists are read best first, without repeated items, with ids of one type a modality."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from vsebench.data import runs
-from vsebench.data.formats.raw import RawRun
+from vsebench.data.formats import eccv_json
+from vsebench.data.formats.eccv_json import parse_json
+from vsebench.data.formats.raw import RawLists
 from vsebench.data.formats.trec import parse_trec
-from vsebench.data.runs import parse_json, read_runs
+from vsebench.data.runs import read_runs
 from vsebench.errors import BadInput, UsageError
 
 BOTH = {"i2t": {"391895": [2, 1], "522418": [3]}, "t2i": {"1": [391895], "2": [522418, 391895]}}
@@ -40,7 +41,7 @@ def refused(path: Path, *words: str, error: type[Exception] = BadInput, **kwargs
 # --- JSON ------------------------------------------------------------------------------------------------
 
 
-def check_both(raw: RawRun) -> None:
+def check_both(raw: RawLists) -> None:
     assert raw.lists == {
         "i2t": {391895: [2, 1], 522418: [3]},
         "t2i": {1: [391895], 2: [522418, 391895]},
@@ -90,11 +91,11 @@ def test_ids_are_numbers_only_when_all_of_their_kind_are(tmp_path: Path) -> None
         ('{"1": {"2": 0.5}}', ("query '1' has a JSON object, not a list of ids",)),
         ('{"1": null}', ("query '1' has a JSON null",)),
         ('{"1": 3}', ("query '1' has a JSON number",)),
-        ('{"1": [1, 2.5]}', ("query '1', place 2: 2.5 is not an id",)),
-        ('{"1": [true]}', ("place 1: True is not an id",)),
-        ('{"1": [NaN]}', ("place 1: nan is not an id",)),
-        ('{"1": [[1]]}', ("place 1: [1] is not an id",)),
-        ('{"1": [5, 6, "5"]}', ("query '1' lists item '5' twice, at places 1 and 3", "count twice")),
+        ('{"1": [1, 2.5]}', ("query '1', rank 2: 2.5 is not an id",)),
+        ('{"1": [true]}', ("rank 1: True is not an id",)),
+        ('{"1": [NaN]}', ("rank 1: nan is not an id",)),
+        ('{"1": [[1]]}', ("rank 1: [1] is not an id",)),
+        ('{"1": [5, 6, "5"]}', ("query '1' lists item '5' twice, at ranks 1 and 3", "count twice")),
         ('{"i2t": {"1": [5, 5]}}', ("i2t: query '1' lists item '5' twice",)),
         ('{"1": [1], "1": [2]}', ("has the key '1' twice in one object",)),
         ('{"1": [1, 2', ("is not valid JSON",)),
@@ -139,9 +140,9 @@ def test_trec(tmp_path: Path) -> None:
     ],
 )
 def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str]) -> None:
-    lists, _, note = parse_trec(lines, Path("run"))
-    assert lists == {"q": order}
-    assert note == "lists are ordered by score, then rank: the ranks of query 'q' contradict its scores"
+    found = parse_trec(lines, Path("run"))
+    assert found.lists == {"": {"q": order}}
+    assert found.notes == ("lists are ordered by score, then rank: the ranks of query 'q' contradict its scores",)
 
 
 @pytest.mark.parametrize(
@@ -176,16 +177,16 @@ def test_other_paths(tmp_path: Path) -> None:
 
 
 def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runs, "memory_limit", lambda: 160)
+    monkeypatch.setattr(eccv_json, "memory_limit", lambda: 160)
     refused(write(tmp_path / "r", gzip.compress(json.dumps(BOTH).encode())), "is longer than 10 characters")
 
 
 @settings(max_examples=50, deadline=None)
 @given(st.dictionaries(st.integers(0, 99), st.lists(st.integers(0, 9), min_size=1, unique=True), min_size=1))
-def test_both_formats_tell_the_same(lists: dict[int, list[int]]) -> None:
+def test_both_formats_give_the_same_lists(lists: dict[int, list[int]]) -> None:
     lines = [
         f"{query} Q0 {item} {rank} {-rank} t" for query, items in lists.items() for rank, item in enumerate(items, 1)
     ]
-    trec, _, _ = parse_trec(lines, Path("run"))
+    trec = parse_trec(lines, Path("run")).lists[""]
     assert trec == parse_json(json.dumps(lists), Path("run"))[""]
     assert trec == {str(query): [str(item) for item in items] for query, items in lists.items()}

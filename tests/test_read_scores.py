@@ -1,4 +1,4 @@
-"""Score matrices are mapped, not copied, and refused when it is not clear which array they are."""
+"""Score matrices are memory-mapped, and refused when it is not clear which array they are."""
 
 from __future__ import annotations
 

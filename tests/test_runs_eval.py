@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.align_runs import resolve
-from vsebench.data.formats.raw import RawRun
+from vsebench.data.align import align_lists
+from vsebench.data.formats.raw import RawLists
 from vsebench.errors import BadInput, UsageError
 from vsebench.evaluation.run import Evaluation, Options, evaluate_runs
 from vsebench.types import Direction, Split
@@ -54,7 +54,7 @@ def values(done: Evaluation) -> dict[tuple[str, str | None], float]:
 
 def run(raw: Lists, split: str | None = None) -> Any:
     """``resolve`` of lists that are in memory."""
-    return resolve(RawRun(dict(raw), "eccv-json", (Path("r.json"),)), split)
+    return align_lists(RawLists(dict(raw), "eccv-json", (Path("r.json"),)), split)
 
 
 def refused(raw: Lists, split: str | None = None) -> BadInput:
@@ -170,8 +170,10 @@ def test_strangers_and_ambiguity(coco: Split) -> None:
         "query ids such as 'a' belong to no declared split"
     )
     unclear = refused({"?0": {int(coco.image_ids[0]): [1], 2: [3], 4: [5]}}, "coco-5k").what
-    assert unclear.startswith("cannot tell whether the lists are image-to-text or text-to-image: 0% of the ids fit i2t")
-    assert refused({"i2t": i2t(coco), "?1": i2t(coco)}).what == "two runs answer i2t"
+    assert unclear.startswith(
+        "it is not clear whether the lists are image-to-text or text-to-image: 0% of the ids fit i2t"
+    )
+    assert refused({"i2t": i2t(coco), "?1": i2t(coco)}).what == "two runs hold i2t"
 
 
 def test_custom_is_no_split_for_lists() -> None:

@@ -1,4 +1,4 @@
-"""Where captions come from: files told apart by content. And what lies below: cache and atomic writing."""
+"""Sources of captions, recognised by content; the cache folder and the writing of files."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def karpathy_image(i: int, sentences: int = 5, split: str = "test", coco: bool =
 # --- the atomic file ---------------------------------------------------------------------------------------
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_appears_complete_or_not_at_all(tmp_path: Path) -> None:
     path = write(tmp_path / "a.txt", "old")
     with pytest.raises(KeyboardInterrupt), write_atomically(path, "w") as stream:
         stream.write("half")
@@ -153,7 +153,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     ("gzip", gzip.compress(b'{"a": 1}' * 99)[:-9], "truncated or damaged"),
     ("truncated", b'{"images": [{"split": "test", "sent', "not valid JSON at line 1"),
     ("nested", b"[" * 100_000, "nested too deeply"),
-    ("number", b"[" + b"9" * 5000 + b"]", "absurd numbers"),
+    ("number", b"[" + b"9" * 5000 + b"]", "numbers of too many digits"),
     ("list", b"[1, 2]", r"not a file of captions: JSON, but \[1, 2\]"),
     ("other", b'{"info": 1}', "a JSON object with the fields info"),
     (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -11,16 +12,16 @@ import numpy as np
 import pytest
 
 from vsebench.data.splits import catalogue as splits
-from vsebench.data.splits import identity
-from vsebench.data.splits import packages as wheels
+from vsebench.data.splits import identity, packages, sources
 from vsebench.data.splits.declared import DECLARED
 from vsebench.data.splits.rows import CaptionRows
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.relevance.judgements.verify import verify_judgements
 from vsebench.types import Split
 
 needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")
-needs_texts = pytest.mark.skipif(
-    not (wheels.has_ids() and wheels.has_texts()), reason="eccv_caption and pycocoevalcap are not installed"
+needs_captions = pytest.mark.skipif(
+    not (packages.has_ids() and packages.has_captions()), reason="eccv_caption and pycocoevalcap are not installed"
 )
 
 
@@ -33,7 +34,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def no_packages(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
+    monkeypatch.setattr(packages, "package_file", lambda package, relative: None)
 
 
 def write(path: Path, content: Any) -> Path:
@@ -61,8 +62,9 @@ def test_names_and_unknown_names() -> None:
 
 
 @needs_ids
-def test_coco_ids_come_from_the_installed_package_without_touching_texts(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(wheels, "coco_rows", lambda: pytest.fail("texts were read"))
+def test_coco_ids_come_from_the_installed_package_without_reading_captions(monkeypatch: pytest.MonkeyPatch) -> None:
+    coco = replace(sources.PACKAGES["coco-5k"], rows=lambda: pytest.fail("captions were read"))
+    monkeypatch.setitem(sources.PACKAGES, "coco-5k", coco)
     five, one = splits.load("coco-5k"), splits.load("coco-1k")
     assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
     assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
@@ -71,7 +73,7 @@ def test_coco_ids_come_from_the_installed_package_without_touching_texts(monkeyp
     assert one.name == "coco-1k" and np.array_equal(one.caption_ids, five.caption_ids)
 
 
-@needs_texts
+@needs_captions
 def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert {r.name: r.available for r in splits.status()} == {
         "coco-5k": "packages", "coco-1k": "packages", "f30k": "absent",
@@ -96,13 +98,21 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     assert path.stat().st_mtime_ns == before
 
 
-@needs_texts
-def test_verify_checks_order_and_judgements() -> None:
+@needs_captions
+def test_verify_checks_order_and_captions() -> None:
     checks = {c.name: c for c in splits.verify("coco-5k")}
     assert all(c.ok for c in checks.values())
-    assert checks["eccv i2t"].detail == "1,261 queries, 22,550 positives, 2 not among the captions"
     assert checks["order of eccv_caption"].detail == "the same"
-    assert {"images", "captions", "captions per image", "ids and order", "texts", "cxc t2i"} <= checks.keys()
+    assert {"images", "captions", "captions per image", "ids and order", "texts"} <= checks.keys()
+
+
+@needs_captions
+def test_verify_judgements_checks_the_published_numbers() -> None:
+    checks = {c.name: c for c in verify_judgements("coco-1k")}
+    assert all(c.ok for c in checks.values())
+    assert checks["eccv i2t"].detail == "1,261 queries, 22,550 positives, 2 not among the captions"
+    assert list(checks) == ["eccv i2t", "eccv t2i", "cxc i2t", "cxc t2i"]
+    assert verify_judgements("f30k") == []
 
 
 def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -120,9 +130,9 @@ def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @needs_ids
-def test_texts_without_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    real = wheels.package_file
-    monkeypatch.setattr(wheels, "package_file", lambda p, r: None if p == wheels.TEXT_PACKAGE else real(p, r))
+def test_captions_without_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    real = packages.package_file
+    monkeypatch.setattr(packages, "package_file", lambda p, r: None if p == packages.CAPTIONS_PACKAGE else real(p, r))
     assert splits.load("coco-5k").captions is None
     assert splits.status()[0].needs == "pip install 'vsebench[text]' for the captions"
     with pytest.raises(MissingPackage, match="pycocoevalcap"):
@@ -160,13 +170,13 @@ def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
     coco: Split, monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator
 ) -> None:
     owner = coco.image_ids[coco.image_of]
-    texts = tuple(map(str, coco.caption_ids.tolist()))
-    rows = CaptionRows(owner, coco.caption_ids, texts, "a file")
+    captions = tuple(map(str, coco.caption_ids.tolist()))
+    rows = CaptionRows(owner, coco.caption_ids, captions, "a file")
     shuffled = rows.take(rng.permutation(25000))
     settled = identity.settle(shuffled, DECLARED["coco-5k"])
-    assert settled.captions == texts and np.array_equal(settled.image_id, owner)
+    assert settled.captions == captions and np.array_equal(settled.image_id, owner)
     with pytest.raises(BadInput, match="a file: captions belong to other images"):
-        identity.settle(CaptionRows(np.roll(owner, 5), coco.caption_ids, texts, "a file"), DECLARED["coco-5k"])
+        identity.settle(CaptionRows(np.roll(owner, 5), coco.caption_ids, captions, "a file"), DECLARED["coco-5k"])
     no_packages(monkeypatch)
     with pytest.raises(BadInput, match="the ids of 'coco-5k' in another order"):
         identity.settle(shuffled, DECLARED["coco-5k"])
@@ -176,14 +186,14 @@ def test_rows_in_another_order_are_sorted_and_wrong_owners_refused(
 def test_ids_name_their_split(coco: Split, monkeypatch: pytest.MonkeyPatch) -> None:
     no_packages(monkeypatch)
     images, captions = coco.image_ids, coco.caption_ids
-    assert splits.matches_ids(images, captions) == "coco-5k"
-    assert splits.matches_ids(np.repeat(images, 5)[::-1], None) == "coco-5k"
-    assert splits.matches_ids(None, captions.astype(np.int32)) == "coco-5k"
-    assert splits.matches_ids(images, captions[:-1]) is None
-    assert splits.matches_ids(captions, images) is None
-    assert splits.matches_ids(images.astype(str), captions) is None
-    assert splits.matches_ids(np.append(images, 1), captions) is None
-    assert splits.matches_ids(None, None) is None
+    assert identity.matches_ids(images, captions) == "coco-5k"
+    assert identity.matches_ids(np.repeat(images, 5)[::-1], None) == "coco-5k"
+    assert identity.matches_ids(None, captions.astype(np.int32)) == "coco-5k"
+    assert identity.matches_ids(images, captions[:-1]) is None
+    assert identity.matches_ids(captions, images) is None
+    assert identity.matches_ids(images.astype(str), captions) is None
+    assert identity.matches_ids(np.append(images, 1), captions) is None
+    assert identity.matches_ids(None, None) is None
 
 
 # --- real files --------------------------------------------------------------------------------------------
@@ -196,8 +206,8 @@ def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
     built = splits.load("coco-5k", captions=True)
     raw = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
     assert built.captions == tuple(r["caption"] for r in raw)
-    if wheels.has_texts() and wheels.has_ids():
-        assert wheels.coco_rows().captions == built.captions
+    if packages.has_captions() and packages.has_ids():
+        assert packages.coco_rows().captions == built.captions
 
 
 @pytest.mark.real_data
@@ -207,7 +217,7 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     split = splits.load("f30k", captions=True)
     assert (len(split.image_ids), len(split.caption_ids), split.fold) == (1000, 5000, None)
     assert split.image_ids[0] == "1007129816.jpg" and split.caption_ids[6] == "1009434119.jpg#1"
-    assert splits.matches_ids(split.image_ids, split.caption_ids) == "f30k"
+    assert identity.matches_ids(split.image_ids, split.caption_ids) == "f30k"
     assert all(c.ok for c in splits.verify("f30k"))
     assert split.captions is not None
     text = source.read_text(encoding="utf-8").splitlines(keepends=True)

@@ -1,4 +1,4 @@
-"""The text stand-in: what it is made of, and that nothing leaks."""
+"""Embeddings made from captions: their definition, and that no caption is compared with itself."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ PLACES = ["grass", "street", "beach", "table", "snow", "kitchen"]
 
 def toy(n: int = 12, order: np.ndarray | None = None) -> Split:
     """Each image is a thing at a place; five wordings."""
-    texts, owner = [], []
+    captions, image_of = [], []
     for i in range(n):
         a, b = THINGS[i], PLACES[i % len(PLACES)]
-        texts += [
+        captions += [
             f"A {a} on the {b}.",
             f"one {a} near {b}",
             f"the {a}, a {b}",
             f"{b} with {a}",
             f"{a.upper()} and {b}!",
         ]
-        owner += [i] * 5
+        image_of += [i] * 5
     order = np.arange(5 * n) if order is None else order
-    return Split("toy", np.arange(n), order, np.array(owner)[order], tuple(texts[i] for i in order))
+    return Split("toy", np.arange(n), order, np.array(image_of)[order], tuple(captions[i] for i in order))
 
 
 @given(st.integers(0, 3), st.integers(0, 4), st.integers(0, 2**32 - 1))
@@ -41,7 +41,7 @@ def test_a_caption_does_not_touch_its_own_block(image: int, j: int, seed: int) -
     (before, _), (after, _) = blocks(t), blocks(other)
     same = (before == after).reshape(4, 5, 3).all(axis=2)
     assert same[image, j]  # to the last bit
-    assert not np.delete(same[image], j).any()  # every other block of the image does hear of it
+    assert not np.delete(same[image], j).any()  # every other block of the image changes
     assert np.delete(same, image, axis=0).all()
 
 
@@ -71,14 +71,14 @@ def test_tfidf_by_hand() -> None:
 
 def test_lsa_is_the_truncated_svd() -> None:
     rng = np.random.default_rng(3)
-    texts = [" ".join(rng.choice(THINGS + PLACES, 6)) for _ in range(40)]
-    t = lsa(texts, 4)
-    full = tfidf(texts).toarray()
+    captions = [" ".join(rng.choice(THINGS + PLACES, 6)) for _ in range(40)]
+    t = lsa(captions, 4)
+    full = tfidf(captions).toarray()
     _, values, basis = np.linalg.svd(full)
     assert values[3] - values[4] > 1e-3  # else the subspace is not unique
     wanted = unit(full @ basis[:4].T)
     assert np.allclose(t @ t.T, wanted @ wanted.T, atol=1e-9)
-    assert np.array_equal(t, lsa(texts, 4))
+    assert np.array_equal(t, lsa(captions, 4))
 
 
 def test_captions_without_words_get_a_unit_vector() -> None:
@@ -102,7 +102,7 @@ def test_the_stand_in_finds_the_right_image_and_follows_the_order_of_the_split(r
     assert np.allclose(mixed_images @ mixed_captions.T, (images @ captions.T)[:, place], atol=1e-5)
 
 
-def test_what_it_cannot_do() -> None:
+def test_inputs_that_are_refused() -> None:
     split = toy()
     bare = Split("toy", split.image_ids, split.caption_ids, split.image_of)
     with pytest.raises(UsageError, match="'toy' was loaded without captions\n  fix: load it with captions=True"):

@@ -1,4 +1,4 @@
-"""Tokenisers: the Penn Treebank one equals the Java original, and cutting piece by piece equals cutting whole."""
+"""Tokenisers: the Penn Treebank one equals the Java original, and tokens of pieces equal those of the caption."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_tokens_are_flat_numbers() -> None:
 
 
 @pytest.mark.parametrize("how", [name for name in TOKENISERS if name != "ptb-java"])
-def test_nothing_to_cut(how: str) -> None:
-    for texts in ([], [""], ["", " \t ", ""]):
-        found = tokenise(texts, how)
-        assert found.lists() == [[]] * len(texts) and len(found.word) == 0
+def test_captions_without_tokens(how: str) -> None:
+    for captions in ([], [""], ["", " \t ", ""]):
+        found = tokenise(captions, how)
+        assert found.lists() == [[]] * len(captions) and len(found.word) == 0
 
 
 def test_whitespace_keeps_punctuation() -> None:
@@ -58,7 +58,7 @@ def test_golden_captions(golden: Callable[[str], dict[str, Any]]) -> None:
         assert (caption, tokens) == (caption, want)
 
 
-def test_the_next_caption_is_seen() -> None:
+def test_tokens_may_depend_on_the_next_caption() -> None:
     # As in the original: a single letter and a full stop before a word that opens a sentence is no initial.
     assert tokenise(["He has a Wii U.", "A man plays", "end"]).lists()[0][-1] == "u"
     assert tokenise(["He has a Wii U.", "", "A man plays", "end"]).lists()[0][-1] == "u"
@@ -85,16 +85,16 @@ PIECES = st.sampled_from(
         max_size=5,
     )
 )
-def test_pieces_give_what_the_whole_gives(texts: list[str]) -> None:
-    whole = [ptb._kept(ptb.scan(*ptb._in_context(texts, i))) for i in range(len(texts))]
-    assert tokenise(texts).lists() == whole
+def test_tokens_of_pieces_are_those_of_the_caption(captions: list[str]) -> None:
+    whole = [ptb._without_punctuation(ptb.scan(*ptb._with_next(captions, i))) for i in range(len(captions))]
+    assert tokenise(captions).lists() == whole
 
 
-def test_strange_characters_are_said() -> None:
+def test_uncertain_characters_are_noted() -> None:
     assert tokenise(["café “x” – ½ £5"]).notes == ()
     assert tokenise(["eine Straße", "日本 x", "x 😀"]).notes == (
         "2 captions hold characters for which the tokens may differ from those of the Java tokeniser "
-        "(U+65E5, U+672C, U+1F600); tokens=ptb-java asks that one",
+        "(U+65E5, U+672C, U+1F600); tokens=ptb-java runs that one",
     )
 
 
@@ -102,12 +102,12 @@ def test_strange_characters_are_said() -> None:
 @pytest.mark.parametrize(
     "part", ["a", "a&", "a.", "-", "'", "<a ", "<a  /", "www.", "a@", "1-", "1.", "&amp;", "\u00ad", ".?"]
 )
-def test_a_hostile_caption_takes_no_eternity(part: str) -> None:
+def test_time_is_bounded_for_hostile_captions(part: str) -> None:
     for text in (part * 4000, part * 4000 + "!", "<" + part * 2000):
         assert sum(map(len, tokenise([text, "x"]).lists()[0])) <= 2 * len(text)
 
 
-def test_without_the_package_the_java_tokeniser_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_java_tokeniser_names_its_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ptb_java, "package_file", lambda package, relative: None)
     with pytest.raises(MissingPackage, match="package 'pycocoevalcap' is not installed") as caught:
         tokenise(["a"], "ptb-java")
@@ -117,7 +117,7 @@ def test_without_the_package_the_java_tokeniser_says_what_to_install(monkeypatch
 # Against the original.
 
 
-def java_tokens(texts: list[str]) -> Tokens:
+def java_tokens(captions: list[str]) -> Tokens:
     """By the Java tokeniser; skips without it."""
     if find_spec("pycocoevalcap") is None:
         pytest.skip("pycocoevalcap is not installed (pip install 'vsebench[text]')")
@@ -125,7 +125,7 @@ def java_tokens(texts: list[str]) -> Tokens:
         spice_java.find_java()
     except VsebenchError as error:
         pytest.skip(error.what)
-    return tokenise(texts, "ptb-java")
+    return tokenise(captions, "ptb-java")
 
 
 def captions_of(folder: Path, name: str) -> list[str]:
@@ -175,9 +175,9 @@ def test_golden_captions_by_java(golden: Callable[[str], dict[str, Any]]) -> Non
 def test_random_captions(alphabet: str) -> None:
     rng = np.random.default_rng(len(alphabet))
     letters = list(alphabet.replace("\n", ""))
-    texts = ["".join(rng.choice(letters, rng.integers(1, 14))) for _ in range(20_000)]
-    ours, theirs = tokenise(texts).lists(), java_tokens(texts).lists()
-    assert [(t, a, b) for t, a, b in zip(texts, ours, theirs, strict=True) if a != b] == []
+    captions = ["".join(rng.choice(letters, rng.integers(1, 14))) for _ in range(20_000)]
+    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
+    assert [(t, a, b) for t, a, b in zip(captions, ours, theirs, strict=True) if a != b] == []
 
 
 @pytest.mark.slow

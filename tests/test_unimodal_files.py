@@ -62,7 +62,7 @@ def test_vectors_that_cannot_be_ranked(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="id 1 occurs more than once"):
         read_vectors(tmp_path / "x.npz", "image")
     (tmp_path / "x.csv").write_text("a,b\n1,2\n", encoding="utf-8")
-    with pytest.raises(BadInput, match=r"is a text file, not a file of image vectors\n  fix: give .npy, .npz"):
+    with pytest.raises(BadInput, match=r"is a text file, not a file of image vectors\n  fix: give .npz, .npy"):
         read_vectors(tmp_path / "x.csv", "image")
 
 

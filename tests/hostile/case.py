@@ -1,4 +1,4 @@
-"""What one hostile input is: how to make it, how it ends, and what is said."""
+"""One hostile input: how it is made, the exit code and the message that are expected."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ class Case:
         name: what is wrong with it.
         make: writes it into an empty folder and returns the command line.
         code: the documented exit code.
-        says: start of the error message, the folder left out; when the code is 0, a part of the warnings and notes.
+        message: start of the error message, without the folder; when the code is 0, a part of the warnings and notes.
         needs: packages without which it cannot be made or read.
-        patch: (object's dotted name, replacement): limits made small, so that no test needs a large file.
+        patch: (dotted name of an object, replacement): small limits, so that no test needs a large file.
     """
 
     name: str
     make: Make
     code: int
-    says: str
+    message: str
     needs: tuple[str, ...] = ()
     patch: tuple[str, object] | None = None

@@ -1,4 +1,4 @@
-"""Command lines that ask for what does not exist, does not fit, or cannot be written."""
+"""Command lines with options that do not exist, do not fit, or name files that cannot be written."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.hostile.good import npz, pair, scores
 X, Y = good.vectors()
 
 
-def ask(*more: str) -> Make:
+def with_options(*more: str) -> Make:
     """Evaluate a good file with these options; ``{}`` stands for the folder."""
     return lambda folder: [*npz(folder), *(m.replace("{}", str(folder)) for m in more)]
 
@@ -24,9 +24,9 @@ def locked(folder: Path) -> list[str]:
     return [*npz(folder), "--per-query", str(folder / "file" / "q.csv")]
 
 
-def metrics(text: str, code: int, says: str) -> Case:
+def metrics(text: str, code: int, message: str) -> Case:
     """A case about --metrics."""
-    return Case(f"--metrics {text[:30]}", ask("--metrics", text), code, says)
+    return Case(f"--metrics {text[:30]}", with_options("--metrics", text), code, message)
 
 
 CASES = [
@@ -50,8 +50,8 @@ CASES = [
     metrics("R@1:R@2", 2, "'R@1:R@2' is not a metric name"),
     metrics("../../etc/passwd", 2, "unknown metric '../../etc/passwd'"),
     *(
-        Case(name, ask(*more), 2, says)
-        for name, more, says in (
+        Case(name, with_options(*more), 2, message)
+        for name, more, message in (
             ("unknown split", ("--split", "coco5k"), "unknown split 'coco5k'"),
             ("unknown direction", ("--direction", "x2y"), "--direction is 'x2y'"),
             ("unknown similarity", ("--similarity", "euclid"), "--similarity is 'euclid'"),
@@ -105,18 +105,21 @@ CASES = [
     Case("folder that is a file", locked, 2, "file/q.csv: cannot be written: no such folder"),
     Case(
         "unknown --image-key",
-        ask("--image-key", "img_embeddings"),
+        with_options("--image-key", "img_embeddings"),
         3,
         "e.npz: has no array 'img_embeddings' (--image-key); it holds image_embeddings (60, 16)",
     ),
     Case(
         "one key for both",
-        ask("--image-key", "text_embeddings", "--text-key", "text_embeddings"),
+        with_options("--image-key", "text_embeddings", "--text-key", "text_embeddings"),
         2,
         "e.npz: --image-key and --text-key both name 'text_embeddings'",
     ),
     Case(
-        "f30k that is not built", ask("--split", "f30k"), 4, "split 'f30k' is not built here, and no package holds it"
+        "f30k that is not built",
+        with_options("--split", "f30k"),
+        4,
+        "split 'f30k' is not built here, and no package holds it",
     ),
     Case("nothing to evaluate", lambda f: ["eval"], 2, "nothing to evaluate"),
     Case(

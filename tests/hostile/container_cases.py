@@ -190,7 +190,7 @@ CASES = [
         "e.h5: is a truncated or damaged HDF5 file",
         H5,
     ),
-    Case("h5 with data outside", outside, 3, "e.h5: data set 'image_embeddings' lives in another file", H5),
+    Case("h5 with data outside", outside, 3, "e.h5: data set 'image_embeddings' is stored in another file", H5),
     Case(
         "h5 of integers",
         lambda f: hdf5(f, image_embeddings=np.ones((60, 16), int)),

@@ -28,17 +28,17 @@ class Bomb:
         return os.mkdir, (str(self.folder / MARKER),)
 
 
-def whole(folder: Path, **change: Any) -> bytes:
+def good_bytes(folder: Path, **change: Any) -> bytes:
     """The bytes of a good .npz."""
-    path = Path(npz(folder, "whole.npz", **change)[1])
+    path = Path(npz(folder, "good.npz", **change)[1])
     data = path.read_bytes()
     path.unlink()
     return data
 
 
 def cut(folder: Path, share: float) -> list[str]:
-    """A .npz of which only a share has arrived."""
-    data = whole(folder)
+    """A .npz of which only a share is there."""
+    data = good_bytes(folder)
     return raw(folder, "e.npz", data[: int(share * len(data))])
 
 
@@ -108,7 +108,7 @@ def pickled_ids(folder: Path) -> list[str]:
 
 
 def fifo(folder: Path) -> list[str]:
-    """A named pipe that nobody writes to."""
+    """A named pipe without a writer."""
     os.mkfifo(folder / "e.npz")
     return ["eval", str(folder / "e.npz")]
 
@@ -129,7 +129,7 @@ def shards(folder: Path, images: list[int], texts: list[int]) -> list[str]:
 
 
 def odd_name(folder: Path, name: str) -> list[str]:
-    """A damaged file with a name that could do things to a terminal."""
+    """A damaged file with a name that could control a terminal."""
     return raw(folder, name, b"\0\1\2\3")
 
 

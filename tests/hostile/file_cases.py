@@ -1,4 +1,4 @@
-"""Files that are cut, flipped, lying, exploding, or something else altogether."""
+"""Files that are cut or damaged, have wrong headers, decompress to huge sizes, or have another format."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ CASES = [
         "random bytes",
         lambda f: raw(f, "e.npz", bytes(range(200, 256)) * 9),
         3,
-        "e.npz: is not in a format vsebench knows (it starts with",
+        "e.npz: is in no format that vsebench reads (it starts with",
     ),
     Case("text", lambda f: raw(f, "e.npz", b"0.1 0.2 0.3\n"), 3, "e.npz: is a text file, not a file of embeddings"),
     Case(
@@ -210,30 +210,30 @@ CASES = [
         "name with brackets",
         lambda f: odd_name(f, "[bold]x[red].npz"),
         3,
-        "[bold]x[red].npz: is not in a format vsebench knows (it starts with b'\\x00\\x01\\x02\\x03')",
+        "[bold]x[red].npz: is in no format that vsebench reads (it starts with b'\\x00\\x01\\x02\\x03')",
     ),
     Case(
         "name with a newline",
         lambda f: odd_name(f, "two\nlines.npz"),
         3,
-        "two\\nlines.npz: is not in a format vsebench knows (it starts with b'\\x00\\x01\\x02\\x03')",
+        "two\\nlines.npz: is in no format that vsebench reads (it starts with b'\\x00\\x01\\x02\\x03')",
     ),
     Case(
         "name with an escape",
         lambda f: odd_name(f, "\x1b[31mred\x07.npz"),
         3,
-        "\\x1b[31mred\\x07.npz: is not in a format vsebench knows (it starts with",
+        "\\x1b[31mred\\x07.npz: is in no format that vsebench reads (it starts with",
     ),
     Case(
         "name in unicode",
         lambda f: odd_name(f, "вектор 🐈.npz"),
         3,
-        "вектор 🐈.npz: is not in a format vsebench knows (it starts with b'\\x00\\x01\\x02\\x03')",
+        "вектор 🐈.npz: is in no format that vsebench reads (it starts with b'\\x00\\x01\\x02\\x03')",
     ),
     Case(
         "name in no encoding",
         lambda f: odd_name(f, os.fsdecode(b"\xff\xfe.npz")),
         3,
-        "\\udcff\\udcfe.npz: is not in a format vsebench knows (it starts with b'\\x00\\x01\\x02\\x03')",
+        "\\udcff\\udcfe.npz: is in no format that vsebench reads (it starts with b'\\x00\\x01\\x02\\x03')",
     ),
 ]

@@ -1,4 +1,4 @@
-"""A well-made input to spoil: 60 images, five captions each, and a model that knows what belongs together."""
+"""A good input: 60 images, five captions each, and vectors that are close for an image and its captions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def vectors(images: int = IMAGES, times: int = TIMES, dim: int = DIM, noise: flo
 
 
 def arrays(**change: Any) -> dict[str, Any]:
-    """The arrays of a good .npz; a changed array replaces its namesake, None leaves it out."""
+    """The arrays of a good .npz; a changed array replaces the one of its name, None leaves it out."""
     x, y = vectors()
     full: dict[str, Any] = {
         "image_embeddings": x,
@@ -37,7 +37,7 @@ def arrays(**change: Any) -> dict[str, Any]:
 
 
 def npz(folder: Path, name: str = "e.npz", /, **change: Any) -> list[str]:
-    """Write a spoiled .npz and return the command that evaluates it."""
+    """Write an .npz with changed arrays and return the command that evaluates it."""
     path = folder / name
     with path.open("wb") as stream:
         np.savez(stream, **arrays(**change))

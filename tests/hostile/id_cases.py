@@ -1,4 +1,4 @@
-"""Ids and owners that do not fit, sides that are exchanged, rows in another order."""
+"""Ids and image_of_text that do not fit, images and texts exchanged, rows in another order."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def coco(folder: Path, *more: str, images: Any = slice(None), texts: Any = slice
 
 def swap(folder: Path) -> list[str]:
     """COCO ids with the sides exchanged."""
-    whole = coco(folder)
-    with np.load(whole[1]) as file:
+    command = coco(folder)
+    with np.load(command[1]) as file:
         a = dict(file)
     return npz(
         folder,
@@ -59,7 +59,7 @@ def swap(folder: Path) -> list[str]:
     )
 
 
-def spoil(row: int, value: Any) -> Any:
+def replaced(row: int, value: Any) -> Any:
     """A function that replaces one entry."""
 
     def change(array: Any) -> Any:
@@ -115,43 +115,43 @@ CASES = [
         "e.npz: 'image_ids'[0] = b'\\xff0' is not UTF-8",
     ),
     Case(
-        "owner out of range",
+        "image_of_text out of range",
         lambda f: npz(f, **changed("image_of_text", 17, 60)),
         3,
         "e.npz: image_of_text[17] = 60 is neither an image row (60 rows) nor an image id",
     ),
     Case(
-        "owner negative",
+        "image_of_text negative",
         lambda f: npz(f, **changed("image_of_text", 0, -1)),
         3,
         "e.npz: image_of_text[0] = -1 is neither an image row (60 rows) nor an image id",
     ),
     Case(
-        "owner out of range without ids",
+        "image_of_text out of range without ids",
         lambda f: npz(f, image_ids=None, **changed("image_of_text", 4, 77)),
         3,
         "e.npz: image_of_text[4] = 77 is not an image row (there are 60) and the file has no image",
     ),
     Case(
-        "owner too short",
+        "image_of_text too short",
         lambda f: npz(f, image_of_text=OWNER[:-1]),
         3,
         "e.npz: image_of_text has 299 entries for 300 text rows",
     ),
     Case(
-        "owner of the images",
+        "image_of_text of the images",
         lambda f: npz(f, image_of_text=np.arange(60)),
         3,
         "e.npz: images and texts look swapped: image_of_text has 60 entries, as many as there are",
     ),
     Case(
-        "owner as names without ids",
+        "image_of_text as names without ids",
         lambda f: bare(f, X, Y, image_of_text=OWNER.astype(str) + np.array("x")),
         3,
         "e.npz: image_of_text[0] = 0x is not an image row (there are 60) and the file has no image",
     ),
     Case(
-        "owner empty",
+        "image_of_text empty",
         lambda f: npz(f, image_of_text=OWNER[:0]),
         3,
         "e.npz: image_of_text has 0 entries for 300 text rows",
@@ -160,7 +160,7 @@ CASES = [
         "image without a text",
         lambda f: npz(f, **changed("image_of_text", slice(5, 10), 0)),
         0,
-        "1 of the 60 images have no text (first: image row 1 (id 1001)): they compete in text-to-image",
+        "1 of the 60 images have no text (first: image row 1 (id 1001)): they are candidates in",
     ),
     Case(
         "sides exchanged, by shape",
@@ -172,13 +172,13 @@ CASES = [
         "four texts an image",
         lambda f: bare(f, X, Y[:240]),
         3,
-        "e.npz: 240 texts for 60 images, and no image_of_text that says which belong together",
+        "e.npz: 240 texts for 60 images, and no image_of_text that gives the image of every",
     ),
     Case(
         "wrong number of rows",
         lambda f: bare(f, X, Y[:-1]),
         3,
-        "e.npz: 299 texts for 60 images, and no image_of_text that says which belong together",
+        "e.npz: 299 texts for 60 images, and no image_of_text that gives the image of every",
     ),
     Case(
         "texts image by image within captions",
@@ -193,7 +193,7 @@ CASES = [
         "warning: recall collapses: sampled text-to-image R@10 is",
     ),
     Case(
-        "owner of the wrong order",
+        "image_of_text of the wrong order",
         lambda f: npz(f, text_embeddings=MAJOR, text_ids=None, image_ids=None),
         3,
         "e.npz: recall collapses: sampled text-to-image R@10 is 16.0% as read and 100.0% with the",
@@ -255,14 +255,14 @@ CASES = [
     ),
     Case(
         "COCO caption unknown",
-        lambda f: coco(f, text_ids=spoil(3, 1)),
+        lambda f: coco(f, text_ids=replaced(3, 1)),
         3,
         "e.npz: 1 of the 25,000 text ids of split 'coco-5k' are missing (first: 776154); 1 text",
         COCO,
     ),
     Case(
         "COCO id twice",
-        lambda f: coco(f, image_ids=spoil(1, 391895)),
+        lambda f: coco(f, image_ids=replaced(1, 391895)),
         3,
         "e.npz: 1 image id occurs more than once (first: 391895, in rows 0 and 1)",
         COCO,
@@ -289,7 +289,7 @@ CASES = [
         COCO,
     ),
     Case(
-        "image ids of strangers as coco-5k",
+        "unknown image ids as coco-5k",
         lambda f: [*npz(f), "--split", "coco-5k"],
         3,
         "e.npz: 5,000 of the 5,000 image ids of split 'coco-5k' are missing (first: 391895); 60",

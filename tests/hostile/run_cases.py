@@ -1,4 +1,4 @@
-"""Retrieved lists that cannot be measured. They speak of COCO items, so the ids come from the declared split."""
+"""Retrieved lists that cannot be evaluated, of the items of COCO 5K."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ CASES = [
         "run lists an item twice",
         lambda f: run(f, first("i2t", lambda x: [*x, x[0]])),
         3,
-        "r.json: i2t: query '391895' lists item '770337' twice, at places 1 and 31",
+        "r.json: i2t: query '391895' lists item '770337' twice, at ranks 1 and 31",
         COCO,
     ),
     Case(
@@ -81,13 +81,13 @@ CASES = [
         COCO,
     ),
     Case(
-        "run of strangers",
+        "run of unknown ids",
         lambda f: run(f, {"i2t": {"a": ["b"]}}),
         3,
         "r.json: query ids such as 'a' belong to no declared split that is installed (coco-5k,",
     ),
     Case(
-        "run of strangers, split named",
+        "run of unknown ids, split named",
         lambda f: run(f, {"i2t": {"a": ["b"]}}, "--split", "coco-5k"),
         3,
         "r.json: i2t: 1 of the 1 query ids are not in split 'coco-5k' (first: a)",
@@ -108,10 +108,10 @@ CASES = [
         COCO,
     ),
     Case(
-        "run says another direction",
+        "run states another direction",
         lambda f: run(f, {"i2t": lists("i2t")}, head="t2i="),
         3,
-        "r.json: says itself that it holds i2t, but was given as t2i",
+        "r.json: states that it holds i2t, but was given as t2i",
         COCO,
     ),
     Case(
@@ -132,7 +132,7 @@ CASES = [
         "run too short, counted",
         lambda f: run(f, {"i2t": lists("i2t", 5, None)}, "--metrics", "Recall@9", "--short-lists", "miss"),
         0,
-        "warning: lists are too short for Recall@9 (i2t); what they do not hold counts as not found",
+        "warning: lists are too short for Recall@9 (i2t); items that are not in them count as not",
         COCO,
     ),
     Case(
@@ -146,7 +146,7 @@ CASES = [
         "run as custom",
         lambda f: run(f, {"i2t": {"1": [2]}}, "--split", "custom"),
         2,
-        "retrieved lists do not say who belongs to whom, so they need a declared split",
+        "retrieved lists do not say which caption belongs to which image, so they",
     ),
     Case(
         "run with --ties",
@@ -161,13 +161,13 @@ CASES = [
         "run with null",
         lambda f: run(f, {"i2t": {"1": [None]}}),
         3,
-        "r.json: i2t: query '1', place 1: None is not an id",
+        "r.json: i2t: query '1', rank 1: None is not an id",
     ),
     Case(
         "run with a float",
         lambda f: run(f, '{"i2t": {"1": [1.5]}}'),
         3,
-        "r.json: i2t: query '1', place 1: 1.5 is not an id",
+        "r.json: i2t: query '1', rank 1: 1.5 is not an id",
     ),
     Case(
         "run with a key too many",
@@ -193,7 +193,7 @@ CASES = [
         "JSON that is not UTF-8",
         lambda f: run(f, b'{"i2t": {"\xff": [1]}}'),
         3,
-        "r.json: is not in a format vsebench knows (it starts with b'{\"i2t\": ')",
+        "r.json: is in no format that vsebench reads (it starts with b'{\"i2t\": ')",
     ),
     Case(
         "TREC of five columns",
@@ -254,7 +254,7 @@ CASES = [
         3,
         "r.json: is longer than 1,000,000 characters",
         (),
-        ("vsebench.data.runs.memory_limit", lambda: 16_000_000),
+        ("vsebench.data.formats.eccv_json.memory_limit", lambda: 16_000_000),
     ),
     Case(
         "embeddings given as a run",

@@ -1,4 +1,4 @@
-"""Score matrices that are none."""
+"""Arrays that are no score matrices."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ CASES = [
         "scores of odd shape",
         lambda f: scores(f, S[:, :-7]),
         3,
-        "scores.npy: 293 texts for 60 images, and no image_of_text that says which belong together",
+        "scores.npy: 293 texts for 60 images, and no image_of_text that gives the image of every",
     ),
     Case(
         "scores of integers",
@@ -125,7 +125,7 @@ CASES = [
         "scores in float16",
         lambda f: scores(f, S.round().astype(np.float16)),
         0,
-        "warning: scores are float16: many pairs tie that the model told apart; save float32 scores",
+        "warning: scores are float16: many pairs tie that have different scores in float32; save float32 scores",
     ),
     Case(
         "scores of one image",

@@ -1,4 +1,4 @@
-"""Vectors that are no embeddings: values, shapes, dtypes."""
+"""Arrays that are no embeddings: values, shapes, dtypes."""
 
 from __future__ import annotations
 
@@ -203,18 +203,18 @@ CASES = [
         "image rows five times",
         lambda f: bare(f, np.repeat(X, 5, axis=0), Y),
         0,
-        "every image row stands 5 times: 300 rows de-duplicated to 60",
+        "every image row is repeated 5 times: 300 rows de-duplicated to 60",
     ),
     Case(
         "image rows five times with ids",
         lambda f: bare(f, np.repeat(X, 5, axis=0), Y, image_ids=np.repeat(np.arange(60), 5)),
         0,
-        "every image row stands 5 times: 300 rows de-duplicated to 60",
+        "every image row is repeated 5 times: 300 rows de-duplicated to 60",
     ),
     Case(
         "image rows five times with an owner by row",
         lambda f: bare(f, np.repeat(X, 5, axis=0), Y, image_of_text=np.arange(300)),
         0,
-        "every image row stands 5 times: 300 rows de-duplicated to 60",
+        "every image row is repeated 5 times: 300 rows de-duplicated to 60",
     ),
 ]

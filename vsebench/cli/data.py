@@ -1,4 +1,4 @@
-"""``vsebench data``: the declared test sets - what is there, build, verify."""
+"""``vsebench data``: lists, builds and verifies the declared test sets."""
 
 from __future__ import annotations
 
@@ -73,8 +73,9 @@ def verify(
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
     talk = Talk(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
+    from ..relevance.judgements.verify import verify_judgements
 
-    checks = splits.verify(name)
+    checks = [*splits.verify(name), *verify_judgements(name)]
     if talk.json:
         talk.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
     else:

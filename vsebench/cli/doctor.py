@@ -1,4 +1,4 @@
-"""``vsebench doctor``: versions, BLAS, GPU, faiss conflicts, Java - what works here and what to do about the rest."""
+"""``vsebench doctor``: shows the checks of the installation (``health``) and what to do about faults."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is installed here, what works, and what is at odds with what."""
+"""Checks of the installation: versions, BLAS, GPU, Java, and packages that conflict with each other."""
 
 from __future__ import annotations
 
@@ -15,23 +15,30 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import __version__
+from ..data.formats.table import FORMATS
 from ..evaluation.provenance import versions
 
 State = Literal["ok", "absent", "fault"]
 CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl")
+# Optional packages and the extras that install them; torch has a check of its own.
 OPTIONAL: dict[str, str] = {
     "eccv-caption": "text",
     "pycocoevalcap": "text",
-    "pyarrow": "formats",
-    "h5py": "formats",
-    "safetensors": "formats",
+    **{f.package: f.extra for f in FORMATS.values() if f.package and f.extra and f.package != "torch"},
 }
 FAISS = ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cuvs")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of the examination: ``ok``, ``absent`` (optional and not there) or ``fault``."""
+    """The result of one check.
+
+    Attributes:
+        name: what was checked.
+        state: ``ok``, ``absent`` (optional and not installed) or ``fault``.
+        detail: what was found.
+        fix: what to do about it, or None.
+    """
 
     name: str
     state: State
@@ -44,7 +51,7 @@ class Finding:
 
 
 def examine() -> list[Finding]:
-    """All findings, core first."""
+    """The results of all checks, core packages first."""
     return [
         Finding(
             "vsebench",
@@ -92,9 +99,9 @@ def _cache() -> Finding:
 
     folder = cache_dir()
     try:
-        place = next(p for p in (folder, *folder.parents) if p.exists())
-        # Asking for permission is not enough: the administrator has it on a read-only disk, too.
-        with tempfile.TemporaryFile(dir=place):
+        existing = next(p for p in (folder, *folder.parents) if p.exists())
+        # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
+        with tempfile.TemporaryFile(dir=existing):
             return Finding("cache", "ok", str(folder))
     except OSError:
         pass
@@ -148,7 +155,7 @@ def _faiss() -> Finding:
         return Finding(
             "faiss",
             "fault",
-            f"{found[0]} is listed but its files are gone",
+            f"{found[0]} is listed but its files are missing",
             f"pip install --force-reinstall {found[0]}",
         )
     # In a process of its own: a wheel that does not fit the GPU driver aborts instead of raising.

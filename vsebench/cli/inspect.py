@@ -1,4 +1,4 @@
-"""``vsebench inspect``: what would be read, and how it would be matched. Evaluates nothing."""
+"""``vsebench inspect``: shows what a file holds and how its rows would be matched, without evaluating it."""
 
 from __future__ import annotations
 
@@ -33,8 +33,7 @@ def run(
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
     talk = Talk(as_json, quiet, no_progress)
-    from ..data import align as prepare
-    from ..data import read
+    from ..data import align, read
     from ..errors import BadInput
 
     fault: BadInput | None = None
@@ -55,9 +54,9 @@ def run(
         kind, sources, notes = raw.format, raw.sources, raw.notes
     try:
         if scores:
-            ready: Any = prepare.scores(raw_scores, split, captions_per_image)
+            ready: Any = align.align_scores(raw_scores, split, captions_per_image)
         else:
-            ready = prepare.embeddings(raw, split, captions_per_image)
+            ready = align.align_embeddings(raw, split, captions_per_image)
         matched = {
             "split": ready.split.name,
             "images": len(ready.split.image_ids),

@@ -1,25 +1,44 @@
-"""From what a reader found to a split with vectors or scores in its order."""
+"""From what a reader returned to a split, with vectors, scores or lists in the order of the split.
+
+Reading (``read``, ``runs``) gives arrays and lists as a file stores them. Here they are checked (``audit``), matched to
+the items of a split (``match`` for rows; lists are matched by id) and put in its order.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput
-from ..types import Embeddings, Ids, Int, Split
-from . import audit, match
-from .formats.raw import RawEmbeddings, RawScores
+from ..errors import BadInput, UsageError
+from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
+from . import audit
+from .audit import shown
+from .formats.raw import RawEmbeddings, RawLists, RawScores
+from .match import FileRows, SidesSwapped, match_rows, rows_of
+from .splits import catalogue as splits
 
 Array = npt.NDArray[Any]
+Id = int | str
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedEmbeddings:
-    """A split and its vectors, with what should be said about them."""
+class AlignedEmbeddings:
+    """A split and the vectors of its images and captions, in its order.
+
+    Attributes:
+        split: the items.
+        images: the vectors of the images.
+        captions: the vectors of the captions.
+        where: the file, for messages.
+        rows: (image,) and (caption,) int64: the file row of every item, None where it is the index of the item.
+        notes: what was decided, one sentence each.
+        warnings: what may be wrong, one sentence each.
+    """
 
     split: Split
     images: Embeddings
@@ -31,8 +50,17 @@ class PreparedEmbeddings:
 
 
 @dataclass(frozen=True, eq=False)
-class PreparedScores:
-    """A split and its score matrix; rows and columns are the file's, ``image_rows``/``text_rows`` map them."""
+class AlignedScores:
+    """A split and a score matrix.
+
+    Attributes:
+        split: the items.
+        scores: rows and columns in the order of the file, floating point.
+        image_rows: (image,) int64 row of every image, or None where it is the index of the image.
+        text_rows: (caption,) int64 column of every caption, or None where it is the index of the caption.
+        notes: what was decided, one sentence each.
+        warnings: what may be wrong, one sentence each.
+    """
 
     split: Split
     scores: Array
@@ -42,13 +70,39 @@ class PreparedScores:
     warnings: tuple[str, ...]
 
 
-def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | None) -> PreparedEmbeddings:
-    """Audit vectors, match them to a split and put them in its order as float32.
+@dataclass(frozen=True, eq=False)
+class AlignedLists:
+    """A split and retrieved lists of its items.
+
+    Attributes:
+        split: the items.
+        lists: direction -> query index -> (length,) int64 gallery indices, best first.
+        tied: direction -> query index -> (tie,) int64 positions (from 0) in the list whose score equals that of the
+            position before. Directions without scores and queries without ties are absent.
+    """
+
+    split: Split
+    lists: dict[Direction, dict[int, Int]]
+    tied: dict[Direction, dict[int, Int]] = field(default_factory=dict)
+
+
+def align_embeddings(
+    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None
+) -> AlignedEmbeddings:
+    """Check vectors, match them to a split and put them in its order as float32.
+
+    Args:
+        raw: as read.
+        split: a declared split or ``custom``; None: the ids decide. A Split: rows are matched to it by id where there
+            are ids, else they are in its order.
+        captions_per_image: see ``match.match_rows``; also the number of times that a repeated image row occurs.
 
     Raises:
-        BadInput: everything the audit and the matching refuse.
+        BadInput: vectors that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
+    if isinstance(split, Split):
+        return _embeddings_of(raw, split)
     where = raw.sources[0]
     notes = list(raw.notes)
     images, image_ids, image_of_text = raw.images, raw.image_ids, raw.image_of_text
@@ -56,11 +110,11 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
     times = captions_per_image or 5
     if audit.repeated_rows(images, len(raw.texts), times) and _ids_repeat(image_ids, times):
         notes.append(
-            f"every image row stands {times} times: {len(images):,} rows de-duplicated to {len(images) // times:,}"
+            f"every image row is repeated {times} times: {len(images):,} rows de-duplicated to {len(images) // times:,}"
         )
         by_row = image_of_text is not None and image_of_text.dtype.kind == "i"
         if image_of_text is not None and by_row and (image_ids is None or not np.isin(image_of_text, image_ids).all()):
-            # Rows of the file as it is, unless they already count what is left.
+            # Row numbers in the file as it is, unless they count the de-duplicated rows already.
             image_of_text = image_of_text // times if image_of_text.max() >= len(images) // times else image_of_text
         images, image_ids = images[::times], None if image_ids is None else image_ids[::times]
     for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
@@ -70,20 +124,17 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
                 where=where,
                 fix="save one id a row",
             )
-        if array.dtype == np.float64 and _loses(array):
+        if array.dtype == np.float64 and _rounds(array):
             notes.append(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
             notes.append(f"{side} vectors are float16: converted to float32, exactly")
-    found = match.match(
-        match.Items(len(images), len(raw.texts), image_ids, raw.text_ids, image_of_text, where),
-        split,
-        captions_per_image,
-    )
+    rows = FileRows(len(images), len(raw.texts), image_ids, raw.text_ids, image_of_text, where)
+    found = match_rows(rows, split, captions_per_image)
     notes += found.notes
-    return PreparedEmbeddings(
+    return AlignedEmbeddings(
         found.split,
-        Embeddings("image", found.split.image_ids, _ordered(images, found.image_rows)),
-        Embeddings("caption", found.split.caption_ids, _ordered(raw.texts, found.text_rows)),
+        Embeddings("image", found.split.image_ids, _in_order(images, found.image_rows)),
+        Embeddings("caption", found.split.caption_ids, _in_order(raw.texts, found.text_rows)),
         where,
         (found.image_rows, found.text_rows),
         tuple(notes),
@@ -91,41 +142,15 @@ def embeddings(raw: RawEmbeddings, split: str | None, captions_per_image: int | 
     )
 
 
-def for_split(raw: RawEmbeddings, split: Split) -> PreparedEmbeddings:
-    """Audit vectors and put them in the order of a split: by id where there are ids, else row for row.
+def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: int | None = None) -> AlignedScores:
+    """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
     Raises:
-        BadInput: what the audit refuses, numbers of rows that differ from the split's, missing or unknown ids.
-    """
-    where = raw.sources[0]
-    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
-    rows: list[Int | None] = []
-    for side, array, ids, known, other in (
-        ("image", raw.images, raw.image_ids, split.image_ids, split.caption_ids),
-        ("text", raw.texts, raw.text_ids, split.caption_ids, split.image_ids),
-    ):
-        if len(array) != len(known):
-            raise BadInput(
-                f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'", where=where
-            )
-        rows.append(None if ids is None else match.rows_of(ids, known, other, side, split.name, where))
-    return PreparedEmbeddings(
-        split,
-        Embeddings("image", split.image_ids, _ordered(raw.images, rows[0])),
-        Embeddings("caption", split.caption_ids, _ordered(raw.texts, rows[1])),
-        where,
-        (rows[0], rows[1]),
-        (),
-    )
-
-
-def scores(raw: RawScores, split: str | None, captions_per_image: int | None) -> PreparedScores:
-    """Audit a score matrix and match its rows and columns to a split.
-
-    Raises:
-        BadInput: a wrong or transposed shape, and everything the audit and the matching refuse.
+        BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
+    if isinstance(split, Split):
+        return _scores_of(raw, split)
     where = raw.sources[0]
     audit.check_scores(raw.scores, where)
     n_image, n_text = raw.scores.shape
@@ -138,21 +163,19 @@ def scores(raw: RawScores, split: str | None, captions_per_image: int | None) ->
                 where=where,
                 fix="save scores with one row an image and one column a text",
             )
-    items = match.Items(n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where)
+    rows = FileRows(n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where)
     try:
-        found = match.match(items, split, captions_per_image)
-    except BadInput as error:
-        if "swapped" in error.what:
-            raise BadInput(
-                f"score matrix has shape {raw.scores.shape} and looks transposed ({error.what.partition(': ')[2]})",
-                where=where,
-                fix="save scores.T: one row an image and one column a text",
-            ) from None
-        raise
+        found = match_rows(rows, split, captions_per_image)
+    except SidesSwapped as error:
+        raise BadInput(
+            f"score matrix has shape {raw.scores.shape} and looks transposed ({error.why})",
+            where=where,
+            fix="save scores.T: one row an image and one column a text",
+        ) from None
     warnings = list(found.warnings)
     if raw.scores.dtype == np.float16:
-        warnings.append("scores are float16: many pairs tie that the model told apart; save float32 scores")
-    return PreparedScores(
+        warnings.append("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
+    return AlignedScores(
         found.split,
         raw.scores,
         found.image_rows,
@@ -162,12 +185,54 @@ def scores(raw: RawScores, split: str | None, captions_per_image: int | None) ->
     )
 
 
-def scores_for_split(raw: RawScores, split: Split) -> PreparedScores:
-    """Audit a score matrix and match it to the order of a split: by id where there are ids, else row for row.
+def align_lists(raw: RawLists, name: str | None) -> AlignedLists:
+    """The lists of a run as indices of a declared split.
+
+    Args:
+        raw: lists of ids.
+        name: the split; None: the first available declared one that has most of the query ids.
 
     Raises:
-        BadInput: what the audit refuses, another shape than the split's, missing or unknown ids.
+        BadInput: ids that are not in the split (counts and first), two lists for one direction, or a direction
+            that cannot be determined.
+        UsageError: ``custom`` or an unknown split.
     """
+    where = raw.sources[0]
+    if name == "custom":
+        raise UsageError(
+            "retrieved lists do not say which caption belongs to which image, so they need a declared split",
+            fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings",
+        )
+    split = splits.load(name) if name else _split_of(raw)
+    image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())
+    found: dict[Direction, dict[int, Int]] = {}
+    tied: dict[Direction, dict[int, Int]] = {}
+    for key, lists in raw.lists.items():
+        direction = _direction(key, lists, image, caption, where)
+        if direction in found:
+            raise BadInput(f"two runs hold {direction}", where=where, fix="give one run a direction")
+        query, item = (image, caption) if direction == "i2t" else (caption, image)
+        found[direction] = _indices(lists, query, item, direction, split.name, where)
+        if key in raw.tied:
+            tied[direction] = {query[q]: np.array(positions, np.int64) for q, positions in raw.tied[key].items()}
+    return AlignedLists(split, found, tied)
+
+
+def _embeddings_of(raw: RawEmbeddings, split: Split) -> AlignedEmbeddings:
+    where = raw.sources[0]
+    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
+    for side, array, known in (("image", raw.images, split.image_ids), ("text", raw.texts, split.caption_ids)):
+        if len(array) != len(known):
+            raise BadInput(
+                f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'", where=where
+            )
+    image_rows, text_rows = _rows_of(raw, split)
+    images = Embeddings("image", split.image_ids, _in_order(raw.images, image_rows))
+    captions = Embeddings("caption", split.caption_ids, _in_order(raw.texts, text_rows))
+    return AlignedEmbeddings(split, images, captions, where, (image_rows, text_rows), ())
+
+
+def _scores_of(raw: RawScores, split: Split) -> AlignedScores:
     where = raw.sources[0]
     audit.check_scores(raw.scores, where)
     shape = (len(split.image_ids), len(split.caption_ids))
@@ -178,14 +243,16 @@ def scores_for_split(raw: RawScores, split: Split) -> PreparedScores:
             where=where,
             fix="give one row an image and one column a caption",
         )
-    rows = [
-        None if ids is None else match.rows_of(ids, known, other, side, split.name, where)
-        for side, ids, known, other in (
-            ("image", raw.image_ids, split.image_ids, split.caption_ids),
-            ("text", raw.text_ids, split.caption_ids, split.image_ids),
-        )
-    ]
-    return PreparedScores(split, raw.scores, rows[0], rows[1], raw.notes, ())
+    return AlignedScores(split, raw.scores, *_rows_of(raw, split), raw.notes, ())
+
+
+def _rows_of(raw: RawEmbeddings | RawScores, split: Split) -> tuple[Int | None, Int | None]:
+    """The row of every image and of every caption by id, None without ids."""
+    where, (images, captions) = raw.sources[0], (split.image_ids, split.caption_ids)
+    return (
+        None if raw.image_ids is None else rows_of(raw.image_ids, images, captions, "image", split.name, where),
+        None if raw.text_ids is None else rows_of(raw.text_ids, captions, images, "text", split.name, where),
+    )
 
 
 def _ids_repeat(ids: Ids | None, times: int) -> bool:
@@ -197,13 +264,102 @@ def _ids_repeat(ids: Ids | None, times: int) -> bool:
     return bool((blocks == blocks[:, :1]).all())
 
 
-def _ordered(array: Array, rows: Int | None) -> npt.NDArray[np.float32]:
-    in_order = rows is None or bool((rows == np.arange(len(array))).all())
-    return np.ascontiguousarray(array if in_order else array[rows], dtype=np.float32)
+def _in_order(array: Array, rows: Int | None) -> npt.NDArray[np.float32]:
+    same = rows is None or bool((rows == np.arange(len(array))).all())
+    return np.ascontiguousarray(array if same else array[rows], dtype=np.float32)
 
 
-def _loses(array: Array) -> bool:
+def _rounds(array: Array) -> bool:
     step = max(1, (1 << 22) // array.shape[1])
     return any(
         bool((array[s : s + step].astype(np.float32) != array[s : s + step]).any()) for s in range(0, len(array), step)
     )
+
+
+def _split_of(raw: RawLists) -> Split:
+    queries = dict.fromkeys(q for lists in raw.lists.values() for q in list(lists)[:50])
+    for name in splits.names():
+        if name == "coco-1k":
+            continue
+        try:
+            split = splits.load(name)
+        except ImportError:
+            continue
+        # A few shared ids may be a coincidence, a majority is not.
+        known = {*split.image_ids.tolist(), *split.caption_ids.tolist()}
+        if 2 * len(queries.keys() & known) > len(queries):
+            return split
+    first = next(iter(queries), None)
+    raise BadInput(
+        f"query ids such as '{shown(first)}' belong to no declared split that is installed "
+        f"({', '.join(splits.names())})",
+        where=raw.sources[0],
+        fix="give --split NAME, and see `vsebench data list` for what is installed",
+    )
+
+
+def _index_of(ids: list[Id]) -> dict[Id, int]:
+    return {x: i for i, x in enumerate(ids)}
+
+
+def _direction(
+    key: str, lists: Mapping[Id, list[Id]], image: Mapping[Id, int], caption: Mapping[Id, int], where: Path
+) -> Direction:
+    """The direction of lists that are called ``key`` in the file: the one whose ids fit."""
+
+    def fits(query: Mapping[Id, int], item: Mapping[Id, int]) -> float:
+        known = sum(q in query for q in lists) / max(len(lists), 1)
+        heads = [items[0] for items in lists.values() if items]
+        return known * sum(x in item for x in heads) / max(len(heads), 1)
+
+    as_i2t, as_t2i = fits(image, caption), fits(caption, image)
+    if key in DIRECTIONS:
+        stated, other = (as_i2t, as_t2i) if key == "i2t" else (as_t2i, as_i2t)
+        if stated < 0.5 < other:
+            raise BadInput(
+                f"the lists called {key} look swapped: their queries and items are those of the other direction",
+                where=where,
+                fix="exchange i2t and t2i",
+            )
+        return "i2t" if key == "i2t" else "t2i"
+    if max(as_i2t, as_t2i) < 0.5 or as_i2t == as_t2i:
+        raise BadInput(
+            "it is not clear whether the lists are image-to-text or text-to-image: "
+            f"{as_i2t:.0%} of the ids fit i2t, {as_t2i:.0%} fit t2i",
+            where=where,
+            fix="write the file as i2t=FILE or t2i=FILE, and check the ids",
+        )
+    return "i2t" if as_i2t > as_t2i else "t2i"
+
+
+def _indices(
+    lists: Mapping[Id, list[Id]],
+    query: Mapping[Id, int],
+    item: Mapping[Id, int],
+    direction: Direction,
+    split: str,
+    where: Path,
+) -> dict[int, Int]:
+    unknown = [q for q in lists if q not in query]
+    if unknown:
+        raise BadInput(
+            f"{direction}: {len(unknown):,} of the {len(lists):,} query ids are not in split '{split}' "
+            f"(first: {shown(unknown[0])})",
+            where=where,
+            fix="leave them out or give the right --split",
+        )
+    out: dict[int, Int] = {}
+    missing: list[tuple[Id, Id]] = []
+    for q, items in lists.items():
+        indices = [item.get(x, -1) for x in items]
+        if -1 in indices:
+            missing.append((q, items[indices.index(-1)]))
+        out[query[q]] = np.array(indices, np.int64)
+    if missing:
+        raise BadInput(
+            f"{direction}: {len(missing):,} of the {len(lists):,} lists hold items that are not in split '{split}' "
+            f"(first: item {shown(missing[0][1])} of query {missing[0][0]})",
+            where=where,
+            fix="rank the items of the split and nothing else",
+        )
+    return out

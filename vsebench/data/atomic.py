@@ -1,4 +1,4 @@
-"""Files appear whole or not at all."""
+"""Writing of files that appear complete or not at all."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def write_atomically(
 ) -> Iterator[IO[Any]]:
     """Open a new file beside ``path`` and put it in place when the block ends without an error.
 
-    The temporary file lives in the folder of ``path``, is flushed to disk and renamed over ``path``; after
+    The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after
     any error (an interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic
     link is followed and the permission bits of a file that is replaced are kept. Text is UTF-8, newlines
     are written as given.
@@ -68,7 +68,7 @@ def write_atomically(
 
 def _open_beside(target: Path) -> tuple[Path, int]:
     """A new empty file in the folder of ``target``, with the permissions any new file would have."""
-    # tempfile would create it readable by the owner only, which the rename would carry over
+    # A file of the module tempfile would be readable by its owner only, also after the rename.
     temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(6)}.tmp"
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     return temporary, os.open(temporary, flags, 0o666)

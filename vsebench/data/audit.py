@@ -1,7 +1,7 @@
-"""The input audit: everything that is checked about vectors and scores before anything is ranked.
+"""Checks of vectors and scores before anything is ranked.
 
-Each fault has one error that names the file, the place and the fix. What is repaired (repeated image rows)
-or merely risky (half precision) is said in a note or a warning.
+Each fault has one error that names the file, the first row and the fix. What can be repaired (repeated image rows) or
+is only risky (half precision) leads to a note or a warning instead, see ``align``.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from ..types import SAFE_LENGTH, Ids
 
 Array = npt.NDArray[Any]
 
-CHUNK = 1 << 14  # rows looked at together, so that a memory-mapped file is never copied whole
+CHUNK = 1 << 14  # rows of 1024 numbers that are checked together, so that a memory-mapped file is never copied
 
 
 def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | None, text_ids: Ids | None) -> None:
-    """Refuse what cannot be a pair of embedding matrices.
+    """Refuse arrays that cannot be a pair of embedding matrices, (row, dim) each.
 
     Raises:
         BadInput: not two-dimensional (region features are named as such), empty, widths that differ, a NaN or
@@ -50,7 +50,7 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
         raise BadInput(
             f"image vectors have {images.shape[1]} numbers and text vectors {texts.shape[1]}",
             where=where,
-            fix="save both sides in the joint space of the model, behind its projections",
+            fix="save both in the joint space of the model, after its projections",
         )
     for side, array, ids in (("image", images, image_ids), ("text", texts, text_ids)):
         if _first_row(array, _unrankable) is None:
@@ -81,8 +81,8 @@ def _check_lengths(array: Array, side: str, where: Path, ids: Ids | None) -> Non
 
 
 def _unrankable(block: Array) -> Array:
-    """(row,) bool: not finite, all zeros, or outside ``SAFE_LENGTH``."""
-    # The largest entry instead of the length: it is cheap, keeps a NaN, and no square of it can overflow.
+    """(row,) bool: not finite, all zeros, or of a length outside ``SAFE_LENGTH``."""
+    # The largest entry instead of the length: it is cheap, is NaN when an entry is, and is not squared.
     largest = np.maximum(block.max(axis=1), -block.min(axis=1)).astype(np.float64)
     inside: Array = (largest >= SAFE_LENGTH[0]) & (largest <= SAFE_LENGTH[1] / np.sqrt(block.shape[1]))
     return ~inside
@@ -102,7 +102,11 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
 
 
 def check_scores(scores: Array, where: Path) -> None:
-    """Refuse what cannot be a score matrix: shape, emptiness, non-finite entries."""
+    """Refuse an array that cannot be a score matrix, (image, text).
+
+    Raises:
+        BadInput: not two-dimensional, empty, or a NaN or infinite value.
+    """
     if scores.ndim != 2:
         raise BadInput(
             f"score array has shape {scores.shape}, expected (images, texts)",
@@ -123,13 +127,13 @@ def _such(count: int) -> str:
 
 
 def shown(name: object) -> str:
-    """An id (or anything else from a file) for a message: at most 60 characters."""
+    """An id or another value of a file for a message, cut to 60 characters."""
     text = str(name)
     return text if len(text) <= 60 else text[:59] + "…"
 
 
 def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
-    """First row where ``test`` of a block holds, and the number of such rows."""
+    """The first row for which ``test`` of a block is true, and the number of such rows; None without any."""
     first, count = -1, 0
     step = max(1, (CHUNK << 10) // max(array.shape[1], 1))
     for start in range(0, len(array), step):
@@ -141,7 +145,13 @@ def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
 
 
 def repeated_rows(images: Array, n_text: int, times: int) -> bool:
-    """Whether every image row stands ``times`` in a row, once for each of its captions."""
+    """Whether every image vector occurs in ``times`` consecutive rows, once for each of its captions.
+
+    Args:
+        images: (row, dim) vectors.
+        n_text: number of captions.
+        times: captions an image.
+    """
     n = len(images)
     if times < 2 or n != n_text or n % times:
         return False

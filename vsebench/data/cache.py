@@ -1,4 +1,4 @@
-"""Where vsebench keeps what it has built."""
+"""The folder in which vsebench stores what it has built."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ CACHE_VARIABLE = "VSEBENCH_CACHE"
 def cache_dir() -> Path:
     """The folder named by the environment variable ``VSEBENCH_CACHE``, else the user's cache folder.
 
-    The folder is not made here; whoever writes into it makes it.
+    The folder is not made here, but when something is written into it.
     """
     named = os.environ.get(CACHE_VARIABLE, "").strip()
     if named:

@@ -1,4 +1,4 @@
-"""The captions of a split that was made from embeddings, which carry ids at most."""
+"""The captions of a split: from a file, the cache or installed packages, put in the order of the split."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Int, Split
 from .splits import catalogue as splits
-from .splits import packages as wheels
+from .splits import packages
 from .splits.rows import CaptionRows
 from .splits.sources import from_file
 from .textfile import read_text
@@ -24,15 +24,16 @@ def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, 
 
     Args:
         split: declared or custom.
-        captions: a file of captions; None looks in the cache and the installed packages. JSON lines, Karpathy's
-            and the official annotations are matched by caption id. A text file holds one caption a line, in the
-            order of a declared split (SCAN's ``test_caps.txt``), for a custom split in that of the text vectors.
-        rows: (caption,) row of every caption among the text vectors, None when it is its index.
+        captions: a file of captions; None: those of the split, else of the cache or the installed packages. JSON
+            lines, Karpathy's files and the official annotations are matched by caption id. A text file has one
+            caption a line: in the order of a declared split (SCAN's ``test_caps.txt``), or for a custom split in the
+            order of the text vectors.
+        rows: (caption,) int64 row of every caption among the text vectors, None where it is its index.
 
     Raises:
         BadInput: the file is damaged, lacks captions of the split, or has another number of lines.
-        MissingPackage: a declared split whose captions are not here.
-        UsageError: a custom split whose captions nobody knows.
+        MissingPackage: a declared split whose captions are not installed.
+        UsageError: a custom split without captions, whose ids are not those of COCO.
     """
     if captions is not None:
         found = _from_file(split, Path(captions), rows)
@@ -41,7 +42,7 @@ def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, 
     elif split.name != "custom":
         found = _by_id(split, splits.load(split.name, captions=True))
     else:
-        found = _known_to_coco(split)
+        found = _coco_captions(split)
     return dataclasses.replace(split, captions=found)
 
 
@@ -56,8 +57,8 @@ def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
                 fix="give one caption a line, in the order of the text vectors",
             )
         return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
-    held = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
-    return _pick(split, held, f"{path}")
+    rows_of_file = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
+    return _pick(split, rows_of_file, f"{path}")
 
 
 def _by_id(split: Split, other: Split) -> tuple[str, ...]:
@@ -68,53 +69,53 @@ def _by_id(split: Split, other: Split) -> tuple[str, ...]:
 
 
 def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
-    """The text of every caption of the split, by id; by position where the ids of the split are row numbers."""
+    """The string of every caption of the split, by id; by row where the ids of the split are row numbers."""
     if rows.captions is None:
         raise BadInput("holds no captions", where=where)
     n = len(split.caption_ids)
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
     if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.caption_ids).all():
-        # Row by row, which only holds if both sides put the same captions together.
-        if not _together(rows.image_id, split.image_of):
+        # Rows correspond only if both group the captions by image in the same way.
+        if not _same_groups(rows.image_id, split.image_of):
             raise BadInput(
-                "puts other captions together than the embeddings, which have no ids to match them by",
+                "groups captions by image differently from the embeddings, which have no ids to match by",
                 where=where,
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )
         return rows.captions
-    place = {name: row for row, name in enumerate(rows.caption_id.tolist())}
-    absent = [i for i in split.caption_ids.tolist() if i not in place]
+    row_of = {name: row for row, name in enumerate(rows.caption_id.tolist())}
+    absent = [i for i in split.caption_ids.tolist() if i not in row_of]
     if absent:
         raise BadInput(
             f"lacks {len(absent):,} of the {n:,} captions of split '{split.name}' (first: {absent[0]})",
             where=where,
             fix="give the file that holds every caption, by the ids that the embeddings use",
         )
-    at = [place[i] for i in split.caption_ids.tolist()]
-    if where is not None and not _together(rows.image_id[at], split.image_of):
+    at = [row_of[i] for i in split.caption_ids.tolist()]
+    if where is not None and not _same_groups(rows.image_id[at], split.image_of):
         raise BadInput(
-            "puts other captions together than the embeddings do under the same ids",
+            "groups captions by image differently from the embeddings, under the same ids",
             where=where,
             fix="check image_of_text of the embeddings and the image ids of the captions",
         )
     return tuple(rows.captions[i] for i in at)
 
 
-def _together(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
-    """Whether two columns of images put the same rows together, whatever they call them."""
+def _same_groups(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:
+    """Whether two columns of image ids, (caption,) each, group the same rows, under any names."""
     pairs = np.unique(np.stack([np.unique(x, return_inverse=True)[1] for x in (image, other)]), axis=1)
     return bool(pairs.shape[1] == len(np.unique(pairs[0])) == len(np.unique(pairs[1])))
 
 
-def _known_to_coco(split: Split) -> tuple[str, ...]:
-    """A custom split may be a part of COCO 5K under its own ids."""
+def _coco_captions(split: Split) -> tuple[str, ...]:
+    """The captions of a custom split whose caption ids are those of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom split are not known",
         fix="give them with --captions FILE (.txt with one caption a line, or .jsonl)",
     )
     ids = split.caption_ids
     try:
-        known = wheels.coco_id_rows().caption_id
+        known = packages.coco_id_rows().caption_id
         if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
             raise unknown
         return _by_id(split, splits.load("coco-5k", captions=True))

@@ -1,4 +1,4 @@
-"""The front door: a path goes in, plain arrays come out, whatever the format."""
+"""Reads embeddings and score matrices of any format into arrays as the file stores them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,12 @@ from .formats.aliases import IMAGE_IDS, IMAGE_OF_TEXT, IMAGES, SCORES, TEXT_IDS,
 from .formats.guard import check_size
 from .formats.ids import as_ids
 from .formats.members import floats, members_of
-from .formats.npy import npy_member
 from .formats.raw import Array, Member, RawEmbeddings, RawScores
-from .formats.sniff import Kind, expect, sniff
+from .formats.sniff import expect, sniff
+from .formats.table import Format
 
 StrPath = str | os.PathLike[str]
 
-_KEYED: tuple[Kind, ...] = ("npz", "safetensors", "torch", "torch-legacy", "hdf5")
-_TABLES: tuple[Kind, ...] = ("parquet", "arrow", "arrow-stream")
 _RUN = "give retrieved lists with --run"
 
 
@@ -31,36 +29,31 @@ def read_embeddings(
     """Embeddings of images and texts from a file, a pair of .npy files, or a clip-retrieval folder.
 
     Args:
-        path: .npz, .safetensors, torch, HDF5, parquet or arrow file, folder of shards, or the .npy of the
-            images.
+        path: a file of any format of ``formats.table.FORMATS`` that holds embeddings, a folder of shards, or the
+            .npy of the images.
         texts: the .npy of the texts, when ``path`` is the .npy of the images.
         image_key: name of the array of image vectors, when it is not one of the known names.
         text_key: likewise for the text vectors.
 
     Raises:
-        BadInput: the file is not readable, not what it should be, or does not hold both sides.
-        UsageError: an argument does not fit the kind of file.
+        BadInput: the file is not readable, in another format, or does not hold the vectors of both modalities.
+        UsageError: an argument does not fit the format of the file.
         MissingPackage: the package that reads this format is not installed.
     """
     path = Path(path)
     kind = sniff(path)
-    if kind not in _KEYED and (image_key or text_key):
+    if not kind.keyed and (image_key or text_key):
         raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
-    if kind != "npy" and texts is not None:
+    if not kind.single and texts is not None:
         raise UsageError(
             "--texts is the second of two .npy files", where=path, fix="leave it out, or give two .npy files"
         )
-    if kind == "npy":
-        return _pair(path, texts)
-    if kind == "folder":
-        from .formats.shards import read_folder
-
-        return read_folder(path)
-    if kind in _TABLES:
-        from .formats.tables import read_table
-
-        return read_table(path, kind)
-    expect(path, kind, _KEYED, "a file of embeddings", _RUN)
+    if kind.single:
+        return _pair(path, kind, texts)
+    if kind.embeddings is not None:
+        kind.require(path)
+        return kind.embeddings(path)
+    expect(path, kind, kind.keyed, "a file of embeddings", _RUN)
     return _keyed(path, kind, image_key, text_key)
 
 
@@ -68,7 +61,7 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
     """A score matrix, one row an image and one column a text.
 
     Args:
-        path: .npy (memory-mapped), .npz, .safetensors, torch or HDF5 file.
+        path: a file of any format of ``formats.table.FORMATS`` that holds arrays.
         key: name of the array; by default a known name, or else the only two-dimensional array.
 
     Raises:
@@ -78,14 +71,14 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
     """
     path = Path(path)
     kind = sniff(path)
-    if kind == "npy":
+    if kind.single:
         if key is not None:
             raise UsageError("an .npy file holds a single array without a name", where=path, fix="leave the key out")
-        member = npy_member(path)
+        (member,) = members_of(path, kind)
         _check_matrix(member, path)
         return RawScores(floats(member, path), None, None, None, "npy", (path,))
-    fix = f"save it with np.save, or {_RUN}" if kind in ("json", "text") else "save it with np.save"
-    expect(path, kind, _KEYED, "a score matrix", fix)
+    fix = f"save it with np.save, or {_RUN}" if kind.name in ("json", "text") else "save it with np.save"
+    expect(path, kind, kind.keyed, "a score matrix", fix)
     members = members_of(path, kind)
     chosen = pick(members, SCORES, path, key)
     notes: list[str] = []
@@ -95,11 +88,11 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
     _check_matrix(chosen, path)
     ids, used = _id_fields(members, path, chosen)
     check_size([chosen, *used], path)
-    return RawScores(floats(chosen, path), *ids, _format(kind), (path,), (*notes, *_ignored(members, [chosen, *used])))
+    return RawScores(floats(chosen, path), *ids, kind.name, (path,), (*notes, *_ignored(members, [chosen, *used])))
 
 
-def _pair(path: Path, texts: StrPath | None) -> RawEmbeddings:
-    images = npy_member(path)
+def _pair(path: Path, kind: Format, texts: StrPath | None) -> RawEmbeddings:
+    (images,) = members_of(path, kind)
     if texts is None:
         shape = images.shape
         if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
@@ -114,12 +107,13 @@ def _pair(path: Path, texts: StrPath | None) -> RawEmbeddings:
             fix="add --texts FILE, the .npy of the texts",
         )
     second = Path(texts)
-    expect(second, sniff(second), ("npy",), "the .npy file of the texts", "save the text vectors with np.save")
-    member = npy_member(second)
+    kind = sniff(second)
+    expect(second, kind, kind.single, "the .npy file of the texts", "save the text vectors with np.save")
+    (member,) = members_of(second, kind)
     return RawEmbeddings(floats(images, path), floats(member, second), None, None, None, "npy pair", (path, second))
 
 
-def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) -> RawEmbeddings:
+def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None) -> RawEmbeddings:
     members = members_of(path, kind)
     images = pick(members, IMAGES, path, image_key)
     texts = pick(members, TEXTS, path, text_key, beside=images)
@@ -130,17 +124,17 @@ def _keyed(path: Path, kind: Kind, image_key: str | None, text_key: str | None) 
     ids, used = _id_fields(members, path, images)
     check_size([images, texts, *used], path)
     return RawEmbeddings(
-        _aligned(floats(images, path)),
-        _aligned(floats(texts, path)),
+        _memory_aligned(floats(images, path)),
+        _memory_aligned(floats(texts, path)),
         *ids,
-        _format(kind),
+        kind.name,
         (path,),
         _ignored(members, [images, texts, *used]),
     )
 
 
-def _aligned(array: Array) -> Array:
-    # A zip puts its members anywhere: numbers that do not start on their own size would be copied in every product.
+def _memory_aligned(array: Array) -> Array:
+    # Members of a zip start at any byte: numbers off their own size would be copied in every product.
     return np.require(array, requirements="A")
 
 
@@ -199,7 +193,3 @@ def _check_matrix(member: Member, path: Path) -> None:
 def _ignored(members: Sequence[Member], used: Sequence[Member]) -> tuple[str, ...]:
     rest = [member for member in members if not any(member is u for u in used)]
     return (f"ignored arrays: {describe(rest)}",) if rest else ()
-
-
-def _format(kind: Kind) -> str:
-    return "torch" if kind == "torch-legacy" else kind

@@ -1,8 +1,8 @@
-"""What took long to compute, kept in the user cache: one file an entry, found by a hash of what it was made from.
+"""A store of computed results in the user cache: one file an entry, whose name is a hash of its inputs.
 
-There is no lock that could go stale. An entry appears whole by a rename, never changes, and means the same
-whoever wrote it, so two processes that build the same thing end up with one good file. The modification time
-of a file is when it was last used; when the store outgrows its limit the entries unused for longest go first.
+Several processes may use it without a lock: an entry appears complete, by a rename, never changes, and has the same
+content whichever process wrote it. The modification time of a file is the time of its last use; when the store exceeds
+its limit, the least recently used entries are removed.
 """
 
 from __future__ import annotations
@@ -24,14 +24,22 @@ from .cache import cache_dir
 
 LIMIT_VARIABLE = "VSEBENCH_CACHE_LIMIT"
 DEFAULT_LIMIT = 4 << 30  # bytes
-IN_USE = 3600.0  # seconds after its last use during which an entry is taken to be in use by someone
+IN_USE = 3600.0  # seconds after its last use during which an entry may be in use and is not removed
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,100}")
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the store: its kind, its key, where it is, its size in bytes, when it was last used (seconds)."""
+    """One file of the store.
+
+    Attributes:
+        kind: the folder.
+        key: the name of the file.
+        path: the file.
+        size: in bytes.
+        used: time of the last use, in seconds since 1970.
+    """
 
     kind: str
     key: str
@@ -41,10 +49,10 @@ class Entry:
 
 
 def fingerprint(*parts: str | bytes | int | Mapping[str, Any] | Collection[str]) -> str:
-    """64 hexadecimal digits that identify contents, settings and versions of tools.
+    """SHA-256 of contents, settings and versions of tools, in 64 hexadecimal digits.
 
     Args:
-        parts: texts, bytes, numbers, mappings of plain values (in any order) or sequences of texts. Boundaries
+        parts: strings, bytes, numbers, mappings of plain values (in any order) or sequences of strings. Boundaries
             count: ``("ab", "c")`` and ``("a", "bc")`` differ.
     """
     digest = hashlib.sha256()
@@ -62,19 +70,22 @@ def root() -> Path:
 
 
 def get(kind: str, key: str) -> Path | None:
-    """The file of an entry, which now counts as used; None when there is none."""
+    """The file of an entry, marked as used now; None when there is none."""
     path = _path(kind, key)
     return path if touch(path) else None
 
 
 def put(kind: str, key: str, write: Callable[[IO[bytes]], object], *, keep: Collection[Path] = ()) -> Path:
-    """Make an entry, and let go of old ones when the store has outgrown its limit.
+    """Write an entry, and remove old ones when the store exceeds its limit.
 
     Args:
         kind: lower-case letters, digits, dots and dashes; the folder of the entry.
         key: likewise; usually a ``fingerprint``.
         write: writes the content to the open binary file it is given. Nothing is stored when it raises.
-        keep: files that stay whatever their age.
+        keep: files that are not removed whatever their age.
+
+    Returns:
+        The file of the entry.
 
     Raises:
         UsageError: the cache cannot be written, or ``VSEBENCH_CACHE_LIMIT`` is no size.
@@ -88,46 +99,45 @@ def put(kind: str, key: str, write: Callable[[IO[bytes]], object], *, keep: Coll
 
 
 def touch(path: Path) -> bool:
-    """Mark a file as used now; False when it is not there."""
+    """Mark a file as used now; False when it does not exist."""
     try:
         os.utime(path)
     except FileNotFoundError:
         return False
-    except OSError:  # a cache shared read-only: usable, its age is its owner's business
+    except OSError:  # a shared cache that cannot be written: usable, its times are not updated
         return path.is_file()
     return True
 
 
 def entries(kind: str | None = None) -> list[Entry]:
-    """All entries, or those of one kind, longest unused first."""
+    """All entries, or those of one kind, least recently used first."""
     folders = sorted(_folders()) if kind is None else [root() / kind]
     found = []
     for folder in folders:
         for path in _files(folder):
             if path.name.startswith("."):
                 continue
-            with contextlib.suppress(FileNotFoundError):  # another process was quicker
+            with contextlib.suppress(FileNotFoundError):  # removed by another process
                 state = path.stat()
                 found.append(Entry(folder.name, path.name, path, state.st_size, state.st_mtime))
     return sorted(found, key=lambda entry: (entry.used, entry.path))
 
 
 def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]:
-    """Remove the entries unused for longest until the store fits its limit.
+    """Remove the least recently used entries until the store fits its limit.
 
-    What has been used within the last hour stays, and so does ``keep``: a store whose recent entries alone
-    exceed the limit stays too large until they age.
+    Entries used within the last hour are not removed: a store exceeds its limit as long as they alone do.
 
     Args:
         most: bytes; ``limit()`` when None.
-        keep: files that stay.
+        keep: files that are not removed.
 
     Returns:
         The removed entries.
     """
     most = limit() if most is None else most
     now = time.time()
-    for folder in _folders():  # what killed writers have left
+    for folder in _folders():  # temporary files of processes that were killed
         for path in _files(folder):
             if path.name.endswith(".tmp"):
                 with contextlib.suppress(OSError):
@@ -148,7 +158,7 @@ def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]
 
 
 def remove(path: Path) -> bool:
-    """Remove the file of an entry; False when it was gone already or the system holds it."""
+    """Remove the file of an entry; False when it does not exist or the system refuses."""
     try:
         path.unlink()
     except OSError:
@@ -157,16 +167,16 @@ def remove(path: Path) -> bool:
 
 
 def clear(kind: str | None = None) -> list[Entry]:
-    """Remove every entry, or those of one kind, in use or not; returns what was removed."""
+    """Remove every entry, or those of one kind, in use or not; returns the removed entries."""
     removed = [entry for entry in entries(kind) if remove(entry.path)]
     for folder in _folders() if kind is None else [root() / kind]:
-        with contextlib.suppress(OSError):  # not empty: someone is writing
+        with contextlib.suppress(OSError):  # not empty: another process writes into it
             folder.rmdir()
     return removed
 
 
 def limit() -> int:
-    """The size the store may have in bytes: ``VSEBENCH_CACHE_LIMIT`` (``500M``, ``2.5GiB``), 4 GiB by default.
+    """The largest size of the store in bytes: ``VSEBENCH_CACHE_LIMIT`` (``500M``, ``2.5GiB``), 4 GiB by default.
 
     Raises:
         UsageError: the variable is no size.

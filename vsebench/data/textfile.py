@@ -1,4 +1,4 @@
-"""Text and JSON from a file the user named, plain or gzip, with errors that name the file."""
+"""Text and JSON from a file, plain or gzip, with errors that name the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from typing import Any
 from ..errors import BadInput
 
 LARGEST = 2 << 30  # bytes after unpacking; the largest file in use (Karpathy's COCO) has 144 MB
-KINDS = {
+# Other kinds of files, by their first bytes: what they are, and what to do.
+_OTHER_KINDS = {
     b"PK\x03\x04": ("a zip archive", "unpack it and give the .json file inside"),
     b"\x80": ("a pickle, which can run code when it is read", "export the captions as JSON lines"),
     b"\x93NUMPY": ("a numpy array", "give a file of captions"),
@@ -23,16 +24,16 @@ KINDS = {
 
 
 def read_text(path: str | os.PathLike[str]) -> str:
-    """The whole file as text; gzip is unpacked, recognised by its first bytes.
+    """The content of a file as text; gzip is recognised by its first bytes and unpacked.
 
     Raises:
-        BadInput: missing, no regular file, unreadable, empty, of another kind, larger than 2 GiB, truncated
-            or not UTF-8.
+        BadInput: the file is missing, not regular, unreadable, empty, binary, larger than 2 GiB, truncated or not
+            UTF-8.
     """
     path = Path(path)
     data = _bytes(path)
     head = data[:64].lstrip()
-    for start, (kind, fix) in KINDS.items():
+    for start, (kind, fix) in _OTHER_KINDS.items():
         if head.startswith(start):
             raise BadInput(f"this is {kind}", where=path, fix=fix)
     if not data.strip():
@@ -59,7 +60,7 @@ def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
         ) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, endless brackets
         raise BadInput(
-            "JSON nested too deeply or with absurd numbers", where=where, fix="give a file of captions"
+            "JSON nested too deeply or with numbers of too many digits", where=where, fix="give a file of captions"
         ) from error
 
 
@@ -79,12 +80,12 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
         )
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
-        wanted = " or ".join(WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
-        raise BadInput(f"field '{name}' is {shown(value)}, expected {wanted}", where=where)
+        expected = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
+        raise BadInput(f"field '{name}' is {shown(value)}, expected {expected}", where=where)
     return value
 
 
-WORDS: dict[type, str] = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}
+_WORDS: dict[type, str] = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}
 
 
 def shown(value: Any) -> str:

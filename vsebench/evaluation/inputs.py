@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data import align, align_runs, read, runs
-from ..data.align_runs import HeldLists
+from ..data import read, runs
+from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
 from ..data.formats.raw import RawEmbeddings, RawScores
 from ..errors import UsageError
 from ..rank.scorers import Matrix, Scorer, choose
@@ -40,7 +40,7 @@ class Input:
     split: Split
     scorer: Scorer | None
     where: Path
-    lists: HeldLists | None = None
+    lists: AlignedLists | None = None
     vectors: tuple[Embeddings, Embeddings] | None = None
     rows: tuple[Int | None, Int | None] = (None, None)
     notes: tuple[str, ...] = ()
@@ -88,14 +88,11 @@ def from_vectors(
         ids = [None if side is None else side.ids for side in sides]
         split = split or "custom"
         raw = RawEmbeddings(arrays[0], arrays[1], ids[0], ids[1], None, "arrays", (ARRAYS,))
-    if isinstance(split, Split):
-        ready = align.for_split(raw, split)
-    else:
-        ready = align.embeddings(raw, split, options.captions_per_image)
-    scorer, decision = choose(ready.images, ready.captions, options.similarity)
+    found = align_embeddings(raw, split, options.captions_per_image)
+    scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
-        ready.split, scorer, ready.where, None, (ready.images, ready.captions), ready.rows, (*ready.notes, decision),
-        ready.warnings, raw.sources,
+        found.split, scorer, found.where, None, (found.images, found.captions), found.rows, (*found.notes, decision),
+        found.warnings, raw.sources,
     )  # fmt: skip
 
 
@@ -114,14 +111,11 @@ def from_scores(
     else:
         raw = RawScores(_array(scores), None, None, None, "arrays", (ARRAYS,))
         split = split or "custom"
-    if isinstance(split, Split):
-        ready = align.scores_for_split(raw, split)
-    else:
-        ready = align.scores(raw, split, options.captions_per_image)
-    rows = (ready.image_rows, ready.text_rows)
+    found = align_scores(raw, split, options.captions_per_image)
+    rows = (found.image_rows, found.text_rows)
     return Input(
-        ready.split, Matrix(ready.scores, *rows), raw.sources[0], rows=rows, notes=ready.notes,
-        warnings=ready.warnings, sources=raw.sources,
+        found.split, Matrix(found.scores, *rows), raw.sources[0], rows=rows, notes=found.notes,
+        warnings=found.warnings, sources=raw.sources,
     )  # fmt: skip
 
 
@@ -146,7 +140,7 @@ def from_run(
         named = [run_path(x) for x in ([run] if _is_path(run) else run)]  # type: ignore[list-item, union-attr]
         paths, directions = [p for _, p in named], [d for d, _ in named]
     raw = runs.read_runs(paths, directions)  # type: ignore[arg-type]
-    lists = align_runs.resolve(raw, split.name if isinstance(split, Split) else split)
+    lists = align_lists(raw, split.name if isinstance(split, Split) else split)
     return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, sources=raw.sources)
 
 

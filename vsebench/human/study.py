@@ -8,8 +8,8 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..data import align as prepare
 from ..data import read
+from ..data.align import align_embeddings
 from ..data.splits import catalogue as splits
 from ..errors import UsageError
 from ..registry import unknown
@@ -159,7 +159,7 @@ def _model(
         raise UsageError(f"similarity is '{model.similarity}'", fix="use cosine or dot")
     tasks = _cxc(chosen, folder, False)
     raw = read.read_embeddings(model.file, texts=model.texts, image_key=model.image_key, text_key=model.text_key)
-    ready = prepare.embeddings(raw, SPLIT, None)
+    ready = align_embeddings(raw, SPLIT, None)
     vectors: dict[Modality, Embeddings] = {"image": ready.images, "caption": ready.captions}
     rows = [row for task in tasks for row in model_rows(task, model.name, vectors, model.similarity, how)]
     return rows, [*ready.notes, *ready.warnings]

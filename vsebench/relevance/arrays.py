@@ -14,15 +14,13 @@ from ..data.formats.aliases import IMAGE_IDS, TEXT_IDS, Field, describe, pick
 from ..data.formats.guard import check_size
 from ..data.formats.ids import as_ids
 from ..data.formats.members import floats, members_of
-from ..data.formats.npy import npy_member
 from ..data.formats.raw import Member
-from ..data.formats.sniff import Kind, expect, sniff
+from ..data.formats.sniff import expect, sniff
 from ..errors import BadInput, UsageError
 from ..types import Direction, Ids, Int
 
 Array = npt.NDArray[Any]
 CHUNK = 1 << 22  # numbers looked at together, so that a memory-mapped file is never copied whole
-_READABLE: tuple[Kind, ...] = ("npy", "npz", "safetensors", "torch", "torch-legacy", "hdf5")
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +53,10 @@ def read_array(path: Path, field: Field, fix: str) -> Stored:
         MissingPackage: the package that reads this format is not installed.
     """
     kind = sniff(path)
-    expect(path, kind, _READABLE, f"a file of {field.words}", fix)
-    if kind == "npy":
-        return Stored(_matrix(npy_member(path), field, path, fix), None, None, ())
+    expect(path, kind, kind.arrays is not None, f"a file of {field.words}", fix)
     members = members_of(path, kind)
+    if kind.single:
+        return Stored(_matrix(members[0], field, path, fix), None, None, ())
     chosen = pick(members, field, path)
     notes: tuple[str, ...] = ()
     if chosen is None:

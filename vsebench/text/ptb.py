@@ -1,9 +1,9 @@
 """Penn Treebank tokens of captions, equal to those of the PTBTokenizer of ``pycocoevalcap``, without Java.
 
-The original writes all captions into one file, a line each, runs a lexer over it, lowers the case and drops 17
-punctuation tokens. Nearly every piece between two spaces gives the same tokens wherever it stands, so each distinct
-piece is cut once and remembered. The few captions with a piece that depends on what follows are cut as a whole. As in
-the original, the end of a caption may look at the start of the next ("Wii U." before "A man" has no initial).
+The original writes all captions into one file, a line each, runs a lexer over it, converts to lower case and drops 17
+punctuation tokens. Most pieces between two spaces give the same tokens in every context, so each distinct piece is
+tokenised once. The few captions with a piece whose tokens depend on what follows are tokenised as one string. As in the
+original, the tokens at the end of a caption may depend on the next caption ("Wii U." before "A man" is no initial).
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from itertools import chain
 import numpy as np
 
 from ..types import Int
-from .ptb_rules import BEFORE_STOP, LOOKS_AHEAD, RULES, SPLIT_WORDS, Rule
+from .ptb_rules import BEFORE_STOP, NEEDS_CONTEXT, RULES, SPLIT_WORDS, Rule
 from .tokens import Int32, Numbers, Tokens
 
-# Bracket names are dropped in capitals only, and tokens are lower-case by then: brackets stay.
+# The original drops the names of brackets in capitals, after the conversion to lower case: so brackets are kept.
 DROPPED = frozenset(("''", "'", "``", "`", ".", "?", "!", ",", ":", "-", "--", "...", ";"))
-# Where the rules were compared with the original character by character; elsewhere identity is not promised.
+# Characters for which the rules were compared with the original one by one; for others equality is not certain.
 CERTAIN = r"\t\n\r\x20-\x7e\u00a0-\u024f\u2010-\u2027\u2030-\u205e\u20a0-\u20b8\u2100-\u214f\u2190-\u22ff"
 _UNCERTAIN = re.compile(rf"[^{CERTAIN}]")
 _STRANGE = re.compile(r"[^\x20-\x7e\n\r]")
@@ -29,32 +29,32 @@ LINE_ENDS = re.compile("\r\n|[\n\r\u2028\u2029\x0b\x0c\x85]")
 _NEEDED = "".join(sorted({rule.needs for rule in RULES}))
 
 
-def tokenise(texts: Sequence[str]) -> Tokens:
+def tokenise(captions: Sequence[str]) -> Tokens:
     """Lower-case Penn Treebank tokens without punctuation.
 
     They equal ``PTBTokenizer().tokenize`` of ``pycocoevalcap`` 1.2 on the same captions in the same order, each split
     at white space, as its metrics do. A line end inside a caption counts as a space.
 
     Args:
-        texts: the captions.
+        captions: (caption,) strings.
 
     Returns:
-        Tokens, with a note when a caption holds characters for which equality is not promised.
+        Tokens, with a note when a caption holds characters for which equality is not certain.
     """
-    pieces = [text.split() for text in texts]
+    pieces = [caption.split() for caption in captions]
     numbers = Numbers()
-    flat = numbers.of(list(chain.from_iterable(pieces)))
-    owner = np.repeat(np.arange(len(texts)), np.fromiter(map(len, pieces), np.int64, len(texts)))
-    cut = [_piece(piece) for piece in numbers]
-    whole = _looking_ahead(texts, list(numbers), flat, owner)
-    if len(whole):
-        keep = np.isin(owner, whole, invert=True)
-        flat = np.concatenate([flat[keep], np.arange(len(cut), len(cut) + len(whole), dtype=np.int32)])
-        owner = np.concatenate([owner[keep], whole])
+    flat = numbers.of(list(chain.from_iterable(pieces)))  # (piece,) number of every piece
+    owner = np.repeat(np.arange(len(captions)), np.fromiter(map(len, pieces), np.int64, len(captions)))
+    tokens = [_piece(piece) for piece in numbers]
+    in_context = _context_dependent(captions, list(numbers), flat, owner)
+    if len(in_context):
+        keep = np.isin(owner, in_context, invert=True)
+        flat = np.concatenate([flat[keep], np.arange(len(tokens), len(tokens) + len(in_context), dtype=np.int32)])
+        owner = np.concatenate([owner[keep], in_context])
         order = np.argsort(owner, kind="stable")
         flat, owner = flat[order], owner[order]
-        cut += [_kept(scan(*_in_context(texts, i))) for i in whole.tolist()]
-    return _assemble(cut, flat, owner, len(texts), _notes(texts))
+        tokens += [_without_punctuation(scan(*_with_next(captions, i))) for i in in_context.tolist()]
+    return _assemble(tokens, flat, owner, len(captions), _notes(captions))
 
 
 def scan(text: str, stop: int | None = None) -> Iterator[str]:
@@ -62,7 +62,7 @@ def scan(text: str, stop: int | None = None) -> Iterator[str]:
 
     Args:
         text: the text.
-        stop: tokens start before this place; what follows is only looked at.
+        stop: tokens start before this index; what follows is only context. By default the end of the text.
     """
     at, stop = 0, len(text) if stop is None else stop
     usable = _usable("".join(mark for mark in _NEEDED if mark in text))
@@ -74,7 +74,7 @@ def scan(text: str, stop: int | None = None) -> Iterator[str]:
             match = candidate.match(text, at)
             if match is not None and match.end() > reach:
                 reach, found, rule = match.end(), match, candidate
-        if found is None or rule is None:  # a character that is in no rule is left out
+        if found is None or rule is None:  # no rule matches: the character is skipped
             at += 1
             continue
         token = found[found.lastindex or 0]
@@ -83,20 +83,20 @@ def scan(text: str, stop: int | None = None) -> Iterator[str]:
             yield rule.normalise(token)
 
 
-@cache  # at most one entry a subset of the few marks
+@cache  # at most one entry for every subset of the few marks
 def _usable(marks: str) -> dict[str, tuple[Rule, ...]]:
-    """By kind of first character, the rules that can match in a text that has these marks."""
+    """The rules that can match in a text that contains these marks, by kind of first character."""
     return {kind: tuple(r for r in RULES if kind in r.starts and r.needs in marks) for kind in "a0."}
 
 
-def _kept(tokens: Iterator[str]) -> list[str]:
-    """Lower-case, without punctuation; a token with spaces in it (a tag) counts as several."""
+def _without_punctuation(tokens: Iterator[str]) -> list[str]:
+    """Lower-case tokens without punctuation; a token that contains spaces (a tag) counts as several."""
     low = (token.lower() for token in tokens)
     return list(chain.from_iterable(token.split() for token in low if token not in DROPPED))
 
 
 def _piece(piece: str) -> list[str]:
-    """The tokens of what stands between two spaces, when it stands for itself."""
+    """The tokens of a piece between two spaces, independent of its context."""
     low = piece.lower()
     if low.isalpha():
         if low not in SPLIT_WORDS:
@@ -108,60 +108,60 @@ def _piece(piece: str) -> list[str]:
         and not (low[-1] == "." and (len(low) == 2 or BEFORE_STOP.fullmatch(piece)))
     ):
         return [low[:-1]]
-    return _kept(scan(piece + "\n", len(piece)))
+    return _without_punctuation(scan(piece + "\n", len(piece)))
 
 
-def _looking_ahead(texts: Sequence[str], pieces: list[str], flat: Int32, owner: Int) -> Int:
-    """Captions that cannot be cut piece by piece: (caption,) int64, ascending."""
-    odd = set[int]()
-    if _STRANGE.search("".join(texts)):
-        odd.update(i for i, text in enumerate(texts) if _STRANGE.search(text))
+def _context_dependent(captions: Sequence[str], pieces: list[str], flat: Int32, owner: Int) -> Int:
+    """Captions that cannot be tokenised piece by piece: (caption,) int64, ascending."""
+    dependent = set[int]()
+    if _STRANGE.search("".join(captions)):
+        dependent.update(i for i, caption in enumerate(captions) if _STRANGE.search(caption))
     n = len(pieces)
-    ahead = np.fromiter(((p[-1] == "." or "<" in p) and bool(LOOKS_AHEAD.match(p)) for p in pieces), bool, n)
+    ahead = np.fromiter(((p[-1] == "." or "<" in p) and bool(NEEDS_CONTEXT.match(p)) for p in pieces), bool, n)
     ends_digit = np.fromiter((p[-1].isdigit() or p[-1] == ")" for p in pieces), bool, n)
     starts_digit = np.fromiter((p[0].isdigit() for p in pieces), bool, n)
     ends_dot = np.fromiter((p[-1] == "." for p in pieces), bool, n)
     starts_dot = np.fromiter((p[0] == "." for p in pieces), bool, n)
     left, right = flat[:-1], flat[1:]
     joined = (ends_digit[left] & starts_digit[right]) | (ends_dot[left] & starts_dot[right])
-    odd.update(owner[ahead[flat]].tolist(), owner[:-1][joined].tolist())
-    if texts:
-        odd.add(len(texts) - 1)  # the original has no line end behind the last caption
-    return np.array(sorted(odd), np.int64)
+    dependent.update(owner[ahead[flat]].tolist(), owner[:-1][joined].tolist())
+    if captions:
+        dependent.add(len(captions) - 1)  # the original has no line end after the last caption
+    return np.array(sorted(dependent), np.int64)
 
 
-def _in_context(texts: Sequence[str], i: int) -> tuple[str, int]:
+def _with_next(captions: Sequence[str], i: int) -> tuple[str, int]:
     """Caption ``i`` with the line end and the next caption that is not empty, and the length of caption ``i``."""
-    text = LINE_ENDS.sub(" ", texts[i])
-    seen, last = [text], len(texts) - 1
-    for following in range(i + 1, len(texts)):
-        seen.append(LINE_ENDS.sub(" ", texts[following]))
-        if seen[-1].strip():
+    caption = LINE_ENDS.sub(" ", captions[i])
+    lines, last = [caption], len(captions) - 1
+    for following in range(i + 1, len(captions)):
+        lines.append(LINE_ENDS.sub(" ", captions[following]))
+        if lines[-1].strip():
             break
-    ended = i < last and i + len(seen) - 1 < last
-    return "\n".join(seen) + ("\n" if ended else ""), len(text)
+    ended = i < last and i + len(lines) - 1 < last
+    return "\n".join(lines) + ("\n" if ended else ""), len(caption)
 
 
-def _assemble(cut: list[list[str]], flat: Int32, owner: Int, captions: int, notes: tuple[str, ...]) -> Tokens:
-    """Put the tokens ``cut[flat]`` one after the other; ``owner`` is the caption of every piece."""
+def _assemble(tokens: list[list[str]], flat: Int32, owner: Int, captions: int, notes: tuple[str, ...]) -> Tokens:
+    """Concatenate the tokens of the pieces ``flat``; ``owner`` is the caption of every piece."""
     words = Numbers()
-    every = words.of(list(chain.from_iterable(cut)))
-    size = np.fromiter(map(len, cut), np.int64, len(cut))
+    every = words.of(list(chain.from_iterable(tokens)))
+    size = np.fromiter(map(len, tokens), np.int64, len(tokens))
     first = np.cumsum(size) - size
     count = size[flat]
-    place = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
-    word = every[np.repeat(first[flat], count) + place]
+    index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
+    word = every[np.repeat(first[flat], count) + index]
     per_caption = np.bincount(owner, weights=count, minlength=captions).astype(np.int64)
     return Tokens(tuple(words), word, np.concatenate([[0], np.cumsum(per_caption)]), notes)
 
 
-def _notes(texts: Sequence[str]) -> tuple[str, ...]:
-    odd = [text for text in texts if not text.isascii() and _UNCERTAIN.search(text)]
-    if not odd:
+def _notes(captions: Sequence[str]) -> tuple[str, ...]:
+    uncertain = [caption for caption in captions if not caption.isascii() and _UNCERTAIN.search(caption)]
+    if not uncertain:
         return ()
-    seen = sorted(set(_UNCERTAIN.findall("".join(odd))))
-    shown = ", ".join(f"U+{ord(c):04X}" for c in seen[:3]) + (" ..." if len(seen) > 3 else "")
+    characters = sorted(set(_UNCERTAIN.findall("".join(uncertain))))
+    shown = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
     return (
-        f"{len(odd):,} captions hold characters for which the tokens may differ from those of the Java tokeniser "
-        f"({shown}); tokens=ptb-java asks that one",
+        f"{len(uncertain):,} captions hold characters for which the tokens may differ from those of the Java tokeniser "
+        f"({shown}); tokens=ptb-java runs that one",
     )

@@ -1,10 +1,9 @@
-"""The rules by which the Penn Treebank tokeniser of ``pycocoevalcap`` (version 3.4.1) cuts English text.
+"""The rules by which the Penn Treebank tokeniser of ``pycocoevalcap`` (version 3.4.1) splits English text.
 
-A rule is a regular expression for a token and what may have to follow it. At every place the rule that reaches
-furthest wins, counting what has to follow; among equals the first. Where the expression has a group, the group is the
-token. Every expression is written so that its greedy match is its longest one, and so that a hostile text costs no more
-than a pass over its longest run without a space for each of its tokens. Written from observed behaviour: the tests
-compare with the original, the only authority.
+A rule is a regular expression for a token and for what has to follow it. At every position the rule with the longest
+match applies, including what has to follow; among equals the first. If the expression has a group, the group is the
+token. The greedy match of every expression is its longest one, and the time for one token is at most linear in the
+longest run without a space. The rules were written from observed behaviour; the tests compare with the original.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ _COMPOUND = rf"{_PART}(?:{_HYPHEN}{_PART})*"
 _CAPITALS = r"[A-Z]+(?:(?:[+&]|(?i:&amp;))[A-Z]+)+"
 _STOPS = r"[,;:\u3001]"  # stops inside a sentence
 
-# Abbreviations. Some count in one spelling only, because another is a common word.
+# Abbreviations. Some are limited to one spelling, because another is a common word.
 _INITIALS = (
     r"(?:[A-Za-z](?:\.[A-Za-z])+|(?i:canada|sino|korean|eu|japan|non)-(?i:u\.s)|(?i:u\.s\.-)(?i:u\.s\.s\.r|u\.k))"
 )
@@ -50,7 +49,7 @@ _ENDING = (  # may end a sentence
     r"|jr|sr|bros|blvd|rd|ed\.d|ph\.d|esq|etc|al|seq|bldg)"
     r"|A(?i:z|rk)|D(?i:el)|I(?i:ll)|L(?i:a)|M(?i:ass|iss)|O(?i:re)|P(?i:a)|T(?i:ex)|W(?i:ash)|(?i:pp?t)[ye](?i:s?))\."
 )
-_LEADING = (  # stands before something
+_LEADING = (  # comes before another word
     r"(?:(?i:mr|mrs|ms|drs?|profs?|sens?|reps?|attys?|lt|col|gen|messrs|govs?|adm|rev|maj|sgt|cpl|pvt|mt|capt|ste?"
     r"|ave|pres|lieut|hon|brig|co?mdr|pfc|spc|supts?|det|ft|adj|adv|asst|assoc|ens|insp|mlle|mme|msgr|sfc"
     r"|vs|alex|wm|jos|cie|a\.k\.a|cf|treas|invt|elec|natl|dept|ph)"
@@ -153,9 +152,9 @@ class Rule(NamedTuple):
 
     Attributes:
         match: the compiled expression's ``match``.
-        normalise: from the matched text to the token; None when it is no token.
-        starts: kinds of first character it can have: ``a`` a letter, ``0`` a digit, ``.`` anything else.
-        needs: it can match only where the text holds this; empty when there is no such thing.
+        normalise: from the matched text to the token; None when the match is no token.
+        starts: kinds of first character of a match: ``a`` a letter, ``0`` a digit, ``.`` anything else.
+        needs: the rule can match only in a text that contains this; empty: in any.
     """
 
     match: Callable[[str, int], re.Match[str] | None]
@@ -252,8 +251,8 @@ RULES: tuple[Rule, ...] = (
     _rule(".", rf"\0|{_BLANK}+|[\u200b\u200e\u200f\ufeff]|(?i:&nbsp;)", None),
 )  # fmt: skip
 
-# What a plain lower-case word must not be, to be a token by itself, with and without a full stop behind it.
+# Lower-case words that are split, and words that keep a full stop: all other words are one token each.
 SPLIT_WORDS = frozenset(("cannot", "gonna", "gotta", "lemme", "gimme", "wanna"))
 BEFORE_STOP = re.compile(rf"(?:{_ENDING}|{_COUNTED}|(?:{_LEADING}|(?i:ark|az|del|ill|la|mass|miss|ore|pa|tex|wash))\.)")
-# Pieces whose tokens depend on what follows them, beyond the next space.
-LOOKS_AHEAD = re.compile(rf".*<|(?:.*[^A-Za-z])?(?:[A-Za-z]\.|{_COUNTED}|(?i:pt[ey])\.)$|.*&.*\.$")
+# Pieces whose tokens depend on what follows the next space.
+NEEDS_CONTEXT = re.compile(rf".*<|(?:.*[^A-Za-z])?(?:[A-Za-z]\.|{_COUNTED}|(?i:pt[ey])\.)$|.*&.*\.$")

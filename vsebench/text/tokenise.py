@@ -9,9 +9,9 @@ from . import ptb, ptb_java
 from .tokens import Tokens, from_lists
 
 
-def whitespace(texts: Sequence[str]) -> Tokens:
-    """Lower-case, cut at white space; punctuation stays attached to its word."""
-    return from_lists(text.lower().split() for text in texts)
+def whitespace(captions: Sequence[str]) -> Tokens:
+    """Lower case, split at white space; punctuation stays attached to its word."""
+    return from_lists(caption.lower().split() for caption in captions)
 
 
 TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {
@@ -21,13 +21,13 @@ TOKENISERS: dict[str, Callable[[Sequence[str]], Tokens]] = {
 }
 
 
-def tokenise(texts: Sequence[str], how: str = "ptb") -> Tokens:
+def tokenise(captions: Sequence[str], how: str = "ptb") -> Tokens:
     """The tokens of captions.
 
     Args:
-        texts: the captions, in their order.
+        captions: (caption,) strings; their order can matter, see ``ptb``.
         how: ``ptb``: lower-case Penn Treebank tokens without punctuation, those of the PTBTokenizer of
-            ``pycocoevalcap``; ``ptb-java``: by that tokeniser itself; ``whitespace``: lower-case, cut at white space.
+            ``pycocoevalcap``; ``ptb-java``: by that tokeniser itself; ``whitespace``: lower case, split at white space.
 
     Raises:
         UsageError: no such tokeniser.
@@ -35,4 +35,4 @@ def tokenise(texts: Sequence[str], how: str = "ptb") -> Tokens:
     """
     if how not in TOKENISERS:
         raise unknown("tokeniser", how, TOKENISERS)
-    return TOKENISERS[how](texts)
+    return TOKENISERS[how](captions)

@@ -19,9 +19,9 @@ class Tokens:
 
     Attributes:
         words: the distinct tokens, in no particular order.
-        word: (token,) int32, index into ``words``, captions one after the other.
-        start: (caption + 1,) int64, where the tokens of a caption start.
-        notes: what could not be promised about them.
+        word: (token,) int32, index into ``words``; the captions are concatenated.
+        start: (caption + 1,) int64, index in ``word`` of the first token of every caption, and the end.
+        notes: reservations about the tokens, one sentence each.
     """
 
     words: tuple[str, ...]
@@ -42,25 +42,25 @@ class Tokens:
         return np.diff(self.start)
 
     def lists(self) -> list[list[str]]:
-        """The tokens of every caption as text."""
+        """The tokens of every caption as strings."""
         flat = [self.words[i] for i in self.word.tolist()]
         return [flat[a:b] for a, b in zip(self.start[:-1].tolist(), self.start[1:].tolist(), strict=True)]
 
 
 class Numbers(dict[str, int]):
-    """Text -> number, handing out the next number to a text that is new."""
+    """String -> number; a new string gets the next number."""
 
     def __missing__(self, key: str) -> int:
         number = self[key] = len(self)
         return number
 
-    def of(self, texts: Sequence[str]) -> Int32:
-        """(text,) int32 numbers."""
-        return np.fromiter(map(self.__getitem__, texts), np.int32, len(texts))
+    def of(self, strings: Sequence[str]) -> Int32:
+        """(string,) int32 numbers."""
+        return np.fromiter(map(self.__getitem__, strings), np.int32, len(strings))
 
 
 def from_lists(lists: Iterable[Sequence[str]], notes: tuple[str, ...] = ()) -> Tokens:
-    """Tokens given as text."""
+    """Tokens of captions that are given as lists of strings."""
     numbers, flat, lengths = Numbers(), list[str](), list[int]()
     for tokens in lists:
         flat.extend(tokens)

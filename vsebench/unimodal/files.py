@@ -14,15 +14,14 @@ from ..data.formats.aliases import IMAGES, TEXTS, Field, describe, named, pick
 from ..data.formats.guard import check_size
 from ..data.formats.ids import as_ids
 from ..data.formats.members import floats, members_of
-from ..data.formats.npy import npy_member
 from ..data.formats.raw import Member
-from ..data.formats.sniff import Kind, expect, sniff
+from ..data.formats.sniff import expect, sniff
+from ..data.formats.table import array_suffixes
 from ..errors import BadInput, UsageError
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate
 
 Array = npt.NDArray[Any]
-READABLE: tuple[Kind, ...] = ("npy", "npz", "safetensors", "torch", "torch-legacy", "hdf5")
 _ANY = ("embeddings", "embeds", "embs", "features", "vectors")
 _IDS = ("ids", "item_ids")
 VECTORS: dict[Modality, Field] = {
@@ -135,14 +134,14 @@ def align(labels: Read, ids: Ids | None, square: bool = False) -> Read:
 
 def _members(path: Path, field: Field, id_field: Field, key: str | None) -> tuple[Member, Ids | None, tuple[str, ...]]:
     kind = sniff(path)
-    expect(path, kind, READABLE, f"a file of {field.words}", "give .npy, .npz, .safetensors, .pt or .h5")
-    if kind == "npy":
-        if key is not None:
-            raise UsageError(
-                f"{field.flag} names an array inside a file, and an .npy file holds one", where=path, fix="leave it out"
-            )
-        return npy_member(path), None, ()
+    expect(path, kind, kind.arrays is not None, f"a file of {field.words}", f"give {array_suffixes()}")
+    if kind.single and key is not None:
+        raise UsageError(
+            f"{field.flag} names an array inside a file, and an .npy file holds one", where=path, fix="leave it out"
+        )
     members = members_of(path, kind)
+    if kind.single:
+        return members[0], None, ()
     chosen = named(members, key, field, path) if key else pick(members, field, path)
     notes: tuple[str, ...] = ()
     if chosen is None:

@@ -86,8 +86,9 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         return np.arange(int(text))
     path = Path(text)
     kind = sniff(path)
-    expect(path, kind, ("npy", "text"), "a list of queries", "give .npy, or text with one id a line")
-    if kind == "npy":
+    readable = kind.name in ("npy", "text")
+    expect(path, kind, readable, "a list of queries", "give .npy, or text with one id a line")
+    if kind.name == "npy":
         member = npy_member(path)
         if member.dtype == "bool":
             if member.shape != (n,):

@@ -1,4 +1,4 @@
-"""Under which names people save things, and which array of a file is meant."""
+"""The usual names of arrays in files, and which array of a file is meant."""
 
 from __future__ import annotations
 
@@ -16,7 +16,13 @@ _TEXT_LIKE = ("str", "bytes", "object")
 
 @dataclass(frozen=True)
 class Field:
-    """Something a file can hold: what it is in words, its names, and the flag that names it by hand."""
+    """One array that is looked for.
+
+    Attributes:
+        words: what it holds, for messages.
+        names: its usual names, lower case.
+        flag: the option that names it explicitly, or None.
+    """
 
     words: str
     names: tuple[str, ...]
@@ -54,8 +60,8 @@ def pick(
         members: all arrays of the file.
         field: what is looked for; names are compared without case, nested ones by their last part.
         where: the file, for messages.
-        key: the name given by hand; then it must exist.
-        beside: when several match, those in the same group as this one are preferred.
+        key: the name that the user gave; then it must exist.
+        beside: when several match, those in the same group (HDF5, nested dict) as this one are preferred.
 
     Raises:
         BadInput: ``key`` does not exist, or two names of the field are present.
@@ -64,7 +70,7 @@ def pick(
         return named(members, key, field, where)
     found = [m for m in members if m.base in field.names]
     if field.flag and len(found) > 1:
-        # `captions` next to `caption_embeddings` is usually the text itself.
+        # `captions` next to `caption_embeddings` usually holds strings.
         found = [m for m in found if m.dtype not in _TEXT_LIKE] or found
     if beside is not None and len(found) > 1:
         group = beside.name.rpartition("/")[0]
@@ -79,7 +85,11 @@ def pick(
 
 
 def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Member:
-    """The member called ``key``, in full or by the last part of a nested name; else BadInput."""
+    """The member called ``key``, in full or by the last part of a nested name.
+
+    Raises:
+        BadInput: there is none, or the last part fits several.
+    """
     found = [m for m in members if m.name == key] or [m for m in members if m.base == key.lower()]
     if len(found) == 1:
         return found[0]

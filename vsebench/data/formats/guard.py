@@ -1,4 +1,4 @@
-"""Limits and translations around the readers: no format library speaks to the person directly."""
+"""Limits on memory, and exceptions of format libraries turned into errors that name the file."""
 
 from __future__ import annotations
 
@@ -11,15 +11,22 @@ from ...errors import BadInput, VsebenchError
 from .raw import Member
 
 MAX_BYTES = 64 * 2**30
-BOMB_BYTES = 256 * 2**20
-BOMB_RATIO = 200
+BOMB_BYTES = 256 * 2**20  # smaller arrays are never taken for a zip bomb
+BOMB_RATIO = 200  # bytes in memory by bytes in the file, above which an array is taken for one
 
 
 @contextmanager
 def reading(
     where: Path, what: str, *errors: type[BaseException], fix: str = "write or download the file again"
 ) -> Iterator[None]:
-    """Turn the given exceptions of a format library into one BadInput that names the file."""
+    """Turn the given exceptions of a format library, and MemoryError, into a BadInput that names the file.
+
+    Args:
+        where: the file.
+        what: what is wrong with it when one of ``errors`` is raised.
+        errors: exceptions of the library.
+        fix: what to do next.
+    """
     try:
         yield
     except VsebenchError:
@@ -37,7 +44,7 @@ def reading(
 
 
 def memory_limit() -> int:
-    """How many bytes a file may ask for: the memory that is free now, at most 64 GiB."""
+    """Bytes that the arrays of a file may take: the memory that is free now, at most 64 GiB."""
     try:
         for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
             if line.startswith("MemAvailable:"):
@@ -51,7 +58,7 @@ def memory_limit() -> int:
 
 
 def check_size(members: Iterable[Member], where: Path, limit: int | None = None) -> None:
-    """Refuse to load members that would not fit into memory or that expand suspiciously.
+    """Refuse arrays that do not fit into memory, or that decompress to far more than they take in the file.
 
     Raises:
         BadInput: together they need more than ``limit`` bytes (default: ``memory_limit()``), or one of more

@@ -1,4 +1,4 @@
-"""Ids in one of two forms: int64 when they are numbers, unicode when they are names."""
+"""Ids in one of two forms: int64 when all are whole numbers, unicode otherwise."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     Args:
         array: (item,) or (item, 1) integers, integral floats, bytes (UTF-8) or strings.
         name: the array's name, for messages.
-        where: the file it came from.
+        where: the file, for messages.
 
     Returns:
         (item,) int64 when the ids are numbers or strings that are all plain decimal numbers, else unicode.
@@ -69,10 +69,10 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
 
 
 def _decoded(ids: Ids, name: str, where: Path | str) -> Ids:
-    texts: list[str] = []
+    names: list[str] = []
     for row, raw in enumerate(ids.tolist()):
         try:
-            texts.append(raw.decode("utf-8"))
+            names.append(raw.decode("utf-8"))
         except UnicodeDecodeError:
             raise BadInput(f"'{name}'[{row}] = {raw!r} is not UTF-8", where=where, fix="save ids as UTF-8") from None
-    return np.array(texts, dtype=np.str_)
+    return np.array(names, dtype=np.str_)

@@ -1,4 +1,4 @@
-"""Named arrays of any format that has names, and the one check every vector or score array passes."""
+"""Named arrays of any format that has them, and the one check that every array of vectors or scores passes."""
 
 from __future__ import annotations
 
@@ -7,22 +7,24 @@ from pathlib import Path
 from ...errors import BadInput
 from .aliases import FLOATS
 from .raw import Array, Member
-from .sniff import Kind
+from .table import Format
 
 
-def members_of(path: Path, kind: Kind) -> list[Member]:
-    """The named arrays of a file whose format has names."""
-    if kind == "npz":
-        from .npz import npz_members
+def members_of(path: Path, kind: Format) -> list[Member]:
+    """The arrays of a file, described from its header.
 
-        return npz_members(path)
-    if kind in ("torch", "torch-legacy"):
-        from .torch_file import torch_members
+    Args:
+        path: the file.
+        kind: its format, which has a reader of arrays.
 
-        return torch_members(path, legacy=kind == "torch-legacy")
-    from .named import hdf5_members, safetensors_members
-
-    return hdf5_members(path) if kind == "hdf5" else safetensors_members(path)
+    Raises:
+        BadInput: the file is damaged.
+        MissingPackage: the package that reads the format is not installed.
+    """
+    kind.require(path)
+    if kind.arrays is None:
+        raise BadInput(f"is {kind.words}, which holds no arrays", where=path)
+    return kind.arrays(path)
 
 
 def floats(member: Member, where: Path) -> Array:

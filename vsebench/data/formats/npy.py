@@ -1,4 +1,4 @@
-"""The .npy format: headers read with suspicion, data memory-mapped.
+"""The .npy format: the header is checked against the size of the file, the data is memory-mapped.
 
 Layout: numpy.lib.format (NEP 1).
 """
@@ -22,7 +22,7 @@ HEADER_ERRORS = (ValueError, TypeError, SyntaxError, KeyError, EOFError, Recursi
 
 @dataclass(frozen=True)
 class Header:
-    """What stands before the data.
+    """The header of an .npy file.
 
     Attributes:
         shape: the declared shape.
@@ -61,19 +61,24 @@ def read_header(stream: IO[bytes], where: Path, name: str) -> Header:
         return Header(tuple(int(n) for n in shape), bool(fortran), dtype, stream.tell())
 
 
-def check_length(header: Header, held: int, where: Path, name: str) -> None:
+def check_length(header: Header, found: int, where: Path, name: str) -> None:
     """Refuse data that is shorter or longer than the header declares.
 
     Args:
         header: what is declared.
-        held: bytes there are after the header.
+        found: bytes there are after the header.
+        where: the file, for messages.
+        name: the array, for messages.
+
+    Raises:
+        BadInput: the two differ.
     """
-    if header.dtype.hasobject or header.nbytes == held:  # pickled objects have no fixed size; never loaded
+    if header.dtype.hasobject or header.nbytes == found:  # pickled objects have no fixed size; never loaded
         return
-    what = "truncated" if held < header.nbytes else "damaged, or several arrays in one file"
+    what = "truncated" if found < header.nbytes else "damaged, or several arrays in one file"
     raise BadInput(
         f"{name} declares shape {header.shape} {dtype_name(header.dtype)} ({header.nbytes:,} bytes) but holds"
-        f" {held:,} bytes of data: {what}",
+        f" {found:,} bytes of data: {what}",
         where=where,
         fix="write or download the file again",
     )
@@ -106,3 +111,8 @@ def npy_member(path: Path) -> Member:
         size,
         lambda: map_array(path, header, header.length),
     )
+
+
+def npy_members(path: Path) -> list[Member]:
+    """The one array of an .npy file as a list, see ``npy_member``."""
+    return [npy_member(path)]

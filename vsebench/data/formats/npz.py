@@ -9,6 +9,7 @@ import struct
 import zipfile
 import zlib
 from collections import Counter
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from ...errors import BadInput
 from .guard import reading
 from .npy import HEADER_ERRORS, Header, check_length, map_array, read_header
 from .raw import Array, Member, dtype_name
+from .torch_file import is_torch_archive
 
 MAX_MEMBERS = 4096
 _CHUNK = 16 * 2**20
@@ -26,9 +28,14 @@ _ZIP_ERRORS = (
     struct.error,
     OSError,
     EOFError,
-    RuntimeError,  # encrypted, or a compression that zipfile does not know
+    RuntimeError,  # encrypted, or a compression that zipfile cannot read
 )
 _LOCAL_HEADER = 30  # bytes before the file name of a zip member
+
+
+def is_npz(names: Collection[str]) -> bool:
+    """Whether these are the members of an .npz archive: some are .npy files, and there is no pickle of torch."""
+    return any(name.endswith(".npy") for name in names) and not is_torch_archive(names)
 
 
 def npz_members(path: Path) -> list[Member]:
@@ -36,7 +43,7 @@ def npz_members(path: Path) -> list[Member]:
 
     Raises:
         BadInput: the archive is damaged or encrypted, a name occurs twice, there are more than
-            ``MAX_MEMBERS``, or a member's size is not what its header declares.
+            ``MAX_MEMBERS`` arrays, or the size of an array is not what its header declares.
     """
     with (
         reading(path, "is a truncated or damaged .npz", *_ZIP_ERRORS, ValueError),

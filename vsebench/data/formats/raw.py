@@ -1,4 +1,4 @@
-"""What a reader hands over: plain arrays as a file stores them, nothing judged and nothing matched yet."""
+"""What readers return: arrays, scores and lists as a file stores them, not yet checked or matched to a split."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Member:
         dtype: its plain name: ``float32``, ``bfloat16``, ``int64``, ``str``, ``object``, ...
         nbytes: memory that loading takes; 0 when the array is mapped from the file.
         stored: bytes the data takes in the file.
-        load: reads the array, (shape), as stored; bfloat16 comes as float32.
+        load: reads the array, (shape), as stored; bfloat16 is converted to float32.
     """
 
     name: str
@@ -53,11 +53,11 @@ def dtype_name(dtype: np.dtype[Any]) -> str:
 
 @dataclass(frozen=True, eq=False)
 class RawEmbeddings:
-    """The vectors of both sides, as stored.
+    """The vectors of both modalities, as stored.
 
     Attributes:
         images: (n_image_rows, dim) float16, float32 or float64 in native byte order, maybe a read-only memory
-            map. Any number of dimensions: the input audit decides.
+            map. Any number of dimensions: ``audit.check_vectors`` checks the shape.
         texts: (n_text_rows, dim), likewise.
         image_ids: (n_image_rows,) int64 or unicode, or None.
         text_ids: (n_text_rows,) int64 or unicode, or None.
@@ -65,7 +65,7 @@ class RawEmbeddings:
         format: ``npz``, ``npy pair``, ``clip-retrieval``, ``safetensors``, ``torch``, ``hdf5``, ``parquet``
             or ``arrow``.
         sources: every file that was read.
-        notes: what the person should know about the reading, one sentence each.
+        notes: decisions made while reading, one sentence each.
     """
 
     images: Array
@@ -90,7 +90,7 @@ class RawScores:
         image_of_text: (n_text,) int64 or unicode, or None.
         format: ``npy``, ``npz``, ``safetensors``, ``torch`` or ``hdf5``.
         sources: every file that was read.
-        notes: what the person should know about the reading, one sentence each.
+        notes: decisions made while reading, one sentence each.
     """
 
     scores: Array
@@ -103,16 +103,34 @@ class RawScores:
 
 
 @dataclass(frozen=True, eq=False)
-class RawRun:
-    """Retrieved lists, best first; of their scores only which are equal.
+class FileLists:
+    """Retrieved lists of one file, ids as strings.
+
+    Attributes:
+        lists: query id -> item ids, best first; by direction, ``i2t`` or ``t2i``, or under ``""`` in a format that
+            does not state the direction.
+        tied: query id -> positions (from 0) in its list whose score equals that of the position before; queries
+            without ties are absent. None when the file has no scores.
+        notes: decisions made while reading, one sentence each.
+    """
+
+    lists: dict[str, dict[str, list[str]]]
+    tied: dict[str, list[int]] | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class RawLists:
+    """Retrieved lists, best first, with their ties instead of their scores.
 
     Attributes:
         lists: query id -> item ids, by direction: ``i2t``, ``t2i``, or ``?0``, ``?1`` (the number of the
-            file) when the file does not say. Ids are int when every id of their kind is a decimal number.
+            file) when the file does not state it. Ids are int when every id of their kind is a decimal number.
         format: ``trec``, ``eccv-json`` or ``trec + eccv-json``.
         sources: every file that was read.
-        notes: what the person should know about the reading, one sentence each.
-        tied: by direction, where scores are known: query id -> places (from 0) with the score of the place before.
+        notes: decisions made while reading, one sentence each.
+        tied: by direction, where scores are known: query id -> positions (from 0) whose score equals that of the
+            position before.
     """
 
     lists: dict[str, dict[int | str, list[int | str]]]

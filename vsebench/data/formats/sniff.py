@@ -1,4 +1,4 @@
-"""What a file is, by its first bytes and never by its name."""
+"""Recognises the format of a file by its first bytes, never by its name."""
 
 from __future__ import annotations
 
@@ -7,32 +7,19 @@ import os
 import stat
 import zipfile
 from pathlib import Path
-from typing import Literal
 
 from ...errors import BadInput
 from ...registry import closest
-
-Kind = Literal[
-    "folder", "npy", "npz", "torch", "torch-legacy", "safetensors", "hdf5", "parquet", "arrow",
-    "arrow-stream", "gzip", "json", "text",
-]  # fmt: skip
+from .table import FORMATS, Format, suffixes
 
 _HEAD = 4096
-_HDF5 = b"\x89HDF\r\n\x1a\n"
-_LEGACY_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 _CONVERT = (
     "convert it where you made it: np.savez('embeddings.npz', image_embeddings=..., text_embeddings=...,"
     " image_ids=..., text_ids=...)"
 )
 _AGAIN = "write or download the file again"
-_STARTS: tuple[tuple[bytes, Kind], ...] = (
-    (b"\x93NUMPY", "npy"),
-    (_LEGACY_TORCH, "torch-legacy"),
-    (b"PAR1", "parquet"),
-    (b"ARROW1", "arrow"),
-    (b"\xff\xff\xff\xff", "arrow-stream"),
-    (b"\x1f\x8b", "gzip"),
-)
+_ZIP = (b"PK\x03\x04", b"PK\x05\x06")
+# Formats that are not read, by their first bytes.
 _FOREIGN: tuple[tuple[bytes, str], ...] = (
     (b"MATLAB 5.0", "a MATLAB 5 file"),
     (b"BZh", "a bzip2 archive"),
@@ -45,12 +32,12 @@ _FOREIGN: tuple[tuple[bytes, str], ...] = (
 )
 
 
-def sniff(path: Path) -> Kind:
-    """The kind of file or folder at ``path``.
+def sniff(path: Path) -> Format:
+    """The format of the file or folder at ``path``, an entry of ``FORMATS``.
 
     Raises:
         BadInput: it is missing, unreadable, empty, not a regular file, a pickle, a saved web page, a git-lfs
-            pointer, or nothing known.
+            pointer, or in no known format.
     """
     try:
         mode = path.stat().st_mode
@@ -59,7 +46,7 @@ def sniff(path: Path) -> Kind:
     except (OSError, ValueError) as error:
         raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
     if stat.S_ISDIR(mode):
-        return "folder"
+        return FORMATS["folder"]
     if not stat.S_ISREG(mode):
         raise BadInput(
             f"is {_special(mode)}, not a regular file",
@@ -75,27 +62,29 @@ def sniff(path: Path) -> Kind:
         raise BadInput(reason, where=path, fix="check the permissions and the disk") from None
     if not head:
         raise BadInput("is empty (0 bytes)", where=path, fix=_AGAIN)
-    return _kind(path, head, size)
+    return _format(path, head, size)
 
 
-def expect(path: Path, kind: Kind, allowed: tuple[Kind, ...], wanted: str, fix: str) -> None:
-    """Refuse a file whose kind is not one of ``allowed``; ``wanted`` says in words what would do."""
-    if kind not in allowed:
-        if kind == "gzip":
+def expect(path: Path, found: Format, readable: bool, expected: str, fix: str) -> None:
+    """Refuse a file whose format cannot be read here.
+
+    Args:
+        path: the file.
+        found: its format.
+        readable: whether it can be read here; otherwise BadInput is raised.
+        expected: what the file should be, in words.
+        fix: what to do next.
+    """
+    if not readable:
+        if found.name == "gzip":
             fix = "unpack it with gunzip first"
-        raise BadInput(f"is {_WORDS[kind]}, not {wanted}", where=path, fix=fix)
+        raise BadInput(f"is {found.words}, not {expected}", where=path, fix=fix)
 
 
-_WORDS: dict[Kind, str] = {
-    "folder": "a folder", "npy": "a single .npy array", "npz": "an .npz archive", "torch": "a torch file",
-    "torch-legacy": "a torch file", "safetensors": "a safetensors file", "hdf5": "an HDF5 file",
-    "parquet": "a parquet table", "arrow": "an arrow table", "arrow-stream": "an arrow table",
-    "gzip": "gzip-compressed", "json": "a JSON file", "text": "a text file",
-}  # fmt: skip
-
-
-def _kind(path: Path, head: bytes, size: int) -> Kind:
-    pickled = head[0] == 0x80 and len(head) > 1 and head[1] <= 5 and not head.startswith(_LEGACY_TORCH)
+def _format(path: Path, head: bytes, size: int) -> Format:
+    by_start = next((kind for kind in FORMATS.values() if head.startswith(kind.starts)), None)
+    # Legacy torch files are pickles too, and torch reads them without running code.
+    pickled = by_start is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
         raise BadInput(
@@ -103,31 +92,28 @@ def _kind(path: Path, head: bytes, size: int) -> Kind:
             where=path,
             fix=_CONVERT,
         )
-    for start, kind in _STARTS:
-        if head.startswith(start):
+    if by_start is not None:
+        return by_start
+    if head.startswith(_ZIP):
+        return _zip_format(path)
+    for kind in FORMATS.values():
+        if kind.header is not None and kind.header(head):
             return kind
-    if head.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip_kind(path)
-    if any(head[at : at + 8] == _HDF5 for at in (0, 512, 1024, 2048)):
-        return "hdf5"
-    if len(head) > 8 and head[8:9] == b"{" and 2 <= int.from_bytes(head[:8], "little") <= 10**8:
-        return "safetensors"
     for start, words in _FOREIGN:
         if head.startswith(start):
             raise BadInput(f"is {words}, which vsebench does not read", where=path, fix=_CONVERT)
-    return _text_kind(path, head, size)
+    return _text_format(path, head, size)
 
 
-def _zip_kind(path: Path) -> Kind:
+def _zip_format(path: Path) -> Format:
     try:
         with zipfile.ZipFile(path) as archive:
             names = archive.namelist()
     except (zipfile.BadZipFile, OSError, ValueError, RuntimeError) as error:
         raise BadInput(f"is a truncated or damaged zip archive ({error})", where=path, fix=_AGAIN) from None
-    if any(name.endswith("/data.pkl") or name == "data.pkl" for name in names):
-        return "torch"
-    if any(name.endswith(".npy") for name in names):
-        return "npz"
+    for kind in FORMATS.values():
+        if kind.in_zip is not None and kind.in_zip(names):
+            return kind
     if not names:
         raise BadInput("is an archive without any array", where=path, fix=_AGAIN)
     raise BadInput(
@@ -137,27 +123,27 @@ def _zip_kind(path: Path) -> Kind:
     )
 
 
-def _text_kind(path: Path, head: bytes, size: int) -> Kind:
+def _text_format(path: Path, head: bytes, size: int) -> Format:
     if head.startswith(b"version https://git-lfs"):
         raise BadInput("is a git-lfs pointer, not the data itself", where=path, fix="run `git lfs pull`")
     try:
-        # A character may be cut at the end of the head, so only a whole file is decoded to its last byte.
+        # A character may be cut at the end of the head, so only a complete file is decoded to its last byte.
         text = codecs.getincrementaldecoder("utf-8-sig")().decode(head, final=size <= _HEAD)
         clean = "\0" not in text
     except UnicodeDecodeError:
         text, clean = "", False
     if not clean:
         raise BadInput(
-            f"is not in a format vsebench knows (it starts with {head[:8]!r})",
+            f"is in no format that vsebench reads (it starts with {head[:8]!r})",
             where=path,
-            fix="give .npz, .npy, .safetensors, .pt, .h5, .parquet or .arrow",
+            fix=f"give {suffixes(FORMATS.values())}",
         )
     start = text.lstrip()[:200].lower()
     if start.startswith(("<!doctype", "<html", "<?xml")):
         raise BadInput(
             "is a web page, perhaps the error page of a failed download", where=path, fix="download it again"
         )
-    return "json" if start.startswith(("{", "[")) else "text"
+    return FORMATS["json" if start.startswith(("{", "[")) else "text"]
 
 
 def _special(mode: int) -> str:
@@ -170,7 +156,7 @@ def _special(mode: int) -> str:
 
 def _missing(path: Path) -> BadInput:
     if path.is_symlink():
-        return BadInput(f"is a link to a missing file ({path.readlink()})", where=path, fix="mend the link")
+        return BadInput(f"is a link to a missing file ({path.readlink()})", where=path, fix="repair the link")
     folder = path.parent
     if not folder.is_dir():
         return BadInput("does not exist", where=path, fix=f"check the path: there is no folder '{folder}'")

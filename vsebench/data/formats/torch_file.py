@@ -1,8 +1,9 @@
-"""torch files: read as weights only, which cannot run code."""
+"""The torch format: a dictionary of tensors, read as weights only, which cannot run code."""
 
 from __future__ import annotations
 
 import zipfile
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +13,36 @@ from ...errors import BadInput, MissingPackage
 from .guard import BOMB_BYTES, BOMB_RATIO, reading
 from .raw import Member
 
+LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
 _OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
 _SAVE = "save plain tensors: torch.save({'image_embeddings': ..., 'text_embeddings': ...}, FILE)"
 
 
-def torch_members(path: Path, legacy: bool = False) -> list[Member]:
+def is_torch_archive(names: Collection[str]) -> bool:
+    """Whether these are the members of a torch file in zip format: one of them holds the pickled structure."""
+    return any(name.endswith("/data.pkl") or name == "data.pkl" for name in names)
+
+
+def torch_members(path: Path) -> list[Member]:
     """The tensors of a torch file: a dict of them (one level nested at most) or a single one, ``tensor``.
 
-    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32.
-
-    Args:
-        path: the file.
-        legacy: the format before torch 1.6, a plain pickle; it cannot be memory-mapped.
+    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32. Files of the
+    format before torch 1.6 cannot be memory-mapped.
 
     Raises:
-        MissingPackage: torch 2.6 or newer is not installed.
+        MissingPackage: torch is older than 2.6.
         BadInput: the file is damaged, holds code or anything else than tensors.
     """
-    try:
-        import torch
-    except ImportError:
-        raise MissingPackage(
-            "reading torch files needs torch", where=path, fix="pip install 'vsebench[train]'"
-        ) from None
+    import torch
+
     if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
         raise MissingPackage(
             f"torch {torch.__version__} cannot read files safely; 2.6 is needed",
             where=path,
             fix="pip install -U torch",
         )
+    with reading(path, "cannot be read", OSError), path.open("rb") as stream:
+        legacy = stream.read(len(LEGACY_START)) == LEGACY_START
     if not legacy:
         _check_archive(path)
     with reading(
@@ -108,11 +110,11 @@ def _member(name: str, tensor: Any) -> Member:
         where = tensor.layout if tensor.layout != torch.strided else tensor.device.type
         return Member(name, shape, f"{where} {dtype}", 0, 0, lambda: np.empty(0))
     size = tensor.numel() * tensor.element_size()
-    held = tensor.untyped_storage().nbytes()  # an expanded tensor repeats a small storage
+    stored = tensor.untyped_storage().nbytes()  # an expanded tensor repeats a small storage
     half = dtype == "bfloat16"
 
     def load() -> Any:
         detached = tensor.detach().resolve_neg().resolve_conj()
         return (detached.float() if half else detached).numpy()
 
-    return Member(name, shape, dtype, size * 2 if half else size if size > held else 0, held, load)
+    return Member(name, shape, dtype, size * 2 if half else size if size > stored else 0, stored, load)

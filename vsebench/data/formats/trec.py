@@ -1,27 +1,36 @@
 """The TREC run format: ``query Q0 item rank score tag``, one retrieved item a line.
 
-Source: the format that trec_eval reads; like there, the score decides the order.
+Source: the format that trec_eval reads; as there, the score decides the order.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import IO
 
 from ...errors import BadInput
 from .guard import memory_limit
+from .raw import FileLists
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag"
+_LONGEST_LINE = 65536  # characters
 _ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
 
 
-def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]], dict[str, list[int]], str]:
-    """Retrieved lists of a TREC run, best first, their ties, and a sentence that says how they were ordered.
+def read_trec(stream: IO[str], where: Path) -> FileLists:
+    """Retrieved lists of a TREC run, as ``parse_trec`` returns them.
 
-    Ties are the places (from 0) with the score of the place before, of every query that has some.
+    Raises:
+        BadInput: as ``parse_trec``, or a line is longer than 65,536 characters.
+    """
+    return parse_trec(_lines(stream, where), where)
 
+
+def parse_trec(lines: Iterable[str], where: Path) -> FileLists:
+    """Retrieved lists of the lines of a TREC run, without a direction; a note says how they were ordered.
 
     Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
     count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column.
@@ -35,7 +44,7 @@ def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]],
     for number, line in enumerate(lines, 1):
         if number > most:
             raise BadInput(
-                f"has more than {most:,} lines, which do not fit in memory", where=where, fix="store shorter lists"
+                f"has more than {most:,} lines, which do not fit into memory", where=where, fix="store shorter lists"
             )
         parts = line.split()
         if not parts:
@@ -59,17 +68,25 @@ def parse_trec(lines: Iterable[str], where: Path) -> tuple[dict[str, list[str]],
         _refuse_repeated(query, found, where)
         found.sort()
         lists[query] = [item for _, _, _, item in found]
-        if again := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
-            tied[query] = again
+        if equal := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
+            tied[query] = equal
         if contradicts is None and not _ranks_agree(found):
             contradicts = query
-    if contradicts is None:
-        return lists, tied, "lists are ordered by the rank column, which agrees with the scores"
-    return (
-        lists,
-        tied,
-        f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores",
-    )
+    note = "lists are ordered by the rank column, which agrees with the scores"
+    if contradicts is not None:
+        note = f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores"
+    return FileLists({"": lists}, tied, (note,))
+
+
+def _lines(stream: IO[str], where: Path) -> Iterator[str]:
+    number = 0
+    while line := stream.readline(_LONGEST_LINE):
+        number += 1
+        if len(line) == _LONGEST_LINE and not line.endswith("\n"):
+            raise BadInput(
+                f"line {number} is longer than {_LONGEST_LINE:,} characters", where=where, fix="give a TREC run"
+            )
+        yield line
 
 
 def _ranks_agree(ordered: list[_Row]) -> bool:

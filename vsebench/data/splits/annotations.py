@@ -17,21 +17,21 @@ def is_annotations(document: Any) -> bool:
     return isinstance(document, dict) and isinstance(document.get("annotations"), list)
 
 
-def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> CaptionRows:
-    """The captions with the ids ``wanted``, in that order.
+def annotation_rows(document: dict[str, Any], where: str, caption_ids: Ids) -> CaptionRows:
+    """The captions with the given ids, in that order.
 
     Args:
         document: the parsed file.
         where: the file, for messages.
-        wanted: (caption,) int64 caption (annotation) ids.
+        caption_ids: (caption,) int64 caption (annotation) ids.
 
     Raises:
-        BadInput: a field is missing or of another type, an id occurs twice, or wanted ids are absent.
+        BadInput: a field is missing or of another type, an id occurs twice, or ids are absent.
     """
-    needed = set(wanted.tolist())
+    needed = set(caption_ids.tolist())
     found: dict[int, tuple[int, str]] = {}
     for i, note in enumerate(document["annotations"]):
-        # The file holds eight times as many captions as the test split; those get no further than this.
+        # The file holds eight times as many captions as the test split; the others are skipped before any check.
         if i and isinstance(note, dict) and type(note.get("id")) is int and note["id"] not in needed:
             continue
         at = f"{where}: annotations[{i}]"
@@ -45,11 +45,11 @@ def annotation_rows(document: dict[str, Any], where: str, wanted: Ids) -> Captio
         found[number] = (field(note, "image_id", int, at), field(note, "caption", str, at))
     absent = needed.difference(found)
     if absent:
-        first = next(i for i in wanted.tolist() if i in absent)
+        first = next(i for i in caption_ids.tolist() if i in absent)
         raise BadInput(
             f"{len(absent):,} of {len(needed):,} test captions are absent (first: id {first})",
             where=where,
             fix="give captions_val2014.json; all test images are in val2014",
         )
-    image_id, texts = zip(*(found[i] for i in wanted.tolist()), strict=True)
-    return CaptionRows(np.asarray(image_id), wanted, texts, where)
+    image_id, captions = zip(*(found[i] for i in caption_ids.tolist()), strict=True)
+    return CaptionRows(np.asarray(image_id), caption_ids, captions, where)

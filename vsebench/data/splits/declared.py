@@ -8,7 +8,7 @@ from typing import Literal
 
 @dataclass(frozen=True)
 class DeclaredSplit:
-    """What makes a test set the one that papers report on.
+    """A test set that papers report on: its size, the fingerprints of its ids, its licence and its sources.
 
     Attributes:
         name: the name on the command line.
@@ -20,10 +20,10 @@ class DeclaredSplit:
         images_sha256: of the sorted image ids, one a line; needs no order.
         captions_sha256: of the sorted caption ids, one a line.
         id_kind: ``int`` (COCO ids) or ``str`` (file names).
-        order: where the canonical order comes from: ``package`` eccv_caption, or ids ``sorted`` as text.
-        cite: whom to cite.
-        licence: what is known of the terms.
-        sources: the files and packages it can be built from.
+        order: origin of the canonical order: that of the ``package`` eccv_caption, or the ids ``sorted`` as text.
+        cite: publications to cite.
+        licence: the known terms of use.
+        sources: the files and packages it can be built from, for messages.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Is this the declared test set? Counts and fingerprints of ids, and the canonical order."""
+"""Whether caption rows are a declared split: counts and fingerprints of ids, and the canonical order."""
 
 from __future__ import annotations
 
@@ -9,38 +9,38 @@ import numpy as np
 
 from ...errors import BadInput
 from ...types import Ids, Int
-from . import packages as wheels
+from . import packages
 from .declared import DECLARED, DeclaredSplit
 from .rows import CaptionRows
 
 
 def rows_sha256(image_id: Ids, caption_id: Ids) -> str:
-    """Of the lines ``<image id> <caption id>\\n``, in the order given; both (caption,)."""
+    """SHA-256 of the lines ``<image id> <caption id>\\n``, in the order given; both (caption,)."""
     lines = (f"{i} {c}\n" for i, c in zip(image_id.tolist(), caption_id.tolist(), strict=True))
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 def set_sha256(ids: Ids) -> str:
-    """Of the distinct ids, sorted, one a line; neither order nor repetition matters."""
+    """SHA-256 of the distinct ids, sorted, one a line; neither order nor repetition matters."""
     return hashlib.sha256("".join(f"{x}\n" for x in np.unique(ids).tolist()).encode()).hexdigest()
 
 
 def matches_ids(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
     """The declared split that has exactly these ids, in any order; None when there is none.
 
-    Some milliseconds, and no package or file is needed: fingerprints are compared. COCO 1K has the ids of
-    COCO 5K and is never the answer.
+    Fingerprints are compared, which takes some milliseconds and needs no package or file. COCO 1K has the ids of
+    COCO 5K and is never returned.
 
     Args:
         image_ids: (image,) int64 or unicode; repeated ids count once. None when unknown.
-        caption_ids: (caption,) likewise. With one of the two unknown the other decides.
+        caption_ids: (caption,) likewise. When one of the two is None, only the other is compared.
     """
     if image_ids is None and caption_ids is None:
         return None
     for split in DECLARED.values():
         if split.built_as == split.name and all(
-            _same(ids, split, size, wanted)
-            for ids, size, wanted in (
+            _same(ids, split, size, sha256)
+            for ids, size, sha256 in (
                 (image_ids, split.images, split.images_sha256),
                 (caption_ids, split.captions, split.captions_sha256),
             )
@@ -50,9 +50,9 @@ def matches_ids(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
     return None
 
 
-def _same(ids: Ids, split: DeclaredSplit, size: int, wanted: str) -> bool:
+def _same(ids: Ids, split: DeclaredSplit, size: int, sha256: str) -> bool:
     kind = "iu" if split.id_kind == "int" else "U"
-    return len(ids) >= size and ids.dtype.kind in kind and set_sha256(ids) == wanted
+    return len(ids) >= size and ids.dtype.kind in kind and set_sha256(ids) == sha256
 
 
 def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
@@ -61,8 +61,8 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
     Rows in another order are sorted: COCO by the ids of the installed package, Flickr30K by name.
 
     Raises:
-        BadInput: other numbers of images or captions, other ids, captions given to other images, or an order
-            that cannot be put right here.
+        BadInput: other numbers of images or captions, other ids, captions of other images, or another order, which
+            cannot be corrected without the package.
     """
     if rows_sha256(rows.image_id, rows.caption_id) == split.rows_sha256:
         return rows
@@ -75,13 +75,13 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
             fix=fix,
         )
     if matches_ids(rows.image_id, rows.caption_id) != split.built_as:
-        raise BadInput(f"{_stranger(rows, split)} (the numbers are right)", where=rows.origin, fix=fix)
+        raise BadInput(f"{_differing_ids(rows, split)} (the numbers are right)", where=rows.origin, fix=fix)
     order = _canonical(rows, split)
     if order is None:
         raise BadInput(
             f"the ids of '{split.name}' in another order",
             where=rows.origin,
-            fix=f"{wheels.INSTALL} (it knows the order), or give a file in Karpathy's order",
+            fix=f"{packages.INSTALL} (it holds the order), or give a file in Karpathy's order",
         )
     sorted_rows = rows.take(order)
     if rows_sha256(sorted_rows.image_id, sorted_rows.caption_id) != split.rows_sha256:
@@ -89,10 +89,10 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
     return sorted_rows
 
 
-def _stranger(rows: CaptionRows, split: DeclaredSplit) -> str:
+def _differing_ids(rows: CaptionRows, split: DeclaredSplit) -> str:
     what = f"these are not the ids of '{split.name}'"
-    if split.order == "package" and wheels.has_ids() and rows.caption_id.dtype.kind == "i":
-        unknown = np.setdiff1d(rows.caption_id, wheels.coco_id_rows().caption_id)
+    if split.order == "package" and packages.has_ids() and rows.caption_id.dtype.kind == "i":
+        unknown = np.setdiff1d(rows.caption_id, packages.coco_id_rows().caption_id)
         if len(unknown):
             return f"{what}: {len(unknown):,} captions are unknown, first {unknown[0]}"
     first: Any = rows.caption_id[0].item()
@@ -104,6 +104,6 @@ def _canonical(rows: CaptionRows, split: DeclaredSplit) -> Int | None:
     by_id = np.argsort(rows.caption_id, kind="stable")
     if split.order == "sorted":
         return by_id
-    if not wheels.has_ids():
+    if not packages.has_ids():
         return None
-    return by_id[np.searchsorted(rows.caption_id[by_id], wheels.coco_id_rows().caption_id)]
+    return by_id[np.searchsorted(rows.caption_id[by_id], packages.coco_id_rows().caption_id)]

@@ -15,16 +15,16 @@ FILE_FIELDS = ("image", "caption_index", "caption")
 
 
 def is_jsonl(text: str) -> bool:
-    """Whether the first line is a JSON object, and looks like a caption or is followed by another one."""
+    """Whether the first line is a JSON object that has the fields of a caption or is followed by another object."""
     first, *rest = text.lstrip().split("\n", 1)
-    if len(first) > 1_000_000:  # a whole document on one line
+    if len(first) > 1_000_000:  # a complete document on one line
         return False
     try:
         record = json.loads(first)
     except (ValueError, RecursionError):
         return False
-    looks = isinstance(record, dict) and len({*COCO_FIELDS, *FILE_FIELDS} & record.keys()) >= 2
-    return looks or (isinstance(record, dict) and bool(rest) and rest[0].lstrip().startswith("{"))
+    has_fields = isinstance(record, dict) and len({*COCO_FIELDS, *FILE_FIELDS} & record.keys()) >= 2
+    return has_fields or (isinstance(record, dict) and bool(rest) and rest[0].lstrip().startswith("{"))
 
 
 def jsonl_rows(text: str, where: str) -> CaptionRows:
@@ -39,7 +39,7 @@ def jsonl_rows(text: str, where: str) -> CaptionRows:
     """
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
-    texts: list[str] = []
+    captions: list[str] = []
     named: bool | None = None
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
@@ -61,5 +61,5 @@ def jsonl_rows(text: str, where: str) -> CaptionRows:
         else:
             image_ids.append(field(record, "image_id", int, at))
             caption_ids.append(field(record, "caption_id", int, at))
-        texts.append(field(record, "caption", str, at))
-    return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(texts), where)
+        captions.append(field(record, "caption", str, at))
+    return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(captions), where)

@@ -25,8 +25,8 @@ def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
     """The test images of a Karpathy file, in file order, five captions each.
 
     Images with more than five sentences (10 of COCO's 5,000 have six) keep the first five in file order,
-    which is the common protocol of 25,000 captions. COCO ids are ``cocoid`` and ``sentids``' official
-    annotation ids (int64); Flickr30K has none, so the image id is the file name and the caption id is
+    which is the common protocol of 25,000 captions. COCO's ids are ``cocoid`` and ``sentids``, the official
+    annotation ids (int64). Flickr30K has none, so the image id is the file name and the caption id is
     ``<file name>#<0-4>`` (unicode).
 
     Raises:
@@ -43,7 +43,7 @@ def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
     coco = "cocoid" in test[0][1]
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
-    texts: list[str] = []
+    captions: list[str] = []
     for at, image in test:
         sentences = field(image, "sentences", list, at)
         if len(sentences) < CAPTIONS_PER_IMAGE:
@@ -56,9 +56,9 @@ def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
         for j, sentence in enumerate(sentences[:CAPTIONS_PER_IMAGE]):
             spot = f"{at}.sentences[{j}]"
             image_ids.append(name)
-            texts.append(field(sentence, "raw", str, spot))
+            captions.append(field(sentence, "raw", str, spot))
             caption_ids.append(_sentence_id(image, sentence, j, spot) if coco else f"{name}#{j}")
-    return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(texts), where)
+    return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(captions), where)
 
 
 def _sentence_id(image: dict[str, Any], sentence: dict[str, Any], j: int, spot: str) -> int:
@@ -66,5 +66,5 @@ def _sentence_id(image: dict[str, Any], sentence: dict[str, Any], j: int, spot: 
         return int(field(sentence, "sentid", int, spot))
     ids = field(image, "sentids", list, spot)
     if j >= len(ids) or not isinstance(ids[j], int) or isinstance(ids[j], bool):
-        raise BadInput(f"no sentence id at place {j} of 'sentids' ({shown(ids)})", where=spot)
+        raise BadInput(f"no sentence id at index {j} of 'sentids' ({shown(ids)})", where=spot)
     return int(ids[j])

@@ -25,7 +25,7 @@ from .rows import CaptionRows
 
 INSTALL = "pip install 'vsebench[text]'"
 IDS_PACKAGE = "eccv_caption"
-TEXT_PACKAGE = "pycocoevalcap"
+CAPTIONS_PACKAGE = "pycocoevalcap"
 JAR = "spice/spice-1.0.jar"
 CAPTIONS_IN_JAR = "coco/annotations/captions_val2014.json"
 
@@ -76,13 +76,13 @@ def has_ids() -> bool:
     return package_file(IDS_PACKAGE, "data/coco_test_ids.npy") is not None
 
 
-def has_texts() -> bool:
+def has_captions() -> bool:
     """Whether the COCO captions are installed."""
-    return package_file(TEXT_PACKAGE, JAR) is not None
+    return package_file(CAPTIONS_PACKAGE, JAR) is not None
 
 
 def coco_id_rows() -> CaptionRows:
-    """Ids of Karpathy's COCO test captions in their order, without texts; well under 0.1 s, once a process.
+    """Ids of Karpathy's COCO test captions in their order, without captions; under 0.1 s, cached.
 
     Raises:
         MissingPackage: ``eccv_caption`` is not installed.
@@ -92,7 +92,7 @@ def coco_id_rows() -> CaptionRows:
     return _id_rows(path, path.stat().st_mtime_ns)
 
 
-@lru_cache(maxsize=1)  # asked for several times in a run; the rows are read-only
+@lru_cache(maxsize=1)  # read several times in a run; the rows are read-only
 def _id_rows(path: Path, _changed: int) -> CaptionRows:
     try:
         caption_ids: Ids = np.load(path, allow_pickle=False).astype(np.int64)
@@ -107,16 +107,16 @@ def _id_rows(path: Path, _changed: int) -> CaptionRows:
 
 
 def coco_rows() -> CaptionRows:
-    """Ids and texts of Karpathy's COCO test captions in their order; about a second.
+    """Ids and captions of Karpathy's COCO test captions in their order; about a second.
 
     Raises:
         MissingPackage: ``eccv_caption`` or ``pycocoevalcap`` is not installed.
         BadInput: their files are damaged.
     """
     ids = coco_id_rows()
-    path = package_file(TEXT_PACKAGE, JAR)
+    path = package_file(CAPTIONS_PACKAGE, JAR)
     if path is None:
-        raise MissingPackage(f"package '{TEXT_PACKAGE}' is not installed; it holds the COCO captions", fix=INSTALL)
+        raise MissingPackage(f"package '{CAPTIONS_PACKAGE}' is not installed; it holds the COCO captions", fix=INSTALL)
     where = f"{path}!{CAPTIONS_IN_JAR}"
     return annotation_rows(_annotations(path), where, ids.caption_id)
 

@@ -1,4 +1,4 @@
-"""Caption rows: what every source of captions is brought to."""
+"""Caption rows: the form to which every source of captions is converted."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class CaptionRows:
         image_id: (caption,) int64 or unicode, the image each caption was written for; repeats.
         caption_id: (caption,) int64 or unicode.
         captions: (caption,) the captions as written, or None when only ids were read.
-        origin: the file or package they came from, for messages.
+        origin: the file or package, for messages.
 
     Raises:
         BadInput: lengths differ, or a caption id occurs twice.
@@ -56,6 +56,6 @@ class CaptionRows:
         """Images in order of first appearance (image,), and the image of every caption (caption,) int64."""
         unique, first, inverse = np.unique(self.image_id, return_index=True, return_inverse=True)
         order = np.argsort(first)
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
-        return unique[order], place[inverse]
+        index = np.empty(len(order), np.int64)
+        index[order] = np.arange(len(order))
+        return unique[order], index[inverse]

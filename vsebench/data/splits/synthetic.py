@@ -1,7 +1,7 @@
-"""A stand-in for a model, made of words: so that the whole task can be run where there is no model.
+"""Embeddings computed from captions alone, so that an evaluation can be run without a model.
 
-This is not a vision model and never sees a picture. An image is known only through its captions, and each caption is
-compared with an image known through the *other four* captions only, so no caption is compared with itself.
+They use no pixels. The vectors of an image are computed from its captions, and a caption is compared with the vector
+that the *other four* captions of an image give, so that no caption is compared with itself.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ _WORD = re.compile(r"[a-z0-9]+")
 def standin_embeddings(split: Split, dim: int = DIM) -> tuple[Vectors, Vectors]:
     """Image and caption vectors whose inner product compares a caption with the image's other captions.
 
-    Each caption gets a unit LSA vector t (TF-IDF, truncated SVD; Deerwester et al., 1990). With j = 0-4 the place
+    Each caption gets a unit LSA vector t (TF-IDF, truncated SVD; Deerwester et al., 1990). With j = 0-4 the index
     of a caption among those of its image, an image vector has five blocks, block j being the
     normalised sum of the vectors of its captions except the j-th; a caption vector has t in block j and zeros
     elsewhere. The same input gives the same vectors up to the last bits of the machine's linear algebra.
 
     Args:
-        split: a split with texts and five captions an image.
+        split: a split with its captions, five for every image.
         dim: width of a block.
 
     Returns:
         images (image, 5 * dim) and captions (caption, 5 * dim), float32, in the order of the split.
 
     Raises:
-        UsageError: the split has no texts or not five captions for every image, or ``dim`` does not fit.
+        UsageError: the split has no captions or not five captions for every image, or ``dim`` does not fit.
     """
     if split.captions is None:
         raise UsageError(f"split '{split.name}' was loaded without captions", fix="load it with captions=True")
@@ -74,18 +74,18 @@ def blocks(t: Float) -> tuple[Vectors, Vectors]:
     images = np.empty((n, CAPTIONS_PER_IMAGE, dim), np.float32)
     captions = np.zeros((n, CAPTIONS_PER_IMAGE, CAPTIONS_PER_IMAGE, dim), np.float32)
     for j in range(CAPTIONS_PER_IMAGE):
-        # Added up without the j-th rather than subtracted from the whole sum: not even a rounding error of it stays.
+        # The sum of the others, not the sum of all minus the j-th: so not even a rounding error of the j-th remains.
         others = own[:, [i for i in range(CAPTIONS_PER_IMAGE) if i != j]].sum(axis=1)
         images[:, j] = unit(others)
         captions[:, j, j] = own[:, j]
     return images.reshape(n, -1), captions.reshape(n * CAPTIONS_PER_IMAGE, -1)
 
 
-def lsa(texts: Sequence[str], dim: int) -> Float:
+def lsa(captions: Sequence[str], dim: int) -> Float:
     """Unit vectors of latent semantic analysis.
 
     Args:
-        texts: the captions.
+        captions: (caption,) strings.
         dim: number of dimensions, at most the number of captions, and of distinct words, less two.
 
     Returns:
@@ -97,11 +97,11 @@ def lsa(texts: Sequence[str], dim: int) -> Float:
     """
     from scipy.sparse.linalg import svds
 
-    weights = tfidf(texts)
+    weights = tfidf(captions)
     limit = min(weights.shape) - 2
     if not 1 <= dim <= limit:
         raise UsageError(f"dim {dim} is not between 1 and {limit}", fix="choose a smaller --dim or more captions")
-    # Half as many Lanczos vectors again as wanted: a quarter faster than the default of twice as many.
+    # 1.5 Lanczos vectors for every singular vector: a quarter faster than the default of 2.
     lanczos = min(dim + max(dim // 2, 20), limit + 1)
     start = np.ones(min(weights.shape))
     with one_blas_thread():
@@ -113,7 +113,7 @@ def lsa(texts: Sequence[str], dim: int) -> Float:
     return out
 
 
-def tfidf(texts: Sequence[str]) -> csr_array[Any, Any]:
+def tfidf(captions: Sequence[str]) -> csr_array[Any, Any]:
     """Unit TF-IDF rows: counts of words [a-z0-9]+ in lower case, times log((1 + n) / (1 + df)) + 1.
 
     Returns:
@@ -124,28 +124,28 @@ def tfidf(texts: Sequence[str]) -> csr_array[Any, Any]:
     """
     from scipy.sparse import csr_array
 
-    place: dict[str, int] = {}
+    column: dict[str, int] = {}
     word: list[int] = []
     ends = [0]
-    for text in texts:
-        word += [place.setdefault(w, len(place)) for w in _WORD.findall(text.lower())]
+    for caption in captions:
+        word += [column.setdefault(w, len(column)) for w in _WORD.findall(caption.lower())]
         ends.append(len(word))
-    if not place:
+    if not column:
         raise BadInput("no caption holds a word of letters a-z or digits", fix="give captions in English")
-    counts = csr_array((np.ones(len(word)), word, ends), shape=(len(texts), len(place)))
+    counts = csr_array((np.ones(len(word)), word, ends), shape=(len(captions), len(column)))
     counts.sum_duplicates()
-    df = np.bincount(counts.indices, minlength=len(place))
-    row = np.repeat(np.arange(len(texts)), np.diff(counts.indptr))
-    data = counts.data * (np.log((1 + len(texts)) / (1 + df)) + 1)[counts.indices]
-    length = np.sqrt(np.bincount(row, weights=data * data, minlength=len(texts)))
+    df = np.bincount(counts.indices, minlength=len(column))
+    row = np.repeat(np.arange(len(captions)), np.diff(counts.indptr))
+    data = counts.data * (np.log((1 + len(captions)) / (1 + df)) + 1)[counts.indices]
+    length = np.sqrt(np.bincount(row, weights=data * data, minlength=len(captions)))
     return csr_array((data / length[row], counts.indices, counts.indptr), shape=counts.shape)
 
 
 def unit(rows: Float) -> Float:
     """Rows scaled to length 1; a row of (almost) zeros becomes the first unit vector, so that none is zero."""
     length = np.linalg.norm(rows, axis=1)
-    nothing = length < 1e-9
-    out = rows / np.where(nothing, 1.0, length)[:, None]
-    out[nothing] = 0.0
-    out[nothing, 0] = 1.0
+    tiny = length < 1e-9
+    out = rows / np.where(tiny, 1.0, length)[:, None]
+    out[tiny] = 0.0
+    out[tiny, 0] = 1.0
     return out

@@ -100,7 +100,8 @@ def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | No
 
 def _expect_text(path: Path) -> None:
     if not path.is_file():
-        expect(path, sniff(path), ("text",), "a text file of word vectors", TEXT_FORM)
+        kind = sniff(path)
+        expect(path, kind, kind.name == "text", "a text file of word vectors", TEXT_FORM)
     with path.open("rb") as stream:
         head = stream.read(64)
     if not head.strip():

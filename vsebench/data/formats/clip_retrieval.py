@@ -1,4 +1,4 @@
-"""The folder that clip-retrieval writes: img_emb/img_emb_0.npy, text_emb/text_emb_0.npy, metadata/..."""
+"""The folder that clip-retrieval writes: shards ``img_emb/img_emb_N.npy`` and ``text_emb/text_emb_N.npy``, metadata."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _TEXT_COLUMNS = ("caption_id", "text_id", "caption_ids", "text_ids")
 
 
 def read_folder(folder: Path) -> RawEmbeddings:
-    """Embeddings of a clip-retrieval folder; shards are put together in numeric order.
+    """Embeddings of a clip-retrieval folder; shards are concatenated in numeric order.
 
     Metadata (``metadata/metadata_N.parquet``) is used for ids where a column ``image_id``/``image_ids`` or
     ``caption_id``/``text_id`` exists. Its rows describe the rows of the shards: a table as long as the
     image rows gives image ids; one as long as the text rows gives text ids and the image of every text.
 
     Raises:
-        BadInput: a side is missing, the numbering has gaps, shards differ in width, or the metadata fits
-            neither side.
+        BadInput: the images or the texts are missing, the numbering has gaps, shards differ in width, or the metadata
+            fits neither of the two.
     """
     images, image_files = _side(folder, "img_emb")
     texts, text_files = _side(folder, "text_emb")
@@ -64,7 +64,7 @@ def _first(columns: dict[str, Array], names: tuple[str, ...]) -> Array | None:
 
 
 def numbered(folder: Path, stem: str, suffix: str) -> list[Path]:
-    """The files ``stem_N.suffix`` of a folder, N ascending as a number; BadInput when one is left out."""
+    """The files ``stem_N.suffix`` of a folder, N ascending as a number; BadInput when one is missing."""
     pattern = re.compile(rf"{re.escape(stem)}_([0-9]+){re.escape(suffix)}")
     with reading(folder, "cannot be listed", OSError, fix="check the permissions"):
         matches = [(int(hit[1]), path) for path in folder.iterdir() if (hit := pattern.fullmatch(path.name))]
@@ -116,29 +116,33 @@ def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
 
 
 def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ...]]:
-    place = folder / "metadata"
-    files = numbered(place, "metadata", ".parquet") if place.is_dir() else []
+    metadata = folder / "metadata"
+    files = numbered(metadata, "metadata", ".parquet") if metadata.is_dir() else []
     if not files:
-        return {}, [], ("no metadata: rows carry no ids",)
+        return {}, [], ("no metadata: rows have no ids",)
     try:
         import pyarrow as pa
         import pyarrow.parquet as pq
     except ImportError:
-        return {}, [], ("metadata skipped, so rows carry no ids: pip install 'vsebench[formats]' to read it",)
-    wanted = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
+        return {}, [], ("metadata skipped, so rows have no ids: pip install 'vsebench[formats]' to read it",)
+    id_columns = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
     parts: dict[str, list[Array]] = {}
     for path in files:
         with reading(path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError):
-            held = pq.read_schema(path).names
-            table = pq.read_table(path, columns=[name for name in wanted if name in held])
+            present = pq.read_schema(path).names
+            table = pq.read_table(path, columns=[name for name in id_columns if name in present])
             for name in table.column_names:
                 values = table.column(name).to_pylist()
                 if any(value is None for value in values):
                     raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
                 parts.setdefault(name, []).append(np.array(values))
     if not parts:
-        return {}, files, (f"metadata has none of the columns {', '.join(wanted)}: rows carry no ids",)
+        return {}, files, (f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids",)
     for name, arrays in parts.items():
         if len(arrays) != len(files):
-            raise BadInput(f"column '{name}' is missing from some files", where=place, fix="write all metadata alike")
-    return {name: as_ids(np.concatenate(arrays), name, place) for name, arrays in parts.items()}, files, ()
+            raise BadInput(
+                f"column '{name}' is missing from some files",
+                where=metadata,
+                fix="write all metadata with the same columns",
+            )
+    return {name: as_ids(np.concatenate(arrays), name, metadata) for name, arrays in parts.items()}, files, ()

@@ -1,4 +1,4 @@
-"""The store of what took long to compute: whole files, found by what they were made from, oldest go first."""
+"""The store of computed results: complete files, named by a hash of their inputs; the least recently used go first."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def put(key: str, size: int = 10, age: float = 0.0, kind: str = "kind") -> Path:
 
 
 def keys(kind: str | None = None) -> list[str]:
-    """What is there, longest unused first."""
+    """The keys, least recently used first."""
     return [entry.key for entry in store.entries(kind)]
 
 
@@ -65,7 +65,7 @@ def test_nothing_is_stored_when_the_writer_fails():
     assert list((store.root() / "kind").iterdir()) == []
 
 
-def test_the_longest_unused_goes_first(monkeypatch):
+def test_the_least_recently_used_is_removed_first(monkeypatch):
     hour = store.IN_USE
     for key, age in (("old", 3 * hour), ("older", 5 * hour), ("oldest", 9 * hour), ("recent", 60.0)):
         put(key, 400, age)
@@ -81,10 +81,10 @@ def test_what_is_in_use_stays_even_beyond_the_limit():
     assert keys() == ["a", "b", "c"]
 
 
-def test_what_the_caller_holds_stays():
-    held, other = put("held", 400, 9 * store.IN_USE), put("other", 400, 8 * store.IN_USE)
-    assert [entry.path for entry in store.trim(0, keep=[held])] == [other]
-    assert keys() == ["held"]
+def test_kept_files_are_not_removed():
+    kept, other = put("kept", 400, 9 * store.IN_USE), put("other", 400, 8 * store.IN_USE)
+    assert [entry.path for entry in store.trim(0, keep=[kept])] == [other]
+    assert keys() == ["kept"]
 
 
 def test_reading_protects_an_old_entry():
@@ -94,11 +94,11 @@ def test_reading_protects_an_old_entry():
     assert [entry.key for entry in store.trim(400)] == ["b"]
 
 
-def test_leavings_of_killed_writers_go_when_they_are_old():
+def test_old_temporary_files_are_removed():
     path = put("a")
     fresh, stale = path.with_name(".a.1234.tmp"), path.with_name(".b.1234.tmp")
-    for leaving in (fresh, stale):
-        leaving.write_bytes(b"half")
+    for temporary in (fresh, stale):
+        temporary.write_bytes(b"half")
     os.utime(stale, (time.time() - 2 * store.IN_USE,) * 2)
     store.trim(1 << 30)
     assert fresh.exists()
@@ -162,7 +162,7 @@ def test_fingerprints_tell_kinds_apart_but_not_the_order_of_settings():
     assert store.fingerprint("tuples") == store.fingerprint("tuples")
 
 
-def test_two_processes_that_write_and_trim_at_once_leave_whole_files():
+def test_two_processes_that_write_and_trim_at_once_leave_complete_files():
     code = (
         "import sys\nfrom vsebench.data import store\n"
         "for i in range(40):\n"

@@ -1,4 +1,4 @@
-"""Parquet and arrow tables: one row an item, told apart by a column ``modality``."""
+"""Parquet and arrow tables: one row an item; the column ``modality`` says whether it is an image or a text."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput, MissingPackage
+from ...errors import BadInput
 from .guard import memory_limit, reading
 from .ids import as_ids
 from .raw import Array, RawEmbeddings
@@ -16,27 +16,37 @@ from .raw import Array, RawEmbeddings
 _NEEDED = ("id", "modality", "embedding")
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
-_BATCH = 8192
+_BATCH = 8192  # rows read together
+_FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
-def read_table(path: Path, kind: str) -> RawEmbeddings:
-    """Embeddings from a table with the columns ``id``, ``modality`` (image, text or caption), ``embedding``
+def read_parquet(path: Path) -> RawEmbeddings:
+    """Embeddings from a parquet table with the columns ``id``, ``modality`` (image, text or caption), ``embedding``
     (a list of floats, all of one length) and optionally ``image_id`` (of a text: the image it belongs to).
 
-    Args:
-        path: the file.
-        kind: ``parquet``, ``arrow`` (IPC file) or ``arrow-stream`` (IPC stream).
-
     Raises:
-        MissingPackage: pyarrow is not installed.
         BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
     """
-    pa = arrow(path)
+    return _read_table(path, _parquet_batches(path), "parquet")
+
+
+def read_arrow(path: Path) -> RawEmbeddings:
+    """Embeddings from an arrow table (IPC file or IPC stream) with the columns that ``read_parquet`` describes.
+
+    Raises:
+        BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
+    """
+    return _read_table(path, _arrow_batches(path), "arrow")
+
+
+def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
+    import pyarrow as pa
+
     columns: dict[str, dict[str, list[Any]]] = {side: {"id": [], "embedding": [], "image_id": []} for side in _SIDES}
     used, row, width = 0, 0, None
     limit = memory_limit()
     with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
-        for batch in _batches(pa, path, kind):
+        for batch in batches:
             if batch.num_rows == 0:
                 continue
             modality = _modalities(pa, batch, row, path)
@@ -59,7 +69,7 @@ def read_table(path: Path, kind: str) -> RawEmbeddings:
         if not columns[side]["id"]:
             raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
     owner = columns["text"]["image_id"]
-    notes = [] if owner else ["no column image_id: the table does not say which image a text belongs to"]
+    notes = [] if owner else ["no column image_id: the image of every text is not given"]
     if owner and all(value is None for value in owner):
         owner = []
     return RawEmbeddings(
@@ -68,7 +78,7 @@ def read_table(path: Path, kind: str) -> RawEmbeddings:
         image_ids=_ids(columns["image"]["id"], "id", path),
         text_ids=_ids(columns["text"]["id"], "id", path),
         image_of_text=_ids(owner, "image_id", path) if owner else None,
-        format="parquet" if kind == "parquet" else "arrow",
+        format=kind,
         sources=(path,),
         notes=tuple(notes),
     )
@@ -77,27 +87,21 @@ def read_table(path: Path, kind: str) -> RawEmbeddings:
 _SIDES = ("image", "text")
 
 
-def arrow(path: Path) -> Any:
-    """The module pyarrow; MissingPackage when it is not installed."""
-    try:
-        import pyarrow
-    except ImportError:
-        raise MissingPackage(
-            "reading tables needs pyarrow", where=path, fix="pip install 'vsebench[formats]'"
-        ) from None
-    return pyarrow
+def _parquet_batches(path: Path) -> Iterator[Any]:
+    import pyarrow.parquet
+
+    with pyarrow.parquet.ParquetFile(path) as file:
+        names = _check_columns(file.schema_arrow, path)
+        yield from file.iter_batches(batch_size=_BATCH, columns=names)
 
 
-def _batches(pa: Any, path: Path, kind: str) -> Iterator[Any]:
-    if kind == "parquet":
-        import pyarrow.parquet
+def _arrow_batches(path: Path) -> Iterator[Any]:
+    import pyarrow as pa
 
-        with pyarrow.parquet.ParquetFile(path) as file:
-            names = _check_columns(file.schema_arrow, path)
-            yield from file.iter_batches(batch_size=_BATCH, columns=names)
-        return
+    with path.open("rb") as stream:
+        is_file = stream.read(len(_FILE_START)) == _FILE_START
     with pa.memory_map(str(path)) as source:
-        if kind == "arrow":
+        if is_file:
             reader = pa.ipc.open_file(source)
             batches: Iterator[Any] = (reader.get_batch(i) for i in range(reader.num_record_batches))
         else:
@@ -112,8 +116,8 @@ def _batches(pa: Any, path: Path, kind: str) -> Iterator[Any]:
 def _check_columns(schema: Any, path: Path) -> list[str]:
     for name in _NEEDED:
         if schema.names.count(name) != 1:
-            held = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
-            raise BadInput(f"has no column '{name}'; it has {held or 'none'}", where=path, fix=_LAYOUT)
+            found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
+            raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=_LAYOUT)
     return [*_NEEDED, *(["image_id"] if schema.names.count("image_id") == 1 else [])]
 
 

@@ -1,0 +1,161 @@
+"""The file formats, each declared once.
+
+A new format is a reader in a file of its own and one entry here. A reader of named arrays describes them from the
+header of the file (``Member``) and reads data only when one of them is loaded; a reader of embeddings returns the
+vectors of both modalities of a format with a fixed layout.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import IO
+
+from ...errors import MissingPackage
+from .arrow_tables import read_arrow, read_parquet
+from .clip_retrieval import read_folder
+from .eccv_json import read_eccv_json
+from .hdf5_file import hdf5_members, is_hdf5
+from .npy import npy_members
+from .npz import is_npz, npz_members
+from .raw import FileLists, Member, RawEmbeddings
+from .safetensors_file import is_safetensors, safetensors_members
+from .torch_file import LEGACY_START, is_torch_archive, torch_members
+from .trec import read_trec
+
+_COLUMNS = "columns `id`, `modality`, `embedding`, optional `image_id`"
+
+
+@dataclass(frozen=True)
+class Format:
+    """One file format.
+
+    Attributes:
+        name: unique; the ``format`` in reports and in ``vsebench inspect``.
+        words: what a file of this format is, for messages.
+        suffix: its usual suffix, for messages and documentation. Files are recognised by content, never by name.
+        holds: what such a file contains, for documentation; empty when it is no format of embeddings.
+        starts: the first bytes of such a file, several when there are variants.
+        in_zip: for zip archives: whether these names of members are those of this format.
+        header: for other files: whether the first 4096 bytes are those of this format.
+        arrays: reader of the arrays of a file, or None.
+        single: the file holds one array, which has no name in it.
+        embeddings: reader of the vectors of both modalities, or None.
+        package: import name of the optional package that reads it, or None.
+        extra: extra of vsebench that installs ``package``.
+    """
+
+    name: str
+    words: str
+    suffix: str = ""
+    holds: str = ""
+    starts: tuple[bytes, ...] = ()
+    in_zip: Callable[[Collection[str]], bool] | None = None
+    header: Callable[[bytes], bool] | None = None
+    arrays: Callable[[Path], list[Member]] | None = None
+    single: bool = False
+    embeddings: Callable[[Path], RawEmbeddings] | None = None
+    package: str | None = None
+    extra: str | None = None
+
+    @property
+    def keyed(self) -> bool:
+        """Whether the file holds arrays under names."""
+        return self.arrays is not None and not self.single
+
+    def require(self, path: Path) -> None:
+        """Raise MissingPackage, naming the file, when the package that reads this format cannot be imported."""
+        if self.package is None:
+            return
+        try:
+            import_module(self.package)
+        except ImportError:
+            fix = f"pip install 'vsebench[{self.extra}]'"
+            raise MissingPackage(f"reading {self.words} needs {self.package}", where=path, fix=fix) from None
+
+
+FORMATS: dict[str, Format] = {
+    kind.name: kind
+    for kind in (
+        Format(
+            "npz", "an .npz archive", ".npz",
+            "`image_embeddings`, `text_embeddings`; optional `image_ids`, `text_ids`, `image_of_text`",
+            in_zip=is_npz, arrays=npz_members,
+        ),
+        Format(
+            "npy", "a single .npy array", ".npy",
+            "image vectors; a second `.npy` file, given with `--texts`, holds the text vectors; memory-mapped",
+            starts=(b"\x93NUMPY",), arrays=npy_members, single=True,
+        ),
+        Format(
+            "safetensors", "a safetensors file", ".safetensors", "tensors with the names above",
+            header=is_safetensors, arrays=safetensors_members, package="safetensors", extra="formats",
+        ),
+        Format(
+            "torch", "a torch file", ".pt", "a dictionary of tensors, read with `weights_only=True`",
+            starts=(LEGACY_START,), in_zip=is_torch_archive, arrays=torch_members, package="torch", extra="train",
+        ),
+        Format(
+            "hdf5", "an HDF5 file", ".h5", "data sets with the names above",
+            header=is_hdf5, arrays=hdf5_members, package="h5py", extra="formats",
+        ),
+        Format(
+            "parquet", "a parquet table", ".parquet", _COLUMNS,
+            starts=(b"PAR1",), embeddings=read_parquet, package="pyarrow", extra="formats",
+        ),
+        Format(
+            "arrow", "an arrow table", ".arrow", _COLUMNS,
+            starts=(b"ARROW1", b"\xff\xff\xff\xff"), embeddings=read_arrow, package="pyarrow", extra="formats",
+        ),
+        Format(
+            "folder", "a folder", "",
+            "clip-retrieval shards: `img_emb/img_emb_0.npy`, `text_emb/text_emb_0.npy`, ... and `metadata/`"
+            " (ids are read from it with the extra `formats`)",
+            embeddings=read_folder,
+        ),
+        Format("gzip", "gzip-compressed", starts=(b"\x1f\x8b",)),
+        Format("json", "a JSON file"),
+        Format("text", "a text file"),
+    )
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class ListFormat:
+    """One format of retrieved lists: a text file, plain or gzip-compressed.
+
+    Attributes:
+        name: unique; the ``format`` in reports.
+        holds: what such a file contains, for documentation.
+        starts: the first character that is not white space, one of these; empty: any other.
+        read: reader of the text of a file; the path is for messages.
+    """
+
+    name: str
+    holds: str
+    starts: tuple[str, ...]
+    read: Callable[[IO[str], Path], FileLists]
+
+
+LIST_FORMATS: tuple[ListFormat, ...] = (
+    ListFormat(
+        "eccv-json",
+        'JSON `{"i2t": {id: [ids]}, "t2i": {...}}`, best first; it does not say which scores are equal',
+        ("{", "["),
+        read_eccv_json,
+    ),
+    ListFormat("trec", "a TREC run, six columns a line: `query Q0 item rank score tag`", (), read_trec),
+)
+
+
+def suffixes(formats: Collection[Format]) -> str:
+    """The usual suffixes of formats for a message: ``.npz, .npy or .h5``."""
+    *most, last = dict.fromkeys(kind.suffix for kind in formats if kind.suffix)
+    return f"{', '.join(most)} or {last}" if most else last
+
+
+def array_suffixes() -> str:
+    """The usual suffixes of the formats that hold arrays, for a message."""
+    return suffixes([kind for kind in FORMATS.values() if kind.arrays])
