@@ -12,8 +12,9 @@ from .. import signature
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import Key, column
 from ..metrics import expand, parse
-from ..metrics.declare import BINARY, DEFAULT_GAINS, separate
+from ..metrics.declare import DEFAULT_GAINS, separate
 from ..registry import closest
+from ..relevance.judgements.table import JUDGEMENTS
 from ..report import document
 from ..report.model import Report, Result, Unit
 from ..report.values import places
@@ -165,7 +166,7 @@ def _meant(word: str, shared: Sequence[Key]) -> set[str]:
     if word.lower() == "all":
         return set(_metrics(shared))
     views = list(dict.fromkeys(parse(name).view for name, _ in shared))
-    binary, graded = [v for v in views if v in BINARY], [v for v in views if v not in BINARY]
+    binary, graded = [v for v in views if v in JUDGEMENTS], [v for v in views if v not in JUDGEMENTS]
     found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
     return {str(m) for metrics in found for m in metrics}
 

@@ -24,13 +24,14 @@ def run(
     talk = Talk(as_json, quiet, no_progress)
     from ..errors import UsageError
     from ..evaluation.measure import INTRA
-    from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, WHOLE, parse
+    from ..metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, WHOLE, parse
     from ..metrics.declare import separate
-    from ..relevance.kinds import GRADED as RELEVANCES
+    from ..relevance import JUDGEMENTS
+    from ..relevance.kinds import GAINS
 
-    graded_views = {g.name: f"{g.title}; needs {g.needs}" for g in RELEVANCES.values()}
-    graded_views["matrix"] = "a file of gains; needs --gains FILE.npy"
-    views = VIEWS | graded_views
+    binary_views = {name: judgements.meaning for name, judgements in JUDGEMENTS.items()}
+    graded_views = {name: f"{kind.title}; needs {kind.needs}" for name, kind in GAINS.items()}
+    views = binary_views | graded_views
     if name is not None:
         named = separate(name)
         if len(named) > 1:
@@ -53,7 +54,7 @@ def run(
             {
                 "metrics": metrics,
                 "graded_metrics": graded,
-                "views": VIEWS,
+                "views": binary_views,
                 "graded_views": graded_views,
                 "families": {k: list(v) for k, v in families.items()},
             }
@@ -73,7 +74,7 @@ def run(
             table.add_row(*cells(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]))
         talk.out.print(table)
     for title, rows in (
-        ("views, put in front of a name as in eccv:R@1", VIEWS),
+        ("views, put in front of a name as in eccv:R@1", binary_views),
         ("views of graded relevance; cider when none is named, or the first of --gains", graded_views),
         ("words for --metrics", _words(families) | {INTRA: MEANINGS[INTRA]} | WHOLE),
     ):
@@ -101,13 +102,14 @@ def _family(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     from ..evaluation.graded import KNOWN, suits
     from ..evaluation.intra import METRICS, THRESHOLD, VIEW
     from ..evaluation.measure import INTRA
-    from ..metrics import GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members, parse
+    from ..metrics import GRADED_FAMILIES, MEANINGS, WHOLE, expand, members, parse
     from ..metrics.declare import DEFAULT_GAINS
+    from ..relevance import JUDGEMENTS
 
     word = word.strip()
     lower = word.lower()
     if lower in WHOLE:
-        held = expand(lower, list(VIEWS), [DEFAULT_GAINS], KNOWN, lambda metric: suits(metric, {}))
+        held = expand(lower, list(JUDGEMENTS), [DEFAULT_GAINS], KNOWN, lambda metric: suits(metric, {}))
         each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
         through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
         return {"family": lower, "meaning": WHOLE[lower], "view": through, "metrics": [str(m) for m in held]}

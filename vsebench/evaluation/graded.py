@@ -15,16 +15,17 @@ from ..data.formats.sniff import sniff
 from ..errors import BadInput, MissingPackage, UsageError
 from ..graded.plan import extended
 from ..graded.run import Found, GradedValues
-from ..metrics.declare import BINARY, DEFAULT_GAINS, Metric
+from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.graded import needs
 from ..relevance.gains import Gains, Progress, Spec
-from ..relevance.kinds import GRADED, load_gains, parse_spec
+from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import GAINS, load_gains, parse_spec
 from ..relevance.spice.tuples import NotParsed
 from ..report.model import Result
 from ..types import Direction, Ids, Int, Split
 
 FIX = "use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
-KNOWN = (*GRADED, "matrix")  # every view of graded relevance
+KNOWN = tuple(GAINS)  # every view of graded relevance
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +55,7 @@ def choose(texts: Sequence[str]) -> dict[str, Spec]:
 
 def is_graded(metric: Metric) -> bool:
     """Whether a metric asks how much an item is relevant."""
-    return metric.view not in BINARY
+    return metric.view not in JUDGEMENTS
 
 
 def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
@@ -62,21 +63,21 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """
-    family, view = metric.family, GRADED.get(metric.view)
+    family, kind = metric.family, GAINS.get(metric.view)
     if family.unit == "distance":
-        return metric.view == "wmd"
+        return kind is not None and kind.from_distance
     spec = gains.get(metric.view)
     if spec is not None and spec.settings.get("negative") == "zero":
         return True
-    return family.lowest_gain is None or view is None or (view.low is not None and view.low >= family.lowest_gain)
+    return family.lowest_gain is None or kind is None or (kind.low is not None and kind.low >= family.lowest_gain)
 
 
 def unsuited(metric: Metric, gains: Gains) -> str | None:
     """Why a metric of a single view cannot be measured with gains that are there, None if it can."""
-    lowest, least = getattr(gains, "lowest", None), metric.family.lowest_gain
+    lowest, least = gains.lowest, metric.family.lowest_gain
     if lowest is not None and least is not None and lowest < least:
         return f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
-    if getattr(gains, "pairs_only", False) and (metric.family.depth == "all" or {"ideal", "members"} & needs(metric)):
+    if not gains.rows_affordable and (metric.family.depth == "all" or {"ideal", "members"} & needs(metric)):
         return f"it looks at every pair, which '{metric.view}' would take hours for"
     return None
 
@@ -161,7 +162,7 @@ def load(
             raise error.about(source) from None
         except BadInput:
             # Without captions the reason why there are none says more than that they are missing.
-            if why is not None and split.captions is None and view not in ("matrix", "sentence", "coarse"):
+            if why is not None and split.captions is None and GAINS[view].needs_captions:
                 raise why from None
             raise
         notes += [note if note.startswith(f"{view}: ") else f"{view}: {note}" for note in held[view].notes]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..metrics import Metric
-from ..metrics.declare import BINARY
+from ..relevance.judgements.table import JUDGEMENTS
 from ..report.model import Result
 from ..types import Direction, Observation, Split
 
@@ -61,7 +61,7 @@ def unreachable(seen: dict[Direction, Observation]) -> list[str]:
 def clipped(metrics: Sequence[Metric], split: Split) -> list[str]:
     """One line about binary metrics whose k is larger than a gallery."""
     smallest = min(len(split.image_ids), len(split.caption_ids))
-    deep = [str(m) for m in metrics if (m.k or 0) > smallest and m.view in BINARY]
+    deep = [str(m) for m in metrics if (m.k or 0) > smallest and m.view in JUDGEMENTS]
     return (
         [f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"]
         if deep

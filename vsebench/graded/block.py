@@ -202,7 +202,7 @@ class Block:
         if self.known:
             return np.ascontiguousarray(self.known.gains[:, : items.shape[1]])
         gallery = len(self.arena.gallery)
-        few = gallery if getattr(self.gains, "pairs_only", False) else gallery // SPARE
+        few = gallery // SPARE if self.gains.rows_affordable else gallery
         if self._rows is None and items.shape[1] < few:
             return self.gains.at(self.arena.direction, self.queries, self.arena.gallery[items])
         out = np.empty(items.shape, np.float32)

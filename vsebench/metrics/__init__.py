@@ -6,7 +6,7 @@ from . import coherent, cumulative, semantic, discounted
 
 # isort: on
 from .declare import GRADED, REGISTRY, Family, Metric, metric, parse
-from .suites import FAMILIES, GRADED_FAMILIES, MEANINGS, VIEWS, WHOLE, expand, members
+from .suites import FAMILIES, GRADED_FAMILIES, MEANINGS, WHOLE, expand, members
 
 __all__ = [
     "FAMILIES",
@@ -14,7 +14,6 @@ __all__ = [
     "GRADED_FAMILIES",
     "MEANINGS",
     "REGISTRY",
-    "VIEWS",
     "WHOLE",
     "Family",
     "Metric",

@@ -1,7 +1,7 @@
 """Declaring a metric: facts on the function, and names that parse back.
 
 A metric's name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view says whose
-judgements: those of ``BINARY`` call an item relevant or not (``gt``, the captions written for the image, when no
+judgements: those of ``JUDGEMENTS`` call an item relevant or not (``gt``, the captions written for the image, when no
 view is named), any other view says how much (``cider`` when a graded metric is named without one). Options that
 have their default value are not written, the others in the order of the declaration. ``parse(str(m)) == m``.
 """
@@ -17,6 +17,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..registry import Registry, closest, unknown
+from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Float, Ranks
 
 Depth = Literal["k", "R", "best", "all"]
@@ -28,7 +29,6 @@ DEPTHS: dict[str, str] = {
     "best": "the first relevant item of every query, however deep it is",
     "all": "the whole of every ranking",
 }
-BINARY = ("gt", "1k", "eccv", "cxc")
 DEFAULT_GAINS = "cider"
 
 
@@ -107,7 +107,7 @@ GRADED: Registry[Family] = Registry("graded metric")  # the same word may mean a
 
 def registry_of(template: str, view: str) -> Registry[Family]:
     """Where a metric is declared: graded views have metrics of their own."""
-    return GRADED if view not in BINARY and template in GRADED else REGISTRY
+    return GRADED if view not in JUDGEMENTS and template in GRADED else REGISTRY
 
 
 def metric(
@@ -275,7 +275,7 @@ def separate(text: str) -> list[str]:
 
 
 def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UsageError:
-    if view in BINARY and (stem in GRADED or stem + "@{k}" in GRADED):
+    if view in JUDGEMENTS and (stem in GRADED or stem + "@{k}" in GRADED):
         rest = text.strip().partition(":")[2]
         return UsageError(
             f"'{view}' says who is relevant, and {stem} needs how much", fix=f"write {DEFAULT_GAINS}:{rest}"

@@ -7,14 +7,8 @@ from dataclasses import replace
 
 from ..errors import UsageError
 from ..registry import closest, unknown
-from .declare import BINARY, DEFAULT_GAINS, GRADED, Metric, known_names, parse, separate
-
-VIEWS: dict[str, str] = {
-    "gt": "the captions written for the image; the whole gallery competes",
-    "1k": "the captions written for the image; only the query's fold competes; mean over the five folds (COCO 1K)",
-    "eccv": "ECCV Caption judgements over COCO 5K; the whole gallery competes",
-    "cxc": "Crisscrossed Captions judgements (similarity of at least 3) over COCO 5K; the whole gallery competes",
-}
+from ..relevance.judgements.table import JUDGEMENTS
+from .declare import DEFAULT_GAINS, GRADED, Metric, known_names, parse, separate
 
 FAMILIES: dict[str, tuple[str, ...]] = {
     "recall": ("R@1", "R@5", "R@10", "MedR", "MeanR", "RSum"),
@@ -88,8 +82,8 @@ def expand(
             names = members(word, default)
             chosen += [_one(word, default)] if names is None else [parse(name) for name in names]
     for chosen_metric in chosen:
-        if chosen_metric.view not in VIEWS and chosen_metric.view not in known:
-            raise unknown("view", chosen_metric.view, [*VIEWS, *known])
+        if chosen_metric.view not in JUDGEMENTS and chosen_metric.view not in known:
+            raise unknown("view", chosen_metric.view, [*JUDGEMENTS, *known])
     return list(dict.fromkeys(chosen))
 
 
@@ -105,7 +99,7 @@ def members(word: str, default: str = DEFAULT_GAINS) -> tuple[str, ...] | None:
         return FAMILIES[family]
     if family not in GRADED_FAMILIES:
         return None
-    if view in BINARY:
+    if view in JUDGEMENTS:
         raise UsageError(
             f"'{view}' says who is relevant, and {tail} needs graded gains, which say how much",
             fix=f"write {default}:{family}",
@@ -122,7 +116,7 @@ def _one(word: str, default: str) -> Metric:
         if near and ":" not in word and unread and "did you mean" not in (error.fix or ""):
             raise UsageError(error.what, fix=f"did you mean '{near[0]}'?") from None
         raise
-    return found if found.view in BINARY or ":" in word else replace(found, view=default)
+    return found if found.view in JUDGEMENTS or ":" in word else replace(found, view=default)
 
 
 def default_words(views: Sequence[str]) -> list[str]:
