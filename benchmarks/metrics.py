@@ -56,7 +56,7 @@ Array = npt.NDArray[Any]
 class Held:
     """Gains in memory, in both orientations: skewed as those of CIDEr-D are, some of them zero."""
 
-    name, settings, notes = "cider", {}, ()  # type: ignore[var-annotated]
+    name, settings, notes, lowest, rows_affordable = "cider", {}, (), None, True  # type: ignore[var-annotated]
 
     def __init__(self, images: int, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)

@@ -83,9 +83,7 @@ def relevance_page() -> str:
     from vsebench.relevance import JUDGEMENTS
     from vsebench.relevance.kinds import GAINS
 
-    out = [
-        "# Relevance\n\nWhich candidates are relevant to a query (judgements), and how relevant they are (gains).\n\n"
-    ]
+    out = ["# Relevance\n\nWhich candidates are relevant to a query (judgements), and how much (gains).\n\n"]
     out.append("## Judgements\n\n")
     for d in JUDGEMENTS.values():
         out.append(f"### {d.name}: {d.title}\n\n")

@@ -127,7 +127,7 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
 @app.command("clear")
 @command
 def clear(
-    kind: Annotated[str | None, typer.Argument(help="A kind that list shows, or tools; all kinds by default.")] = None,
+    kind: Annotated[str | None, typer.Argument(help="A kind that list shows, or tools; by default all kinds but tools.")] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,

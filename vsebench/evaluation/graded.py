@@ -69,7 +69,9 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
     spec = gains.get(metric.view)
     if spec is not None and spec.settings.get("negative") == "zero":
         return True
-    return family.lowest_gain is None or kind is None or (kind.low is not None and kind.low >= family.lowest_gain)
+    if family.lowest_gain is None or kind is None or kind.finds_lowest:
+        return True
+    return kind.low is not None and kind.low >= family.lowest_gain
 
 
 def unsuited(metric: Metric, gains: Gains) -> str | None:

@@ -36,6 +36,7 @@ class GainsKind:
         needs_captions: whether it can only be loaded for a split with captions.
         uses_captions: whether values may depend on the captions of the split.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.
+        finds_lowest: whether loading finds the smallest gain, so that only then metrics can be refused by it.
         rows_affordable: whether all pairs of a large split can be computed in reasonable time.
     """
 
@@ -56,6 +57,7 @@ class GainsKind:
     needs_captions: bool = True
     uses_captions: bool = True
     from_distance: bool = False
+    finds_lowest: bool = False
     rows_affordable: bool = True
 
     def value(self, settings: Mapping[str, str], key: str) -> str:

@@ -17,4 +17,5 @@ MATRIX = GainsKind(
     endings=(".npy", ".npz"),
     needs_captions=False,
     uses_captions=False,
+    finds_lowest=True,
 )
