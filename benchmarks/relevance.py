@@ -1,4 +1,4 @@
-"""``python -m benchmarks.relevance``: graded relevance of all pairs, against the float32 product and a peer."""
+"""``python -m benchmarks.relevance``: gains of all pairs, against the float32 product and a peer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from vsebench.errors import MissingPackage, VsebenchError
 from vsebench.numeric.parallel import default_threads, spread
-from vsebench.relevance import ideal
+from vsebench.rank.full_order import largest
 from vsebench.relevance.cider import gains as cider
 from vsebench.relevance.gains import Gains
 from vsebench.text import tokenise as tokens
@@ -36,23 +36,23 @@ Array = npt.NDArray[Any]
 Work = Callable[[], Any]
 
 
-# What is measured.
+# The measured tasks.
 
 
-def all_rows(gains: Gains, direction: Direction) -> None:
-    """Every value of one direction, in blocks of rows over all threads; a block is there to be used, then dropped."""
+def all_rows(gains: Gains, direction: Direction, use: Callable[[Array], Any] = len) -> None:
+    """Compute all gains of one direction in blocks of rows on all threads, and call ``use`` on every block."""
     n, gallery = gains.shape if direction == "i2t" else gains.shape[::-1]
     height = max(1, min(BLOCK, (10 << 20) // (4 * gallery)))
 
     def work(start: int, stop: int, _part: int) -> None:
         for first in range(start, stop, height):
-            gains.rows(direction, first, min(first + height, stop))
+            use(gains.rows(direction, first, min(first + height, stop)))
 
     spread(work, n, default_threads())
 
 
 def tasks(split: Split) -> dict[str, Callable[[], Work]]:
-    """Name -> what is made ready, giving what is timed."""
+    """Name -> function that prepares the task and returns the timed function."""
     texts = split.captions or ()
 
     def ready(gains: Gains) -> Gains:
@@ -69,7 +69,7 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
 
     def lists(direction: Direction) -> Work:
         gains = ready(cider.load(split, None, {}))
-        return lambda: ideal.top(gains, direction, DEPTH)
+        return lambda: all_rows(gains, direction, lambda rows: largest(rows, DEPTH))
 
     def spice(direction: Direction) -> Work:
         from vsebench.relevance.kinds import load_gains
@@ -91,13 +91,13 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
 
 
 def measure(name: str, images: int, repeats: int) -> Usage:
-    """What a child process does: memory of a first run, then repetitions between products.
+    """Run in a child process: memory of a first run, then repetitions between products.
 
     Raises:
-        VsebenchError: what the task needs is not there.
+        VsebenchError: something that the task needs is missing.
     """
     split, _ = captions.load(images)
-    cider.load(captions.invented(20), None, {}).rows("t2i", 0, 1)  # modules and kernels, before memory is read
+    cider.load(captions.invented(20), None, {}).rows("t2i", 0, 1)  # loads modules and kernels before memory is read
     before = harness.resident_mib()
     harness.forget_peak()
     work = tasks(split)[name]()
@@ -110,7 +110,7 @@ def measure(name: str, images: int, repeats: int) -> Usage:
 
 
 def in_child(name: str, images: int, repeats: int) -> Usage | str:
-    """Measure in a fresh process; the reason when something that is needed is not installed or built."""
+    """Measure in a new process; the reason as text when something is not installed or built."""
     command = [sys.executable, "-m", "benchmarks.relevance", "--child", json.dumps([name, images, repeats])]
     done = subprocess.run(command, cwd=harness.ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
@@ -132,14 +132,14 @@ def peer_seconds(split: Split) -> tuple[float, float]:
         from pycocoevalcap.cider.cider_scorer import CiderScorer
     except ImportError as error:
         raise MissingPackage("package 'pycocoevalcap' is not installed", fix="pip install 'vsebench[text]'") from error
-    spoken = [" ".join(words) for words in tokens.tokenise(split.captions or ()).lists()]
-    caption = len(spoken) // 2
+    tokenised = [" ".join(words) for words in tokens.tokenise(split.captions or ()).lists()]
+    caption = len(tokenised) // 2
     gains = cider.load(split, None, {})
     first, own = gains.features.captions_of
     start = time.perf_counter()
     scorer = CiderScorer(n=4, sigma=cider.SIGMA)
     for image in range(len(split.image_ids)):
-        scorer += (spoken[caption], [spoken[c] for c in own[first[image] : first[image + 1]].tolist()])
+        scorer += (tokenised[caption], [tokenised[c] for c in own[first[image] : first[image + 1]].tolist()])
     _, theirs = scorer.compute_score()
     seconds = time.perf_counter() - start
     ours = gains.rows("t2i", caption, caption + 1)[0]
@@ -150,15 +150,14 @@ def peer_seconds(split: Split) -> tuple[float, float]:
 
 
 def checks(images: int = QUICK_IMAGES) -> list[Comparison]:
-    """The same numbers by other means: the peer, the Java tokeniser, the other direction, a full sort."""
+    """Compare with the peer, the Java tokeniser, the other direction and a full sort."""
     split, _ = captions.load(images)
     gains = cider.load(split, None, {})
     t2i, i2t = gains.rows("t2i", 0, gains.shape[1]), gains.rows("i2t", 0, gains.shape[0])
     found = [_compared("CIDEr-D rows of both directions, bit for bit", t2i, i2t.T, 0.0), _against_peer(split)]
     for direction, values in (("t2i", t2i), ("i2t", i2t)):
         order = np.argsort(-values.astype(np.float64), axis=1, kind="stable")[:, :DEPTH]
-        lists = ideal.top(gains, direction, DEPTH)  # type: ignore[arg-type]
-        found.append(_compared(f"ideal lists {direction} against a full sort", lists.items, order, 0.0))
+        found.append(_compared(f"ideal lists {direction} against a full sort", largest(values, DEPTH), order, 0.0))
     return [*found, _against_java(split)]
 
 
@@ -204,7 +203,7 @@ class Bench:
     notes: list[str] = dataclasses.field(default_factory=list)
 
     def add(self, what: str, name: str, limit: float | None = None, memory: bool = False) -> Usage | None:
-        """Measure a task and put it into the table; a note instead when it cannot run here."""
+        """Measure a task and add it to the table, or a note when it cannot run."""
         usage = in_child(name, self.images, self.repeats)
         if isinstance(usage, str):
             self.notes.append(f"row '{what}' left out: {usage}")
@@ -216,17 +215,17 @@ class Bench:
         return usage
 
     def row(self, what: str, wall: float, cpu: float, ratio: float, cpu_ratio: float, limit: float | None) -> None:
-        """A multiple of F."""
+        """Add a row with multiples of F."""
         goal, met = self.goal(f"<= {limit:g} F", ratio <= limit) if limit else ("", None)
         self.rows.append(Row(what, wall, cpu, ratio, cpu_ratio, "F", None, goal, met))
 
     def goal(self, text: str, met: bool) -> tuple[str, bool | None]:
-        """The goal where it applies."""
+        """The goal, at full size."""
         return ("", None) if self.quick else (text, met)
 
 
 def run(arguments: argparse.Namespace) -> Bench:
-    """Everything asked for."""
+    """The whole table."""
     bench = Bench(QUICK_IMAGES if arguments.quick else synthetic.COCO_IMAGES, arguments.quick, arguments.repeats)
     split, words = captions.load(bench.images)
     n = f"{len(split.image_ids):,} x {len(split.caption_ids):,}"
@@ -252,8 +251,8 @@ def run(arguments: argparse.Namespace) -> Bench:
     bench.notes += [
         f"F is the float32 product of this size at dimension {DIM}, timed before and after every repetition",
         "wall ratios suffer from other load on the machine, CPU ratios less",
-        f"a row is there to be used and dropped: blocks of up to {BLOCK} rows on {default_threads()} threads",
-        "memory: peak of the first run beyond what was resident with the captions and the compiled kernels",
+        f"rows are computed in blocks of up to {BLOCK} on {default_threads()} threads, and dropped",
+        "memory: peak of the first run above the resident memory with captions and compiled kernels",
     ]
     if bench.quick:
         bench.notes.append("quick size: fixed costs dominate, so no goal applies")

@@ -21,7 +21,8 @@ MARK = "% Made by `python -m docs.generate` from the registries. Edit the code, 
 def metrics_page() -> str:
     """Every metric: formula, range, direction, depth, definition, source; views and suites."""
     from vsebench.metrics import families
-    from vsebench.metrics.suites import ALL, SUITES, VIEWS
+    from vsebench.metrics.suites import ALL, SUITES
+    from vsebench.relevance import JUDGEMENTS
 
     out = ["# Metrics\n\n"]
     out.append(
@@ -38,7 +39,7 @@ def metrics_page() -> str:
     for family in families(graded=True):
         out += _metric(family)
     out.append("## Views\n\nPut in front of a name: the judgements, and the candidates.\n\n")
-    out += [f"- `{name}`: {meaning}\n" for name, meaning in VIEWS.items()]
+    out += [f"- `{name}`: {meaning}\n" for name, meaning in ((j.name, j.meaning) for j in JUDGEMENTS.values())]
     out.append("- any kind of gains: see [relevance](relevance.md)\n")
     out.append("\n## Suites\n\nThe words of `--metrics` besides names; `vsebench metrics SUITE` explains one.\n\n")
     for suite in SUITES.values():

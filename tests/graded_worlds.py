@@ -27,6 +27,8 @@ class FakeGains:
     name: str = "cider"
     settings: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    lowest: float | None = None
+    rows_affordable: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -42,6 +42,6 @@ def cider(
             if size == 0:
                 continue
             clipped = (min(v, r[g]) * r[g] if variant == "d" else v * r[g] for g, v in c.items() if g in r)
-            apart = max(len(candidate) - 1, 0) - max(len(reference) - 1, 0)  # lengths are numbers of bigrams
-            total += sum(clipped) / size * (math.exp(-(apart**2) / (2 * sigma**2)) if variant == "d" else 1.0)
+            difference = max(len(candidate) - 1, 0) - max(len(reference) - 1, 0)  # lengths are numbers of bigrams
+            total += sum(clipped) / size * (math.exp(-(difference**2) / (2 * sigma**2)) if variant == "d" else 1.0)
     return 10.0 * total / 4 / len(references)

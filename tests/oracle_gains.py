@@ -24,10 +24,10 @@ def caption_cosine(
     for image in range(n_image):
         row = []
         for j, vector in enumerate(vectors):
-            mine = image_of[j] == image
+            own_image = image_of[j] == image
             members = [m for m, i in enumerate(image_of) if i == image and not (own == "out" and m == j)]
             values = [cosine(vectors[m], vector) for m in members]
-            if own == "one" and mine:
+            if own == "one" and own_image:
                 row.append(1.0)
             elif not values:
                 row.append(0.0)
@@ -77,9 +77,9 @@ def word_mover(x: Sequence[str], y: Sequence[str], table: dict[str, Row]) -> flo
 
 
 def set_distance(xs: Sequence[Sequence[str]], ys: Sequence[Sequence[str]], table: dict[str, Row]) -> float:
-    """The sum of minima both ways; captions without a known word are left out."""
+    """The sum of minima in both directions; captions without a word vector are left out."""
     known = [[c for c in side if any(w in table for w in c)] for side in (xs, ys)]
     if not known[0] or not known[1]:
         return math.inf
-    away = [[word_mover(x, y, table) for y in known[1]] for x in known[0]]
-    return math.fsum(min(row) for row in away) + math.fsum(min(column) for column in zip(*away, strict=True))
+    distance = [[word_mover(x, y, table) for y in known[1]] for x in known[0]]
+    return math.fsum(min(row) for row in distance) + math.fsum(min(column) for column in zip(*distance, strict=True))

@@ -1,6 +1,6 @@
-"""SPICE by its definition, slowly: sets of words and synsets, loops over everything, exact fractions.
+"""SPICE by its definition, in plain loops over sets of words and synsets, with exact fractions.
 
-It shares no code with the library and is read against the rules only.
+It shares no code with the library.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Synsets = Mapping[str, Iterable[int]]
 
 @dataclass(eq=False)
 class Concept:
-    """Words that were found to mean the same."""
+    """Words that were found similar."""
 
     words: set[str]
     synsets: set[int]
@@ -23,16 +23,16 @@ class Concept:
     def equals(self, other: Concept) -> bool:
         return self.words == other.words and self.synsets == other.synsets
 
-    def touches(self, other: Concept) -> bool:
+    def similar(self, other: Concept) -> bool:
         return bool(self.words & other.words) or bool(self.synsets & other.synsets)
 
-    def nearness(self, other: Concept) -> Fraction:
+    def similarity(self, other: Concept) -> Fraction:
         if self.words & other.words:
             return Fraction(1)
         either = self.synsets | other.synsets
         return Fraction(len(self.synsets & other.synsets), len(either)) if either else Fraction(0)
 
-    def absorb(self, other: Concept) -> None:
+    def merge(self, other: Concept) -> None:
         self.words |= other.words
         self.synsets |= other.synsets
 
@@ -54,19 +54,19 @@ class Edge:
     concept: Concept
 
 
-def settle(new: Concept, present: list[Concept]) -> bool:
-    """Whether an equal concept is present, or a similar one that takes the new one in."""
+def merged(new: Concept, present: list[Concept]) -> bool:
+    """Whether an equal concept is present, or a similar one, into which the new one is merged."""
     if any(new.equals(old) for old in present):
         return True
     for old in present:
-        if new.touches(old):
-            old.absorb(new)
+        if new.similar(old):
+            old.merge(new)
             return True
     return False
 
 
 class Scene:
-    """A graph that tuples are added to, one after the other."""
+    """A graph to which tuples are added one by one."""
 
     def __init__(self, synsets: Synsets):
         self.synsets = synsets
@@ -81,10 +81,10 @@ class Scene:
         for node in self.nodes:
             if new.equals(node.concept):
                 return node
-        near = [new.nearness(node.concept) for node in self.nodes]
+        near = [new.similarity(node.concept) for node in self.nodes]
         if near and max(near) > 0:
             best = self.nodes[near.index(max(near))]
-            best.concept.absorb(new)
+            best.concept.merge(new)
             return best
         self.nodes.append(Node(new))
         return self.nodes[-1]
@@ -95,20 +95,20 @@ class Scene:
         elif len(item) == 2:
             node = self.node(item[0])
             new = self.concept(item[1])
-            if not settle(new, node.attributes):
+            if not merged(new, node.attributes):
                 node.attributes.append(new)
         else:
             source = self.node(item[0])
             target = self.node(item[1])
             new = self.concept(item[2][3:] if item[2].startswith("be ") else item[2])
             between = [e.concept for e in self.edges if e.source is source and e.target is target]
-            if not settle(new, between):
+            if not merged(new, between):
                 self.edges.append(Edge(source, target, new))
 
     def tuples(self) -> list[tuple[Concept, ...]]:
-        alone = [(node.concept,) for node in self.nodes]
+        objects = [(node.concept,) for node in self.nodes]
         attributes = [(node.concept, a) for node in self.nodes for a in node.attributes]
-        return [*alone, *attributes, *((e.source.concept, e.target.concept, e.concept) for e in self.edges)]
+        return [*objects, *attributes, *((e.source.concept, e.target.concept, e.concept) for e in self.edges)]
 
 
 def scene(captions: Iterable[Sequence[Words]], synsets: Synsets) -> list[tuple[Concept, ...]]:
@@ -130,7 +130,7 @@ def counts(candidate: list[tuple[Concept, ...]], reference: list[tuple[Concept, 
     tp = 0
     for one in candidate:
         tp += any(
-            len(one) == len(two) and all(a.touches(b) for a, b in zip(one, two, strict=True)) for two in reference
+            len(one) == len(two) and all(a.similar(b) for a, b in zip(one, two, strict=True)) for two in reference
         )
     return tp, len(candidate), len(reference)
 
@@ -147,7 +147,7 @@ def matrix(
     captions: Sequence[Sequence[Words]], image_of: Sequence[int], images: int, synsets: Synsets, leave_out: bool
 ) -> list[list[Fraction]]:
     """F of every image (rows) with every caption (columns)."""
-    alone = [scene([tuples], synsets) for tuples in captions]
+    candidates = [scene([tuples], synsets) for tuples in captions]
     out = []
     for image in range(images):
         own = [c for c, owner in enumerate(image_of) if owner == image]
@@ -155,6 +155,6 @@ def matrix(
         row = []
         for c in range(len(captions)):
             others = scene([captions[x] for x in own if x != c], synsets) if leave_out and c in own else everything
-            row.append(f_score(*counts(alone[c], others)))
+            row.append(f_score(*counts(candidates[c], others)))
         out.append(row)
     return out

@@ -1,11 +1,11 @@
-"""A stand-in for the SPICE worker: no Java, tuples by a rule, and captions that make it misbehave."""
+"""A fake SPICE worker without Java: tuples by a rule, and captions that make it fail."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-# A caption's tuples are its words in order, each an object. A word in capitals makes the worker misbehave.
+# The tuples of a caption are its words in order, each an object. A word in capitals makes the worker fail.
 SOURCE = """
 import json, os, sys, time
 folder, pause = sys.argv[1], float(sys.argv[2])
@@ -20,7 +20,7 @@ with open(os.path.join(folder, "pids"), "a") as pids:
     pids.write(f"{os.getpid()}\\n")
 settings = json.loads(sys.stdin.readline())
 if os.path.exists(os.path.join(folder, "fatal")):
-    sys.stderr.write("WARNING: chatter\\nthe machine is on fire\\n")
+    sys.stderr.write("WARNING: chatter\\ncannot open the library\\n")
     print(json.dumps({"fatal": "OSError: no such library"}), flush=True)
     sys.exit(0)
 print(json.dumps({"ready": "99.fake"}), flush=True)
@@ -28,8 +28,8 @@ for line in sys.stdin:
     results = []
     for caption in json.loads(line)["captions"]:
         time.sleep(pause)
-        with open(os.path.join(folder, "asked"), "a") as asked:
-            asked.write(caption + "\\n")
+        with open(os.path.join(folder, "requested"), "a") as requested:
+            requested.write(caption + "\\n")
         words = caption.split()
         if "KILL" in words or ("KILLONCE" in words and once("KILLONCE")):
             os.kill(os.getpid(), 9)
@@ -56,15 +56,15 @@ for line in sys.stdin:
 
 
 def fake_worker(folder: Path, pause: float = 0.0) -> tuple[str, ...]:
-    """The command of a worker that keeps its notes in ``folder`` and rests ``pause`` seconds a caption."""
+    """The command of a worker that logs to ``folder`` and waits ``pause`` seconds a caption."""
     program = folder / "fake_worker.py"
     program.write_text(SOURCE, encoding="utf-8")
     return (sys.executable, str(program), str(folder), str(pause))
 
 
-def asked(folder: Path) -> list[str]:
-    """Every caption that any worker was asked for, the harmless one left out."""
-    path = folder / "asked"
+def requested(folder: Path) -> list[str]:
+    """Every caption that a worker was sent, without the probe."""
+    path = folder / "requested"
     lines = path.read_text(encoding="utf-8").split("\n") if path.exists() else []
     return [line for line in lines if line and line != "a man is riding a brown horse"]
 

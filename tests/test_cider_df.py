@@ -1,4 +1,4 @@
-"""Document frequencies for CIDEr from a corpus and from files that keep them."""
+"""Document frequencies for CIDEr: counted in a corpus, or read from a file."""
 
 from __future__ import annotations
 
@@ -54,9 +54,9 @@ def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
         ("a.json", '{"df": {"a": 3}, "images": 2, "tokens": "ptb", "format": "x"}', "frequencies from 3 to 3 of 2"),
         ("a.json", '{"df": {"a b c d e": 1}, "images": 2, "tokens": "ptb"}', "'a b c d e' has frequency 1"),
         ("a.json", '{"df": {"a": 1.5}, "images": 2, "tokens": "ptb"}', "'a' has frequency 1.5"),
-        ("a.json", '{"df": [], "images": 2, "tokens": "ptb"}', "no file of document frequencies"),
+        ("a.json", '{"df": [], "images": 2, "tokens": "ptb"}', "not a file of document frequencies"),
         ("a.json", '{"df": {"a": 1}, "images": 2, "tokens": "whitespace"}', "are of tokens 'whitespace', not 'ptb'"),
-        ("a.json", "[1, 2]", "neither captions nor document frequencies"),
+        ("a.json", "[1, 2]", "has neither captions nor document frequencies"),
         ("a.jsonl", '{"image_id": 1, "caption": 5}', "line 1: the caption is 5, expected a text"),
         ("a.jsonl", '{"image_id": 1, "captions": ["a"]}\n{"captions": ["b"]}', "line 2: field 'image' is missing"),
         ("a.npz", "PK", "damaged"),
@@ -64,7 +64,7 @@ def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
         ("none.jsonl", None, "no such file"),
     ],
 )  # fmt: skip
-def test_files_that_are_wrong(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, name: str, content: str | None, message: str) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_text(content)
@@ -73,9 +73,9 @@ def test_files_that_are_wrong(tmp_path: Path, name: str, content: str | None, me
     assert message in str(caught.value) and name in str(caught.value)
 
 
-def test_an_npz_that_is_not_one_of_frequencies(tmp_path: Path) -> None:
+def test_other_npz_files_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "other.npz", x=np.arange(3))
-    with pytest.raises(BadInput, match="no file of document frequencies"):
+    with pytest.raises(BadInput, match="not a file of document frequencies"):
         corpus_df(tmp_path / "other.npz", "ptb")
     good = save_df(tmp_path / "df.npz", corpus_df(corpus_file(tmp_path / "c.jsonl", CORPUS), "ptb"))
     with np.load(good) as held:

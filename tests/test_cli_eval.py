@@ -18,7 +18,7 @@ from vsebench.cli import app
 from vsebench.errors import UsageError
 from vsebench.metrics import expand
 from vsebench.rank.observe import Request
-from vsebench.relevance import from_lists
+from vsebench.relevance.judgements.pairs import from_pairs
 from vsebench.types import Split
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]
@@ -167,7 +167,7 @@ def test_what_has_no_value_for_a_miss_is_refused_before_anything_is_ranked(
 
 
 def test_lost_queries_are_counted_before_ranking_as_after_it() -> None:
-    lists = from_lists("eccv", "i2t", {0: [1], 1: [], 2: []}, missing={1: 2})
+    lists = from_pairs("eccv", "i2t", np.array([0, 1, 1]), np.array([1, -1, -1]), skipped=1)
     requests, metrics = [Request("eccv", lists)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
     refuse_misses(metrics, requests, "skip")
     refuse_misses(metrics[:2], requests, "miss")

@@ -9,7 +9,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from vsebench.cli import app
-from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, parse
+from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, parse
+from vsebench.relevance import JUDGEMENTS
 
 
 def invoke(*args: str) -> Result:
@@ -30,7 +31,8 @@ def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
     found = document("metrics")
     assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
     families = FAMILIES | GRADED_FAMILIES
-    assert found["views"] == VIEWS and found["families"] == {k: list(v) for k, v in families.items()}
+    assert found["views"] == {name: j.meaning for name, j in JUDGEMENTS.items()}
+    assert found["families"] == {k: list(v) for k, v in families.items()}
     assert [m["name"] for m in found["graded_metrics"]] == [f.template.replace("{k}", "k") for f in GRADED]
     assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
     text = invoke("metrics").stdout
@@ -63,7 +65,7 @@ def test_a_family_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> No
 def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     binary, graded, both = (document("metrics", name) for name in ("binary", "graded", "all"))
-    assert {parse(m).view for m in binary["metrics"]} == set(VIEWS)
+    assert {parse(m).view for m in binary["metrics"]} == set(JUDGEMENTS)
     assert {parse(m).view for m in graded["metrics"]} == {"cider"} and "cider:CS@100" in graded["metrics"]
     assert sorted(both["metrics"]) == sorted(binary["metrics"] + graded["metrics"])
     text = invoke("metrics", "all").stdout

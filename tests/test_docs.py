@@ -12,8 +12,8 @@ import pytest
 
 from docs import generate
 from vsebench.errors import EXIT_CODES
-from vsebench.metrics import FAMILIES, REGISTRY, VIEWS, parse
-from vsebench.relevance import DESCRIPTIONS
+from vsebench.metrics import FAMILIES, REGISTRY, parse
+from vsebench.relevance import JUDGEMENTS
 
 ROOT = Path(__file__).parent.parent
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -30,7 +30,7 @@ def test_every_metric_view_and_exit_code_is_documented():
     for family in REGISTRY:
         assert f"## {family.template.replace('{k}', 'k')}\n" in metrics
         assert family.formula in metrics
-    for view in VIEWS:
+    for view in JUDGEMENTS:
         assert f"- `{view}`:" in metrics
     cli = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for code, words in EXIT_CODES.items():
@@ -39,7 +39,7 @@ def test_every_metric_view_and_exit_code_is_documented():
 
 def test_every_citation_key_has_a_reference():
     listed = set(re.findall(r"^- `(\w+)`:", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), re.M))
-    used = {key for family in REGISTRY for key in family.cite} | {d.cite for d in DESCRIPTIONS.values()}
+    used = {key for family in REGISTRY for key in family.cite} | {d.cite for d in JUDGEMENTS.values()}
     assert used <= listed
     assert all(family.cite for family in REGISTRY)
 

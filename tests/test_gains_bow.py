@@ -1,4 +1,4 @@
-"""Word vectors out of text files, and the gains made of their means."""
+"""Reading word vectors from text files, and the cosines of their means."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests import oracle_gains
 from tests.word_world import TABLE, lines_of, saved, split_of
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import one_blas_thread
-from vsebench.relevance.embedding import word_vectors as vectors_file
+from vsebench.relevance.embedding import word_vectors as word_vectors
 from vsebench.relevance.embedding.word_vectors import read_word_vectors
 from vsebench.relevance.kinds import load_gains
 from vsebench.types import Split
@@ -27,7 +27,7 @@ def test_forms_of_the_file(tmp_path: Path, name: str, header: bool, end: str) ->
     lines = lines_of(TABLE)
     path = saved(tmp_path / name, [f"{len(lines)} 3", *lines] if header else lines, end)
     found = read_word_vectors(path, ["the", "cat", "absent", "Dog"])
-    assert found.words == ("cat", "the") and found.held == 4
+    assert found.words == ("cat", "the") and found.total == 4
     assert found.vectors.dtype == np.float32
     assert np.array_equal(found.vectors, [TABLE["cat"], TABLE["the"]])
 
@@ -50,7 +50,7 @@ def test_no_last_line_break_and_other_letters(tmp_path: Path) -> None:
 
 
 def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vectors_file, "_REPORT", 2)
+    monkeypatch.setattr(word_vectors, "_REPORT", 2)
     shares: list[float] = []
     read_word_vectors(saved(tmp_path / "v.txt", lines_of(TABLE)), [], shares.append)
     assert len(shares) == 2 and all(0 < s <= 1 for s in shares)
@@ -59,23 +59,23 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        (["cat 1 2 3", "dog 1 2"], "line 2 holds 2 numbers, expected 3: 'dog 1 2'"),
-        (["cat 1 2", "dog 1 2 3"], "line 2 holds 3 numbers, expected 2"),
-        (["2 3", "cat 1 2 3", "dog 1 2 3 4"], "line 3 holds 4 numbers, expected 3"),
-        (["cat 1 2", "dog 1 x"], "line 2 holds something that is no number"),
-        (["cat 1 2", "dog 1 nan"], "line 2 holds a number that is not finite"),
-        (["cat 1 2", "dog 1 1e39"], "the vector of 'dog' leaves float32"),
-        (["dog 1 2", "cat 1 2", "dog 1 3"], "'dog' stands on line 1 and again on line 3"),
+        (["cat 1 2 3", "dog 1 2"], "line 2 has 2 numbers, expected 3: 'dog 1 2'"),
+        (["cat 1 2", "dog 1 2 3"], "line 2 has 3 numbers, expected 2"),
+        (["2 3", "cat 1 2 3", "dog 1 2 3 4"], "line 3 has 4 numbers, expected 3"),
+        (["cat 1 2", "dog 1 x"], "line 2 has a field that is not a number"),
+        (["cat 1 2", "dog 1 nan"], "line 2 has a number that is not finite"),
+        (["cat 1 2", "dog 1 1e39"], "the vector of 'dog' exceeds float32"),
+        (["dog 1 2", "cat 1 2", "dog 1 3"], "'dog' is on line 1 and again on line 3"),
         (["cat 1 2", "", "dog 1 2"], "line 2 is empty"),
-        (["cat", "dog"], "line 1 holds no numbers: 'cat'"),
+        (["cat", "dog"], "line 1 has no numbers: 'cat'"),
         (["3 2", "cat 1 2", "dog 1 2"], "the first line declares 3 words, and 2 follow"),
         (["1 2", "cat 1 2", "dog 1 2"], "the first line declares 1 words, and 2 follow"),
-        (["400000 300"], "holds no word vectors"),
+        (["400000 300"], "has no word vectors"),
         (["2 2", "cat \x00\x01"], "line 2 is binary, not text"),
-        (["<!DOCTYPE html>"], "this is no file of vectors but a page about it"),
+        (["<!DOCTYPE html>"], "this is a web page, not the file of vectors"),
     ],
 )
-def test_bad_files_are_named(tmp_path: Path, lines: list[str], message: str) -> None:
+def test_errors_name_the_file_and_the_line(tmp_path: Path, lines: list[str], message: str) -> None:
     for name in ("v.txt", "v.gz"):
         if "page" in message and name == "v.gz":
             continue
@@ -86,12 +86,12 @@ def test_bad_files_are_named(tmp_path: Path, lines: list[str], message: str) -> 
         assert caught.value.fix
 
 
-def test_files_that_are_none(tmp_path: Path) -> None:
+def test_other_files_are_refused(tmp_path: Path) -> None:
     for name, data, message in (
         ("e.txt", b"", "the file is empty"),
         ("z.txt", b"PK\x03\x04abc", "this is a zip archive"),
         ("c.gz", gzip.compress(b"cat 1 2\ndog 3 4\n")[:-9], "the gzip data is truncated or damaged"),
-        ("l.txt", b"a " + b"1" * (vectors_file.LONGEST + 9), "line 1 is longer than 1,048,576 bytes"),
+        ("l.txt", b"a " + b"1" * (word_vectors.LONGEST + 9), "line 1 is longer than 1,048,576 bytes"),
     ):
         (tmp_path / name).write_bytes(data)
         with pytest.raises(BadInput, match=f"{name}: {message}"):
@@ -128,7 +128,7 @@ def test_values_by_the_definition(
         assert np.array_equal(gains.rows("t2i", 0, len(captions)).T, gains.rows("i2t", 0, n_image))
 
 
-def test_words_without_a_vector_are_counted(tmp_path: Path) -> None:
+def test_words_without_a_vector_are_noted(tmp_path: Path) -> None:
     path = saved(tmp_path / "v.txt", lines_of(TABLE))
     split = split_of(["The cat!", "A zebra, a zebra.", "the dog"], [0, 0, 1])
     gains = load_gains(f"bow:{path}", split)
@@ -144,7 +144,7 @@ def test_words_without_a_vector_are_counted(tmp_path: Path) -> None:
     assert gains.settings["vectors"].startswith("v.txt#") and gains.name == "bow"
 
 
-def test_only_the_words_in_use_make_the_signature(tmp_path: Path) -> None:
+def test_the_signature_depends_on_the_used_words_only(tmp_path: Path) -> None:
     split = split_of(["the cat"], [0])
     first = load_gains(f"bow:{saved(tmp_path / 'v.txt', lines_of(TABLE))}", split).settings["vectors"]
     more = saved(tmp_path / "v.txt", lines_of({**TABLE, "bird": [1, 2, 3]}))
@@ -153,19 +153,19 @@ def test_only_the_words_in_use_make_the_signature(tmp_path: Path) -> None:
     assert load_gains(f"bow:{other}", split).settings["vectors"] != first
 
 
-def test_idf_of_one_image_leaves_nothing(tmp_path: Path) -> None:
+def test_idf_of_one_image_is_zero(tmp_path: Path) -> None:
     path = saved(tmp_path / "v.txt", lines_of(TABLE))
     gains = load_gains(f"bow:{path}:idf=yes", split_of(["the cat", "a dog"], [0, 0]))
-    assert gains.notes[-1] == "every word stands with every image: idf leaves all gains 0"
+    assert gains.notes[-1] == "every word occurs in the captions of every image: with idf all gains are 0"
     with one_blas_thread():
         assert not gains.rows("i2t", 0, 1).any()
 
 
-def test_what_is_missing_is_said(tmp_path: Path) -> None:
+def test_errors_name_what_is_missing(tmp_path: Path) -> None:
     path = saved(tmp_path / "v.txt", lines_of(TABLE))
     with pytest.raises(UsageError, match="bow needs a file of word vectors"):
         load_gains("bow", split_of(["a cat"], [0]))
-    with pytest.raises(BadInput, match=r"v\.txt: none of its 4 words stands in the captions of split 'custom'"):
+    with pytest.raises(BadInput, match=r"v\.txt: none of its 4 words occurs in the captions of split 'custom'"):
         load_gains(f"bow:{path}", split_of(["un chat"], [0]))
     with pytest.raises(BadInput, match="bow needs the captions of split 'custom'"):
         load_gains(f"bow:{path}", Split("custom", np.arange(1), np.arange(1), np.array([0])))

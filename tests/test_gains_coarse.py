@@ -1,4 +1,4 @@
-"""A cheap gain everywhere, a costly one above a threshold: values, bits, grammar, and how often the costly is asked."""
+"""Coarse-to-fine gains: values, bits, the grammar, and how many costly gains are computed."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ def pairs_of_gains(draw: st.DrawFn) -> tuple[np.ndarray, np.ndarray]:
 
 @given(pairs_of_gains(), LEVELS, st.sampled_from(["cheap", "zero"]), st.sampled_from([0.0, 0.05, 2.0]))
 def test_values_by_the_definition(
-    both: tuple[np.ndarray, np.ndarray], threshold: float, elsewhere: str, many: float
+    both: tuple[np.ndarray, np.ndarray], threshold: float, elsewhere: str, fraction: float
 ) -> None:
     cheap, costly = both
-    coarse_many, coarse.MANY = coarse.MANY, many
+    default, coarse.ROW_FRACTION = coarse.ROW_FRACTION, fraction
     try:
         gains = CoarseToFine(MatrixGains(cheap), MatrixGains(costly), threshold, elsewhere)
         want = np.where(cheap > np.float32(threshold), costly, cheap if elsewhere == "cheap" else np.float32(0))
@@ -47,49 +47,50 @@ def test_values_by_the_definition(
         items = np.tile(np.arange(m)[::-1], (n, 1))
         assert np.array_equal(gains.at("i2t", np.arange(n), items), want[:, ::-1])
     finally:
-        coarse.MANY = coarse_many
+        coarse.ROW_FRACTION = default
 
 
 class Counting:
-    """Gains that remember what was asked of them."""
+    """Gains that count the computed rows and pairs."""
 
-    name, notes = "counting", ("the same note",)
+    name, notes, lowest = "counting", ("the same note",), None
 
-    def __init__(self, values: np.ndarray, pairs_only: bool = False) -> None:
-        self.inner, self.pairs_only = MatrixGains(values), pairs_only
+    def __init__(self, values: np.ndarray, rows_affordable: bool = True) -> None:
+        self.inner, self.rows_affordable = MatrixGains(values), rows_affordable
         self.shape, self.settings = self.inner.shape, {"x": "1"}
-        self.rows_asked = self.pairs_asked = 0
+        self.n_rows = self.n_pairs = 0
 
     def rows(self, direction: Any, start: int, stop: int) -> np.ndarray:
-        assert not self.pairs_only
-        self.rows_asked += stop - start
+        assert self.rows_affordable
+        self.n_rows += stop - start
         return self.inner.rows(direction, start, stop)
 
     def at(self, direction: Any, queries: np.ndarray, items: np.ndarray) -> np.ndarray:
-        self.pairs_asked += items.size
+        self.n_pairs += items.size
         return self.inner.at(direction, queries, items)
 
 
-def test_the_costly_one_is_asked_only_where_it_matters() -> None:
+def test_costly_gains_are_computed_above_the_threshold_only() -> None:
     cheap = np.zeros((4, 100), np.float32)
     cheap[1, 7] = cheap[2, 3] = 0.9
     costly = Counting(np.ones((4, 100), np.float32))
     gains = CoarseToFine(MatrixGains(cheap), costly, 0.8)
     assert gains.rows("i2t", 0, 4).sum() == 2
-    assert (costly.rows_asked, costly.pairs_asked) == (0, 2)
+    assert (costly.n_rows, costly.n_pairs) == (0, 2)
     gains.at("i2t", np.array([1, 3]), np.array([[7, 8], [7, 8]]))
-    assert (costly.rows_asked, costly.pairs_asked) == (0, 3)
+    assert (costly.n_rows, costly.n_pairs) == (0, 3)
     gains.rows("i2t", 3, 4)
-    assert (costly.rows_asked, costly.pairs_asked) == (0, 3)
+    assert (costly.n_rows, costly.n_pairs) == (0, 3)
     cheap += 0.85
     assert CoarseToFine(MatrixGains(cheap), costly, 0.8).rows("i2t", 0, 4).min() == 1
-    assert (costly.rows_asked, costly.pairs_asked) == (4, 3)
-    dear = Counting(np.ones((4, 100), np.float32), pairs_only=True)
+    assert (costly.n_rows, costly.n_pairs) == (4, 3)
+    dear = Counting(np.ones((4, 100), np.float32), rows_affordable=False)
     assert CoarseToFine(MatrixGains(cheap), dear, 0.8).rows("i2t", 0, 4).min() == 1
-    assert dear.pairs_asked == 400
+    assert dear.n_pairs == 400
+    assert not CoarseToFine(dear, costly, 0.8).rows_affordable
 
 
-def test_what_is_said_about_it() -> None:
+def test_name_notes_and_settings() -> None:
     cheap, costly = Counting(np.zeros((2, 3))), MatrixGains(np.zeros((2, 3)), {"file": "g.npy"}, ("the same note",))
     gains = CoarseToFine(cheap, costly, 0.8)
     assert gains.name == "coarse" and gains.shape == (2, 3) and gains.notes == ("the same note",)
@@ -99,13 +100,13 @@ def test_what_is_said_about_it() -> None:
     }  # fmt: skip
 
 
-def test_what_does_not_fit_is_refused() -> None:
+def test_errors() -> None:
     small, large = MatrixGains(np.zeros((2, 3))), MatrixGains(np.zeros((2, 4)))
     with pytest.raises(UsageError, match=r"matrix has gains of \(2, 3\) images and captions, matrix of \(2, 4\)"):
         CoarseToFine(small, large, 0.5)
     with pytest.raises(UsageError, match="threshold nan"):
         CoarseToFine(small, small, float("nan"))
-    with pytest.raises(UsageError, match="setting elsewhere is 'nowhere'"):
+    with pytest.raises(UsageError, match="coarse: elsewhere is 'nowhere'"):
         CoarseToFine(small, small, 0.5, "nowhere")
 
 
@@ -121,7 +122,7 @@ def test_grammar() -> None:
             read_argument(parse_spec(text).argument)
         assert caught.value.fix is not None and caught.value.fix.startswith("write coarse:CHEAP:above=NUMBER:COSTLY")
     for number in ("high", "", "nan", "inf"):
-        with pytest.raises(UsageError, match=f"above is '{number}', which is no number"):
+        with pytest.raises(UsageError, match=f"above is '{number}', which is not a number"):
             read_argument(f"bow:v:above={number}:cider")
     with pytest.raises(UsageError, match="elsewhere is 'here'"):
         parse_spec("coarse:elsewhere=here:bow:v:above=0.8:cider")

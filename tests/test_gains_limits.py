@@ -1,7 +1,8 @@
-"""Gains below zero: counted as zero where that is asked for, else kept away from metrics that add gains up."""
+"""Negative gains count as zero on request, and are otherwise refused by metrics that add gains up."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -82,15 +83,15 @@ def test_the_setting_is_checked() -> None:
         parse_spec("sentence:negative=maybe")
     with pytest.raises(UsageError, match="unknown setting of cider 'negative'"):
         parse_spec("cider:negative=zero")
-    split, _, _ = world()
-    with pytest.raises(UsageError, match="setting negative is 'maybe'"):
-        load_gains("g.npy:negative=maybe", split)
+    with pytest.raises(UsageError, match="matrix: negative is 'maybe'"):
+        parse_spec("g.npy:negative=maybe")
 
 
+@dataclass(frozen=True, eq=False)
 class PairsOnly(FakeGains):
-    """Gains of which rows are refused."""
+    """Gains whose rows are refused."""
 
-    pairs_only = True
+    rows_affordable: bool = False
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """Refused."""

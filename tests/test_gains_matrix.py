@@ -1,4 +1,4 @@
-"""Gains out of a file or an array: orientation, ids, half precision, memory maps, and what is refused."""
+"""Gains from a file or an array: orientation, ids, half precision, memory maps, errors."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_rows_and_pairs_are_the_matrix(values: np.ndarray, data: st.DataObject) 
     assert gains.rows("t2i", 0, m).flags.c_contiguous
 
 
-def test_what_is_returned_belongs_to_the_caller() -> None:
+def test_results_are_copies() -> None:
     values = VALUES.astype(np.float32)
     gains = MatrixGains(values)
     for direction in ("i2t", "t2i"):
@@ -45,17 +45,17 @@ def test_what_is_returned_belongs_to_the_caller() -> None:
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("turned", [False, True])
-def test_files_either_way_round(tmp_path: Path, dtype: type, turned: bool) -> None:
+@pytest.mark.parametrize("transposed", [False, True])
+def test_files_in_either_orientation(tmp_path: Path, dtype: type, transposed: bool) -> None:
     path = tmp_path / "g.npy"
-    np.save(path, (VALUES.T if turned else VALUES).astype(dtype))
+    np.save(path, (VALUES.T if transposed else VALUES).astype(dtype))
     shares: list[float] = []
     gains = load_gains(str(path), SPLIT, shares.append)
     assert isinstance(gains, MatrixGains)
     assert gains.shape == (2, 3) and gains.name == "matrix" and gains.notes in ((), ROUNDED) and shares == [1.0]
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
     assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
-    assert gains.settings["rows"] == ("captions" if turned else "images")
+    assert gains.settings["rows"] == ("captions" if transposed else "images")
     base = gains.values
     while base.base is not None and not isinstance(base, np.memmap):
         base = base.base
@@ -69,10 +69,10 @@ def test_a_square_matrix_is_ambiguous(tmp_path: Path) -> None:
     square = "the matrix of gains is square: its rows are taken to be images (else add :rows=captions)"
     assert gains.notes == (square, *ROUNDED)
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES[:, :2])
-    said = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
-    assert said.notes == ROUNDED
-    assert np.array_equal(said.rows("i2t", 0, 2), VALUES[:, :2].T)
-    assert said.settings != gains.settings
+    chosen = load_gains(f"{tmp_path / 'g.npy'}:rows=captions", split)
+    assert chosen.notes == ROUNDED
+    assert np.array_equal(chosen.rows("i2t", 0, 2), VALUES[:, :2].T)
+    assert chosen.settings != gains.settings
 
 
 def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
@@ -96,19 +96,19 @@ def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value", "dtype", "said"),
+    ("value", "dtype", "printed"),
     [(np.nan, np.float32, "nan"), (-np.inf, np.float16, "-inf"), (1e300, np.float64, "1e\\+300")],
 )
-def test_what_is_not_finite_is_named(tmp_path: Path, value: float, dtype: type, said: str) -> None:
+def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float, dtype: type, printed: str) -> None:
     values = VALUES.astype(dtype)
     values[1, 2] = value
     np.save(tmp_path / "g.npy", values)
-    with pytest.raises(BadInput, match=f"g.npy: image row 1 holds {said} in column 2"):
+    with pytest.raises(BadInput, match=f"g.npy: image row 1 holds {printed} in column 2"):
         load_gains(str(tmp_path / "g.npy"), SPLIT)
     np.save(tmp_path / "t.npy", values.T)
-    with pytest.raises(BadInput, match=f"t.npy: caption row 2 holds {said} in column 1"):
+    with pytest.raises(BadInput, match=f"t.npy: caption row 2 holds {printed} in column 1"):
         load_gains(str(tmp_path / "t.npy"), SPLIT)
-    with pytest.raises(BadInput, match=f"image row 1 holds {said} in column 2"):
+    with pytest.raises(BadInput, match=f"image row 1 holds {printed} in column 2"):
         MatrixGains(values)
 
 
@@ -132,7 +132,7 @@ def test_the_wrong_array_is_refused(tmp_path: Path) -> None:
         load_gains(str(path), SPLIT)
 
 
-def test_arrays_and_indices_that_do_not_fit() -> None:
+def test_arrays_and_indices_of_other_shapes_are_refused() -> None:
     for array in (np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2), np.int64)):
         with pytest.raises(UsageError, match="give \\(image, caption\\) in float16, float32 or float64"):
             MatrixGains(array)
@@ -143,7 +143,7 @@ def test_arrays_and_indices_that_do_not_fit() -> None:
         gains.at("i2t", np.array([1]), np.array([[3]]))
 
 
-def test_the_signature_follows_the_content() -> None:
+def test_the_signature_depends_on_the_content() -> None:
     other = VALUES.copy()
     other[0, 0] += 1e-9
     settings = [dict(MatrixGains(v).settings) for v in (VALUES, VALUES.copy(), other, VALUES.astype(np.float32))]
@@ -154,13 +154,15 @@ def test_the_signature_follows_the_content() -> None:
 def test_specifications() -> None:
     spec = parse_spec("a/b.npz:rows=captions")
     assert (spec.kind, spec.argument, dict(spec.settings)) == ("matrix", "a/b.npz", {"rows": "captions"})
-    with pytest.raises(UsageError, match="unknown setting of a file of gains 'row'"):
+    with pytest.raises(UsageError, match="unknown setting of matrix 'row'"):
         parse_spec("b.npy:row=captions")
-    with pytest.raises(UsageError, match="setting rows is 'texts'"):
-        load_gains("b.npy:rows=texts", SPLIT)
+    with pytest.raises(UsageError, match="matrix: rows is 'texts'"):
+        parse_spec("b.npy:rows=texts")
+    with pytest.raises(UsageError, match="unknown graded relevance 'matrix'"):
+        parse_spec("matrix")
 
 
-def test_numbers_that_float32_cannot_hold_apart_from_zero(tmp_path: Path) -> None:
+def test_values_outside_the_range_of_float32_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.npy"
     np.save(path, VALUES * 1e-310)
     with pytest.raises(BadInput, match="which is 0 in float32\n  fix: scale the values"):
@@ -171,7 +173,7 @@ def test_numbers_that_float32_cannot_hold_apart_from_zero(tmp_path: Path) -> Non
 
 
 def test_a_setting_is_given_once() -> None:
-    with pytest.raises(UsageError, match="setting negative is given twice: zero and keep"):
+    with pytest.raises(UsageError, match="matrix: negative is given twice: zero and keep"):
         load_gains("g.npy:negative=zero:negative=keep", SPLIT)
     with pytest.raises(UsageError, match="cider: own is given twice: in and out"):
         load_gains("cider:own=in:own=out", SPLIT)

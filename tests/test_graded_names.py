@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from tests.graded_worlds import asked, large_world, measured
 from vsebench.errors import UsageError
 from vsebench.metrics import GRADED, Family, Metric, parse
-from vsebench.metrics.declare import BINARY, DEPTHS, known_names, separate
+from vsebench.metrics.declare import DEPTHS, known_names, separate
 from vsebench.metrics.graded import graded, graded_sum, needs, values
-from vsebench.metrics.suites import VIEWS
 from vsebench.types import DIRECTIONS
 
 SINGLE = [m for m in map(parse, (f"cider:{n}" for n in known_names(GRADED))) if m.family.compute is not None]
@@ -86,7 +85,6 @@ def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
     assert parse("cider:R@5").family is not parse("R@5").family
     assert parse("eccv:R@5").family is parse("R@5").family
     assert parse("cider:RSum").family is parse("RSum").family  # there is no graded one; the view is refused later
-    assert set(BINARY) == set(VIEWS)
 
 
 @pytest.mark.parametrize(

@@ -220,24 +220,23 @@ def test_meteor_on_flickr8k_as_published(
 def test_spice_on_flickr8k_as_published(
     flickr: dict[str, Task], real_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from vsebench.relevance.spice import tuples as spice_tuples
+    from vsebench.relevance.spice import cache as tuple_cache
+    from vsebench.relevance.spice.tuples import Tuples, normal, words
 
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     folder = real_data / "spice"
     token = lines(real_data / "flickr8k" / "Flickr8k.token.txt.gz")
     text = dict(line.split("\t") for line in token)
     parsed = {
-        spice_tuples.normal(text[key]): tuple(map(tuple, json.loads(found)))
+        normal(text[key]): tuple(map(tuple, json.loads(found)))
         for key, found in (line.split("\t") for line in lines(folder / "flickr8k.tuples.tsv.gz"))
     }
     synsets = {
         word: frozenset(map(int, ids.split()))
         for word, _, ids in (x.partition("\t") for x in lines(folder / "synsets.tsv.gz"))
     }
-    needed = {word for found in parsed.values() for item in found for word in spice_tuples.words(item)}
-    spice_tuples.add(
-        spice_tuples.Tuples(tuple(parsed), tuple(parsed.values()), {word: synsets[word] for word in needed})
-    )
+    needed = {word for found in parsed.values() for item in found for word in words(item)}
+    tuple_cache.add(Tuples(tuple(parsed), tuple(parsed.values()), {word: synsets[word] for word in needed}))
     # The original captions are parsed, which gives 44.8 for Expert; 44.9 is printed for tokenised captions.
     assert round(kendall("spice", flickr["Expert"]), 2) == 44.78
     assert round(kendall("spice", flickr["CrowdFlower"]), 1) == 24.4

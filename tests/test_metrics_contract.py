@@ -14,8 +14,9 @@ import vsebench
 from tests import oracle
 from tests.worlds import relevance
 from vsebench.evaluation import measure
-from vsebench.metrics import FAMILIES, REGISTRY, VIEWS, Family, Metric, parse
+from vsebench.metrics import FAMILIES, REGISTRY, Family, Metric, parse
 from vsebench.metrics.declare import DEPTHS, known_names, metric, summary
+from vsebench.relevance import JUDGEMENTS
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
 
 PER_QUERY = [m for m in map(parse, [*known_names(), "R@2", "Recall@3"]) if m.family.compute is not None]
@@ -65,7 +66,7 @@ def test_every_family_is_exercised() -> None:
 
 
 @pytest.mark.parametrize("m", ALL, ids=identify)
-@pytest.mark.parametrize("view", sorted(VIEWS))
+@pytest.mark.parametrize("view", sorted(JUDGEMENTS))
 def test_the_name_parses_back(m: Metric, view: str) -> None:
     seen = Metric(m.template, m.k, view)
     assert parse(str(seen)) == seen

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 import vsebench
 from vsebench.errors import USAGE, UsageError
 from vsebench.evaluation import measure
-from vsebench.metrics import FAMILIES, GRADED_FAMILIES, MEANINGS, REGISTRY, VIEWS, Metric, expand, members, parse
+from vsebench.metrics import FAMILIES, GRADED_FAMILIES, MEANINGS, REGISTRY, Metric, expand, members, parse
 from vsebench.metrics.suites import default_words
+from vsebench.relevance import JUDGEMENTS
 from vsebench.types import DIRECTIONS, Split
 
 
@@ -22,7 +23,7 @@ def refused(text: str) -> str:
     return str(error.value)
 
 
-@given(st.sampled_from(REGISTRY.names()), st.sampled_from(sorted(VIEWS)), st.integers(1, 10**18 - 1))
+@given(st.sampled_from(REGISTRY.names()), st.sampled_from(sorted(JUDGEMENTS)), st.integers(1, 10**18 - 1))
 def test_any_name_parses_back(template: str, view: str, k: int) -> None:
     m = Metric(template, k if "{k}" in template else None, view)
     assert parse(str(m)) == m

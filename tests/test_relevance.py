@@ -1,4 +1,4 @@
-"""Binary relevance: ground truth, ECCV Caption and CxC by id, building from lists and pairs."""
+"""Binary judgements: ground truth, ECCV Caption and CxC by id, judgements from pairs, and their table."""
 
 from __future__ import annotations
 
@@ -13,6 +13,9 @@ from hypothesis import strategies as st
 from vsebench import relevance
 from vsebench.data.splits import packages as wheels
 from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.metrics import parse
+from vsebench.relevance.judgements.declare import Judgements
+from vsebench.relevance.judgements.pairs import from_pairs
 from vsebench.types import DIRECTIONS, Direction, Relevance, Split
 
 
@@ -30,7 +33,7 @@ def uneven() -> Split:
 
 
 def test_ground_truth_of_any_split(uneven: Split) -> None:
-    assert relevance.names(uneven) == ["gt"]
+    assert relevance.names(uneven) == ["gt"] and relevance.identities(uneven) == {}
     i2t, t2i = relevance.load("gt", uneven, "i2t"), relevance.load("gt", uneven, "t2i")
     assert as_sets(i2t) == {0: {1, 4}, 1: {3}, 2: {0, 2, 5}}
     assert as_sets(t2i) == {0: {2}, 1: {0}, 2: {2}, 3: {1}, 4: {0}, 5: {2}}
@@ -58,7 +61,7 @@ def test_skipped_and_unreachable(coco: Split) -> None:
     assert not np.isin([144675, 467259], coco.caption_ids).any()
 
 
-def test_judgements_are_matched_by_id_not_by_place(coco: Split, rng: np.random.Generator) -> None:
+def test_judgements_are_matched_by_id(coco: Split, rng: np.random.Generator) -> None:
     order, other = rng.permutation(5000), rng.permutation(25000)
     place = np.argsort(order)
     mixed = Split("coco-5k", coco.image_ids[order], coco.caption_ids[other], place[coco.image_of[other]])
@@ -69,15 +72,13 @@ def test_judgements_are_matched_by_id_not_by_place(coco: Split, rng: np.random.G
         assert moved == as_sets(a)
 
 
-def test_what_does_not_exist_is_refused(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
     assert relevance.names(coco) == ["gt", "eccv", "cxc"]
     one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
     assert relevance.names(one) == ["gt"] and relevance.identities(one) == {}
-    with pytest.raises(
-        UsageError, match=r"'eccv' judges the whole gallery of COCO 5K.*'coco-1k'\n  fix: use --split coco-5k"
-    ):
+    with pytest.raises(UsageError, match=r"'eccv' are of .* not of split 'coco-1k'\n  fix: use --split coco-5k"):
         relevance.load("eccv", one, "i2t")
-    with pytest.raises(UsageError, match=r"unknown relevance 'ecv'\n  fix: did you mean 'eccv'"):
+    with pytest.raises(UsageError, match=r"unknown judgements 'ecv'\n  fix: did you mean 'eccv'"):
         relevance.load("ecv", coco, "i2t")
     with pytest.raises(UsageError, match="unknown direction 'i2i'"):
         relevance.load("gt", coco, "i2i")  # type: ignore[arg-type]
@@ -99,45 +100,61 @@ def test_identities_name_the_judgements(coco: Split) -> None:
     assert all(v.startswith("eccv_caption#") and len(v) == len("eccv_caption#") + 8 for v in found.values())
 
 
-def test_from_lists_and_its_policy_for_the_empty() -> None:
-    judged = relevance.from_lists("x", "t2i", {4: [9, 1], 2: [], 7: [0], 5: []}, missing={7: 2, 5: 1, 2: 0}, skipped=3)
-    assert judged.queries.tolist() == [4, 5, 7] and judged.indptr.tolist() == [0, 2, 2, 3]
-    assert judged.items.tolist() == [1, 9, 0] and judged.missing.tolist() == [0, 1, 2]
-    assert judged.skipped == 4  # query 2, and the three that were told
-    nobody = relevance.from_lists("x", "t2i", {1: []})
-    assert (len(nobody.queries), nobody.skipped) == (0, 1)
-
-
 @pytest.mark.parametrize(
-    ("lists", "words"),
+    ("pairs", "message"),
     [
-        ({3: [2, 5, 2]}, r"relevance 'x' \(i2t\) lists item 2 twice for query 3"),
-        ({-1: [2]}, "negative indices"),
-        ({1: [-1]}, "negative indices"),
+        ([(3, 2), (3, 5), (3, 2)], r"judgements 'x' \(i2t\) list item 2 twice for query 3"),
+        ([(-1, 2)], "negative indices"),
+        ([(1, -2)], "negative indices"),
     ],
 )
-def test_from_lists_refuses(lists: dict[int, list[int]], words: str) -> None:
-    with pytest.raises(BadInput, match=words):
-        relevance.from_lists("x", "i2t", lists)
+def test_invalid_pairs_are_refused(pairs: list[tuple[int, int]], message: str) -> None:
+    query, item = np.array(pairs).T
+    with pytest.raises(BadInput, match=message):
+        from_pairs("x", "i2t", query, item)
 
 
 @given(st.dictionaries(st.integers(0, 30), st.sets(st.integers(0, 20))), st.randoms())
-def test_pairs_and_lists_agree_in_any_order(lists: dict[int, set[int]], random: Any) -> None:
+def test_pairs_in_any_order(lists: dict[int, set[int]], random: Any) -> None:
     pairs = [(q, i) for q, items in lists.items() for i in items]
     random.shuffle(pairs)
     array = np.array(pairs, np.int64).reshape(-1, 2)
-    judged = relevance.from_pairs("x", "i2t", array[:, 0], array[:, 1])
+    judged = from_pairs("x", "i2t", array[:, 0], array[:, 1], skipped=3)
     assert as_sets(judged) == {q: items for q, items in lists.items() if items}
-    assert as_sets(relevance.from_lists("x", "i2t", lists)) == as_sets(judged)
+    assert judged.skipped == 3 and judged.unreachable == 0
 
 
 def test_pairs_outside_the_gallery_are_missing() -> None:
-    judged = relevance.from_pairs("x", "i2t", np.array([5, 0, 5, 5]), np.array([-1, -1, 3, -1]))
+    judged = from_pairs("x", "i2t", np.array([5, 0, 5, 5]), np.array([-1, -1, 3, -1]))
     assert judged.queries.tolist() == [0, 5] and judged.missing.tolist() == [1, 2] and judged.size.tolist() == [1, 3]
 
 
-def test_every_relevance_is_described() -> None:
-    assert list(relevance.DESCRIPTIONS) == ["gt", "eccv", "cxc"]
-    assert "agg_score >= 3" in relevance.DESCRIPTIONS["cxc"].rule
-    for name, d in relevance.DESCRIPTIONS.items():
-        assert d.name == name and all((d.title, d.rule, d.judged_by, d.cite, d.reference))
+def test_the_table_of_judgements() -> None:
+    assert list(relevance.JUDGEMENTS) == ["gt", "1k", "eccv", "cxc"]
+    assert "agg_score >= 3" in relevance.JUDGEMENTS["cxc"].rule
+    for name, j in relevance.JUDGEMENTS.items():
+        assert j.name == name
+        assert all((j.title, j.heading, j.meaning, j.rule, j.judged_by, j.cite, j.reference))
+        assert relevance.JUDGEMENTS[j.positives].positives == j.positives
+    assert [name for name, j in relevance.JUDGEMENTS.items() if j.folds] == ["1k"]
+
+
+def test_folds_have_the_positives_of_the_ground_truth(uneven: Split) -> None:
+    for direction in DIRECTIONS:
+        assert relevance.load("1k", uneven, direction) is relevance.load("gt", uneven, direction)
+
+
+def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
+    def load(split: Split, direction: Direction) -> Relevance:
+        n = len(split.image_ids)
+        return from_pairs("first", direction, np.arange(n), np.arange(n))
+
+    declared = Judgements(
+        name="first", title="First", heading="First", meaning="", rule="equal index", judged_by="", cite="",
+        reference="", positives="first", load=load, identity=lambda split: "first#00000000", splits=("custom",),
+    )  # fmt: skip
+    monkeypatch.setitem(relevance.JUDGEMENTS, "first", declared)
+    assert relevance.names(uneven) == ["gt", "first"]
+    assert relevance.identities(uneven) == {"first": "first#00000000"}
+    assert as_sets(relevance.load("first", uneven, "i2t")) == {0: {0}, 1: {1}, 2: {2}}
+    assert str(parse("first:R@1")) == "first:R@1"

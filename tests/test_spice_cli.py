@@ -1,4 +1,4 @@
-"""``vsebench relevance``: build, list, clear, export and import as a user meets them, with a stand-in for Java."""
+"""``vsebench relevance``: build, list, clear, export and import, with a fake worker instead of Java."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests.hostile import good
-from tests.spice_fake import asked, fake_worker
+from tests.spice_fake import fake_worker, requested
 from vsebench.cli import app
 from vsebench.data import store
-from vsebench.relevance.spice import tuples as spice_tuples
-from vsebench.relevance.spice.parser import build as spice_parse
+from vsebench.relevance.spice import cache as tuple_cache
+from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import install as spice_install
 from vsebench.relevance.spice.parser import process as spice_process
+from vsebench.relevance.spice.tuples import NotParsed, build_command
 from vsebench.text import java as spice_java
 
 RECORDS = [
@@ -28,21 +29,21 @@ RECORDS = [
 
 
 @pytest.fixture(autouse=True)
-def notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """An empty cache, and a worker without Java that keeps its notes in the folder."""
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and a fake worker that logs to the folder."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.delenv("VSEBENCH_CACHE_LIMIT", raising=False)
-    folder = tmp_path / "notes"
+    folder = tmp_path / "log"
     folder.mkdir()
     command = fake_worker(folder)
-    monkeypatch.setattr(spice_parse, "COMMAND", command)
-    monkeypatch.setattr(spice_parse, "_settings", lambda java, heap, threads, note: {"library": "none"})
+    monkeypatch.setattr(spice_build, "COMMAND", command)
+    monkeypatch.setattr(spice_build, "_settings", lambda java, heap, threads, note: {"library": "none"})
     return folder
 
 
 @pytest.fixture
 def captions(tmp_path: Path) -> str:
-    """A file of three captions, two of them different."""
+    """A file of three captions, two of them distinct."""
     path = tmp_path / "captions.jsonl"
     path.write_text("".join(json.dumps(record) + "\n" for record in RECORDS), encoding="utf-8")
     return str(path)
@@ -73,13 +74,13 @@ def test_every_command_has_help(name):
     assert name in result.stdout
 
 
-def test_build_parses_a_file_once(captions, notes):
+def test_build_parses_a_file_once(captions, log):
     first = invoke("build", "spice", "--captions", captions)
     assert first.exit_code == 0, first.stderr
-    assert re.match(r"spice: 2 different captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.stdout)
+    assert re.match(r"spice: 2 distinct captions, 0 parsed before, 2 now in \d+ s \(\d+ a second\)\n", first.stdout)
     again = invoke("build", "spice", "--captions", captions)
-    assert again.stdout == "spice: 2 different captions, 2 parsed before, 0 now\n"
-    assert sorted(asked(notes)) == ["a horse", "a man"]
+    assert again.stdout == "spice: 2 distinct captions, 2 parsed before, 0 now\n"
+    assert sorted(requested(log)) == ["a horse", "a man"]
 
 
 def test_build_in_json(captions):
@@ -90,12 +91,12 @@ def test_build_in_json(captions):
                      "java": "99.fake"}  # fmt: skip
 
 
-def test_build_from_lines_and_from_ptb_tokens(tmp_path, notes):
+def test_build_from_lines_and_from_ptb_tokens(tmp_path, log):
     path = tmp_path / "captions.txt"
     path.write_text("A Man's horse.\n\nTwo dogs!\n", encoding="utf-8")
     assert document("build", "spice", "--captions", str(path))["parsed"] == 2
     assert document("build", "spice", "--captions", str(path), "--text", "ptb")["parsed"] == 2
-    assert sorted(asked(notes)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
+    assert sorted(requested(log)) == ["A Man's horse.", "Two dogs!", "a man 's horse", "two dogs"]
 
 
 def test_broken_captions_are_reported_by_text(tmp_path):
@@ -111,7 +112,7 @@ def test_broken_captions_are_reported_by_text(tmp_path):
     assert "2 captions, 1 broken" in words(invoke("list").stdout)
 
 
-def test_the_others_need_no_building():
+def test_other_kinds_need_no_building():
     for kind in ("cider", "sentence", "bow", "wmd"):
         result = invoke("build", kind)
         assert result.exit_code == 0
@@ -123,28 +124,29 @@ def test_the_others_need_no_building():
     ("args", "code", "message"),
     [
         (("build", "spicy"), 2, "unknown graded relevance 'spicy'"),
+        (("build", "matrix"), 2, "unknown graded relevance 'matrix'"),
         (("build", "spice"), 2, "one of --split and --captions"),
         (("build", "spice", "--split", "coco-5k", "--captions", "x"), 2, "one of --split and --captions"),
         (("build", "spice", "--split", "coco-6k"), 2, "unknown split 'coco-6k'"),
         (("build", "spice", "--captions", "nowhere.txt"), 3, "nowhere.txt: no such file"),
         (("build", "spice", "--split", "coco-5k", "--text", "loud"), 2, "--text is 'loud'"),
-        (("export", "cider", "x"), 2, "'cider' keeps nothing that could be carried"),
-        (("import", "cider", "x"), 2, "'cider' keeps nothing that could be carried"),
+        (("export", "cider", "x"), 2, "'cider' has nothing to export or import"),
+        (("import", "cider", "x"), 2, "'cider' has nothing to export or import"),
         (("export", "spice", "x"), 3, "no captions are parsed"),
-        (("import", "spice", "x", "--split", "coco-5k"), 2, "a file made by export knows its captions"),
+        (("import", "spice", "x", "--split", "coco-5k"), 2, "a file made by export has its captions"),
         (("import", "spice", "x", "--synsets", "y"), 2, "one of --split and --captions"),
         (("import", "spice", "nowhere.gz"), 3, "nowhere.gz: no such file"),
         (("clear", "spicy"), 2, "unknown kind in the cache 'spicy'"),
     ],
 )
-def test_wrong_arguments_are_named(args, code, message):
+def test_wrong_arguments(args, code, message):
     result = invoke(*args)
     assert result.exit_code == code
     assert message in result.stderr
     assert "fix:" in result.stderr
 
 
-def test_missing_tools_end_with_the_command(captions, monkeypatch):
+def test_missing_tools_name_the_command(captions, monkeypatch):
     monkeypatch.undo()
     monkeypatch.setenv("VSEBENCH_CACHE", str(Path(captions).parent / "cache"))
     monkeypatch.setattr(spice_java, "package_file", lambda package, relative: None)
@@ -162,15 +164,15 @@ def test_missing_tools_end_with_the_command(captions, monkeypatch):
     assert "package 'jpype1' is not installed" in result.stderr
 
 
-def test_a_parser_that_does_not_work_is_explained(captions, notes):
-    (notes / "fatal").touch()
+def test_a_parser_that_does_not_work_is_explained(captions, log):
+    (log / "fatal").touch()
     result = invoke("build", "spice", "--captions", captions)
     assert result.exit_code == 4
     assert "the SPICE parser does not work here: OSError: no such library" in result.stderr
     assert "Traceback" not in result.stderr
 
 
-def test_list_shows_what_is_there(captions, monkeypatch):
+def test_list(captions, monkeypatch):
     assert "0.0 KiB of at most 4.0 GiB in" in invoke("list").stdout
     assert document("list")["kinds"] == []
     invoke("build", "spice", "--captions", captions)
@@ -191,18 +193,18 @@ def test_list_shows_what_is_there(captions, monkeypatch):
     assert found["kinds"][0]["content"] == "2 captions"
 
 
-def test_clear_asks_first(captions):
+def test_clear_needs_a_confirmation(captions):
     invoke("build", "spice", "--captions", captions)
     result = invoke("clear", "spice")
     assert result.exit_code == 2
     assert re.search(r"this would remove 1 files \(0.\d KiB\) from .*\n  fix: add --yes", result.stderr)
-    assert len(spice_tuples.pack_files()) == 1
+    assert len(tuple_cache.pack_files()) == 1
     assert document("clear", "spice", "--yes")["removed"] == 1
-    assert spice_tuples.pack_files() == []
+    assert tuple_cache.pack_files() == []
     assert invoke("clear").stdout == "removed 0 files, 0.0 KiB\n"
 
 
-def test_clear_leaves_the_tools_unless_they_are_named(captions):
+def test_clear_removes_the_tools_by_name_only(captions):
     invoke("build", "spice", "--captions", captions)
     folder = spice_install.tools_folder()
     folder.mkdir(parents=True)
@@ -213,7 +215,7 @@ def test_clear_leaves_the_tools_unless_they_are_named(captions):
     assert not folder.exists()
 
 
-def test_a_group_parses_once(captions, tmp_path, monkeypatch, notes):
+def test_export_and_import(captions, tmp_path, monkeypatch, log):
     invoke("build", "spice", "--captions", captions)
     file = str(tmp_path / "tuples.jsonl.gz")
     result = invoke("export", "spice", file)
@@ -222,7 +224,7 @@ def test_a_group_parses_once(captions, tmp_path, monkeypatch, notes):
     assert document("import", "spice", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
     assert invoke("import", "spice", file).stdout == "2 captions were read, 0 of them are new\n"
     assert document("build", "spice", "--captions", captions)["before"] == 2
-    assert len(asked(notes)) == 2
+    assert len(requested(log)) == 2
 
 
 def test_export_of_a_split_names_what_is_missing(captions, tmp_path):
@@ -234,12 +236,12 @@ def test_export_of_a_split_names_what_is_missing(captions, tmp_path):
     assert document("export", "spice", str(tmp_path / "t.jsonl"), "--captions", captions)["captions"] == 2
 
 
-def test_rows_from_elsewhere_are_imported(captions, tmp_path):
+def test_rows_of_tuples_are_imported(captions, tmp_path):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     (tmp_path / "s.tsv").write_text("man\t1 2\nhorse\t\n", encoding="utf-8")
     args = ("import", "spice", str(tmp_path / "t.jsonl"), "--synsets", str(tmp_path / "s.tsv"))
     assert document(*args, "--captions", captions)["captions"] == 2
-    loaded = spice_tuples.load_tuples(["a horse", "a man"])
+    loaded = tuple_cache.load_tuples(["a horse", "a man"])
     assert loaded.tuples == ((("horse",),), (("man",),))
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["cow"]]\n[["man"]]\n', encoding="utf-8")
     result = invoke(*args, "--captions", captions)
@@ -247,26 +249,26 @@ def test_rows_from_elsewhere_are_imported(captions, tmp_path):
     assert "no synsets for the word 'cow' of caption 'a horse'" in result.stderr
 
 
-def test_rows_without_their_synsets_are_recognised(captions, tmp_path):
+def test_rows_of_tuples_need_synsets(captions, tmp_path):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     rows = str(tmp_path / "t.jsonl")
     result = invoke("import", "spice", rows)
     assert (result.exit_code, result.stderr) == (
         3,
-        f"error: {rows}: holds rows of tuples, without their captions and synsets\n"
+        f"error: {rows}: has rows of tuples, without their captions and synsets\n"
         "  fix: add --synsets FILE (a word, a tab and its METEOR synset ids a line), and the captions of the rows: "
         "--split NAME or --captions FILE\n",
     )
     result = invoke("import", "spice", rows, "--captions", captions)
     assert (result.exit_code, result.stderr) == (
         2,
-        "error: a file made by export knows its captions\n"
+        "error: a file made by export has its captions\n"
         "  fix: leave out --split and --captions, or give rows of tuples their --synsets FILE as well\n",
     )
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])
-def test_an_evaluation_names_the_command_with_its_own_captions(tmp_path, gains):
+def test_an_evaluation_names_the_command_with_its_captions(tmp_path, gains):
     file, listed = good.npz(tmp_path)[1], tmp_path / "my captions.txt"
     listed.write_text("".join(f"cat {i}\n" for i in range(300)), encoding="utf-8")
     args = ["eval", file, "--gains", gains, "--captions", str(listed), "--metrics", "cs"]
@@ -278,17 +280,15 @@ def test_an_evaluation_names_the_command_with_its_own_captions(tmp_path, gains):
     )
 
 
-def test_a_part_of_coco_is_parsed_with_coco():
-    first = spice_tuples.NotParsed(
-        "2 of 2 captions are not parsed", spice_tuples.build_command("--captions FILE", "ptb")
-    )
+def test_the_command_for_other_captions():
+    first = NotParsed("2 of 2 captions are not parsed", build_command("--captions FILE", "ptb"))
     assert str(first.about("--split coco-5k")) == (
         "2 of 2 captions are not parsed\n"
         "  fix: run: vsebench relevance build spice --split coco-5k --text ptb  (about 60 captions a second, once)"
     )
 
 
-def test_progress_goes_to_a_log_now_and_then(captions, monkeypatch):
+def test_progress_in_lines(captions, monkeypatch):
     monkeypatch.setattr("vsebench.cli.relevance.EVERY", 0.0)
     result = invoke("build", "spice", "--captions", captions)
     assert re.search(r"2 of 2 captions, \d+ a second, 0 min left", result.stderr)
@@ -297,5 +297,5 @@ def test_progress_goes_to_a_log_now_and_then(captions, monkeypatch):
         assert "min left" not in invoke("build", "spice", "--captions", captions, flag).stderr
 
 
-def test_the_real_worker_is_a_module_of_ours():
+def test_the_worker_is_a_module_of_the_package():
     assert spice_process.COMMAND[1:] == ("-m", "vsebench.relevance.spice.parser.worker")

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.relevance.spice import tuples as st_
+from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.file import FORMAT, pack, unpack
 from vsebench.relevance.spice.rows import read_rows, read_synsets
-from vsebench.relevance.spice.tuples import TOOLS, Tuples, merge, normal, select, words
+from vsebench.relevance.spice.tuples import TOOLS, Tuples, merge, normal, select, unique, words
 
 SYNSETS = {"man": frozenset({3, 1}), "horse": frozenset({7}), "ride": frozenset(), "brown": frozenset({2**40})}
 SMALL = Tuples(
@@ -33,7 +33,7 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def lines(*records: Any, head: dict[str, Any] | None = None) -> str:
-    """A file of tuples with a first line that fits."""
+    """A file of tuples with a matching header."""
     count = {"captions": sum("caption" in r for r in records), "words": sum("word" in r for r in records)}
     first = {"format": FORMAT, "tools": TOOLS, **count, **(head or {})}
     return "".join(json.dumps(record) + "\n" for record in (first, *records))
@@ -46,9 +46,9 @@ MAN = {"word": "man", "synsets": [1, 3]}
 @pytest.mark.parametrize("name", ["tuples.jsonl", "tuples.jsonl.gz"])
 def test_export_and_import_are_inverse(tmp_path, name):
     path = tmp_path / name
-    st_.export_tuples(path, SMALL)
+    tuple_cache.export_tuples(path, SMALL)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
-    assert st_.import_tuples(path) == SMALL
+    assert tuple_cache.import_tuples(path) == SMALL
 
 
 def test_equal_tuples_make_equal_files():
@@ -61,19 +61,19 @@ WORD = st.text(min_size=1, max_size=5)
 
 @given(st.dictionaries(st.text(max_size=12).map(normal), st.one_of(st.text(), st.lists(st.lists(WORD, min_size=1,
        max_size=3).map(tuple), max_size=4).map(tuple)), max_size=6))  # fmt: skip
-def test_any_text_survives_the_file(tmp_path_factory, content):
+def test_any_string_survives_the_file(tmp_path_factory, content):
     broken = {text: why for text, why in content.items() if isinstance(why, str)}
     tuples = tuple(() if text in broken else found for text, found in content.items())
     used = {word for found in tuples for item in found for word in words(item)}
     whole = Tuples(tuple(content), tuples, {word: frozenset({len(word)}) for word in used}, broken)
     path = tmp_path_factory.mktemp("any") / "tuples.jsonl.gz"
-    st_.export_tuples(path, whole)
-    assert st_.import_tuples(path) == whole
+    tuple_cache.export_tuples(path, whole)
+    assert tuple_cache.import_tuples(path) == whole
 
 
-def test_a_captions_white_space_is_normal():
+def test_normal_white_space():
     assert normal("  A man\n\ton a\u00a0horse. ") == "A man on a horse."
-    assert st_.unique(["b", " a  b", "a b ", "b"]) == ["b", "a b"]
+    assert unique(["b", " a  b", "a b ", "b"]) == ["b", "a b"]
 
 
 def test_the_words_of_a_tuple():
@@ -83,23 +83,25 @@ def test_the_words_of_a_tuple():
     assert words(("be man", "horse", "behind")) == ("be man", "horse", "behind")
 
 
-def test_load_gives_what_was_added_in_the_order_asked_for():
-    st_.add(SMALL)
-    loaded = st_.load_tuples([" a brown\nhorse", "", "a brown horse"])
+def test_load_gives_the_wanted_captions_in_their_order():
+    tuple_cache.add(SMALL)
+    loaded = tuple_cache.load_tuples([" a brown\nhorse", "", "a brown horse"])
     assert loaded.texts == ("a brown horse", "")
     assert loaded.tuples == (SMALL.tuples[1], ())
     assert loaded.synsets == {"horse": frozenset({7}), "brown": frozenset({2**40})}
     assert loaded.row == {"a brown horse": 0, "": 1}
 
 
-def test_missing_captions_are_counted_and_the_command_named():
-    st_.add(SMALL)
+def test_missing_captions_name_the_command():
+    tuple_cache.add(SMALL)
     with pytest.raises(MissingPackage) as caught:
-        st_.load_tuples(["a brown horse", "a cat", "a dog", " a dog"], "vsebench relevance build spice --split f30k")
+        tuple_cache.load_tuples(
+            ["a brown horse", "a cat", "a dog", " a dog"], "vsebench relevance build spice --split f30k"
+        )
     assert caught.value.what == "SPICE tuples: 2 of 3 captions are not parsed"
     assert caught.value.fix == "run: vsebench relevance build spice --split f30k  (about 60 captions a second, once)"
     with pytest.raises(MissingPackage, match="vsebench relevance build spice --split NAME"):
-        st_.load_tuples(["a cat"])
+        tuple_cache.load_tuples(["a cat"])
 
 
 def test_merging_keeps_every_caption_once_and_prefers_tuples():
@@ -111,31 +113,31 @@ def test_merging_keeps_every_caption_once_and_prefers_tuples():
         assert select(merged, SMALL.texts) == SMALL
 
 
-def test_compacting_loses_nothing():
+def test_compacting_keeps_every_caption():
     for number in range(12):
-        st_.add(Tuples((f"caption {number}",), ((("man",),),), {"man": SYNSETS["man"]}))
-    before = st_.stored()
-    st_.compact()
-    assert len(st_.pack_files()) == 1
-    after = st_.stored()
+        tuple_cache.add(Tuples((f"caption {number}",), ((("man",),),), {"man": SYNSETS["man"]}))
+    before = tuple_cache.stored()
+    tuple_cache.compact()
+    assert len(tuple_cache.pack_files()) == 1
+    after = tuple_cache.stored()
     assert dict(zip(after.texts, after.tuples, strict=True)) == dict(zip(before.texts, before.tuples, strict=True))
-    st_.compact(most=0)
-    assert st_.stored() == after
+    tuple_cache.compact(most=0)
+    assert tuple_cache.stored() == after
 
 
 def test_imported_tuples_that_contradict_the_cache_are_refused(tmp_path):
-    assert st_.add_agreeing(SMALL, "file") == 3
-    assert st_.add_agreeing(SMALL, "file") == 0
+    assert tuple_cache.add_agreeing(SMALL, "file") == 3
+    assert tuple_cache.add_agreeing(SMALL, "file") == 0
     other = Tuples(("a cat", "a brown horse"), ((), (("horse",),)), SYNSETS)
     with pytest.raises(BadInput, match="'a brown horse' has other tuples in the cache") as caught:
-        st_.add_agreeing(other, tmp_path / "file")
+        tuple_cache.add_agreeing(other, tmp_path / "file")
     assert caught.value.where == str(tmp_path / "file")
-    assert "a cat" not in st_.stored().texts
+    assert "a cat" not in tuple_cache.stored().texts
 
 
-def test_an_export_to_nowhere_is_named(tmp_path):
+def test_an_export_to_a_missing_folder(tmp_path):
     with pytest.raises(UsageError, match="cannot be written"):
-        st_.export_tuples(tmp_path / "no" / "file", SMALL)
+        tuple_cache.export_tuples(tmp_path / "no" / "file", SMALL)
 
 
 @pytest.mark.parametrize(
@@ -143,24 +145,24 @@ def test_an_export_to_nowhere_is_named(tmp_path):
     [
         ("", "the file is empty"),
         ("<html>", "a web page or XML"),
-        ("[1]\n", r"no file of SPICE tuples: the first line is \[1\]"),
-        ('{"caption_id": 1}\n', "no file of SPICE tuples"),
+        ("[1]\n", r"not a file of SPICE tuples: the first line is \[1\]"),
+        ('{"caption_id": 1}\n', "not a file of SPICE tuples"),
         ("{\n", "line 1: not valid JSON"),
-        (lines(CAPTION, MAN, head={"tools": "SPICE 2"}), "made by other tools .'SPICE 2'"),
-        (lines(CAPTION, MAN, head={"captions": 2}), "holds 1 captions and 1 words where its first line says 2 and 1"),
+        (lines(CAPTION, MAN, head={"tools": "SPICE 2"}), "made with other tools .'SPICE 2'"),
+        (lines(CAPTION, MAN, head={"captions": 2}), "has 1 captions and 1 words, its first line declares 2 and 1"),
         (lines(CAPTION, MAN)[:-3], "line 3: not valid JSON"),
-        (lines(CAPTION, MAN).rsplit("\n", 2)[0], "holds 1 captions and 0 words"),
+        (lines(CAPTION, MAN).rsplit("\n", 2)[0], "has 1 captions and 0 words"),
         (lines(CAPTION), "no synsets for the word 'man' of caption 'a man'"),
         (lines(CAPTION, CAPTION, MAN), "line 3: caption 'a man' is repeated"),
         (lines({"caption": "a  man", "tuples": []}), "line 2: caption 'a  man' is repeated or has odd spaces"),
         (lines({"caption": 5, "tuples": []}), "line 2: 'caption' is 5, expected a text"),
         (lines({"caption": "a"}), "line 2: tuples are None"),
         (lines({"caption": "a", "tuples": "b"}), "line 2: tuples are 'b'"),
-        (lines({"caption": "a", "tuples": ["b"]}), "line 2: 'b' is no tuple"),
-        (lines({"caption": "a", "tuples": [[]]}), r"line 2: \[\] is no tuple"),
-        (lines({"caption": "a", "tuples": [["b", "c", "d", "e"]]}), "is no tuple: one to three words"),
-        (lines({"caption": "a", "tuples": [["b", 5]]}), r"line 2: \['b', 5\] is no tuple"),
-        (lines({"caption": "a", "tuples": [[["b"]]]}), r"line 2: \[\['b'\]\] is no tuple"),
+        (lines({"caption": "a", "tuples": ["b"]}), "line 2: 'b' is not a tuple"),
+        (lines({"caption": "a", "tuples": [[]]}), r"line 2: \[\] is not a tuple"),
+        (lines({"caption": "a", "tuples": [["b", "c", "d", "e"]]}), "is not a tuple: one to three words"),
+        (lines({"caption": "a", "tuples": [["b", 5]]}), r"line 2: \['b', 5\] is not a tuple"),
+        (lines({"caption": "a", "tuples": [[["b"]]]}), r"line 2: \[\['b'\]\] is not a tuple"),
         (lines({"caption": "a", "broken": 5}), "line 2: 'broken' is 5"),
         (lines({"word": "a", "synsets": [1.5]}), r"line 2: synsets are \[1.5\]"),
         (lines({"word": "a", "synsets": [-1]}), "expected whole numbers"),
@@ -171,7 +173,7 @@ def test_an_export_to_nowhere_is_named(tmp_path):
         (lines(CAPTION, MAN) + "5\n", "line 4: neither a caption nor a word: 5"),
     ],
 )
-def test_a_bad_file_has_one_clear_error(tmp_path, content, message):
+def test_errors_of_files(tmp_path, content, message):
     path = tmp_path / "tuples.jsonl"
     path.write_text(content, encoding="utf-8")
     with pytest.raises(BadInput, match=message) as caught:
@@ -180,16 +182,16 @@ def test_a_bad_file_has_one_clear_error(tmp_path, content, message):
     assert caught.value.where.startswith(str(path))
 
 
-def test_a_truncated_gzip_is_named(tmp_path):
+def test_a_truncated_gzip(tmp_path):
     path = tmp_path / "tuples.jsonl.gz"
     path.write_bytes(pack(SMALL, compress=True)[:-9])
     with pytest.raises(BadInput, match="truncated or damaged"):
-        st_.import_tuples(path)
+        tuple_cache.import_tuples(path)
 
 
-def test_a_pack_that_goes_while_it_is_read_is_looked_for_again(monkeypatch):
-    st_.add(SMALL)
-    real, calls = st_.read_pack, []
+def test_a_pack_that_is_removed_while_reading(monkeypatch):
+    tuple_cache.add(SMALL)
+    real, calls = tuple_cache.read_pack, []
 
     def once(path: Path) -> Tuples:
         calls.append(path)
@@ -197,12 +199,12 @@ def test_a_pack_that_goes_while_it_is_read_is_looked_for_again(monkeypatch):
             raise FileNotFoundError(path)
         return real(path)
 
-    monkeypatch.setattr(st_, "read_pack", once)
-    assert st_.load_tuples(["a brown horse"]).texts == ("a brown horse",)
+    monkeypatch.setattr(tuple_cache, "read_pack", once)
+    assert tuple_cache.load_tuples(["a brown horse"]).texts == ("a brown horse",)
     assert len(calls) == 2
 
 
-# Rows beside the captions of a split
+# Rows in the order of captions
 
 
 def rows(tmp_path: Path, tuples: list[str], synsets: str, captions: list[str]) -> Tuples:
@@ -212,7 +214,7 @@ def rows(tmp_path: Path, tuples: list[str], synsets: str, captions: list[str]) -
     return read_rows(tmp_path / "t.jsonl", tmp_path / "s.tsv.gz", captions)
 
 
-def test_rows_are_read_beside_their_captions(tmp_path):
+def test_rows_in_the_order_of_captions(tmp_path):
     found = rows(tmp_path, ['[["man"]]', "[]", '[["man"]]'], "man\t3 1\nother\t\n", ["a  man", "b", "a man"])
     assert found == Tuples(("a man", "b"), ((("man",),), ()), {"man": frozenset({1, 3})})
 
@@ -223,14 +225,14 @@ def test_rows_are_read_beside_their_captions(tmp_path):
         (["[]"], "man\t1\n", "1 rows of tuples for 2 captions"),
         (["[]", "[]", "[]"], "man\t1\n", "3 rows of tuples for 2 captions"),
         (["[]", "{"], "man\t1\n", r"t.jsonl: line 2: not valid JSON"),
-        (["[]", '["man"]'], "man\t1\n", "t.jsonl: line 2: 'man' is no tuple"),
+        (["[]", '["man"]'], "man\t1\n", "t.jsonl: line 2: 'man' is not a tuple"),
         (["[]", '[["man"]]'], "horse\t1\n", "s.tsv.gz: no synsets for the word 'man' of caption 'b'"),
-        (["[]", "[]"], "man 1\n", "s.tsv.gz: line 1: 'man 1' is no line of synsets"),
-        (["[]", "[]"], "man\t1\nx\t1,2\n", "s.tsv.gz: line 2: .* is no line of synsets"),
-        (["[]", "[]"], "man\t1\nman\t2\n", "s.tsv.gz: line 2: word 'man' stands twice"),
+        (["[]", "[]"], "man 1\n", "s.tsv.gz: line 1: 'man 1' is not a line of synsets"),
+        (["[]", "[]"], "man\t1\nx\t1,2\n", "s.tsv.gz: line 2: .* is not a line of synsets"),
+        (["[]", "[]"], "man\t1\nman\t2\n", "s.tsv.gz: line 2: word 'man' occurs twice"),
     ],
 )
-def test_bad_rows_have_one_clear_error(tmp_path, tuples, synsets, message):
+def test_errors_of_rows(tmp_path, tuples, synsets, message):
     with pytest.raises(BadInput, match=message):
         rows(tmp_path, tuples, synsets, ["a", "b"])
 
@@ -246,10 +248,10 @@ def test_a_word_may_be_a_space_or_have_no_synsets(tmp_path):
 
 
 @pytest.mark.real_data
-def test_the_stored_tuples_are_read_and_survive_an_export(real_data, tmp_path):
+def test_the_tuples_of_the_test_data_survive_an_export(real_data, tmp_path):
     captions = [json.loads(line)["caption"] for line in (real_data / "f30k/test.jsonl").open(encoding="utf-8")]
     folder = real_data / "spice"
     found = read_rows(folder / "f30k_test.tuples.jsonl.gz", folder / "synsets.tsv.gz", captions)
     assert (len(found.texts), found.broken) == (4999, {})
-    st_.export_tuples(tmp_path / "f.jsonl.gz", found)
-    assert st_.import_tuples(tmp_path / "f.jsonl.gz") == found
+    tuple_cache.export_tuples(tmp_path / "f.jsonl.gz", found)
+    assert tuple_cache.import_tuples(tmp_path / "f.jsonl.gz") == found

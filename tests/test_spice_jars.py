@@ -1,4 +1,4 @@
-"""Finding the jars and fetching what is missing: through Maven, from a server that stops, from nowhere."""
+"""Finding the jars and fetching missing ones: by Maven, from a server that stops, and when both fail."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def program(path: Path, script: str) -> Path:
 
 @pytest.fixture
 def jars(bare: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with stand-ins for both CoreNLP jars, which count as the right ones; pycocoevalcap likewise."""
+    """A folder with fakes of both CoreNLP jars, whose checksums are accepted; pycocoevalcap likewise."""
     folder = bare / "right"
     folder.mkdir()
     names = [CODE, MODELS, "spice-1.0.jar", "Meteor-1.5.jar", "SceneGraphParser-1.0.jar"]
@@ -71,7 +71,7 @@ def jar(path: Path, content: str, year: int = 2016) -> Path:
     return path
 
 
-def give(source: Path, target: Path) -> Path:
+def copy(source: Path, target: Path) -> Path:
     """Copy both CoreNLP jars."""
     target.mkdir(parents=True, exist_ok=True)
     for name in (CODE, MODELS):
@@ -79,13 +79,13 @@ def give(source: Path, target: Path) -> Path:
     return target
 
 
-def test_jars_are_used_where_they_are(bare, jars, monkeypatch):
+def test_installed_jars_are_found(bare, jars, monkeypatch):
     maven = bare / "home/.m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0"
     assert spice_install.find() is None
     for place in (spice_install.tools_folder(), maven, bare / "site/spice/lib"):
-        give(jars, place)
+        copy(jars, place)
         assert spice_install.find() == place
-    give(jars, bare / "mine")
+    copy(jars, bare / "mine")
     monkeypatch.setenv("VSEBENCH_SPICE_JARS", os.pathsep.join(map(str, (bare / "none", bare / "mine"))))
     assert spice_install.find() == bare / "mine"
     found = spice_install.class_path()
@@ -94,22 +94,22 @@ def test_jars_are_used_where_they_are(bare, jars, monkeypatch):
     assert found[-1] == str(bare / "mine" / MODELS)
 
 
-def test_a_folder_without_both_jars_is_named(bare, jars, monkeypatch):
-    (give(jars, bare / "mine") / MODELS).unlink()
+def test_a_folder_without_both_jars(bare, jars, monkeypatch):
+    (copy(jars, bare / "mine") / MODELS).unlink()
     monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(bare / "mine"))
-    with pytest.raises(BadInput, match=r"VSEBENCH_SPICE_JARS is '.*mine', which does not hold both"):
+    with pytest.raises(BadInput, match=r"VSEBENCH_SPICE_JARS is '.*mine', which does not have both"):
         spice_install.find()
 
 
 def test_a_jar_packed_at_another_time_is_the_same(bare, jars, monkeypatch):
-    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(give(jars, bare / "mine")))
+    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
     before = (bare / "mine" / CODE).read_bytes()
     assert jar(bare / "mine" / CODE, CODE, 2020).read_bytes() != before
     spice_install.class_path()
 
 
 def test_another_or_a_damaged_jar_is_refused(bare, jars, monkeypatch):
-    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(give(jars, bare / "mine")))
+    monkeypatch.setenv("VSEBENCH_SPICE_JARS", str(copy(jars, bare / "mine")))
     jar(bare / "mine" / MODELS, "CoreNLP 4")
     with pytest.raises(BadInput, match="the jar is another version") as caught:
         spice_install.class_path()
@@ -139,13 +139,13 @@ def maven(bare: Path, jars: Path, script: str = "") -> None:
 
 
 @posix
-def test_maven_fetches_into_the_cache_and_nowhere_else(bare, jars):
+def test_maven_fetches_into_the_cache(bare, jars):
     maven(bare, jars)
-    said: list[str] = []
-    folder = spice_install.fetch(said.append)
+    noted: list[str] = []
+    folder = spice_install.fetch(noted.append)
     assert folder == spice_install.tools_folder() == bare / "cache/tools/corenlp-3.6.0"
     assert {path.name for path in folder.iterdir()} == {CODE, MODELS, ".fetching"}
-    assert [CODE in said[0], MODELS in said[1]] == [True, True]
+    assert [CODE in noted[0], MODELS in noted[1]] == [True, True]
     assert spice_install.class_path()[-2:] == [str(folder / CODE), str(folder / MODELS)]
     calls = (bare / "calls").read_text().split("\n")
     assert "dependency:copy -Dartifact=edu.stanford.nlp:stanford-corenlp:3.6.0:jar:models" in calls[1]
@@ -153,8 +153,8 @@ def test_maven_fetches_into_the_cache_and_nowhere_else(bare, jars):
 
 
 @posix
-def test_what_maven_has_fetched_is_not_fetched_again(bare, jars):
-    folder = give(jars, spice_install.tools_folder())
+def test_only_missing_jars_are_fetched(bare, jars):
+    folder = copy(jars, spice_install.tools_folder())
     (folder / MODELS).unlink()
     maven(bare, jars)
     spice_install.fetch()
@@ -174,7 +174,7 @@ def test_wrong_jars_from_maven_are_not_kept(bare, jars):
 
 
 class Server(http.server.BaseHTTPRequestHandler):
-    """Serves ``content``, at most ``most`` bytes a connection; understands ranges when told to."""
+    """Serves ``content``, at most ``most`` bytes a connection, with or without ranges."""
 
     content = b""
     most = 1 << 30
@@ -207,7 +207,7 @@ class Server(http.server.BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Server]]:
-    """A server of its own, and its address as Stanford's."""
+    """A local server in place of Stanford's."""
     handler = type("Own", (Server,), {"requests": []})
     running = http.server.HTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
@@ -228,15 +228,15 @@ def archive(bare: Path, jars: Path) -> bytes:
 
 def test_without_maven_the_jars_come_from_stanford(bare, jars, server):
     server.content = archive(bare, jars)
-    said: list[str] = []
-    folder = spice_install.fetch(said.append)
+    noted: list[str] = []
+    folder = spice_install.fetch(noted.append)
     assert {path.name for path in folder.iterdir()} == {CODE, MODELS, ".fetching"}
-    assert any("corenlp-full.zip" in line for line in said)
+    assert any("corenlp-full.zip" in line for line in noted)
     spice_install.class_path()
 
 
 @pytest.mark.parametrize("ranges", [True, False])
-def test_a_download_that_stops_goes_on(bare, server, ranges):
+def test_an_interrupted_download_is_continued(bare, server, ranges):
     server.content, server.most, server.ranges = bytes(range(256)) * 40, 3000 if ranges else 1 << 30, ranges
     target = bare / "file"
     (bare / "file.part").write_bytes(server.content[:100])
@@ -248,14 +248,14 @@ def test_a_download_that_stops_goes_on(bare, server, ranges):
     )
 
 
-def test_a_download_that_was_complete_is_kept(bare, server):
+def test_a_complete_download_is_kept(bare, server):
     server.content = b"all of it"
     (bare / "file.part").write_bytes(server.content)
     spice_download.download(spice_install.STANFORD, bare / "file", lambda _: None)
     assert (bare / "file").read_bytes() == b"all of it"
 
 
-def test_the_beginning_of_another_file_is_thrown_away(bare, server):
+def test_a_partial_download_of_another_file_is_replaced(bare, server):
     server.content = b"short"
     (bare / "file.part").write_bytes(b"a longer old file")
     spice_download.download(spice_install.STANFORD, bare / "file", lambda _: None)
@@ -263,7 +263,7 @@ def test_the_beginning_of_another_file_is_thrown_away(bare, server):
 
 
 @posix
-def test_when_nothing_works_the_commands_are_named(bare, jars, server):
+def test_a_failure_names_the_commands(bare, jars, server):
     server.status = 404
     program(bare / "bin" / "mvn", "echo '[ERROR] no network'; exit 1")
     with pytest.raises(MissingPackage) as caught:
@@ -295,6 +295,6 @@ def test_offline_nothing_is_fetched(jars, monkeypatch):
         spice_install.fetch()
 
 
-def test_a_full_disk_is_named(bare):
+def test_a_full_disk(bare):
     with pytest.raises(UsageError, match=r"GB are free, 1000000000\.0 GB are needed"):
-        spice_download.room_for(bare, 10**18)
+        spice_download.check_free_space(bare, 10**18)

@@ -1,4 +1,4 @@
-"""The official parser on real Java gives the tuples and synsets that are stored in the test data."""
+"""The official parser on Java gives the tuples and synsets of the test data."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from pathlib import Path
 import pytest
 
 from vsebench.errors import MissingPackage
-from vsebench.relevance.spice import tuples as spice_tuples
-from vsebench.relevance.spice.parser import build as spice_parse
+from vsebench.relevance.spice import cache as tuple_cache
+from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser import install as spice_install
 from vsebench.relevance.spice.parser import process as spice_process
+from vsebench.relevance.spice.tuples import normal
 from vsebench.text import java as spice_java
 
 pytestmark = pytest.mark.java
 
 Rows = list[tuple[str, list[list[str]]]]
-# Written for this test; the tuples are what the stock tools give.
+# Written for this test; the tuples are those of the official tools.
 SENTENCES = {
     "A man is riding a brown horse.": [["man", "horse", "ride"], ["horse", "brown"], ["horse"], ["man"]],
     "A man rides two brown horses.": [["man", "horse", "ride"], ["horse", "brown"], ["horse", "two"], ["horse"],
@@ -33,14 +34,14 @@ SENTENCES = {
 
 @pytest.fixture(autouse=True)
 def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The jars where they are, and an empty cache; skips where something is missing."""
+    """The installed jars and an empty cache; skips when something is missing."""
     try:
         if find_spec("jpype") is None:
             raise MissingPackage("package 'jpype1' is not installed")
         spice_java.find_java()
         folder = spice_install.find()
         if folder is None:
-            raise MissingPackage("the CoreNLP 3.6.0 jars are nowhere; set VSEBENCH_SPICE_JARS to their folder")
+            raise MissingPackage("the CoreNLP 3.6.0 jars are not installed; set VSEBENCH_SPICE_JARS to their folder")
     except MissingPackage as error:
         print(error)
         pytest.skip(str(error.what))
@@ -81,19 +82,19 @@ def synsets(real_data: Path) -> dict[str, frozenset[int]]:
 
 def check(rows: Rows, synsets: dict[str, frozenset[int]]) -> None:
     """Parse the captions; compare every tuple, their order, and the synsets of every word."""
-    done = spice_parse.build([caption for caption, _ in rows])
+    done = spice_build.build([caption for caption, _ in rows])
     assert (done.broken, done.parsed) == ({}, done.captions)
-    found = spice_tuples.load_tuples(caption for caption, _ in rows)
-    parsed = [[list(item) for item in found.tuples[found.row[spice_tuples.normal(caption)]]] for caption, _ in rows]
+    found = tuple_cache.load_tuples(caption for caption, _ in rows)
+    parsed = [[list(item) for item in found.tuples[found.row[normal(caption)]]] for caption, _ in rows]
     assert parsed == [tuples for _, tuples in rows]
     assert found.synsets == {word: synsets[word] for word in found.synsets}
 
 
 @pytest.mark.slow
 def test_a_few_sentences():
-    done = spice_parse.build([*SENTENCES, ""])
+    done = spice_build.build([*SENTENCES, ""])
     assert (done.parsed, done.broken, done.java) == (4, {}, spice_java.find_java().version)
-    found = spice_tuples.load_tuples(SENTENCES)
+    found = tuple_cache.load_tuples(SENTENCES)
     assert [[list(item) for item in items] for items in found.tuples] == list(SENTENCES.values())
     assert found.synsets.keys() == {"man", "horse", "ride", "brown", "two"}
     assert min(map(len, found.synsets.values())) > 0
@@ -115,16 +116,16 @@ def test_two_hundred_captions_give_the_stored_tuples(stored, synsets, name):
 
 
 @pytest.mark.slow
-def test_a_caption_that_java_cannot_take_is_isolated():
-    done = spice_parse.build(["A man is riding a brown horse.", "half a letter \ud800"])
+def test_a_caption_that_java_fails_on_is_isolated():
+    done = spice_build.build(["A man is riding a brown horse.", "half a letter \ud800"])
     assert done.broken.keys() == {"half a letter \ud800"}
-    assert spice_tuples.load_tuples(["A man is riding a brown horse."]).tuples[0]
+    assert tuple_cache.load_tuples(["A man is riding a brown horse."]).tuples[0]
 
 
 @pytest.mark.slow
 def test_the_worker_ends_with_its_parent():
-    """A parent that is killed closes the worker's input; the worker must not outlive it."""
-    settings = spice_parse._settings(None, "1G", 1, lambda _: None)
+    """A parent that is killed closes the worker's stdin, which has to end the worker."""
+    settings = spice_build._settings(None, "1G", 1, lambda _: None)
     worker = spice_process.Worker(settings)
     try:
         assert worker._process.stdin is not None
@@ -142,8 +143,8 @@ def test_the_worker_ends_with_its_parent():
 @pytest.mark.skipif(os.name == "nt", reason="needs a memory limit that Java keeps")
 def test_a_sentence_too_long_for_the_memory_is_isolated():
     sentence = "A man on a horse near a dog with a hat " * 40
-    said: list[str] = []
-    done = spice_parse.build(["A man is riding a brown horse.", sentence], heap="512M", threads=1, note=said.append)
-    assert list(done.broken) == [spice_tuples.normal(sentence)]
-    assert "Java ran out of memory (more: --java-heap)" in done.broken[spice_tuples.normal(sentence)]
-    assert spice_tuples.load_tuples(["A man is riding a brown horse."]).tuples[0]
+    noted: list[str] = []
+    done = spice_build.build(["A man is riding a brown horse.", sentence], heap="512M", threads=1, note=noted.append)
+    assert list(done.broken) == [normal(sentence)]
+    assert "Java ran out of memory (more: --java-heap)" in done.broken[normal(sentence)]
+    assert tuple_cache.load_tuples(["A man is riding a brown horse."]).tuples[0]

@@ -1,4 +1,4 @@
-"""Small files of word vectors and splits of captions made of their words."""
+"""Small files of word vectors, and splits with captions of their words."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ def lines_of(table: dict[str, list[float]]) -> list[str]:
 
 
 def saved(path: Path, lines: list[str], end: str = "\n") -> Path:
-    """Lines in a file, packed when its name ends in .gz."""
+    """Lines in a file, compressed when its name ends in .gz."""
     text = "".join(line + end for line in lines).encode()
     path.write_bytes(gzip.compress(text) if path.suffix == ".gz" else text)
     return path
 
 
-def split_of(texts: list[str], image_of: list[int]) -> Split:
-    """Captions and the image of each."""
-    return Split("custom", np.arange(max(image_of) + 1), np.arange(len(texts)), np.array(image_of), tuple(texts))
+def split_of(captions: list[str], image_of: list[int]) -> Split:
+    """A split of captions with the image of each."""
+    return Split("custom", np.arange(max(image_of) + 1), np.arange(len(captions)), np.array(image_of), tuple(captions))

@@ -114,14 +114,14 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     """
     from .. import relevance
 
-    name = "gt" if view == "1k" else view
     if direction not in DIRECTIONS:
         raise NotApplicable(
             f"positives are known between images and captions, not inside one of them ({direction})",
             fix="slice --direction i2t or t2i",
         )
-    if name not in relevance.DESCRIPTIONS:
+    if view not in relevance.JUDGEMENTS:
         raise NotApplicable(f"'{view}' has degrees and no positives to count", fix="slice a metric of gt, eccv or cxc")
+    name = relevance.JUDGEMENTS[view].positives
     judged = relevance.load(name, split, direction)
     side = SIDE[direction]
     numbers = np.full(len(split.ids(side)), np.nan)

@@ -12,9 +12,11 @@ import numpy as np
 from .. import signature
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import Key, column, key_of
-from ..metrics import Metric, expand, parse
-from ..metrics.declare import BINARY, DEFAULT_GAINS, separate
+from ..metrics import Metric, parse
+from ..metrics.declare import DEFAULT_GAINS, separate
+from ..metrics.suites import expand
 from ..registry import closest
+from ..relevance.judgements.table import JUDGEMENTS
 from ..report import document
 from ..report.model import Report, Result
 from ..report.values import places
@@ -159,7 +161,7 @@ def _meant(word: str, shared: Sequence[Key]) -> set[Metric]:
     if word.lower() == "all":
         return set(_metrics(shared))
     views = list(dict.fromkeys(metric.view for metric, _ in shared))
-    binary, graded = [v for v in views if v in BINARY], [v for v in views if v not in BINARY]
+    binary, graded = [v for v in views if v in JUDGEMENTS], [v for v in views if v not in JUDGEMENTS]
     found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
     return {m for metrics in found for m in metrics}
 

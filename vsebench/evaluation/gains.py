@@ -17,11 +17,9 @@ from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import words
 from ..metrics.values import LOW_GAINS
 from ..relevance.gains import Gains, Progress, Spec
-from ..relevance.kinds import GRADED, load_gains, parse_spec
+from ..relevance.kinds import GAINS, load_gains, parse_spec
 from ..relevance.spice.tuples import NotParsed
 from ..types import Direction, Int, Split
-
-KNOWN = (*GRADED, "matrix")
 
 
 def choose(texts: str | Sequence[str]) -> dict[str, Spec]:
@@ -45,23 +43,23 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """
-    kind = GRADED.get(metric.view)
+    kind = GAINS[metric.view]
     if metric.unit == "distance":
-        return metric.view == "wmd"
+        return kind.from_distance
     spec = gains.get(metric.view)
     if spec is not None and spec.settings.get("negative") == "zero":
         return True
     lowest = metric.family.lowest_gain
-    return lowest is None or kind is None or (kind.low is not None and kind.low >= lowest)
+    return lowest is None or kind.finds_lowest or (kind.low is not None and kind.low >= lowest)
 
 
 def _why_not(metric: Metric, gains: Gains) -> str | None:
     """Why a metric (no sum) cannot be measured with its gains, None if it can."""
-    lowest, least = getattr(gains, "lowest", None), metric.family.lowest_gain
+    lowest, least = gains.lowest, metric.family.lowest_gain
     if lowest is not None and least is not None and lowest < least:
         return f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
     every_pair = metric.family.depth == "all" or {"ideal", "pseudo_positive"} & metric.family.needs
-    if getattr(gains, "pairs_only", False) and every_pair:
+    if not gains.rows_affordable and every_pair:
         return f"it reads every pair, which '{metric.view}' would take hours for"
     return None
 
@@ -83,13 +81,14 @@ def leave_out(
             kept.append(m)
         elif m in named:
             spec = chosen.get(m.view)
-            raise BadInput(f"{m}: {why}", where=spec.argument if spec and m.view == "matrix" else None, fix=LOW_GAINS)
+            where = spec.argument if spec and GAINS[m.view].endings else None
+            raise BadInput(f"{m}: {why}", where=where, fix=LOW_GAINS)
         else:
             lost.setdefault(why, []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
-    if "matrix" in idle:
-        sniff(Path(chosen["matrix"].argument or "").expanduser())  # a wrong path is an error even where it is not read
+    for kind in (k for k in idle if GAINS[k].endings):
+        sniff(Path(chosen[kind].argument or "").expanduser())  # a wrong path is an error even where it is not read
     if idle:
         notes.append(f"--gains {', '.join(idle)}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return kept, notes
@@ -139,8 +138,8 @@ def load(
     found: dict[str, Gains] = {}
     notes: list[str] = []
     for kind in kinds:
-        if kind == "matrix" and kind not in chosen:
-            raise UsageError("the view 'matrix' needs a file of gains", fix="give it with --gains FILE.npy")
+        if GAINS[kind].endings and kind not in chosen:
+            raise UsageError(f"the view '{kind}' needs a file of gains", fix="give it with --gains FILE.npy")
         try:
             found[kind] = load_gains(chosen.get(kind) or Spec(kind, None, {}), split, progress)
         except NotParsed as error:
@@ -149,7 +148,7 @@ def load(
             raise error.about(source) from None
         except BadInput:
             # Why there are no captions is more useful than that they are missing.
-            if why is not None and split.captions is None and kind not in ("matrix", "sentence", "coarse"):
+            if why is not None and split.captions is None and GAINS[kind].needs_captions:
                 raise why from None
             raise
         notes += [note if note.startswith(f"{kind}: ") else f"{kind}: {note}" for note in found[kind].notes]

@@ -1,4 +1,4 @@
-"""From results to intervals: which per-query values are resampled together, and what a sum adds up."""
+"""From results to intervals: per-query values as columns that are resampled together."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import BadInput
 from ..metrics import Metric
+from ..relevance.judgements.table import JUDGEMENTS
 from ..report.model import Resampling, Result
 from ..report.values import SIDE, places
 from ..stats import bootstrap
@@ -38,7 +39,7 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
     Args:
         result: with per-query values.
         split: the items it is about.
-        known: where queries stand in the split, by direction and identity of their array; grows.
+        known: places of queries in the split, by direction and identity of their array; grows.
 
     Raises:
         BadInput: the result has no per-query values, or names queries that the split does not have.
@@ -58,9 +59,17 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
         result.per_query,
         at if side == "image" else split.image_of[at],
         folded=split.fold is not None
-        and (metric.view == "1k" or split.name == "coco-1k" or dict(metric.options).get("on") in ("folds", "block")),
+        and (
+            _view_has_folds(metric.view)
+            or split.name == "coco-1k"
+            or dict(metric.options).get("on") in ("folds", "block")
+        ),
         median=metric.family.aggregate == "floor-median",
     )
+
+
+def _view_has_folds(view: str) -> bool:
+    return view in JUDGEMENTS and JUDGEMENTS[view].folds
 
 
 def add(
@@ -84,8 +93,8 @@ def add(
     base = [key for key, r in results.items() if r.per_query is not None and len(r.per_query) == r.n]
     place = {key: i for i, key in enumerate(base)}
     sums = [key for key in members if all(part in place for part in members[key])]
-    asked: dict[tuple[Direction | None, int], Int] = {}  # many metrics are asked by the same queries
-    columns = [column(results[key], split, asked) for key in base]
+    places_of: dict[tuple[Direction | None, int], Int] = {}  # many metrics have the same queries
+    columns = [column(results[key], split, places_of) for key in base]
     ready = prepare(columns, population(split), [[place[part] for part in members[key]] for key in sums])
     samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
     level = how.level / 100

@@ -18,6 +18,8 @@ from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, words
 from ..rank.observe import Request
 from ..relevance.gains import Gains, Spec
+from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import GAINS
 from ..report.model import Resampling
 from ..types import Candidates, Direction, Everyone, SameFold, Split
 from . import gains as gains_of
@@ -114,16 +116,15 @@ def check_names(options: Options, split: Split | str | None) -> None:
     chosen = gains_of.choose(options.gains)
     rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
     if rest or (rest is not None and not words(options.metrics)):
-        expand(rest, ["gt"], tuple(chosen), gains_of.KNOWN)
+        expand(rest, ["gt"], tuple(chosen), list(GAINS))
     if isinstance(split, str) and split != "custom":
         catalogue.declared(split)
 
 
 def views(split: Split) -> list[str]:
     """The sets of binary judgements that a split has, headline first."""
-    judged = relevance.names(split)
-    has_folds = split.fold is not None and split.name != "coco-1k"
-    return ["gt", *(["1k"] if has_folds else []), *(v for v in judged if v != "gt")]
+    own, has_folds = relevance.names(split), split.fold is not None and split.name != "coco-1k"
+    return [name for name, judged in JUDGEMENTS.items() if name in own or (judged.folds and has_folds)]
 
 
 def absent_judgements(split: Split) -> list[str]:
@@ -156,9 +157,9 @@ def choose_metrics(
         absent = absent_judgements(split)
         asked = default_words([v for v in available if v not in absent])
     suits = functools.partial(gains_of.suits, gains=gains or {})
-    metrics = expand(asked, available, tuple(gains or ()), gains_of.KNOWN, suits)
+    metrics = expand(asked, available, tuple(gains or ()), list(GAINS), suits)
     for m in metrics:
-        if not m.graded and m.view not in available and not (m.view == "1k" and split.name == "coco-1k"):
+        if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.name == "coco-1k"):
             raise UsageError(
                 f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
                 fix=f"leave it out; {m.view} is defined on the whole of coco-5k",
@@ -217,14 +218,14 @@ def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Dire
     """The relevant items and the candidates of every view of binary judgements, in every direction."""
     judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
     return [
-        Request(view, judged("gt" if view == "1k" else view, d), _candidates(view, split, d))
+        Request(view, judged(JUDGEMENTS[view].positives, d), _candidates(view, split, d))
         for view in dict.fromkeys(m.view for m in metrics if not m.graded)
         for d in directions
     ]
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
-    if not (view == "1k" or split.name == "coco-1k"):
+    if not (JUDGEMENTS[view].folds or split.name == "coco-1k"):
         return Everyone()
     if split.fold is None or split.caption_fold is None:
         raise UsageError(f"split '{split.name}' has no folds, which view '{view}' needs", fix="use --split coco-5k")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..metrics import Metric
+from ..relevance.judgements.table import JUDGEMENTS
 from ..report.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
@@ -24,7 +25,7 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         if shares[view] > 0.99:
             text += " (collapsed scores)"
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
-        shown = [v for v in shares if v != "1k"] or list(shares)
+        shown = [v for v in shares if not JUDGEMENTS[v].folds] or list(shares)
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
         out.append(f"{text}; by tie rule (--ties) {', '.join(ranges) or 'no metric moves'}")
     return out

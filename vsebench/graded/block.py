@@ -143,7 +143,7 @@ class Block:
         from ..rank import sort_kernels
 
         gallery = len(self.ranking.gallery)
-        few = gallery if getattr(self.gains, "pairs_only", False) else gallery // SPARSE
+        few = gallery // SPARSE if self.gains.rows_affordable else gallery
         if self._rows is None and items.shape[1] < few:
             return self.gains.at(self.ranking.direction, self.queries, self.ranking.gallery[items])
         out = np.empty(items.shape, np.float32)

@@ -12,7 +12,7 @@ from ..numeric.parallel import one_blas_thread
 from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.kinds import GRADED, load_gains, parse_spec
+from ..relevance.kinds import GAINS, NAMED, kind_of, load_gains, parse_spec
 from ..types import Float, Int, Split
 from .protocols import PairGain, Task
 
@@ -39,8 +39,8 @@ def check(name: str) -> str:
     """
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
-        if head not in GRADED and not head.endswith((".npy", ".npz")):
-            raise unknown("relevance", head, [BINARY, *GRADED, *TITLES])
+        if kind_of(head) is None:
+            raise unknown("relevance", head, [BINARY, *NAMED, *TITLES])
         parse_spec(name)
     return name.strip()
 
@@ -52,7 +52,7 @@ def fits(name: str, task: Task) -> bool:
 
 def needs_texts(name: str) -> bool:
     """Whether the captions have to be known, not only who belongs to whom."""
-    return name != BINARY and (name in TITLES or parse_spec(name).kind != "matrix")
+    return name != BINARY and (name in TITLES or GAINS[parse_spec(name).kind].uses_captions)
 
 
 def open_source(name: str, task: Task, java: str | None = None, progress: Progress | None = None) -> Source:
@@ -67,7 +67,7 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         progress: told (done, in all).
 
     Raises:
-        UsageError, BadInput, MissingPackage: as ``relevance.graded.load_gains`` and ``captioning.pair_scores``.
+        UsageError, BadInput, MissingPackage: as ``relevance.kinds.load_gains`` and ``captioning.pair_scores``.
     """
     if name == BINARY:
         return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))

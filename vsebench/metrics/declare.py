@@ -22,6 +22,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..registry import Registry, closest, unknown
+from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Float, Ranks
 from .graded_ranking import GradedRanking
 
@@ -36,7 +37,6 @@ DEPTHS: dict[str, str] = {
     "best": "the first relevant item of every query, however deep it is",
     "all": "every ranking to its end",
 }
-BINARY = ("gt", "1k", "eccv", "cxc")
 DEFAULT_GAINS = "cider"
 OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
@@ -242,7 +242,7 @@ class Metric:
     family: Family = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        family = family_of(self.template, self.view not in BINARY) or family_of(self.template, False)
+        family = family_of(self.template, self.view not in JUDGEMENTS) or family_of(self.template, False)
         if family is None:
             raise unknown("metric", self.template, known_names())
         given = dict(self.options)
@@ -324,7 +324,7 @@ def parse(text: str) -> Metric:
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
         binary, graded = family_of(template, False), family_of(template, True)
         view = given or (DEFAULT_GAINS if graded and (not binary or options) else "gt")
-        family = graded if graded and view not in BINARY else binary
+        family = graded if graded and view not in JUDGEMENTS else binary
         if family is None or ("{k}" in template) != template.endswith("@{k}"):
             continue
         k = _depth(text, family, stem, tail) if family.takes_k else None
@@ -362,7 +362,7 @@ def known_names(graded: bool | None = None) -> list[str]:
 
 
 def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UsageError:
-    if view in BINARY and any(family_of(t, True) for t in (stem, stem + "@{k}")):
+    if view in JUDGEMENTS and any(family_of(t, True) for t in (stem, stem + "@{k}")):
         rest = text.strip().partition(":")[2]
         return UsageError(
             f"'{view}' are binary judgements, and {stem} needs gains", fix=f"write {DEFAULT_GAINS}:{rest}"

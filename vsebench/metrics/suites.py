@@ -7,14 +7,8 @@ from dataclasses import dataclass, replace
 
 from ..errors import UsageError
 from ..registry import closest, unknown
-from .declare import BINARY, DEFAULT_GAINS, Metric, known_names, parse, separate
-
-VIEWS: dict[str, str] = {
-    "gt": "the captions written for the image; the whole gallery competes",
-    "1k": "the captions written for the image; only the query's fold competes; mean over the five folds (COCO 1K)",
-    "eccv": "ECCV Caption judgements over COCO 5K; the whole gallery competes",
-    "cxc": "Crisscrossed Captions judgements (similarity of at least 3) over COCO 5K; the whole gallery competes",
-}
+from ..relevance.judgements.table import JUDGEMENTS
+from .declare import DEFAULT_GAINS, Metric, known_names, parse, separate
 
 
 @dataclass(frozen=True)
@@ -131,8 +125,8 @@ def expand(
             names = members(word, default)
             chosen += [_one(word, default)] if names is None else [parse(name) for name in names]
     for m in chosen:
-        if m.view not in BINARY and m.view not in known:
-            raise unknown("view", m.view, [*VIEWS, *known])
+        if m.view not in JUDGEMENTS and m.view not in known:
+            raise unknown("view", m.view, [*JUDGEMENTS, *known])
     return list(dict.fromkeys(chosen))
 
 
@@ -148,7 +142,7 @@ def members(word: str, default: str = DEFAULT_GAINS) -> tuple[str, ...] | None:
         return None
     if not suite.graded:
         return suite.metrics
-    if view in BINARY:
+    if view in JUDGEMENTS:
         raise UsageError(f"'{view}' are binary judgements, and {tail} needs gains", fix=f"write {default}:{suite.name}")
     return tuple(f"{view or default}:{name}" for name in suite.metrics)
 

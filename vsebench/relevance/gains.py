@@ -1,8 +1,8 @@
-"""How much is a caption about an image: the interface of graded relevance.
+"""Graded relevance: the interface of gains, and a specification of which gains are meant.
 
-A ``Gains`` is a matrix that nobody holds: 125 million values at COCO 5K size, computed row by row when they are
-looked at. Queries stand in rows, in either direction; a pair has the same value whichever way, block size and
-thread it is asked through.
+Gains are a matrix with one number for every image and caption of a split, 125 million of them at the size of COCO 5K.
+The matrix is never stored: rows and pairs are computed when they are asked for. The value of a pair does not depend
+on the direction, the block, the thread or the method (``rows`` or ``at``).
 """
 
 from __future__ import annotations
@@ -11,20 +11,23 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-from ..errors import UsageError
 from ..types import Direction, Int, Vectors
 
-Progress = Callable[[float], None]  # told the share that is done, from 0 to 1
+Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 
 
 class Gains(Protocol):
-    """Graded relevance of every caption to every image of a split.
+    """Graded relevance of every caption for every image of a split, and of every image for every caption.
 
     Attributes:
         name: the view in a metric's name, e.g. ``cider`` in ``cider:NCS@10``.
-        settings: everything that can move a digit, in a fixed order, for the signature.
+        settings: everything that changes a value, in a fixed order, for the signature.
         shape: (images, captions).
-        notes: what the user should know: defaults taken, edge cases met.
+        notes: defaults and edge cases that the user is informed of.
+        lowest: the smallest gain, or a lower bound of the gains, when it is known without computing every pair; else
+            None.
+        rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours, and
+            only ``at`` is offered.
     """
 
     @property
@@ -34,7 +37,7 @@ class Gains(Protocol):
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What can move a digit, for the signature."""
+        """What changes a value, for the signature."""
         ...
 
     @property
@@ -44,40 +47,42 @@ class Gains(Protocol):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What the user should know."""
+        """Defaults and edge cases that the user is informed of."""
+        ...
+
+    @property
+    def lowest(self) -> float | None:
+        """The smallest gain or a lower bound, None when unknown."""
+        ...
+
+    @property
+    def rows_affordable(self) -> bool:
+        """Whether ``rows`` may be called."""
         ...
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop`` against everything.
+        """(query, gallery) float32 gains of queries ``start:stop`` with the whole gallery, a new array.
 
-        Runs on the calling thread, without the interpreter lock where it takes long, and may be called from
-        several threads at once. The array is the caller's.
+        Runs on the calling thread, without the interpreter lock where it takes long, and may be called from several
+        threads at once.
         """
         ...
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``items`` (query, k) for ``queries`` (query,); the values of ``rows``."""
+        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); bit for bit those of ``rows``."""
         ...
 
 
 @dataclass(frozen=True)
 class Spec:
-    """Which gains are meant: ``cider``, ``sentence:all-MiniLM-L6-v2:own=one``, ``gains.npy``.
+    """Which gains are meant, for example ``cider``, ``sentence:all-MiniLM-L6-v2:own=one`` or ``gains.npy``.
 
     Attributes:
-        kind: a key of the registry of graded relevances, or ``matrix`` for a file of gains.
-        argument: what follows the first colon and is no setting: a model, a file; None when there is none.
+        kind: a key of ``vsebench.relevance.kinds.GAINS``.
+        argument: a model or a file, None when none is given.
         settings: the ``key=value`` parts.
     """
 
     kind: str
     argument: str | None
     settings: Mapping[str, str]
-
-
-def choice(settings: Mapping[str, str], key: str, allowed: tuple[str, ...]) -> str:
-    """The value of a setting, the first of ``allowed`` when it is not given; raises UsageError for another."""
-    value = settings.get(key, allowed[0])
-    if value not in allowed:
-        raise UsageError(f"setting {key} is '{value}'", fix=f"use {', '.join(allowed)}")
-    return value

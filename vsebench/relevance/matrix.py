@@ -1,4 +1,4 @@
-"""Gains somebody else has computed: a matrix in a file, memory-mapped, or an array in memory."""
+"""Gains computed elsewhere: a matrix in a file, memory-mapped, or an array in memory."""
 
 from __future__ import annotations
 
@@ -14,29 +14,32 @@ from ..data.formats.aliases import SCORES, Field
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
 from ..types import Direction, Int, Split, Vectors
-from .arrays import as_pairs, check_range, inspect, read_array
-from .gains import Progress, choice
+from .arrays import check_values, read_array
+from .checks import as_pairs, check_range
+from .gains import Progress
+from .kinds.matrix import MATRIX
 
-GAINS = Field("gains", ("gains", "gain", "relevance", "phi", *SCORES.names))
-ROWS = ("auto", "images", "captions")
+FIELD = Field("gains", ("gains", "gain", "relevance", "phi", *SCORES.names))
 
 
 @dataclass(frozen=True, eq=False)
 class MatrixGains:
-    """Given gains: any floating point array, maybe memory-mapped, of which only what is asked for is read.
+    """Gains given as an array, of which only the rows and pairs that are asked for are read.
 
     Attributes:
-        values: (image, caption) float16, float32 or float64, in any memory order; each number is rounded to float32.
-        settings: for the signature; made from the content of the array when left empty.
-        notes: what the user should know.
-        image_order, caption_order: (image,) and (caption,) int64 row and column of ``values`` of every item of
-            the split, or None when they are in its order.
+        values: (image, caption) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
+            rounded to float32.
+        settings: for the signature; a fingerprint of ``values`` when empty.
+        notes: decisions made in reading.
+        image_order, caption_order: (image,) and (caption,) int64 row and column in ``values`` of every item of the
+            split, or None when ``values`` is in the order of the split.
         name: ``matrix``.
-        lowest: the smallest gain there is.
+        lowest: the smallest gain.
+        rows_affordable: True.
 
     Raises:
-        UsageError: not two-dimensional, empty, or no floating point array.
-        BadInput: a value that is not finite in float32 (its row and column are named).
+        UsageError: ``values`` is not two-dimensional, empty, or not floating point.
+        BadInput: a value is not finite in float32; its row and column are named.
     """
 
     values: npt.NDArray[Any]
@@ -46,6 +49,7 @@ class MatrixGains:
     caption_order: Int | None = None
     name: str = "matrix"
     lowest: float | None = None
+    rows_affordable: bool = True
 
     def __post_init__(self) -> None:
         values = self.values
@@ -54,9 +58,9 @@ class MatrixGains:
                 f"gains of shape {values.shape} {values.dtype}",
                 fix="give (image, caption) in float16, float32 or float64",
             )
-        if not self.settings:  # a file has been inspected before, with its name in the message
-            digits, lowest = inspect(values, "image row")
-            object.__setattr__(self, "settings", {"sha256": digits})
+        if not self.settings:  # the values of a file were checked before, with its path for errors
+            fingerprint, lowest = check_values(values, "image row")
+            object.__setattr__(self, "settings", {"sha256": fingerprint})
             object.__setattr__(self, "lowest", lowest)
 
     @property
@@ -69,18 +73,18 @@ class MatrixGains:
         )
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when there are no such."""
+        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when they do not exist."""
         check_range(self.shape, direction, start, stop)
-        values, queries, gallery = self.values, self.image_order, self.caption_order
+        values, query_order, gallery_order = self.values, self.image_order, self.caption_order
         if direction == "t2i":
-            values, queries, gallery = values.T, gallery, queries
-        block = values[start:stop] if queries is None else values[queries[start:stop]]
+            values, query_order, gallery_order = values.T, gallery_order, query_order
+        block = values[start:stop] if query_order is None else values[query_order[start:stop]]
         out = np.empty(block.shape, np.float32)
         out[...] = block
-        return out if gallery is None else np.ascontiguousarray(out[:, gallery])
+        return out if gallery_order is None else np.ascontiguousarray(out[:, gallery_order])
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``items`` for ``queries``; raises UsageError for an index outside."""
+        """(query, k) float32 gains of ``queries`` with ``items``; raises UsageError for an index outside."""
         images, captions = as_pairs(self.shape, direction, queries, items)
         images = images if self.image_order is None else self.image_order[images]
         captions = captions if self.caption_order is None else self.caption_order[captions]
@@ -88,54 +92,53 @@ class MatrixGains:
 
 
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> MatrixGains:
-    """Gains of a file, one row an image and one column a caption or the other way round.
+    """Gains of a file with one row an image and one column a caption, or one row a caption and one column an image.
 
-    Which way is read from the shape; ``rows=images`` or ``rows=captions`` says it where both are possible. With
-    ``image_ids`` and ``text_ids`` in the file rows and columns are matched by id, else they follow the split, a custom
-    one as it stands in the user's file.
+    The shape decides which; ``rows=images`` or ``rows=captions`` decides for as many images as captions. Where the
+    file holds ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order of
+    the split, which for a custom split is the order of the user's own file.
 
     Args:
         split: whose items the gains are about.
         argument: the file: .npy (memory-mapped), .npz, .safetensors, torch or HDF5.
-        settings: ``rows`` (and ``negative``, which is no business of this function).
-        progress: told when it is done; checking every value is all there is to do.
+        settings: ``rows``; ``negative`` is handled by the caller.
+        progress: called once, when every value is checked.
 
     Raises:
-        BadInput: the shape is not the split's, a value is not finite (row and column are named), unknown ids.
-        UsageError: no file was named.
+        BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
+        UsageError: no file is named.
     """
-    way = choice(settings, "rows", ROWS)
+    rows_are = MATRIX.value(settings, "rows")
     if argument is None:
         raise UsageError("no file of gains is named", fix="give the name of a .npy file")
     path = Path(argument).expanduser()
-    fix = "save a .npy array with one row an image and one column a caption"
-    stored = read_array(path, GAINS, fix)
-    shape = (len(split.image_ids), len(split.caption_ids))
+    stored = read_array(path, FIELD, "save a .npy array with one row an image and one column a caption")
     values, notes = stored.values, list(stored.notes)
+    shape = (len(split.image_ids), len(split.caption_ids))
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
-    if not (by_images if way == "images" else by_captions if way == "captions" else by_images or by_captions):
+    possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}
+    if not possible[rows_are]:
         raise BadInput(
             f"gains of shape {values.shape} for {shape[0]:,} images and {shape[1]:,} captions of split '{split.name}'"
-            + ("" if way == "auto" else f" with rows={way}"),
+            + ("" if rows_are == "auto" else f" with rows={rows_are}"),
             where=path,
             fix="save one row an image and one column a caption of the split",
         )
-    if by_images and by_captions and way == "auto":
+    if by_images and by_captions and rows_are == "auto":
         notes.append("the matrix of gains is square: its rows are taken to be images (else add :rows=captions)")
     if values.dtype.itemsize > 4:
         notes.append("float64: rounded to float32")
-    turned = way == "captions" or not by_images
-    identity, lowest = inspect(values, "caption row" if turned else "image row", path)
-    orders: list[Int | None] = [None, None]
-    for side, (what, ids, known, other) in enumerate(
-        (
-            ("image", stored.image_ids, split.image_ids, split.caption_ids),
-            ("text", stored.text_ids, split.caption_ids, split.image_ids),
-        )
+    transposed = rows_are == "captions" or not by_images
+    fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path)
+    image_ids, caption_ids = split.image_ids, split.caption_ids
+    orders: list[Int | None] = []
+    for what, ids, own, other, place in (
+        ("image", stored.image_ids, image_ids, caption_ids, split.places[0]),
+        ("text", stored.text_ids, caption_ids, image_ids, split.places[1]),
     ):
-        order = split.places[side] if ids is None else rows_of(ids, known, other, what, split.name, path)
-        orders[side] = None if order is None or np.array_equal(order, np.arange(len(order))) else order
+        order = place if ids is None else rows_of(ids, own, other, what, split.name, path)
+        orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
     if progress is not None:
         progress(1.0)
-    told = {"file": path.name, "sha256": identity, "rows": "captions" if turned else "images"}
-    return MatrixGains(values.T if turned else values, told, tuple(notes), orders[0], orders[1], lowest=lowest)
+    identity = {"file": path.name, "sha256": fingerprint, "rows": "captions" if transposed else "images"}
+    return MatrixGains(values.T if transposed else values, identity, tuple(notes), orders[0], orders[1], lowest=lowest)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Direction
 from .grid import ARROWS
 from .model import Report, Resampling, Result
@@ -11,13 +12,6 @@ from .model import Report, Resampling, Result
 Directions = tuple[Direction, Direction]
 BETWEEN: Directions = ("i2t", "t2i")  # the modalities
 INSIDE: Directions = ("i2i", "t2t")  # one of them
-
-VIEW_TITLES: dict[str, str] = {
-    "gt": "ground truth",
-    "1k": "COCO 1K (mean of 5 folds)",
-    "eccv": "ECCV Caption",
-    "cxc": "CxC",
-}
 
 
 @dataclass(frozen=True)
@@ -89,7 +83,7 @@ def sections(report: Report) -> list[Section]:
             first, second, both = map(number, sides)
             rows.append((name + arrow, first, second, both, " / ".join(counts)))
             intervals.append((interval(sides[0]), interval(sides[1]), interval(sides[2])))
-        title = VIEW_TITLES.get(view, view)
+        title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
         title = f"{report.split} · {title}" if view == "gt" and pair == BETWEEN else title
         out.append(Section(title, (ARROWS[pair[0]], ARROWS[pair[1]]), tuple(rows), tuple(intervals)))
     return out

@@ -1,4 +1,4 @@
-"""N-grams with their weights, arranged so that values come out by captions, by images and by pairs."""
+"""Weighted n-grams, arranged to compute CIDEr of rows of captions, rows of images and single pairs."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...text.tokens import Int32
 from ...types import Direction, Float, Int, Vectors
 from .ngrams import Grams, captions_of
 
-FREQUENT = 0.15  # a feature of more than this share of the images is added as a whole row
-DENSE = 0.15  # the same of captions
-TABLE_BYTES = 32 << 20  # of all folded rows of frequent features
-DENSE_BYTES = 16 << 20  # of all rows of captions
+FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
+DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
+TABLE_BYTES = 32 << 20  # limit of the dense rows over images
+DENSE_BYTES = 16 << 20  # limit of the dense rows over captions
 REFERENCE = np.dtype([("weight", "f8"), ("image", "i4"), ("length", "i4")])
-CANDIDATE = np.dtype([("weight", "f8"), ("place", "i4"), ("length", "i4")])
+CANDIDATE = np.dtype([("weight", "f8"), ("position", "i4"), ("length", "i4")])
 
 Records = npt.NDArray[Any]
 _PREPARING = threading.Lock()
@@ -27,22 +27,23 @@ _PREPARING = threading.Lock()
 
 @dataclass(frozen=True, eq=False)
 class Features:
-    """Weighted features of captions, and the same features as postings of references.
+    """Weighted features of captions, and their inverted index.
 
-    A feature is an n-gram and, for CIDEr-D, how often it was met before in the caption (see ``cider_kernels``).
+    A feature is an n-gram; for CIDEr-D it is an n-gram and the number t of its earlier occurrences in the caption (see
+    ``kernels``).
 
     Attributes:
         image_of: (caption,) int64.
-        length: (caption,) int32, the number of bigrams; 0 for all where length does not matter.
-        row: (caption + 1,) int64, starts in ``feature``, ``query`` and ``reference``.
-        shared: (caption,) int64, where in its row the features start that no other caption has.
-        feature: (entry,) int32, ascending inside a caption.
-        query: (entry,) float64, weight of the caption as a candidate.
-        reference: (entry,) float64, weight of the caption as a reference.
-        start: (shared feature + 1,) int64, where the postings of a feature start.
-        frequent: so many features are frequent, the first ones, the most frequent first.
-        penalty: (length,) float64, the factor for a difference in length.
-        scale: (image,) float64, the factor on the sum of an image: 10 / 4 / number of references.
+        length: (caption,) int32, the number of bigrams; 0 for plain CIDEr, which has no penalty of length.
+        row: (caption + 1,) int64, where each caption starts in ``feature``, ``query`` and ``reference``.
+        shared: (caption,) int64, where within its row the features of this caption alone start.
+        feature: (entry,) int32, ascending within a caption.
+        query: (entry,) float64, weight of the feature when the caption is the candidate.
+        reference: (entry,) float64, weight of the feature when the caption is a reference.
+        start: (shared feature + 1,) int64, where the postings of each feature start.
+        frequent: number of frequent features; these have the lowest numbers, the most frequent first.
+        penalty: (difference,) float64, the factor for a difference in length.
+        scale: (image,) float64, the factor of the sum of an image: 10 / 4 / number of references.
     """
 
     image_of: Int
@@ -64,7 +65,8 @@ class Features:
         self.prepare(direction)
         if direction == "t2i":
             out = np.empty((last - first, len(self.scale)), np.float32)
-            captions = first + np.argsort(self.length[first:last], kind="stable")  # one length uses the same rows
+            # Sorted by length: captions of one length use the same rows of the table.
+            captions = first + np.argsort(self.length[first:last], kind="stable")
             caption_rows(
                 captions, first, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
                 self.reference, self.start, self._references, self.penalty, *self._table, self.scale, out,
@@ -92,7 +94,7 @@ class Features:
         return out
 
     def without_itself(self) -> Vectors:
-        """(caption,) float32 value of every caption with the other captions of its image."""
+        """(caption,) float32 value of every caption with its own image, computed from the image's other captions."""
         from .kernels import others_values
 
         out = np.empty(len(self.length), np.float32)
@@ -103,7 +105,7 @@ class Features:
         return out
 
     def prepare(self, use: Direction | Literal["pairs"]) -> None:
-        """Make what rows of a direction, or pairs, are computed from; in one thread, the others wait."""
+        """Compute the arrays that rows of a direction, or pairs, are computed from, in one thread at a time."""
         needed = {"t2i": ("_table",), "i2t": ("_by_image", "_runs", "_dense"), "pairs": ("_by_image",)}
         with _PREPARING:
             for name in needed[use]:
@@ -111,12 +113,12 @@ class Features:
 
     @cached_property
     def captions_of(self) -> tuple[Int, Int]:
-        """(image + 1,) starts and (caption,) captions of every image."""
+        """(image + 1,) starts and (caption,) captions, sorted by image."""
         return captions_of(self.image_of, len(self.scale))
 
     @cached_property
     def _references(self) -> Records:
-        """References by feature, then image: weight, image, length."""
+        """Postings of references, by feature, then image: weight, image, length."""
         from .kernels import reference_postings
 
         posting = np.empty(int(self.start[-1]), REFERENCE)
@@ -128,7 +130,7 @@ class Features:
 
     @cached_property
     def _by_image(self) -> tuple[Int, Int32, Int32]:
-        """(image + 1,) starts, and the features that every image has, ascending, with their first posting."""
+        """(image + 1,) starts; the features of every image, ascending; the first posting of each in this image."""
         from .kernels import by_image
 
         row, none = np.zeros(len(self.scale) + 1, np.int64), np.empty(0, np.int32)
@@ -140,16 +142,16 @@ class Features:
 
     @cached_property
     def _by_length(self) -> tuple[Int, Int, Int32, Int]:
-        """Captions ordered by length, the place of each, the lengths there are, where each begins (and the end)."""
+        """Captions sorted by length, the position of each, the distinct lengths, where each starts (and the end)."""
         order = np.argsort(self.length, kind="stable")
-        place = np.empty(len(order), np.int64)
-        place[order] = np.arange(len(order))
+        position = np.empty(len(order), np.int64)
+        position[order] = np.arange(len(order))
         lengths, first = np.unique(self.length[order], return_index=True)
-        return order, place, lengths, np.append(first, len(order))
+        return order, position, lengths, np.append(first, len(order))
 
     @cached_property
     def _candidates(self) -> Records:
-        """Captions by feature, in the order of ``_by_length``: weight, place, length."""
+        """Postings of captions, by feature, then position in ``_by_length``: weight, position, length."""
         from .kernels import candidate_postings
 
         posting = np.empty(int(self.start[-1]), CANDIDATE)
@@ -159,7 +161,7 @@ class Features:
 
     @cached_property
     def _runs(self) -> tuple[Int32, Int32]:
-        """Of the frequent features: where the runs of candidates of equal length start, by feature."""
+        """Starts of the runs of postings of equal length, of the frequent features."""
         from .kernels import length_runs
 
         start = self.start[: self.frequent + 1]
@@ -169,27 +171,27 @@ class Features:
 
     @cached_property
     def _dense(self) -> Float:
-        """(feature, caption) weights of the features that most captions have, captions ordered by length."""
+        """(feature, caption) weights of the most frequent features, captions sorted by length."""
         size, n = np.diff(self.start[: self.frequent + 1]), len(self.length)
         most = min(int((size > DENSE * n).sum()), DENSE_BYTES // (8 * max(n, 1)))
         dense = np.zeros((most, n))
         for f in range(most):
             posting = self._candidates[self.start[f] : self.start[f + 1]]
-            dense[f, posting["place"]] = posting["weight"]
+            dense[f, posting["position"]] = posting["weight"]
         return dense
 
     @cached_property
     def _table(self) -> tuple[Int32, npt.NDArray[np.float64]]:
-        """(length,) place in a table or -1, and the table (place, frequent feature, image) of folded weights."""
-        from .kernels import fold_frequent
+        """(length,) row in the table or -1, and the table (row, frequent feature, image) of summed weights."""
+        from .kernels import image_weights
 
         n = np.bincount(self.length)
-        room = TABLE_BYTES // (8 * max(self.frequent * len(self.scale), 1))
-        common = np.argsort(-n, kind="stable")[: min(room, int((n > 0).sum()))]
+        capacity = TABLE_BYTES // (8 * max(self.frequent * len(self.scale), 1))
+        common = np.argsort(-n, kind="stable")[: min(capacity, int((n > 0).sum()))]
         slot = np.full(len(self.penalty), -1, np.int32)
         slot[common] = np.arange(len(common))
         table = np.zeros((len(common), self.frequent, len(self.scale)))
-        fold_frequent(common, self.start, self._references, self.penalty, table)
+        image_weights(common, self.start, self._references, self.penalty, table)
         return slot, table
 
 
@@ -197,11 +199,11 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
     """Weighted features of captions.
 
     Args:
-        found: their n-grams.
+        found: the n-grams of the captions.
         image_of: (caption,) int64.
         images: number of images.
         idf: (n-gram,) float64.
-        clip: CIDEr-D, with the minimum of the counts and the penalty of length; else plain CIDEr.
+        clip: True for CIDEr-D, with the minimum of the counts and the penalty of length; False for plain CIDEr.
         sigma: width of the penalty, in bigrams.
     """
     from .kernels import renumber, weigh
@@ -227,16 +229,16 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
 
 
 def _numbering(row: Int, feature: Int32, n_feature: int, image_of: Int, images: int) -> tuple[Int, int, Int32]:
-    """Starts of the postings in the new order, how many features are frequent, and the new number of each."""
+    """Starts of the postings in the new order, the number of frequent features, and the new number of each feature."""
     from .ngram_kernels import document_frequency
 
-    share = np.zeros(n_feature, np.int32)
-    document_frequency(*captions_of(image_of, images), row, feature, share)
+    images_with = np.zeros(n_feature, np.int32)
+    document_frequency(*captions_of(image_of, images), row, feature, images_with)
     size = np.bincount(feature, minlength=n_feature)
-    often = (share > FREQUENT * images) & (size > 1)
-    order = np.lexsort((-size, ~often))
+    frequent = (images_with > FREQUENT * images) & (size > 1)
+    order = np.lexsort((-size, ~frequent))
     number = np.empty(n_feature, np.int32)
     number[order] = np.arange(n_feature)
     size = size[order]
     start = np.concatenate([[0], np.cumsum(size[: int((size > 1).sum())])])
-    return start, int(often.sum()), number
+    return start, int(frequent.sum()), number

@@ -1,4 +1,4 @@
-"""Document frequencies of n-grams for CIDEr from a corpus of captions, and files that keep them."""
+"""Document frequencies of n-grams for CIDEr: counted in a corpus of captions, or saved in a file."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _FIX = "give captions as JSON lines with image ids, or a file that save_df wrote
 
 @dataclass(frozen=True, eq=False)
 class Frequencies:
-    """In how many images of a corpus every n-gram occurs.
+    """The number of images of a corpus in whose captions each n-gram occurs.
 
     Attributes:
         tokens: the tokeniser.
         images: number of images, N.
         words: the distinct words.
-        parent, last: (n-gram,) int32, every n-gram as its parent (-1: it is a word) and its last word.
-        df: (n-gram,) int32, from 1 to ``images``; 0 for the beginning of an n-gram that was not counted itself.
+        parent, last: (n-gram,) int32, the parent of every n-gram (-1 for a word) and its last word.
+        df: (n-gram,) int32, from 1 to ``images``; 0 for a prefix of an n-gram that was not counted itself.
     """
 
     tokens: str
@@ -45,41 +45,41 @@ class Frequencies:
     df: Int32
 
     def of(self, wanted: Grams) -> Int32:
-        """(n-gram,) int32 frequency of other n-grams; 0 for one that the corpus does not have."""
+        """(n-gram,) int32 frequencies of other n-grams; 0 for those that do not occur in the corpus."""
         number = {word: i for i, word in enumerate(wanted.tokens.words)}
-        here = np.fromiter((number.get(word, -1) for word in self.words), np.int32, len(self.words))
-        found = wanted.find(self.parent, here[self.last])
+        number_of = np.fromiter((number.get(word, -1) for word in self.words), np.int32, len(self.words))
+        found = wanted.find(self.parent, number_of[self.last])
         out = np.zeros(len(wanted), np.int32)
         out[found[found >= 0]] = self.df[found >= 0]
         return out
 
 
-def corpus_df(path: str | os.PathLike[str], how: str) -> Frequencies:
-    """The document frequencies of a file: counted when it holds captions, read when it holds frequencies.
+def corpus_df(path: str | os.PathLike[str], tokens: str) -> Frequencies:
+    """The document frequencies of a file: counted in a file of captions, read from a file of frequencies.
 
     Args:
         path: captions as JSON lines (``image_id`` or ``image``, and ``caption`` or ``captions``) or COCO annotations,
-            plain or gzip, or a file of ``save_df``.
-        how: the tokeniser, which has to be that of a file of frequencies.
+            plain or gzip, or a file written by ``save_df``.
+        tokens: the tokeniser; a file of frequencies must have been made with it.
 
     Raises:
         BadInput: no such file, damaged, or made with another tokeniser.
     """
     path = Path(path)
     if path.suffix == ".npz":
-        return _same(_read_npz(path), how, path)
+        return _require_tokens(_read_npz(path), tokens, path)
     text = read_text(path)
     document = None if is_jsonl(text) or _is_rows(text) else parse_json(text, path)
     if isinstance(document, dict) and "df" in document:
-        return _same(_from_json(document, path), how, path)
-    images, texts = _captions(text, document, path)
-    found = grams(tokenise(texts, how))
+        return _require_tokens(_from_json(document, path), tokens, path)
+    images, captions = _captions(text, document, path)
+    found = grams(tokenise(captions, tokens))
     df = image_frequency(found, np.array(images, np.int64), max(images) + 1)
-    return Frequencies(how, max(images) + 1, found.tokens.words, found.parent, found.last, df)
+    return Frequencies(tokens, max(images) + 1, found.tokens.words, found.parent, found.last, df)
 
 
 def save_df(path: str | os.PathLike[str], frequencies: Frequencies) -> Path:
-    """Keep document frequencies in a file, for ``df=FILE``.
+    """Save document frequencies to a file, for ``df=FILE``.
 
     Args:
         path: ``.npz`` (small), or ``.json``: ``{"format", "tokens", "images", "df": {"a man": 17}}``.
@@ -119,38 +119,38 @@ def fingerprint(path: str | os.PathLike[str]) -> str:
 
 
 def _is_rows(text: str) -> bool:
-    """Whether there is one JSON object a line."""
+    """Whether every line is a JSON object with ``captions``."""
     return '"captions"' in text.lstrip().split("\n", 1)[0][:100_000] and "\n{" in text
 
 
 def _captions(text: str, document: Any, path: Path) -> tuple[list[int], list[str]]:
-    """(caption,) number of the image, and (caption,) text, of JSON lines or of a file of annotations."""
+    """(caption,) number of the image and (caption,) string, from JSON lines or a file of annotations."""
     if document is None:
         lines = [(f"{path}: line {n}", line) for n, line in enumerate(text.split("\n"), 1) if line.strip()]
         records = [(at, parse_json(line, at)) for at, line in lines]
     elif isinstance(document, dict) and isinstance(document.get("annotations"), list):
         records = [(f"{path}: annotation {n}", record) for n, record in enumerate(document["annotations"], 1)]
     else:
-        raise BadInput("neither captions nor document frequencies", where=path, fix=_FIX)
-    number, images, texts = Numbers(), list[int](), list[str]()
+        raise BadInput("has neither captions nor document frequencies", where=path, fix=_FIX)
+    number, images, captions = Numbers(), list[int](), list[str]()
     for at, record in records:
         key = "image_id" if isinstance(record, dict) and "image_id" in record else "image"
         image = number[str(field(record, key, (int, str), at))]
-        several = field(record, "captions", list, at) if "captions" in record else [record.get("caption")]
-        for caption in several:
+        listed = field(record, "captions", list, at) if "captions" in record else [record.get("caption")]
+        for caption in listed:
             if not isinstance(caption, str):
                 raise BadInput(f"the caption is {shown(caption)}, expected a text", where=at, fix=_FIX)
             images.append(image)
-            texts.append(caption)
-    if not texts:
-        raise BadInput("holds no captions", where=path, fix=_FIX)
-    return images, texts
+            captions.append(caption)
+    if not captions:
+        raise BadInput("has no captions", where=path, fix=_FIX)
+    return images, captions
 
 
-def _same(found: Frequencies, how: str, path: Path) -> Frequencies:
-    if found.tokens != how:
+def _require_tokens(found: Frequencies, tokens: str, path: Path) -> Frequencies:
+    if found.tokens != tokens:
         raise BadInput(
-            f"these document frequencies are of tokens '{found.tokens}', not '{how}'",
+            f"these document frequencies are of tokens '{found.tokens}', not '{tokens}'",
             where=path,
             fix=f"add tokens={found.tokens}, or count them again",
         )
@@ -160,28 +160,28 @@ def _same(found: Frequencies, how: str, path: Path) -> Frequencies:
 def _read_npz(path: Path) -> Frequencies:
     if not path.is_file():
         raise BadInput("no such file", where=path, fix="check the path")
-    held = {member.name: member.load() for member in npz_members(path) if member.name in _FIELDS}
+    stored = {member.name: member.load() for member in npz_members(path) if member.name in _FIELDS}
     try:
-        if str(held["format"]) != FORMAT:
-            raise BadInput(f"format '{held['format']}' is not known", where=path, fix="count the frequencies again")
-        words = tuple(held["words"].astype(np.uint8).tobytes().decode().split("\n"))
-        parent, last, df = (np.asarray(held[key], np.int32) for key in ("parent", "last", "df"))
-        images = int(held["images"])
+        if str(stored["format"]) != FORMAT:
+            raise BadInput(f"format '{stored['format']}' is not known", where=path, fix="count the frequencies again")
+        words = tuple(stored["words"].astype(np.uint8).tobytes().decode().split("\n"))
+        parent, last, df = (np.asarray(stored[key], np.int32) for key in ("parent", "last", "df"))
+        images = int(stored["images"])
     except (KeyError, UnicodeDecodeError, TypeError, ValueError) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput("no file of document frequencies", where=path, fix=_FIX) from error
+        raise BadInput("not a file of document frequencies", where=path, fix=_FIX) from error
     place = np.arange(len(parent))
-    sound = parent.ndim == 1 and parent.shape == last.shape == df.shape and len(words) <= max(len(parent), 1)
-    if sound and len(parent):
-        sound = bool((parent < place).all() and parent.min() >= -1 and last.min() >= 0 and last.max() < len(words))
-    return _checked(Frequencies(str(held["tokens"]), images, words, parent, last, df), sound, path)
+    valid = parent.ndim == 1 and parent.shape == last.shape == df.shape and len(words) <= max(len(parent), 1)
+    if valid and len(parent):
+        valid = bool((parent < place).all() and parent.min() >= -1 and last.min() >= 0 and last.max() < len(words))
+    return _checked(Frequencies(str(stored["tokens"]), images, words, parent, last, df), valid, path)
 
 
 def _from_json(content: dict[str, Any], path: Path) -> Frequencies:
-    counts, images, how = content.get("df"), content.get("images"), content.get("tokens")
-    if not isinstance(counts, dict) or not isinstance(images, int) or not isinstance(how, str):
-        raise BadInput("no file of document frequencies", where=path, fix=_FIX)
+    counts, images, tokens = content.get("df"), content.get("images"), content.get("tokens")
+    if not isinstance(counts, dict) or not isinstance(images, int) or not isinstance(tokens, str):
+        raise BadInput("not a file of document frequencies", where=path, fix=_FIX)
     bad = next((key for key, n in counts.items() if type(n) is not int or not 1 <= len(key.split()) <= 4), None)
     if bad is not None:
         raise BadInput(f"'{bad[:60]}' has frequency {str(counts[bad])[:40]}", where=path,
@@ -200,11 +200,11 @@ def _from_json(content: dict[str, Any], path: Path) -> Frequencies:
             g = step
         df[g] = n
     arrays = (np.array(x, np.int32) for x in (parent, last, df))
-    return _checked(Frequencies(how, images, tuple(words), *arrays), True, path)
+    return _checked(Frequencies(tokens, images, tuple(words), *arrays), True, path)
 
 
-def _checked(found: Frequencies, sound: bool, path: Path) -> Frequencies:
-    if not sound:
+def _checked(found: Frequencies, valid: bool, path: Path) -> Frequencies:
+    if not valid:
         raise BadInput("the n-grams are damaged", where=path, fix="count the frequencies again")
     low, high = (int(found.df.min()), int(found.df.max())) if len(found.df) else (0, 0)
     if found.images < 1 or low < 0 or high > found.images:

@@ -1,4 +1,4 @@
-"""CIDEr-D and plain CIDEr of every caption with every image of a split, computed when it is looked at."""
+"""CIDEr-D and plain CIDEr of every caption with every image of a split, computed on request."""
 
 from __future__ import annotations
 
@@ -12,12 +12,13 @@ import numpy.typing as npt
 from ...errors import BadInput, UsageError
 from ...text.tokenise import tokenise
 from ...types import Bool, Direction, Float, Int, Split, Vectors
-from ..arrays import as_pairs, check_range
-from ..gains import Progress, choice
+from ..checks import as_pairs, check_range
+from ..gains import Progress
+from ..kinds.cider import CIDER
 from .features import Features, features
 from .ngrams import Grams, grams, image_frequency
 
-SIGMA = 6.0  # words; the width of the penalty for a difference in length
+SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,9 +33,12 @@ class CiderGains:
 
     Attributes:
         split: the items.
-        features: what the values are computed from.
+        features: weighted n-grams, from which the values are computed.
         settings: ``tokens``, ``variant``, ``df`` (with the fingerprint of a file) and ``own``.
-        notes: edge cases that were met.
+        notes: edge cases.
+        name: ``cider``.
+        lowest: 0.
+        rows_affordable: True.
     """
 
     split: Split
@@ -42,6 +46,8 @@ class CiderGains:
     settings: Mapping[str, str]
     notes: tuple[str, ...]
     name: str = "cider"
+    lowest: float = 0.0
+    rows_affordable: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -49,10 +55,10 @@ class CiderGains:
         return len(self.split.image_ids), len(self.split.caption_ids)
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(stop - start, gallery) float32 gains of queries ``start:stop`` with everything; runs without the GIL.
+        """(stop - start, gallery) float32 gains of queries ``start:stop`` with the gallery; runs without the GIL.
 
         Raises:
-            UsageError: no such rows or direction.
+            UsageError: no such rows.
         """
         check_range(self.shape, direction, start, stop)
         out = self.features.rows(direction, start, stop)
@@ -60,15 +66,15 @@ class CiderGains:
             out[np.arange(stop - start), self.split.image_of[start:stop]] = self._own[start:stop]
         elif self._own is not None:
             first, captions = self.features.captions_of
-            theirs = captions[first[start] : first[stop]]
-            out[self.split.image_of[theirs] - start, theirs] = self._own[theirs]
+            own = captions[first[start] : first[stop]]
+            out[self.split.image_of[own] - start, own] = self._own[own]
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``items`` (query, k) for ``queries`` (query,); the values of ``rows``.
+        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); the values of ``rows``.
 
         Raises:
-            UsageError: an index is out of range, or the shapes do not fit.
+            UsageError: an index is out of range, or the shapes do not match.
         """
         images, captions = as_pairs(self.shape, direction, queries, items)
         out = self.features.pairs(captions, images)
@@ -79,7 +85,7 @@ class CiderGains:
 
     @cached_property
     def _own(self) -> Vectors | None:
-        """(caption,) gain of its own image without itself, when captions are left out; None when they stay in."""
+        """With ``own=out`` (caption,) the gain with the caption's own image, computed from its other captions."""
         return self.features.without_itself() if self.settings["own"] == "out" else None
 
 
@@ -90,36 +96,34 @@ def load(
 
     Args:
         split: with its captions.
-        argument: CIDEr takes none.
-        settings: ``tokens`` is ``ptb`` or ``whitespace``; ``variant`` is ``d`` (CIDEr-D) or ``plain``; ``df`` is
-            ``split`` or a file of captions or of document frequencies (see ``cider_df``); ``own`` is ``in`` or
-            ``out`` (the references of a caption's own image are the others).
-        progress: told the share that is done.
+        argument: None; CIDEr has no argument.
+        settings: ``tokens`` (ptb, whitespace, ptb-java); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
+            or a file of captions or of document frequencies (see ``frequencies``); ``own``: ``in``, or ``out`` to
+            compare a caption with the other captions of its own image.
+        progress: called with the fraction that is done.
 
     Raises:
         UsageError: an argument, or another value of a setting.
-        BadInput: the split has no captions, or the file is damaged or of other tokens.
+        BadInput: the split has no captions, or the file is damaged or made with another tokeniser.
     """
     if argument is not None:
-        raise UsageError(f"cider takes no '{argument}'", fix="settings are tokens, variant, df and own")
+        raise UsageError(f"cider takes no '{argument}'", fix=f"settings are {', '.join(CIDER.settings)}")
     if split.captions is None:
         raise BadInput(f"cider needs the captions of split '{split.name}'", fix="give a split with its captions")
-    how, variant = settings.get("tokens", "ptb"), choice(settings, "variant", ("d", "plain"))
-    own, source = choice(settings, "own", ("in", "out")), settings.get("df", "split")
-    tell = progress or (lambda share: None)
-    found = grams(tokenise(split.captions, how))
-    tell(0.4)
-    idf, corpus, notes = _weights(found, split, source, how)
-    tell(0.6)
-    made = features(found, split.image_of, len(split.image_ids), idf, clip=variant == "d", sigma=SIGMA)
-    tell(1.0)
-    chosen = {"tokens": how, "variant": variant, "df": corpus, "own": own}
-    notes = (*found.tokens.notes, *_edges(found, split, own), *notes)
-    return CiderGains(split, made, chosen, notes)
+    tokens, variant, df, own = (CIDER.value(settings, key) for key in ("tokens", "variant", "df", "own"))
+    report = progress or (lambda done: None)
+    found = grams(tokenise(split.captions, tokens))
+    report(0.4)
+    idf, corpus, notes = _weights(found, split, df, tokens)
+    report(0.6)
+    weighted = features(found, split.image_of, len(split.image_ids), idf, clip=variant == "d", sigma=SIGMA)
+    report(1.0)
+    chosen = {"tokens": tokens, "variant": variant, "df": corpus, "own": own}
+    return CiderGains(split, weighted, chosen, (*found.tokens.notes, *_edge_cases(found, split, own), *notes))
 
 
-def _weights(found: Grams, split: Split, source: str, how: str) -> tuple[Float, str, tuple[str, ...]]:
-    """(n-gram,) float64 log N - log max(1, df); what was counted, for the signature; notes."""
+def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str, tuple[str, ...]]:
+    """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature; notes."""
     if source == "split":
         df: npt.NDArray[np.int32] = image_frequency(found, split.image_of, len(split.image_ids))
         images, corpus = len(split.image_ids), "split"
@@ -127,22 +131,22 @@ def _weights(found: Grams, split: Split, source: str, how: str) -> tuple[Float, 
     else:
         from .frequencies import corpus_df, fingerprint
 
-        frequencies = corpus_df(source, how)
+        frequencies = corpus_df(source, tokens)
         df, images, corpus = frequencies.of(found), frequencies.images, fingerprint(source)
         where = source
     notes = []
     if images == 1:
-        notes.append(f"there is one image in {where}, so no n-gram tells images apart and CIDEr is 0 everywhere")
-    elif len(df) and (every := int((df >= images).sum())):
-        shown = _spelled(found, int(np.flatnonzero(df >= images)[0]))
-        notes.append(f"{every:,} n-grams occur with every image of {where} and have no weight (first: '{shown}')")
+        notes.append(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")
+    elif len(df) and (everywhere := int((df >= images).sum())):
+        example = _spelled(found, int(np.flatnonzero(df >= images)[0]))
+        notes.append(f"{everywhere:,} n-grams occur with every image of {where} and have weight 0 (first: '{example}')")
     if source != "split" and len(df) and (unseen := float((df == 0).mean())) > 0.5:
         notes.append(f"{unseen:.0%} of the n-grams of the captions do not occur in {where}")
     return np.log(float(images)) - np.log(np.maximum(df, 1).astype(np.float64)), corpus, tuple(notes)
 
 
-def _edges(found: Grams, split: Split, own: str) -> list[str]:
-    """What is unusual about the captions."""
+def _edge_cases(found: Grams, split: Split, own: str) -> list[str]:
+    """Notes about empty and short captions, and images with no or one caption."""
     length = found.tokens.length
     notes = []
     if empty := np.flatnonzero(length == 0).tolist():
@@ -154,14 +158,15 @@ def _edges(found: Grams, split: Split, own: str) -> list[str]:
         notes.append(f"{short:,} captions have fewer than 4 tokens; the n-gram lengths they lack count as 0")
     references = np.bincount(split.image_of, minlength=len(split.image_ids))
     if none := int((references == 0).sum()):
-        notes.append(f"{none:,} images have no captions, and CIDEr 0 with everything")
-    alone: Bool = references == 1
-    if own == "out" and alone.any():
-        notes.append(f"{int(alone.sum()):,} images have one caption only, which then has no references and CIDEr 0")
+        notes.append(f"{none:,} images have no captions, and CIDEr 0 with every caption")
+    single: Bool = references == 1
+    if own == "out" and single.any():
+        notes.append(f"{int(single.sum()):,} images have one caption only, which then has no references and CIDEr 0")
     return notes
 
 
 def _spelled(found: Grams, gram: int) -> str:
+    """The words of an n-gram."""
     words: list[str] = []
     while gram >= 0:
         words.append(found.tokens.words[found.last[gram]])

@@ -1,11 +1,15 @@
-"""Everything that is compiled for CIDEr but the n-grams: features, postings, and values by captions, images and pairs.
+"""Compiled kernels for CIDEr: features, postings, and the values of rows of captions, rows of images and single pairs.
 
-The value of a pair is the sum, over the features that the caption and the references of the image share, of q w p: the
-caption's weight, a reference's weight, and the penalty for their difference in length. Features come in ascending
-order. The frequent ones have the lowest numbers: their references are folded into one weight W = sum w p first, and
-rows of q W are added. Then come those that are added one reference at a time, as (q w) p. The last are those that one
-caption has alone: they need no postings, for they count with its own image only. Every kernel adds these same products
-in this same order (an absent feature adds nothing or zero), so all of them give the same float64 number.
+The value of a pair is the sum of q w p over the features that the caption shares with the references of the image: the
+caption's weight, a reference's weight, and the penalty for their difference in length. Features are numbered in three
+groups and added in ascending order:
+
+1. frequent features: the references of an image are summed first, W = sum w p, and q W is added
+2. features of several captions: every reference is added by itself, as (q w) p
+3. features of one caption: they have no postings, as they only count with the caption's own image
+
+Every kernel adds the same products in the same order (an absent feature adds nothing or zero), so that all of them
+give the same float64 number.
 """
 
 from __future__ import annotations
@@ -16,10 +20,10 @@ import numpy as np
 
 @nb.njit(nogil=True, cache=True)
 def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, query, reference):
-    """Features of every caption, ascending, with their weights; n-grams of no weight are left out.
+    """Features of every caption, ascending, with their weights, without n-grams of weight 0; returns how many.
 
-    With ``clip``, min(a, b) b of two counts is the sum over t < min(a, b) of b, so that a feature is an n-gram and a t:
-    t = 0 has the n-gram's own number, t > 0 the number ``first_repeat`` + t - 1. Returns the number of entries.
+    With ``clip``, the product min(a, b) b of two counts is written as a sum of b over t < min(a, b), so that a feature
+    is an n-gram and a t: t = 0 has the number of the n-gram, t > 0 the number ``first_repeat`` + t - 1.
     """
     at = 0
     for c in range(pointer.shape[0] - 1):
@@ -46,7 +50,7 @@ def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, qu
 
 @nb.njit(nogil=True, cache=True)
 def renumber(row, number, n_shared, feature, query, reference):
-    """Give the features other numbers, those of every caption ascending again; where its unshared ones start."""
+    """Renumber the features, sort those of every caption again, and return where its unshared features start."""
     shared = np.empty(row.shape[0] - 1, np.int64)
     for c in range(row.shape[0] - 1):
         low, high = row[c], row[c + 1]
@@ -55,7 +59,7 @@ def renumber(row, number, n_shared, feature, query, reference):
             feature[e] = number[feature[e]]
             shared[c] += feature[e] < n_shared
         stride = (high - low) // 2
-        while stride > 0:  # insertion with falling strides
+        while stride > 0:  # Shell sort
             for e in range(low + stride, high):
                 f, q, r, at = feature[e], query[e], reference[e], e
                 while at >= low + stride and feature[at - stride] > f:
@@ -69,9 +73,9 @@ def renumber(row, number, n_shared, feature, query, reference):
 
 @nb.njit(nogil=True, cache=True)
 def reference_postings(image_start, captions, row, shared, feature, weight, length, fill, posting):
-    """References by feature, then image, then order of captions; ``fill`` (feature,) is where each starts, advanced.
+    """Postings of references by feature, then image, then caption: records of weight, image and length.
 
-    Only the entries ``row[c]`` to ``shared[c]`` are posted. A posting is a record of weight, image and length.
+    Covers the entries ``row[c]`` to ``shared[c]``. ``fill`` (feature,) is where each feature starts, and is advanced.
     """
     for i in range(image_start.shape[0] - 1):
         for k in range(image_start[i], image_start[i + 1]):
@@ -86,22 +90,23 @@ def reference_postings(image_start, captions, row, shared, feature, weight, leng
 
 @nb.njit(nogil=True, cache=True)
 def candidate_postings(captions, row, shared, feature, weight, length, fill, posting):
-    """Captions by feature, in the order of ``captions``: records of weight, place in that order and length."""
+    """Postings of captions by feature, in the order of ``captions``: records of weight, position in it and length."""
     for k in range(captions.shape[0]):
         c = captions[k]
         for e in range(row[c], shared[c]):
             at = fill[feature[e]]
             fill[feature[e]] += 1
             posting[at].weight = weight[e]
-            posting[at].place = k
+            posting[at].position = k
             posting[at].length = length[c]
 
 
 @nb.njit(nogil=True, cache=True)
 def by_image(start, posting, count, image_row, feature_of, posting_of):
-    """What every image has: features, ascending, and where their postings of this image start.
+    """The features of every image, ascending, and where their postings of this image start.
 
-    With ``count`` only ``image_row`` (image + 1,) is filled; then the other two, and ``image_row`` is moved on.
+    With ``count``, counts them into ``image_row`` (image + 1,); without, fills the other two arrays from the starts in
+    ``image_row``, which are advanced.
     """
     for f in range(start.shape[0] - 1):
         before = -1
@@ -115,8 +120,8 @@ def by_image(start, posting, count, image_row, feature_of, posting_of):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _folded(posting, p, stop, length, penalty):
-    """W of the image at posting ``p``, and where the next image starts: references weighted by their length."""
+def _image_weight(posting, p, stop, length, penalty):
+    """W = sum w p of the image at posting ``p``, and where the postings of the next image start."""
     i, total = posting[p].image, 0.0
     while p < stop and posting[p].image == i:
         total += posting[p].weight * penalty[abs(length - posting[p].length)]
@@ -125,14 +130,14 @@ def _folded(posting, p, stop, length, penalty):
 
 
 @nb.njit(nogil=True, cache=True)
-def fold_frequent(lengths, start, posting, penalty, table):
-    """W of the frequent features as rows over images, for some lengths, into ``table`` (length, feature, image)."""
+def image_weights(lengths, start, posting, penalty, table):
+    """W of the frequent features for candidates of some lengths; fills ``table`` (length, feature, image)."""
     for k in range(lengths.shape[0]):
         for f in range(table.shape[1]):
             p = start[f]
             while p < start[f + 1]:
                 i = posting[p].image
-                table[k, f, i], p = _folded(posting, p, start[f + 1], lengths[k], penalty)
+                table[k, f, i], p = _image_weight(posting, p, start[f + 1], lengths[k], penalty)
 
 
 @nb.njit(nogil=True, cache=True)
@@ -140,19 +145,19 @@ def caption_rows(
     captions, first, image_of, length, row, shared, feature, query, reference, start, posting, penalty, slot, table,
     scale, out,
 ):  # fmt: skip
-    """Values of captions with every image; ``out[c - first]`` (image,) float32 is filled.
+    """Values of captions with every image; fills ``out[c - first]`` (image,) float32.
 
-    ``table[slot[size]]`` holds the folded rows of frequent features for captions of that length, where there is one.
+    ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 where there are none.
     """
     n_image, n_frequent = scale.shape[0], table.shape[1]
     total = np.empty(n_image, np.float64)
-    even = scale[0] if (scale == scale[0]).all() else 0.0  # one factor for all images
+    even = scale[0] if (scale == scale[0]).all() else 0.0  # when all images have the same factor
     for c in captions:
         total[:] = 0.0
         size, e, last = length[c], row[c], shared[c]
         if slot[size] >= 0:
             rows = table[slot[size]]
-            while e + 4 <= last and feature[e + 3] < n_frequent:  # four at once, in order: one pass over the totals
+            while e + 4 <= last and feature[e + 3] < n_frequent:  # four in one pass, added in order
                 w0, w1, w2, w3 = rows[feature[e]], rows[feature[e + 1]], rows[feature[e + 2]], rows[feature[e + 3]]
                 q0, q1, q2, q3 = query[e], query[e + 1], query[e + 2], query[e + 3]
                 for i in range(n_image):
@@ -164,11 +169,11 @@ def caption_rows(
                     total[i] += q * w[i]
                 e += 1
         else:
-            while e < last and feature[e] < n_frequent:  # no row for this length
+            while e < last and feature[e] < n_frequent:  # no rows of W for this length
                 p, stop, q = start[feature[e]], start[feature[e] + 1], query[e]
                 while p < stop:
                     i = posting[p].image
-                    weight, p = _folded(posting, p, stop, size, penalty)
+                    weight, p = _image_weight(posting, p, stop, size, penalty)
                     total[i] += q * weight
                 e += 1
         while e < last:
@@ -190,15 +195,15 @@ def caption_rows(
 @nb.njit(nogil=True, cache=True)
 def image_rows(
     first, last, image_start, captions_of, row, shared, query, reference, image_row, feature_of, posting_of, start,
-    posting, penalty, place_of, lengths, bounds, candidate, run_start, run, dense, scale, out,
+    posting, penalty, position_of, lengths, bounds, candidate, run_start, run, dense, scale, out,
 ):  # fmt: skip
-    """Values of images ``first:last`` with every caption; ``out`` (last - first, caption) float32 is filled.
+    """Values of images ``first:last`` with every caption; fills ``out`` (last - first, caption) float32.
 
-    Captions stand in an order by length, caption c at ``place_of[c]``; ``bounds`` are the limits of ``lengths``. A
-    frequent feature is added length by length, with one weight for all captions of a length: the most frequent ones as
-    rows of ``dense``, the others by runs of postings.
+    Captions are sorted by length, caption c at ``position_of[c]``; those of ``lengths[b]`` are at
+    ``bounds[b]:bounds[b + 1]``. A frequent feature is added length by length, with one W for all captions of a length:
+    the most frequent ones as rows of ``dense``, the others by runs of postings.
     """
-    n, n_dense, n_frequent = place_of.shape[0], dense.shape[0], run_start.shape[0] - 1
+    n, n_dense, n_frequent = position_of.shape[0], dense.shape[0], run_start.shape[0] - 1
     total = np.empty(n, np.float64)
     cursor = np.empty(n_frequent, np.int64)
     for i in range(first, last):
@@ -209,12 +214,12 @@ def image_rows(
             part = total[low:high]
             part[:] = 0.0
             k = image_row[i]
-            while k + 4 <= stop and feature_of[k + 3] < n_dense:  # four at once, in order: one pass over the totals
+            while k + 4 <= stop and feature_of[k + 3] < n_dense:  # four in one pass, added in order
                 f0, f1, f2, f3 = feature_of[k], feature_of[k + 1], feature_of[k + 2], feature_of[k + 3]
-                w0, _ = _folded(posting, posting_of[k], start[f0 + 1], size, penalty)
-                w1, _ = _folded(posting, posting_of[k + 1], start[f1 + 1], size, penalty)
-                w2, _ = _folded(posting, posting_of[k + 2], start[f2 + 1], size, penalty)
-                w3, _ = _folded(posting, posting_of[k + 3], start[f3 + 1], size, penalty)
+                w0, _ = _image_weight(posting, posting_of[k], start[f0 + 1], size, penalty)
+                w1, _ = _image_weight(posting, posting_of[k + 1], start[f1 + 1], size, penalty)
+                w2, _ = _image_weight(posting, posting_of[k + 2], start[f2 + 1], size, penalty)
+                w3, _ = _image_weight(posting, posting_of[k + 3], start[f3 + 1], size, penalty)
                 q0, q1, q2, q3 = dense[f0], dense[f1], dense[f2], dense[f3]
                 q0, q1, q2, q3 = q0[low:high], q1[low:high], q2[low:high], q3[low:high]
                 for j in range(part.shape[0]):
@@ -225,14 +230,14 @@ def image_rows(
                 r = cursor[f]
                 if r < run_start[f + 1] and candidate[run[r]].length == size:
                     cursor[f] += 1
-                    weight, _ = _folded(posting, posting_of[k], start[f + 1], size, penalty)
+                    weight, _ = _image_weight(posting, posting_of[k], start[f + 1], size, penalty)
                     if f < n_dense:
                         q = dense[f][low:high]
                         for j in range(part.shape[0]):
                             part[j] += q[j] * weight
                     else:
                         for p in range(run[r], run[r + 1]):
-                            total[candidate[p].place] += candidate[p].weight * weight
+                            total[candidate[p].position] += candidate[p].weight * weight
                 k += 1
         while k < stop:
             f, r = feature_of[k], posting_of[k]
@@ -240,21 +245,21 @@ def image_rows(
                 weight, size = posting[r].weight, posting[r].length
                 for p in range(start[f], start[f + 1]):
                     apart = abs(candidate[p].length - size)
-                    total[candidate[p].place] += candidate[p].weight * weight * penalty[apart]
+                    total[candidate[p].position] += candidate[p].weight * weight * penalty[apart]
                 r += 1
             k += 1
         for k in range(image_start[i], image_start[i + 1]):
             c = captions_of[k]
             for e in range(shared[c], row[c + 1]):
-                total[place_of[c]] += query[e] * reference[e]
+                total[position_of[c]] += query[e] * reference[e]
         values, factor = out[i - first], scale[i]
         for c in range(n):
-            values[c] = np.float32(total[place_of[c]] * factor)
+            values[c] = np.float32(total[position_of[c]] * factor)
 
 
 @nb.njit(nogil=True, cache=True)
 def length_runs(start, posting, run_start, run):
-    """Runs of postings of equal length, of the features of ``start``; returns how many, ``run`` ends with the end."""
+    """Starts of runs of postings of equal length, ended by the number of postings; returns the number of runs."""
     at = 0
     for f in range(start.shape[0] - 1):
         run_start[f] = at
@@ -272,7 +277,7 @@ def pair_values(
     captions, images, image_of, length, row, shared, feature, query, reference, image_row, feature_of, posting_of,
     start, posting, n_frequent, penalty, scale, out,
 ):  # fmt: skip
-    """Values of single pairs; ``out`` (pair,) float32 is filled."""
+    """Values of single pairs; fills ``out`` (pair,) float32."""
     for p in range(captions.shape[0]):
         c, i = captions[p], images[p]
         e, k, total = row[c], image_row[i], 0.0
@@ -285,7 +290,7 @@ def pair_values(
             else:
                 r, stop, size = posting_of[k], start[f + 1], length[c]
                 if f < n_frequent:
-                    weight, _ = _folded(posting, r, stop, size, penalty)
+                    weight, _ = _image_weight(posting, r, stop, size, penalty)
                     total += query[e] * weight
                 else:
                     while r < stop and posting[r].image == i:
@@ -301,7 +306,7 @@ def pair_values(
 
 @nb.njit(nogil=True, cache=True)
 def others_values(wanted, image_start, captions, image_of, length, row, feature, query, reference, penalty, out):
-    """Values of captions ``wanted`` with their own image, without themselves; ``out`` (wanted,) float32 is filled."""
+    """Values of captions ``wanted`` with the other captions of their image; fills ``out`` (wanted,) float32."""
     for p in range(wanted.shape[0]):
         c = wanted[p]
         i = image_of[c]

@@ -1,7 +1,7 @@
-"""Everything that is compiled for n-grams: numbering and counting them, and finding them again.
+"""Compiled kernels for n-grams: numbering and counting them, and looking up those of another list.
 
-An n-gram is a number. Words keep their own numbers; a longer one gets the next number when the pair of (the n-gram
-without its last word, its last word) is seen for the first time, so one table of pairs holds all lengths.
+An n-gram is a number. Words keep their own numbers; a longer n-gram gets the next free number when the pair of (the
+n-gram without its last word, its last word) occurs for the first time, so one hash table of pairs serves all lengths.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def _slot(keys, shift, key):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _sort(values, n):
-    """Sort ``values[:n]``: insertion with falling strides, which compiles far faster than numpy's sort."""
+    """Sort ``values[:n]`` ascending, by Shell sort: it compiles far faster than numpy's sort."""
     stride = n // 2
     while stride > 0:
         for j in range(stride, n):
@@ -41,7 +41,7 @@ def _sort(values, n):
 def count_grams(word, start, n_words, keys, values, shift, parent, last, order, pointer, gram, count):
     """Distinct n-grams (n = 1 to 4) of every caption, ascending, with their number of occurrences.
 
-    Fills the table (``keys``, ``values``), ``parent``, ``last`` and ``order`` (n - 1) of every n-gram, and
+    Fills the hash table (``keys``, ``values``), ``parent``, ``last`` and ``order`` (n - 1) of every n-gram, and
     the compressed rows ``pointer``, ``gram``, ``count`` of the captions. Returns the numbers of n-grams and of entries.
     """
     used, at = n_words, 0
@@ -80,9 +80,9 @@ def count_grams(word, start, n_words, keys, values, shift, parent, last, order, 
 
 @nb.njit(nogil=True, cache=True)
 def find_grams(keys, values, shift, n_words, parent, last, to):
-    """Numbers of n-grams that another table describes by parent and last word; ``to`` (n-gram,) int32 is filled.
+    """Look up n-grams of another list, given by parent and last word; fills ``to`` (n-gram,) int32, -1 for none.
 
-    ``parent`` is -1 for a word and else a smaller number; ``last`` is the number of the last word here, or -1.
+    ``parent`` is -1 for a word and else a smaller number; ``last`` is the number of the last word in this table, or -1.
     """
     for g in range(parent.shape[0]):
         to[g] = -1
@@ -96,7 +96,7 @@ def find_grams(keys, values, shift, n_words, parent, last, to):
 
 @nb.njit(nogil=True, cache=True)
 def document_frequency(image_pointer, captions, pointer, gram, df):
-    """Number of images that have an n-gram in any caption; ``df`` (n-gram,) int32 is added to."""
+    """Add to ``df`` (n-gram,) int32 the number of images with the n-gram in a caption."""
     seen = np.full(df.shape[0], -1, np.int32)
     for i in range(image_pointer.shape[0] - 1):
         for k in range(image_pointer[i], image_pointer[i + 1]):

@@ -18,18 +18,18 @@ LONGEST = 4
 class Grams:
     """The n-grams of a list of captions.
 
-    An n-gram is a number; words have the numbers of ``tokens``, and every other n-gram is its ``parent``, the n-gram
-    without the last word, and its ``last`` word.
+    An n-gram is a number. Words have the numbers of ``tokens``; a longer n-gram is given by its ``parent`` (the n-gram
+    without its last word) and its ``last`` word.
 
     Attributes:
-        tokens: what they were taken from.
+        tokens: the captions in tokens.
         parent: (n-gram,) int32, -1 for a word.
         last: (n-gram,) int32 number of the last word.
         order: (n-gram,) int8, n - 1.
         start: (caption + 1,) int64, rows of the captions in ``gram`` and ``count``.
         gram: (entry,) int32, the distinct n-grams of a caption, ascending.
-        count: (entry,) int32, how often each occurs in it.
-        table: keys, values and shift of the table from (parent, last) to n-gram.
+        count: (entry,) int32, how often each occurs in the caption.
+        table: keys, values and shift of the hash table from (parent, last) to n-gram.
     """
 
     tokens: Tokens
@@ -45,11 +45,11 @@ class Grams:
         return len(self.parent)
 
     def find(self, parent: Int32, last: Int32) -> Int32:
-        """The numbers here (-1: none) of n-grams of another list, (n-gram,) int32.
+        """(n-gram,) int32 numbers, among these, of the n-grams of another list; -1 for those that do not occur.
 
         Args:
-            parent: (n-gram,) int32, -1 for a word, else smaller than the n-gram itself.
-            last: (n-gram,) int32 number *here* of the last word, -1 when no caption here has it.
+            parent: (n-gram,) int32 parents in the other list, -1 for a word, else smaller than the n-gram itself.
+            last: (n-gram,) int32 number of the last word among these words, -1 for a word that does not occur.
         """
         from .ngram_kernels import find_grams
 

@@ -1,6 +1,6 @@
-"""Kernels of caption-to-caption cosines made into image-to-caption gains.
+"""Compiled kernels that aggregate cosines of captions over the captions of an image.
 
-One file, because the compiler's cache is keyed by the file of a function and not by the files of what it inlines.
+They are in one file because numba's cache is keyed by the file of a function, not by the files of inlined functions.
 """
 
 from __future__ import annotations
@@ -8,16 +8,16 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-MAX, MEAN, FIRST = 0, 1, 2  # as in aggregate.AGGREGATES
-IN, ONE, OUT = 0, 1, 2  # as in aggregate.OWN
-# A product of equal unit vectors misses 1 by some roundings; distinct sentences stay clear of it.
+MAX, MEAN, FIRST = 0, 1, 2  # indices in kinds.sentence.AGGREGATES
+IN, ONE, OUT = 0, 1, 2  # indices in kinds.sentence.OWN
+# The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
 CERTAIN = np.float32(1.0 - 2.0**-18)
 LANES = 16
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _settled(value):
-    """A cosine between -1 and 1, exactly 1 (or -1) for vectors that are equal (or opposite) up to rounding."""
+def _exact_one(value):
+    """A cosine within [-1, 1], exactly 1 (or -1) where vectors are equal (or opposite) up to rounding."""
     if value >= CERTAIN:
         return np.float32(1.0)
     if value <= -CERTAIN:
@@ -26,23 +26,24 @@ def _settled(value):
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _raise(line, row):
-    """Each entry of ``line`` becomes at least that of ``row``."""
-    # Not max(): its care for NaN keeps the compiler from using vector instructions.
+def _maximum(line, row):
+    """Elementwise maximum of ``line`` and ``row``, into ``line``."""
+    # max() handles NaN, which prevents vector instructions.
     for k in range(len(line)):
         line[k] = row[k] if row[k] > line[k] else line[k]
 
 
 @nb.njit(nogil=True, cache=True)
-def fold(product, r0, c0, first, a, b, c, d, by_caption, best, out):
-    """Raise the gains of images ``a:b`` with captions ``c:d`` to the best of one tile of cosines.
+def fold_tile(product, r0, c0, first, a, b, c, d, by_caption, best, out):
+    """Update the maxima of images ``a:b`` with captions ``c:d`` by one tile of cosines.
 
-    ``product`` (reference, candidate) float32 holds references from ``r0`` and captions from ``c0``; the
-    references of image i are ``first[i]:first[i + 1]``. ``out`` is (caption, image) when ``by_caption``, else
-    (image, caption), counted from ``c`` and ``a``. ``best`` (images of a tile, candidate) float32 is scratch.
+    ``product`` (reference, candidate) float32 has the references from ``r0`` on and the captions from ``c0`` on; the
+    references of image i are ``first[i]:first[i + 1]``. ``out`` is (caption, image) if ``by_caption``, else
+    (image, caption), its first caption ``c`` and its first image ``a``. ``best`` (images of a tile, candidate)
+    float32 is work space.
     """
     height, width = product.shape
-    # The images that have a reference in this tile.
+    # The images with a reference in this tile.
     low = max(a, np.searchsorted(first, r0, side="right") - 1)
     high = min(b, np.searchsorted(first, r0 + height, side="left"))
     left, right = max(c - c0, 0), min(d - c0, width)
@@ -53,10 +54,10 @@ def fold(product, r0, c0, first, a, b, c, d, by_caption, best, out):
         line = best[i - low]
         line[:] = np.float32(-2.0)
         for r in range(start, stop):
-            _raise(line, product[r])
+            _maximum(line, product[r])
         if start < stop:
             for k in range(width):
-                line[k] = _settled(line[k])
+                line[k] = _exact_one(line[k])
     if by_caption:
         for k in range(left, right):
             row = out[k + c0 - c]
@@ -65,15 +66,15 @@ def fold(product, r0, c0, first, a, b, c, d, by_caption, best, out):
                 row[i - a] = value if value > row[i - a] else row[i - a]
     else:
         for i in range(low, high):
-            _raise(out[i - a, left + c0 - c : right + c0 - c], best[i - low, left:right])
+            _maximum(out[i - a, left + c0 - c : right + c0 - c], best[i - low, left:right])
 
 
 @nb.njit(nogil=True, cache=True)
-def pluck(product, r0, c0, first, pair, image, caption, out):
-    """Raise the gains of some pairs to the best of one tile of cosines.
+def fold_pairs(product, r0, c0, first, pair, image, caption, out):
+    """Update the maxima of some pairs by one tile of cosines.
 
-    ``pair`` (n,) says which of the pairs ``image`` (pair,) and ``caption`` (pair,) have references in the tile;
-    ``out`` (pair,) float32.
+    ``pair`` (n,) are the indices of the pairs, among ``image`` (pair,) and ``caption`` (pair,), with references in
+    the tile; ``out`` (pair,) float32.
     """
     for p in pair:
         start = max(first[image[p]] - r0, 0)
@@ -83,7 +84,7 @@ def pluck(product, r0, c0, first, pair, image, caption, out):
         for r in range(start, stop):
             value = max(value, product[r, k])
         if start < stop:
-            out[p] = max(out[p], _settled(value))
+            out[p] = max(out[p], _exact_one(value))
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -101,11 +102,11 @@ def _dot(x, y):
 
 
 @nb.njit(nogil=True, cache=True)
-def own_gains(vectors, blank, members, first, how, own, out):
+def own_gains(vectors, zero, members, first, how, own, out):
     """The gain of every caption with its own image, (caption,) float32.
 
-    ``vectors`` (caption, dim) float32 of unit length, or zeros where ``blank``; the captions of image i are
-    ``members[first[i] : first[i + 1]]``, ascending.
+    ``vectors`` (caption, dim) float32 have unit norm, or are zero where ``zero``; the captions of image i are
+    ``members[first[i] : first[i + 1]]``, ascending. ``how`` and ``own`` are MAX, MEAN or FIRST and IN, ONE or OUT.
     """
     for i in range(first.shape[0] - 1):
         start, stop = first[i], first[i + 1]
@@ -114,7 +115,7 @@ def own_gains(vectors, blank, members, first, how, own, out):
             if own == ONE:
                 out[j] = 1.0
                 continue
-            if how == MAX and own == IN and not blank[j]:
+            if how == MAX and own == IN and not zero[j]:
                 out[j] = 1.0
                 continue
             total, most, seen = 0.0, -2.0, 0
@@ -123,7 +124,7 @@ def own_gains(vectors, blank, members, first, how, own, out):
                     continue
                 m = members[q]
                 value = _dot(vectors[m], vectors[j])
-                if m == j and not blank[j]:
+                if m == j and not zero[j]:
                     value = 1.0
                 total += value
                 most = max(most, value)
@@ -133,6 +134,6 @@ def own_gains(vectors, blank, members, first, how, own, out):
             if seen == 0:
                 out[j] = 0.0
             elif how == MEAN:
-                out[j] = _settled(np.float32(total / seen))
+                out[j] = _exact_one(np.float32(total / seen))
             else:
-                out[j] = _settled(np.float32(most))
+                out[j] = _exact_one(np.float32(most))

@@ -1,6 +1,6 @@
-"""Bag-of-words gains: the cosine of mean word vectors of captions (continuous bag of words, GloVe, fastText).
+"""Bag-of-words gains: cosine of the mean word vectors of captions (continuous bag of words, GloVe, fastText).
 
-A cheap stand-in for a sentence encoder, and the coarse half of coarse-to-fine relevance.
+A cheap approximation of a sentence encoder, and the cheap half of coarse-to-fine gains.
 """
 
 from __future__ import annotations
@@ -16,12 +16,10 @@ from ...errors import BadInput, UsageError
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
 from ...types import Float, Int, Split, Vectors
-from ..gains import Progress, choice
-from .aggregate import AGGREGATES, OWN, CaptionCosine, caption_cosine
+from ..gains import Progress
+from ..kinds.bow import BOW
+from .aggregate import CaptionCosine, caption_cosine
 from .word_vectors import read_word_vectors
-
-TOKENS = ("ptb", "whitespace")
-IDF = ("no", "yes")
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,13 +27,13 @@ class Bags:
     """The words of every caption that have a vector.
 
     Attributes:
-        start: (caption + 1,) int64, where the words of each caption start in ``word``.
-        word: (entry,) int64 rows of ``vectors``, ascending inside a caption.
-        count: (entry,) float64, how often the caption holds the word.
+        start: (caption + 1,) int64, where the entries of each caption start.
+        word: (entry,) int64 rows of ``vectors``, ascending within a caption.
+        count: (entry,) float64, number of occurrences of the word in the caption.
         words: (word,) the words.
         vectors: (word, dim) float32.
         settings: for the signature.
-        notes: what was found in reading.
+        notes: what was left out.
     """
 
     start: Int
@@ -52,24 +50,23 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
 
     Args:
         split: with its captions.
-        argument: a file of word vectors in GloVe or word2vec text form, plain or gzip.
+        argument: a file of word vectors in GloVe or word2vec text format, plain or gzip.
         settings: ``tokens`` (ptb, whitespace); ``idf`` (no, yes): weight a word by log(images / images whose
-            captions hold it); ``agg`` (max, mean, first); ``own`` (in, one, out).
-        progress: told the share of the file that is read.
+            captions contain it); ``agg`` (max, mean, first); ``own`` (in, one, out).
+        progress: called with the fraction of the file that is read.
 
     Raises:
-        UsageError: no file was named, or a wrong setting.
-        BadInput: the file is not one of word vectors, or holds no word of the captions.
+        UsageError: no file is named, or a setting has another value.
+        BadInput: the file has no word vectors, or none of the words of the captions.
     """
-    agg, own = choice(settings, "agg", AGGREGATES), choice(settings, "own", OWN)
-    idf = choice(settings, "idf", IDF)
-    bags = bags_of(split, argument, choice(settings, "tokens", TOKENS), "bow", progress)
+    idf = BOW.value(settings, "idf")
+    bags = bags_of(split, argument, BOW.value(settings, "tokens"), "bow", progress)
     weight = idf_weights(bags, split) if idf == "yes" else np.ones(len(bags.words))
     notes = list(bags.notes)
     if idf == "yes" and not weight.any():
-        notes.append("every word stands with every image: idf leaves all gains 0")
+        notes.append("every word occurs in the captions of every image: with idf all gains are 0")
     return caption_cosine(
-        "bow", split, weighted_sums(bags, weight), agg=agg, own=own,
+        "bow", split, weighted_sums(bags, weight), agg=BOW.value(settings, "agg"), own=BOW.value(settings, "own"),
         settings={**bags.settings, "idf": idf}, notes=tuple(notes),
     )  # fmt: skip
 
@@ -80,13 +77,13 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
     Args:
         split: with its captions.
         argument: the file of word vectors.
-        tokens: how captions are cut into words: ``ptb`` or ``whitespace``, lower case both.
-        name: of the gains, for messages.
-        progress: told the share of the file that is read.
+        tokens: the tokeniser, ``ptb`` or ``whitespace``; both give lower-case words.
+        name: of the gains, for errors.
+        progress: called with the fraction of the file that is read.
 
     Raises:
-        UsageError: no file was named.
-        BadInput: no captions, not a file of word vectors, or one that holds no word of the captions.
+        UsageError: no file is named.
+        BadInput: no captions, no word vectors in the file, or none of the words of the captions.
     """
     if argument is None:
         raise UsageError(
@@ -95,31 +92,32 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
     if split.captions is None:
         raise BadInput(f"the captions of split '{split.name}' are not known", fix="load the split with its captions")
     path = Path(argument).expanduser()
-    cut = tokenise(split.captions, tokens)
-    found = read_word_vectors(path, cut.words, progress)
+    tokenised = tokenise(split.captions, tokens)
+    found = read_word_vectors(path, tokenised.words, progress)
     if not found.words:
         raise BadInput(
-            f"none of its {found.held:,} words stands in the captions of split '{split.name}'",
+            f"none of its {found.total:,} words occurs in the captions of split '{split.name}'",
             where=path,
             fix="give vectors of the captions' language, of lower-case words",
         )
-    place = {word: at for at, word in enumerate(found.words)}
-    row_of = np.array([place.get(word, -1) for word in cut.words], np.int64)
-    row = row_of[cut.word]
-    caption = np.repeat(np.arange(len(cut)), cut.length)[row >= 0]
-    entries, count = np.unique(caption * len(place) + row[row >= 0], return_counts=True)
-    start = np.searchsorted(entries, np.arange(len(cut) + 1) * len(place))
+    row_by_word = {word: row for row, word in enumerate(found.words)}
+    row_of = np.array([row_by_word.get(word, -1) for word in tokenised.words], np.int64)
+    row = row_of[tokenised.word]
+    caption = np.repeat(np.arange(len(tokenised)), tokenised.length)[row >= 0]
+    n_word = len(row_by_word)
+    entries, count = np.unique(caption * n_word + row[row >= 0], return_counts=True)
+    start = np.searchsorted(entries, np.arange(len(tokenised) + 1) * n_word)
     digest = hashlib.sha256("\n".join(found.words).encode("utf-8", "surrogatepass"))
     digest.update(found.vectors.tobytes())
     return Bags(
-        start, entries % len(place), count.astype(np.float64), found.words, found.vectors,
+        start, entries % n_word, count.astype(np.float64), found.words, found.vectors,
         {"vectors": f"{path.name}#{digest.hexdigest()[:8]}", "tokens": tokens},
-        (*cut.notes, *_said(cut, row_of, np.diff(start))),
+        (*tokenised.notes, *_notes(tokenised, row_of, np.diff(start))),
     )  # fmt: skip
 
 
 def idf_weights(bags: Bags, split: Split) -> Float:
-    """(word,) log(images / images of whose captions at least one holds the word)."""
+    """(word,) log(images / images with a caption that contains the word)."""
     owner = np.repeat(split.image_of, np.diff(bags.start))
     pairs = np.unique(bags.word * len(split.image_ids) + owner)
     images = np.bincount(pairs // len(split.image_ids), minlength=len(bags.words))
@@ -131,21 +129,21 @@ def weighted_sums(bags: Bags, weight: Float) -> Float:
     from scipy.sparse import csr_array
 
     shape = (len(bags.start) - 1, len(bags.words))
-    held = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
-    return np.asarray(held @ bags.vectors.astype(np.float64))
+    counts = csr_array((bags.count * weight[bags.word], bags.word, bags.start), shape=shape)
+    return np.asarray(counts @ bags.vectors.astype(np.float64))
 
 
-def _said(cut: Tokens, row_of: Int, sizes: Int) -> tuple[str, ...]:
-    """What is left out: words without a vector, and captions of nothing else."""
+def _notes(tokenised: Tokens, row_of: Int, sizes: Int) -> tuple[str, ...]:
+    """What is left out: words without a vector, and captions without any other word."""
     notes = []
-    often = np.bincount(cut.word, minlength=len(cut.words))
-    lost = [(-int(often[at]), cut.words[at]) for at in np.flatnonzero(row_of < 0).tolist()]
-    if lost:
-        share = -sum(n for n, _ in lost) / len(cut.word)
-        most = ", ".join(f"'{word}'" for _, word in sorted(lost)[:3])
+    frequency = np.bincount(tokenised.word, minlength=len(tokenised.words))
+    without = [(-int(frequency[at]), tokenised.words[at]) for at in np.flatnonzero(row_of < 0).tolist()]
+    if without:
+        share = -sum(n for n, _ in without) / len(tokenised.word)
+        examples = ", ".join(f"'{word}'" for _, word in sorted(without)[:3])
         notes.append(
-            f"{len(lost):,} of {len(cut.words):,} distinct words ({share:.1%} of all) have no vector and are left out"
-            f" (most frequent: {most})"
+            f"{len(without):,} of {len(tokenised.words):,} distinct words ({share:.1%} of all) have no vector and are "
+            f"left out (most frequent: {examples})"
         )
     empty = np.flatnonzero(sizes == 0)
     if len(empty):

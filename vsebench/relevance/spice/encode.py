@@ -1,7 +1,9 @@
-"""SPICE in integers: from string tuples to merged graphs and to the concepts that are similar.
+"""SPICE in integers: tuples as word numbers, merged scene graphs, and similar concepts.
 
-Words become numbers once; all merging and joining is then done by kernels. Nothing here depends on a hash order, so
-the same tuples give the same arrays everywhere.
+Words are numbered once; merging and matching are compiled. Nothing depends on the order of a hash, so that the same
+tuples give the same arrays on every machine.
+
+*Ragged lists* are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``.
 """
 
 from __future__ import annotations
@@ -19,22 +21,22 @@ from ...numeric.parallel import default_threads, spread
 from ...types import Int
 
 Int32 = npt.NDArray[np.int32]
-StringTuples = Sequence[Sequence[Sequence[str]]]  # per text, its tuples in the parser's order
+StringTuples = Sequence[Sequence[Sequence[str]]]  # of every caption, its tuples in the order of the parser
 
-BE = "be "  # cut from the front of a relation
+BE = "be "  # removed from the beginning of a relation
 
 
 @dataclass(frozen=True, eq=False)
 class Encoded:
-    """String tuples in integers.
+    """Tuples of distinct captions ("texts") in integers.
 
     Attributes:
         words: the word of every number.
-        text_ptr: (text + 1,) int64, where the tuples of a text begin.
-        tuples: (tuple, 3) int32 word numbers, -1 where there is none: (object), (object, attribute) or
+        text_ptr: (text + 1,) int64, where the tuples of each text start.
+        tuples: (tuple, 3) int32 word numbers, padded with -1: (object), (object, attribute) or
             (source, target, relation).
-        syn_ptr, syn: (word + 1,) int64 and int32, the synsets of every word, numbered from 0.
-        n_synset: how many synsets there are.
+        syn_ptr, syn: (word + 1,) int64 and int32 ragged lists, the synsets of every word, numbered from 0.
+        n_synset: number of synsets.
     """
 
     words: list[str]
@@ -50,9 +52,9 @@ class Graphs:
     """Merged graphs as lists of tuples of concepts; a concept is a set of words.
 
     Attributes:
-        ptr: (graph + 1,) int64, where the tuples of a graph begin.
-        tuples: (tuple, 3) int32 concepts, -1 where there is none; (source, target, relation) as in ``Encoded``.
-        concept_ptr, concept_words: (concept + 1,) int64 and int32, the words of a concept, ascending.
+        ptr: (graph + 1,) int64, where the tuples of each graph start.
+        tuples: (tuple, 3) int32 concepts, padded with -1, in the order of ``Encoded.tuples``.
+        concept_ptr, concept_words: (concept + 1,) int64 and int32 ragged lists, the words of each concept, ascending.
     """
 
     ptr: Int
@@ -67,11 +69,11 @@ class Graphs:
 
 
 def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encoded:
-    """Number the words of tuples and look their synsets up.
+    """Number the words of tuples and look up their synsets.
 
     Args:
-        tuples: per text, tuples of one, two or three words.
-        synsets: of every word; of a relation, the word without a leading "be ".
+        tuples: of every text, tuples of one, two or three words.
+        synsets: of every word; of a relation without its leading "be ".
 
     Raises:
         BadInput: a tuple has another length, or a word is not in ``synsets``.
@@ -102,7 +104,7 @@ def encode(tuples: StringTuples, synsets: Mapping[str, frozenset[int]]) -> Encod
 
 
 def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> tuple[Int, Int32, int]:
-    """Synsets of every word in use, none for the others, renumbered from 0."""
+    """The synsets of every word as ragged lists (none for None), renumbered from 0, and the number of synsets."""
     missing = [w for w in words if w is not None and w not in synsets]
     if missing:
         raise BadInput(
@@ -116,12 +118,17 @@ def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> 
 
 
 def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = None) -> Graphs:
-    """One graph for each list of texts, their tuples added in the order of the list (spec of SPICE: insertion order).
+    """One merged graph for each list of texts.
+
+    Tuples are added in the order of the texts, which SPICE depends on: a word joins the node of exactly this word, else
+    the most similar node (1 if the node contains the word, else the share of common synsets, above 0), else it is a new
+    node. An attribute joins an equal, else the first similar attribute of its node; a relation likewise between its two
+    nodes. Words are similar if they are equal or share a synset.
 
     Args:
         encoded: the tuples of all texts.
-        member_ptr, member: (graph + 1,) and (n,) int64, the texts of each graph; a text may be in many.
-        threads: how many work at it; the result is the same.
+        member_ptr, member: (graph + 1,) and (n,) int64 ragged lists, the texts of each graph; a text may be in several.
+        threads: number of threads; does not change the result.
     """
     from .kernels import build_graphs
 
@@ -129,9 +136,9 @@ def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = 
     per_text = np.diff(np.concatenate([[0], np.cumsum(width)])[encoded.text_ptr])
     summed = np.concatenate([[0], np.cumsum(per_text[member])])
     base = summed[member_ptr]
-    places, n_graph = int(base[-1]), len(member_ptr) - 1
-    word, owner = np.full(places, -1, np.int32), np.full(places, -1, np.int32)
-    out = np.full((places, 3), -1, np.int32)
+    n_place, n_graph = int(base[-1]), len(member_ptr) - 1
+    word, owner = np.full(n_place, -1, np.int32), np.full(n_place, -1, np.int32)
+    out = np.full((n_place, 3), -1, np.int32)
     n_slot, n_out = np.zeros(n_graph, np.int64), np.zeros(n_graph, np.int64)
 
     def work(start: int, stop: int, _part: int) -> None:
@@ -142,21 +149,26 @@ def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = 
 
     spread(work, n_graph, threads or default_threads())
     concept, concept_ptr, concept_words = _name_concepts(word, owner, len(encoded.words))
-    inside = np.arange(places) - np.repeat(base[:-1], np.diff(base)) < np.repeat(n_out, np.diff(base))
+    inside = np.arange(n_place) - np.repeat(base[:-1], np.diff(base)) < np.repeat(n_out, np.diff(base))
     heads = out[inside]
     tuples = np.where(heads >= 0, concept[heads], np.int32(-1))
     return Graphs(offsets(n_out), tuples, concept_ptr, concept_words)
 
 
 def _name_concepts(word: Int32, owner: Int32, n_word: int) -> tuple[Int32, Int, Int32]:
-    """Equal sets of words get one number: a word alone its own, the others what follows.
+    """Number the concepts: a concept of one word has the number of the word, larger sets the numbers that follow.
+
+    Args:
+        word: (place,) int32 word in every place, -1 for none.
+        owner: (place,) int32 place of the first word of its concept.
+        n_word: number of words.
 
     Returns:
-        (place,) int32 concept of every head, and the words of every concept as ragged lists.
+        (place,) int32 concept of every first word, and the words of every concept as ragged lists.
     """
-    held = np.bincount(owner[owner >= 0], minlength=len(owner))
+    size = np.bincount(owner[owner >= 0], minlength=len(owner))
     concept = word.copy()
-    several = np.flatnonzero((owner >= 0) & (held[owner] > 1))
+    several = np.flatnonzero((owner >= 0) & (size[owner] > 1))
     several = several[np.lexsort((word[several], owner[several]))]
     letters = np.ascontiguousarray(word[several])
     heads, starts = np.unique(owner[several], return_index=True)
@@ -170,11 +182,11 @@ def _name_concepts(word: Int32, owner: Int32, n_word: int) -> tuple[Int32, Int, 
 
 
 def similar_concepts(encoded: Encoded, graphs: Graphs) -> tuple[Int, Int32]:
-    """For every concept those that share a word or a synset with it, itself too, as ragged lists."""
+    """For every concept the concepts that share a word or a synset with it, itself included, as ragged lists."""
     from .kernels import compose
 
     n_word, n_concept = len(encoded.words), len(graphs.concept_ptr) - 1
-    # features of a word: its synsets, and itself
+    # The features of a word are its synsets and itself.
     at = encoded.syn_ptr[1:]
     feature_ptr = encoded.syn_ptr + np.arange(n_word + 1)
     feature = np.insert(encoded.syn, at, encoded.n_synset + np.arange(n_word, dtype=np.int32))
@@ -190,23 +202,23 @@ def similar_concepts(encoded: Encoded, graphs: Graphs) -> tuple[Int, Int32]:
 
 
 def offsets(lengths: npt.NDArray[Any]) -> Int:
-    """(n + 1,) int64 row pointers of ragged lists of these lengths."""
+    """(n + 1,) int64 row pointers of ragged lists with these lengths."""
     ptr = np.zeros(len(lengths) + 1, np.int64)
     np.cumsum(lengths, out=ptr[1:])
     return ptr
 
 
 def grouped(key: Int32, value: Int32, n: int) -> tuple[Int, Int32]:
-    """Ragged lists of the values of every key below ``n``, in the order in which they come."""
+    """Ragged lists of the values of every key below ``n``, in their order."""
     return offsets(np.bincount(key, minlength=n)), value[np.argsort(key, kind="stable")]
 
 
 def take_rows(ptr: Int, rows: Int) -> tuple[Int, Int]:
-    """Ragged rows in a new order: their pointers, and for every item where it was."""
+    """Row pointers of the given rows of ragged lists, and for each of their items its index in the old lists."""
     new = offsets(np.diff(ptr)[rows])
     return new, np.arange(new[-1]) + np.repeat(ptr[rows] - new[:-1], np.diff(new))
 
 
 def transpose(ptr: Int, items: Int32, width: int) -> tuple[Int, Int32]:
-    """Ragged lists the other way round: for every value below ``width`` the rows that hold it, ascending."""
+    """Inverted ragged lists: for every value below ``width`` the rows that contain it, ascending."""
     return grouped(items, np.repeat(np.arange(len(ptr) - 1, dtype=np.int32), np.diff(ptr)), width)

@@ -1,8 +1,8 @@
-"""Files of scene-graph tuples: JSON lines that stand for themselves, gzip when the name ends in .gz.
+"""The file format of scene-graph tuples: JSON lines, gzip when the name ends in .gz.
 
-The first line says what the file is: ``{"format": "vsebench/spice-tuples/1", "tools": ..., "captions": n,
-"words": m}``. Then n lines ``{"caption": text, "tuples": [[...], ...]}``, or ``{"caption": text, "broken": why}``
-for a caption that the parser failed on, and m lines ``{"word": w, "synsets": [ids]}``: every word of the tuples.
+The first line is the header ``{"format": "vsebench/spice-tuples/1", "tools": ..., "captions": n, "words": m}``. Then
+come n lines ``{"caption": text, "tuples": [[...], ...]}``, or ``{"caption": text, "broken": reason}`` for a caption
+that the parser failed on, and m lines ``{"word": w, "synsets": [ids]}``, one for every word of the tuples.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ Known = dict[Item, Item]
 
 
 def pack(tuples: Tuples, *, compress: bool) -> bytes:
-    """The file's content; the same tuples give the same bytes."""
-    head = {"format": FORMAT, "tools": TOOLS, "captions": len(tuples.texts), "words": len(tuples.synsets)}
-    records: list[dict[str, Any]] = [head]
+    """The content of a file; the same tuples give the same bytes."""
+    header = {"format": FORMAT, "tools": TOOLS, "captions": len(tuples.texts), "words": len(tuples.synsets)}
+    records: list[dict[str, Any]] = [header]
     for text, found in zip(tuples.texts, tuples.tuples, strict=True):
         why = tuples.broken.get(text)
         records.append({"caption": text, "tuples": found} if why is None else {"caption": text, "broken": why})
     records += [{"word": word, "synsets": sorted(tuples.synsets[word])} for word in sorted(tuples.synsets)]
-    data = "".join(json.dumps(record) + "\n" for record in records).encode()  # ASCII: half characters survive
+    data = "".join(json.dumps(record) + "\n" for record in records).encode()  # ASCII, so that lone surrogates survive
     return gzip.compress(data, mtime=0) if compress else data
 
 
@@ -40,33 +40,33 @@ def unpack(path: Path) -> Tuples:
     """Read and check a file of tuples; 25,000 captions in about 0.4 s.
 
     Raises:
-        BadInput: unreadable, another kind of file, truncated, made by other tools, or a line that is no caption
-            or word; the message names the first such line.
+        BadInput: unreadable, another kind of file, truncated, made with other tools, or a line that is neither a
+            caption nor a word; the first such line is named.
     """
-    with _no_collection():
+    with _without_garbage_collection():
         return _unpack(path)
 
 
 def _unpack(path: Path) -> Tuples:
     records = _records(read_text(path), path)
-    head = records[0][1]
-    if isinstance(head, list) and all(isinstance(item, list) for item in head):
+    header = records[0][1]
+    if isinstance(header, list) and all(isinstance(item, list) for item in header):
         raise BadInput(
-            "holds rows of tuples, without their captions and synsets",
+            "has rows of tuples, without their captions and synsets",
             where=path,
             fix="add --synsets FILE (a word, a tab and its METEOR synset ids a line), and the captions of the rows: "
             "--split NAME or --captions FILE",
         )
-    if not isinstance(head, dict) or head.get("format") != FORMAT:
+    if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise BadInput(
-            f"this is no file of SPICE tuples: the first line is {shown(head)}",
+            f"this is not a file of SPICE tuples: the first line is {shown(header)}",
             where=path,
             fix="give a file made by vsebench relevance export spice, "
             "or a file of tuple lists together with --synsets and --split",
         )
-    if head.get("tools") != TOOLS:
+    if header.get("tools") != TOOLS:
         raise BadInput(
-            f"the tuples were made by other tools ({shown(head.get('tools'))}, here {TOOLS})",
+            f"the tuples were made with other tools ({shown(header.get('tools'))}, here {TOOLS})",
             where=path,
             fix="export them again with this version of vsebench",
         )
@@ -87,10 +87,10 @@ def _unpack(path: Path) -> Tuples:
         if "broken" in record:
             broken[text] = _text(record["broken"], "broken", at)
         texts[text] = () if "broken" in record else checked(record.get("tuples"), at, known)
-    if (len(texts), len(synsets)) != (head.get("captions"), head.get("words")):
+    if (len(texts), len(synsets)) != (header.get("captions"), header.get("words")):
         raise BadInput(
-            f"holds {len(texts):,} captions and {len(synsets):,} words where its first line says "
-            f"{shown(head.get('captions'))} and {shown(head.get('words'))}",
+            f"has {len(texts):,} captions and {len(synsets):,} words, its first line declares "
+            f"{shown(header.get('captions'))} and {shown(header.get('words'))}",
             where=path,
             fix="copy or export it again, it is not complete",
         )
@@ -99,10 +99,10 @@ def _unpack(path: Path) -> Tuples:
 
 
 def checked(value: Any, at: str, known: Known) -> tuple[Item, ...]:
-    """JSON tuple lists as tuples; ``known`` holds every distinct one, which makes equal tuples one object.
+    """Lists of words as tuples; equal tuples become one object, which ``known`` maps to itself.
 
     Raises:
-        BadInput: not a list of lists of one to three texts.
+        BadInput: not a list of lists of one to three strings.
     """
     if not isinstance(value, list):
         raise BadInput(f"tuples are {shown(value)}, expected a list of lists of words", where=at)
@@ -111,21 +111,21 @@ def checked(value: Any, at: str, known: Known) -> tuple[Item, ...]:
         try:
             key = tuple(item) if type(item) is list else None
             hit = None if key is None else known.get(key)
-        except TypeError:  # a list in it, which cannot be looked up
+        except TypeError:  # a list inside it is not hashable
             key = hit = None
         if hit is None:
             if key is None or not 1 <= len(key) <= 3 or not all(type(word) is str for word in key):
-                raise BadInput(f"{shown(item)} is no tuple: one to three words are expected", where=at)
+                raise BadInput(f"{shown(item)} is not a tuple: one to three words are expected", where=at)
             hit = known[key] = key
         found.append(hit)
     return tuple(found)
 
 
 def synset_ids(value: Any, at: str) -> frozenset[int]:
-    """JSON list of synset ids as a set.
+    """A list of synset ids as a set.
 
     Raises:
-        BadInput: not a list of whole numbers that are not negative.
+        BadInput: not a list of non-negative whole numbers.
     """
     if not isinstance(value, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in value):
         raise BadInput(f"synsets are {shown(value)}, expected whole numbers", where=at)
@@ -135,10 +135,10 @@ def synset_ids(value: Any, at: str) -> frozenset[int]:
 def require_synsets(
     texts: Mapping[str, tuple[Item, ...]], known: Known, synsets: Mapping[str, frozenset[int]], where: str
 ) -> None:
-    """Refuse tuples with a word that has no line of synsets.
+    """Check that every word of the tuples has an entry of synsets.
 
     Raises:
-        BadInput: naming such a word and its caption.
+        BadInput: a word has none; it and its caption are named.
     """
     for item in known:
         for word in words(item):
@@ -152,14 +152,14 @@ def require_synsets(
 
 
 @contextlib.contextmanager
-def _no_collection() -> Iterator[None]:
-    """Half the time of reading would go into looking for cycles among a hundred thousand lists that have none."""
-    was_on = gc.isenabled()
+def _without_garbage_collection() -> Iterator[None]:
+    """Disable the search for reference cycles, which takes half the time of reading a hundred thousand lists."""
+    enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was_on:
+        if enabled:
             gc.enable()
 
 

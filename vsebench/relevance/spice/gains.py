@@ -1,4 +1,4 @@
-"""SPICE of every caption with every image, from tuples that were parsed before; no Java is needed here."""
+"""SPICE of every caption with every image, from tuples in the cache; needs no Java."""
 
 from __future__ import annotations
 
@@ -11,13 +11,16 @@ import numpy as np
 from ...data import store
 from ...errors import BadInput, UsageError
 from ...types import Direction, Int, Split, Vectors
-from ..gains import Progress, choice
-from . import postings as stored_form
+from ..checks import as_pairs, check_range
+from ..gains import Progress
+from ..kinds.spice import SPICE
+from . import postings as postings_file
+from .cache import load_tuples, pack_files
 from .encode import Int32, encode, offsets
 from .postings import Postings, postings
-from .tuples import TOOLS, Tuples, build_command, load_tuples, normal, pack_files
+from .tuples import TOOLS, Tuples, build_command, normal
 
-GRAPHS = "spice-graphs"  # the kind of the stored postings
+GRAPHS = "spice-graphs"  # kind of the cache entries with postings
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,14 +28,17 @@ class SpiceGains:
     """F of the scene-graph tuples of a caption and of all captions of an image, from 0 to 1.
 
     SPICE(c, S) = 2 tp / (|c| + |S|), tp the number of tuples of c's graph that match a tuple of the graph of S:
-    equal size, and every element shares a word or a WordNet synset; 0 when nothing matches. Values are float32, the
-    nearest to the exact ratio. Source: Anderson et al., ECCV 2016; where the paper is silent, the tool SPICE 1.0.
+    equal size, and every element shares a word or a WordNet synset; 0 when nothing matches. Values are the exact ratio
+    rounded to float32. Source: Anderson et al., ECCV 2016; where the paper leaves it open, the tool SPICE 1.0.
 
     Attributes:
         split: the items.
-        postings: what the values are counted from.
+        postings: matching tuples and sizes of graphs, from which the values are counted.
         settings: ``text``, ``own`` and the fingerprint of the tuples.
-        notes: edge cases that were met.
+        notes: edge cases.
+        name: ``spice``.
+        lowest: 0.
+        rows_affordable: True.
     """
 
     split: Split
@@ -40,6 +46,8 @@ class SpiceGains:
     settings: Mapping[str, str]
     notes: tuple[str, ...]
     name: str = "spice"
+    lowest: float = 0.0
+    rows_affordable: bool = True
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -47,58 +55,48 @@ class SpiceGains:
         return len(self.split.image_ids), len(self.split.caption_ids)
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(stop - start, gallery) float32 gains of queries ``start:stop`` with everything; runs without the GIL.
+        """(stop - start, gallery) float32 gains of queries ``start:stop`` with the gallery; runs without the GIL.
 
         Raises:
             UsageError: no such rows.
         """
         from .kernels import f_rows
 
-        n_query, n_gallery = self.shape if direction == "i2t" else self.shape[::-1]
-        if not 0 <= start <= stop <= n_query:
-            raise UsageError(f"rows {start}:{stop} of {n_query} queries", fix="ask for rows that there are")
-        out = np.empty((stop - start, n_gallery), np.float32)
+        check_range(self.shape, direction, start, stop)
+        out = np.empty((stop - start, self.shape[1] if direction == "i2t" else self.shape[0]), np.float32)
         f_rows(start, stop, *self._lists(direction), out)
         own = self.postings.own
         if len(own) and direction == "t2i":
             out[np.arange(stop - start), self.split.image_of[start:stop]] = own[start:stop]
         elif len(own):
             ptr, captions = self._captions_of
-            theirs = captions[ptr[start] : ptr[stop]]
-            out[self.split.image_of[theirs] - start, theirs] = own[theirs]
+            own_captions = captions[ptr[start] : ptr[stop]]
+            out[self.split.image_of[own_captions] - start, own_captions] = own[own_captions]
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``items`` (query, k) for ``queries`` (query,); the values of ``rows``.
+        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); the values of ``rows``.
 
         Raises:
-            UsageError: an index is out of range, or the shapes do not fit.
+            UsageError: an index is out of range, or the shapes do not match.
         """
         from .kernels import f_at
 
+        images, captions = as_pairs(self.shape, direction, queries, items)
         queries, items = np.require(queries, np.int64, "C"), np.require(items, np.int64, "C")
-        if items.ndim != 2 or queries.shape != items.shape[:1]:
-            raise UsageError(f"items {items.shape} for queries {queries.shape}", fix="give one row of items a query")
-        sizes = self.shape if direction == "i2t" else self.shape[::-1]
-        for what, index, n in (("query", queries, sizes[0]), ("item", items, sizes[1])):
-            if index.size and not 0 <= index.min() <= index.max() < n:
-                raise UsageError(f"{what} {int(index.min())} to {int(index.max())} of {n}", fix="count from 0")
         out = np.empty(items.shape, np.float32)
         f_at(queries, np.argsort(queries, kind="stable"), items, *self._lists(direction), out)
-        own = self.postings.own
-        if len(own):
-            caption, image = (items, queries[:, None]) if direction == "i2t" else (queries[:, None], items)
-            mine = np.broadcast_to(self.split.image_of[caption] == image, out.shape)
-            out[mine] = np.broadcast_to(own[caption], out.shape)[mine]
+        if len(self.postings.own):
+            own = self.split.image_of[captions] == images
+            out[own.reshape(out.shape)] = self.postings.own[captions[own]]
         return out
 
     def _lists(self, direction: Direction) -> tuple[Int, Int32, Int, Int32, Vectors, Vectors]:
+        """The arguments of the kernels: tuples of every query, gallery items of every tuple, sizes of the graphs."""
         p = self.postings
         if direction == "t2i":
-            return p.caption_ptr, p.caption_tuple, p.hit_ptr, p.hit_image, p.caption_size, p.image_size
-        if direction == "i2t":
-            return *p.by_image, *p.holders, p.image_size, p.caption_size
-        raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
+            return p.caption_ptr, p.caption_tuple, p.match_ptr, p.match_image, p.caption_size, p.image_size
+        return *p.tuples_of_image, *p.captions_of_tuple, p.image_size, p.caption_size
 
     @cached_property
     def _captions_of(self) -> tuple[Int, Int]:
@@ -114,10 +112,11 @@ def load(
 
     Args:
         split: with its captions.
-        argument: SPICE takes none.
-        settings: ``text`` is ``original`` or ``ptb`` (captions are tokenised before they are parsed, as the COCO
-            evaluation server does), ``own`` is ``in`` or ``out`` (a caption is no reference of itself).
-        progress: told the share that is done.
+        argument: None; SPICE has no argument.
+        settings: ``text``: ``original``, or ``ptb`` for captions that are tokenised before they are parsed, as on the
+            COCO evaluation server; ``own``: ``in``, or ``out`` to compare a caption with the other captions of its own
+            image.
+        progress: called with the fraction that is done.
 
     Raises:
         UsageError: another setting, or an argument.
@@ -125,28 +124,29 @@ def load(
         BadInput: the split has no captions, or stored tuples are damaged.
     """
     if argument is not None:
-        raise UsageError(f"spice takes no '{argument}'", fix="settings are text and own")
-    how, own = choice(settings, "text", ("original", "ptb")), choice(settings, "own", ("in", "out"))
-    texts = spoken(split, how)
+        raise UsageError(f"spice takes no '{argument}'", fix=f"settings are {', '.join(SPICE.settings)}")
+    form, own = SPICE.value(settings, "text"), SPICE.value(settings, "own")
+    texts = parsed_texts(split, form)
     unique = list(dict.fromkeys(texts))
-    packs = sorted(entry.key for entry in pack_files())  # other packs may hold other tuples
+    packs = sorted(entry.key for entry in pack_files())  # other packs may have other tuples
     owners = np.ascontiguousarray(split.image_of, "<i8").tobytes()
     n_image = len(split.image_ids)
-    key = store.fingerprint(stored_form.FORMAT, TOOLS, packs, texts, owners, n_image, own)[:40] + ".npz"
+    key = store.fingerprint(postings_file.FORMAT, TOOLS, packs, texts, owners, n_image, own)[:40] + ".npz"
     path = store.get(GRAPHS, key)
-    found = None if path is None else stored_form.load(path)
+    found = None if path is None else postings_file.load(path)
     if found is None:
-        tuples = load_tuples(unique, _build(split, how))
-        if tuples.broken:  # another attempt may succeed, so this is not kept
-            return gains(split, tuples, text=how, own=own, progress=progress)
+        tuples = load_tuples(unique, _build(split, form))
+        if tuples.broken:  # not cached, as the parser may succeed next time
+            return gains(split, tuples, text=form, own=own, progress=progress)
         found = _postings(split, tuples, texts, own, progress)
         try:
-            store.put(GRAPHS, key, lambda stream: stored_form.save(stream, found))
-        except UsageError as error:  # the values do not depend on it
-            return _finish(split, found, how, own, 0, f"spice: the graphs were not kept, {error.where}: {error.what}")
+            store.put(GRAPHS, key, lambda stream: postings_file.save(stream, found))
+        except UsageError as error:
+            note = f"spice: the graphs were not cached, {error.where}: {error.what}"
+            return _finish(split, found, form, own, 0, note)
     elif progress:
         progress(1.0)
-    return _finish(split, found, how, own, 0)
+    return _finish(split, found, form, own, 0)
 
 
 def gains(
@@ -164,19 +164,19 @@ def gains(
         split: with its captions.
         tuples: of all its captions.
         text: ``original`` or ``ptb``, the form in which the captions were parsed.
-        own: ``in``, or ``out`` to leave a caption out of the references of its own image.
-        threads: how many work at it; the values are the same.
-        progress: told the share that is done.
+        own: ``in`` or ``out``, as in ``load``.
+        threads: number of threads; does not change the values.
+        progress: called with the fraction that is done.
 
     Raises:
-        BadInput: the split has no captions, a caption has no entry in ``tuples``, or a word no synsets.
+        BadInput: the split has no captions, a caption is missing in ``tuples``, or a word has no synsets.
     """
-    found = _postings(split, tuples, spoken(split, text), own, progress, threads)
+    found = _postings(split, tuples, parsed_texts(split, text), own, progress, threads)
     return _finish(split, found, text, own, len(tuples.broken))
 
 
-def spoken(split: Split, how: str) -> list[str]:
-    """(caption,) the texts that the parser is given: the captions, or their PTB tokens joined by spaces.
+def parsed_texts(split: Split, form: str) -> list[str]:
+    """(caption,) the strings that are parsed: the captions (``original``), or their PTB tokens with spaces (``ptb``).
 
     Raises:
         BadInput: the split has no captions.
@@ -184,16 +184,16 @@ def spoken(split: Split, how: str) -> list[str]:
     if split.captions is None:
         raise BadInput(f"SPICE needs the captions of split '{split.name}'", fix="load the split with captions=True")
     texts: list[str] = list(split.captions)
-    if how == "ptb":
+    if form == "ptb":
         from ...text.tokenise import tokenise
 
         texts = [" ".join(tokens) for tokens in tokenise(texts, "ptb").lists()]
     return [normal(text) for text in texts]
 
 
-def _build(split: Split, how: str = "original") -> str:
-    """The command that parses the captions; only the caller may know the file of a custom split (NotParsed.about)."""
-    return build_command(f"--split {split.name}" if split.name != "custom" else "--captions FILE", how)
+def _build(split: Split, form: str = "original") -> str:
+    """The command that parses the captions; ``NotParsed.about`` completes it with the file of a custom split."""
+    return build_command(f"--split {split.name}" if split.name != "custom" else "--captions FILE", form)
 
 
 def _postings(

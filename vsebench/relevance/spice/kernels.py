@@ -1,8 +1,13 @@
-"""Compiled parts of SPICE: merging graphs, joining similar tuples, counting matches. One file, one compiler cache.
+"""Compiled parts of SPICE: merging graphs, matching similar tuples, counting matches.
 
-Ragged lists are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``. A tuple is a row of three: (object, -1, -1),
-(object, attribute, -1) or (source, target, relation). Inside a graph a *slot* holds one word of one concept; a
-concept is named by the slot of its first word, and its other words follow as a linked list.
+Ragged lists are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``. A tuple is a row of three numbers:
+(object, -1, -1), (object, attribute, -1) or (source, target, relation). Within a graph a *slot* is one word of one
+concept. The slot of the first word, the *head*, identifies the concept; ``follow`` links it to its other slots.
+
+The arrays of a graph: ``word`` (slot,) the word; ``follow`` (slot,) the next slot of the concept or -1; ``last``
+(slot,) of a head, the last slot; ``owner`` (slot,) the head; ``nodes`` the heads of the objects; ``wide`` (slot,) of a
+head, its number of distinct synsets; ``count`` the numbers of slots, nodes, attributes and relations. A synset z is
+marked when ``mark[z]`` is the current token, a number that is increased instead of clearing the array.
 """
 
 from __future__ import annotations
@@ -10,19 +15,19 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-NONE = np.int64(-1)  # always of one type, so that every function is compiled once
-SLOTS, NODES, ATTRIBUTES, RELATIONS, TOKEN = range(5)  # what the counters of a graph count
+NONE = np.int64(-1)  # of one type, so that every function is compiled once
+SLOTS, NODES, ATTRIBUTES, RELATIONS, TOKEN = range(5)  # indices in ``count``
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _is_only(w, head, word, follow):
-    """Whether a concept is the one word ``w``; its synsets are then those of ``w``."""
+    """Whether a concept consists of the word ``w`` only."""
     return word[head] == w and follow[head] < 0
 
 
 @nb.njit(nogil=True, cache=True)
 def _add(w, head, word, follow, last, owner, count):
-    """A slot for ``w`` at the end of the concept ``head``, or a new concept when ``head`` is -1; returns the head."""
+    """Append ``w`` to the concept ``head``, or make a new concept when ``head`` is -1; returns the head."""
     slot = count[SLOTS]
     count[SLOTS] += 1
     word[slot], follow[slot] = w, -1
@@ -36,7 +41,7 @@ def _add(w, head, word, follow, last, owner, count):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _mark(w, syn_ptr, syn, mark, count):
-    """Mark the synsets of ``w`` with a fresh token, which is returned."""
+    """Mark the synsets of ``w`` with a new token, which is returned."""
     count[TOKEN] += 1
     for z in range(syn_ptr[w], syn_ptr[w + 1]):
         mark[syn[z]] = count[TOKEN]
@@ -45,50 +50,50 @@ def _mark(w, syn_ptr, syn, mark, count):
 
 @nb.njit(nogil=True, cache=True)
 def _merge_if_similar(w, token, head, word, follow, last, owner, count, syn_ptr, syn, mark):
-    """Whether ``w``, its synsets marked, shares a word or a synset with a concept; if so it becomes part of it."""
-    similar = held = False
+    """Append ``w``, its synsets marked, to a concept if they share a word or a synset; returns whether they do."""
+    similar = contained = False
     slot = head
     while slot >= 0:
-        held = held or word[slot] == w
+        contained = contained or word[slot] == w
         for z in range(syn_ptr[word[slot]], syn_ptr[word[slot] + 1]):
             similar = similar or mark[syn[z]] == token
         slot = follow[slot]
-    if similar and not held:
+    if similar and not contained:
         _add(w, head, word, follow, last, owner, count)
-    return similar or held
+    return similar or contained
 
 
 @nb.njit(nogil=True, cache=True)
 def _node(w, nodes, wide, word, follow, last, owner, count, syn_ptr, syn, mark, seen):
-    """The node of a word: equal, else the most similar one (which takes the word in), else new."""
+    """The node of a word: that of this word only, else the most similar one (the word is appended), else a new one."""
     for k in range(count[NODES]):
         if _is_only(w, nodes[k], word, follow):
             return np.int64(nodes[k])
     token = _mark(w, syn_ptr, syn, mark, count)
     own = syn_ptr[w + 1] - syn_ptr[w]
-    best, best_held, best_common, top = NONE, False, 0, 0.0
+    best, best_contained, best_common, largest = NONE, False, 0, 0.0
     for k in range(count[NODES]):
         count[TOKEN] += 1
-        held, common, slot = False, 0, nodes[k]
+        contained, common, slot = False, 0, nodes[k]
         while slot >= 0:
-            held = held or word[slot] == w
+            contained = contained or word[slot] == w
             for z in range(syn_ptr[word[slot]], syn_ptr[word[slot] + 1]):
                 if mark[syn[z]] == token and seen[syn[z]] != count[TOKEN]:
                     seen[syn[z]] = count[TOKEN]  # two words of a concept may share a synset
                     common += 1
             slot = follow[slot]
-        alike = 0.0
-        if held:
-            alike = 1.0
+        similarity = 0.0
+        if contained:
+            similarity = 1.0
         elif common > 0:
-            alike = common / (own + wide[nodes[k]] - common)
-        if alike > top:
-            best, best_held, best_common, top = np.int64(nodes[k]), held, common, alike
+            similarity = common / (own + wide[nodes[k]] - common)
+        if similarity > largest:
+            best, best_contained, best_common, largest = np.int64(nodes[k]), contained, common, similarity
     if best < 0:
         best = _add(w, NONE, word, follow, last, owner, count)
         nodes[count[NODES]], wide[best] = best, own
         count[NODES] += 1
-    elif not best_held:
+    elif not best_contained:
         _add(w, best, word, follow, last, owner, count)
         wide[best] += own - best_common
     return best
@@ -96,13 +101,16 @@ def _node(w, nodes, wide, word, follow, last, owner, count, syn_ptr, syn, mark, 
 
 @nb.njit(nogil=True, cache=True)
 def _link(w, a, b, links, n, word, follow, last, owner, count, syn_ptr, syn, mark):
-    """Give ``w`` to the first equal, else the first similar concept that hangs between a and b; else False."""
+    """Merge ``w`` into the first equal, else the first similar of the concepts ``links`` (n, 3) between nodes a and b.
+
+    Returns False, and adds a new concept as ``links[n]``, when there is none. An attribute has b = -1.
+    """
     for k in range(n):
         if links[k, 0] == a and links[k, 1] == b and _is_only(w, links[k, 2], word, follow):
             return True
     token = _mark(w, syn_ptr, syn, mark, count)
     for k in range(n):
-        if links[k, 0] == a and links[k, 1] == b:  # noqa: SIM102 (merging is the last resort)
+        if links[k, 0] == a and links[k, 1] == b:  # noqa: SIM102 (the second condition merges)
             if _merge_if_similar(w, token, np.int64(links[k, 2]), word, follow, last, owner, count, syn_ptr, syn, mark):
                 return True
     links[n, 0], links[n, 1] = a, b
@@ -115,20 +123,19 @@ def build_graphs(
     start, stop, member_ptr, member, text_ptr, tuples, syn_ptr, syn, n_synset, base, slot_word, slot_owner, out,
     n_slot, n_out,
 ):  # fmt: skip
-    """Merge the tuples of each graph's texts, in order, for graphs ``start:stop``.
+    """Merge the tuples of the texts of each graph, in order, for graphs ``start:stop``.
 
-    ``base`` (graph + 1,) says where a graph may write: as many places as its tuples have words. Filled are
-    ``slot_word`` and ``slot_owner`` (place,) int32 with the words of all concepts and the place of their head,
-    ``out`` (place, 3) int32 with the tuples of the graph as heads, and how many of both in ``n_slot`` and
-    ``n_out`` (graph,).
+    ``base`` (graph + 1,) is where the places of each graph start: as many as its tuples have words. Fills ``slot_word``
+    and ``slot_owner`` (place,) int32 with the words of all concepts and the places of their heads, ``out`` (place, 3)
+    int32 with the tuples of the graph as places of heads, and ``n_slot`` and ``n_out`` (graph,) with their numbers.
     """
-    room = 0
+    most = 0
     for g in range(start, stop):
-        room = max(room, base[g + 1] - base[g])
-    follow, last, owner = np.empty(room, np.int32), np.empty(room, np.int32), np.empty(room, np.int32)
-    nodes, wide = np.empty(room, np.int32), np.empty(room, np.int32)
-    attributes = np.empty((room + 1, 3), np.int32)
-    relations = np.empty((room + 1, 3), np.int32)
+        most = max(most, base[g + 1] - base[g])
+    follow, last, owner = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
+    nodes, wide = np.empty(most, np.int32), np.empty(most, np.int32)
+    attributes = np.empty((most + 1, 3), np.int32)
+    relations = np.empty((most + 1, 3), np.int32)
     mark, seen = np.zeros(n_synset, np.int64), np.zeros(n_synset, np.int64)
     count = np.zeros(5, np.int64)
     for g in range(start, stop):
@@ -171,8 +178,8 @@ def build_graphs(
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _room_for(items, n):
-    """``items``, longer when it cannot take ``n`` values."""
+def _grown(items, n):
+    """``items``, copied to a longer array when it is shorter than ``n``."""
     if n <= items.shape[0]:
         return items
     longer = np.empty(2 * n, np.int32)
@@ -183,14 +190,14 @@ def _room_for(items, n):
 
 @nb.njit(nogil=True, cache=True)
 def compose(a_ptr, a, b_ptr, b, width):
-    """Ragged lists: for every row of a, what b holds for its items, each value below ``width`` once."""
+    """Composition of ragged lists: for every row of a the values of b for its items, each below ``width``, once."""
     n = a_ptr.shape[0] - 1
     ptr, items = np.zeros(n + 1, np.int64), np.empty(a.shape[0] + 16, np.int32)
     seen = np.zeros(width, np.int64)
     used = 0
     for r in range(n):
         for x in range(a_ptr[r], a_ptr[r + 1]):
-            items = _room_for(items, used + b_ptr[a[x] + 1] - b_ptr[a[x]])
+            items = _grown(items, used + b_ptr[a[x] + 1] - b_ptr[a[x]])
             for y in range(b_ptr[a[x]], b_ptr[a[x] + 1]):
                 if seen[b[y]] != r + 1:
                     seen[b[y]] = r + 1
@@ -202,11 +209,11 @@ def compose(a_ptr, a, b_ptr, b, width):
 
 @nb.njit(nogil=True, cache=True)
 def similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, cost):
-    """For tuples ``start:stop`` of ``left`` (tuple, 3) the tuples of ``right`` that match in every element.
+    """For tuples ``start:stop`` of ``left`` (tuple, 3) the tuples of ``right`` whose elements are all similar.
 
     ``near`` lists the concepts similar to a concept. ``group[p]`` lists the tuples of ``right`` by the concept of
-    element p and their size, row ``3 * concept + size - 1``; ``cost[p]`` of the same row is how many tuples
-    have a similar concept there. A tuple is searched from its rarest element.
+    element p and their size, in row ``3 * concept + size - 1``; ``cost[p]`` of that row is the number of tuples with
+    a similar concept as element p. The candidates are those of the element with the smallest cost.
     """
     ptr, items = np.zeros(stop - start + 1, np.int64), np.empty(8 * (stop - start) + 16, np.int32)
     mark = np.zeros((3, near_ptr.shape[0] - 1), np.int64)
@@ -221,7 +228,7 @@ def similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, c
             if p != rare:
                 for x in range(near_ptr[left[u, p]], near_ptr[left[u, p] + 1]):
                     mark[p, near[x]] = u + 1
-        items = _room_for(items, used + cost[rare, 3 * left[u, rare] + size - 1])
+        items = _grown(items, used + cost[rare, 3 * left[u, rare] + size - 1])
         for x in range(near_ptr[left[u, rare]], near_ptr[left[u, rare] + 1]):
             row = 3 * near[x] + size - 1
             for z in range(group_ptr[rare, row], group_ptr[rare, row + 1]):
@@ -238,7 +245,7 @@ def similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, c
 
 @nb.njit(nogil=True, cache=True)
 def count_pairs(start, stop, left_ptr, left, right_ptr, right, near_ptr, near, found):
-    """``found`` (row,): how many tuples of row r of ``left`` match a tuple of row r of ``right``."""
+    """Count the tuples in row r of ``left`` that match a tuple in row r of ``right``; adds to ``found`` (row,)."""
     mark = np.zeros((3, near_ptr.shape[0] - 1), np.int64)
     for r in range(start, stop):
         for u in range(left_ptr[r], left_ptr[r + 1]):
@@ -256,44 +263,44 @@ def count_pairs(start, stop, left_ptr, left, right_ptr, right, near_ptr, near, f
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _count(q, list_ptr, lists, hit_ptr, hit, found):
-    """``found`` (gallery,): how many entries of q's list hit an item."""
+def _count(q, tuple_ptr, tuples, match_ptr, match, found):
+    """Count, for every gallery item, the tuples of query q that match it; fills ``found`` (gallery,)."""
     found[:] = 0
-    for x in range(list_ptr[q], list_ptr[q + 1]):
-        for z in range(hit_ptr[lists[x]], hit_ptr[lists[x] + 1]):
-            found[hit[z]] += 1
+    for x in range(tuple_ptr[q], tuple_ptr[q + 1]):
+        for z in range(match_ptr[tuples[x]], match_ptr[tuples[x] + 1]):
+            found[match[z]] += 1
 
 
 @nb.njit(nogil=True, cache=True, inline="always", error_model="numpy")
 def f_score(found, both):
-    """float32 2 tp / (|candidate| + |reference|), 0 for two empty graphs; float32 holds whole numbers to 2^24."""
+    """float32 2 tp / (|candidate| + |reference|), 0 for two empty graphs; whole numbers are exact up to 2^24."""
     return np.float32(2) * np.float32(found) / max(both, np.float32(1))
 
 
 @nb.njit(nogil=True, cache=True, error_model="numpy")
-def f_rows(start, stop, list_ptr, lists, hit_ptr, hit, size, gallery_size, out):
-    """``out`` (stop - start, gallery) float32: F of queries ``start:stop`` with everything.
+def f_rows(start, stop, tuple_ptr, tuples, match_ptr, match, size, gallery_size, out):
+    """F of queries ``start:stop`` with the gallery; fills ``out`` (stop - start, gallery) float32.
 
-    ``lists`` holds the entries of every query, ``hit`` the gallery items of every entry; ``size`` (query,) and
-    ``gallery_size`` (gallery,) float32 are the numbers of tuples.
+    ``tuples`` lists the tuples of every query, ``match`` the gallery items that match a tuple; ``size`` (query,) and
+    ``gallery_size`` (gallery,) float32 are the sizes of the graphs.
     """
     found = np.empty(gallery_size.shape[0], np.int32)
     for q in range(start, stop):
-        _count(q, list_ptr, lists, hit_ptr, hit, found)
+        _count(q, tuple_ptr, tuples, match_ptr, match, found)
         row, own = out[q - start], size[q]
         for j in range(gallery_size.shape[0]):
             row[j] = f_score(found[j], own + gallery_size[j])
 
 
 @nb.njit(nogil=True, cache=True, error_model="numpy")
-def f_at(queries, order, items, list_ptr, lists, hit_ptr, hit, size, gallery_size, out):
-    """``out`` (query, k) float32: F of ``queries`` (query,) with ``items`` (query, k); ``order`` sorts the queries."""
+def f_at(queries, order, items, tuple_ptr, tuples, match_ptr, match, size, gallery_size, out):
+    """F of ``queries`` (query,) with ``items`` (query, k) into ``out`` (query, k) float32; ``order`` sorts queries."""
     found = np.empty(gallery_size.shape[0], np.int32)
     last = -1
     for r in order:
         q = queries[r]
         if q != last:
-            _count(q, list_ptr, lists, hit_ptr, hit, found)
+            _count(q, tuple_ptr, tuples, match_ptr, match, found)
             last = q
         for k in range(items.shape[1]):
             j = items[r, k]

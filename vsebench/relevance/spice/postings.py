@@ -1,4 +1,4 @@
-"""SPICE of all pairs as postings: which images does a tuple of a caption match, and how large is every graph.
+"""SPICE of all pairs from an inverted index: which images every tuple matches, and the size of every graph.
 
 tp of a caption and an image is then a count over the caption's tuples, and F follows from three whole numbers.
 """
@@ -22,45 +22,46 @@ from ..gains import Progress
 from .encode import Encoded, Int32, build, grouped, offsets, similar_concepts, take_rows, transpose
 
 FORMAT = "vsebench/spice-graphs/1"
-OTHERS_AT_ONCE = 4096  # captions whose images are merged without them in one go; bounds the memory
+OWN_CHUNK = 4096  # captions whose images are merged without them at a time, to limit the memory
 
 
 @dataclass(frozen=True, eq=False)
 class Postings:
-    """What the F of every caption with every image is counted from.
+    """Matching tuples and sizes of graphs, from which F of every caption and image is counted.
 
     Attributes:
-        caption_ptr, caption_tuple: (caption + 1,) int64 and int32, the distinct tuples of every caption's graph.
-        hit_ptr, hit_image: (distinct tuple + 1,) int64 and int32, the images with a matching tuple.
-        caption_size: (caption,) float32, tuples in the caption's graph.
-        image_size: (image,) float32, tuples in the graph of all captions of the image.
-        own: (caption,) float32 F of a caption with its own image, the caption left out of its references; empty
-            when it is not left out.
-        source: (8,) uint8, what the postings were made from.
+        caption_ptr, caption_tuple: (caption + 1,) int64 and int32 ragged lists, the tuples of every caption's graph, as
+            numbers of distinct tuples.
+        match_ptr, match_image: (distinct tuple + 1,) int64 and int32 ragged lists, the images with a matching tuple.
+        caption_size: (caption,) float32, number of tuples in the caption's graph.
+        image_size: (image,) float32, number of tuples in the graph of all captions of the image.
+        own: (caption,) float32 F of a caption with the other captions of its own image; empty when all captions of
+            the image are references.
+        source: (8,) uint8, first bytes of the SHA-256 of the tuples and synsets.
     """
 
     caption_ptr: Int
     caption_tuple: Int32
-    hit_ptr: Int
-    hit_image: Int32
+    match_ptr: Int
+    match_image: Int32
     caption_size: Vectors
     image_size: Vectors
     own: Vectors
     source: Any
 
     @cached_property
-    def by_image(self) -> tuple[Int, Int32]:
-        """The distinct tuples that match an image, as ragged lists."""
-        return transpose(self.hit_ptr, self.hit_image, len(self.image_size))
+    def tuples_of_image(self) -> tuple[Int, Int32]:
+        """The distinct tuples that match a tuple of an image, as ragged lists."""
+        return transpose(self.match_ptr, self.match_image, len(self.image_size))
 
     @cached_property
-    def holders(self) -> tuple[Int, Int32]:
-        """The captions that have a tuple, as ragged lists; twice where a caption has it twice."""
-        return transpose(self.caption_ptr, self.caption_tuple, len(self.hit_ptr) - 1)
+    def captions_of_tuple(self) -> tuple[Int, Int32]:
+        """The captions with a distinct tuple, as ragged lists; twice where a caption has it twice."""
+        return transpose(self.caption_ptr, self.caption_tuple, len(self.match_ptr) - 1)
 
     @property
     def fingerprint(self) -> str:
-        """Sixteen hexadecimal digits over the tuples and synsets that it was made from."""
+        """Sixteen hexadecimal digits of the SHA-256 of the tuples and synsets."""
         return bytes(self.source.tolist()).hex()
 
 
@@ -74,68 +75,68 @@ def postings(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Postings:
-    """Merge the graphs of all captions and images and join their tuples.
+    """Merge the graphs of all captions and images, and match their tuples.
 
     Args:
-        encoded: the tuples of unique texts.
-        text_of: (caption,) int64, the text of a caption.
-        image_of: (caption,) int64, the image of a caption; an image's captions are merged in their order.
-        n_image: how many images there are; one without captions has an empty graph.
-        leave_out: also compare every caption with its own image's other captions.
-        threads: how many work at it; the result is the same.
-        progress: told the share that is done.
+        encoded: the tuples of distinct texts.
+        text_of: (caption,) int64, the text of every caption.
+        image_of: (caption,) int64, the image of every caption; the captions of an image are merged in their order.
+        n_image: number of images; one without captions has an empty graph.
+        leave_out: whether every caption is also compared with the other captions of its own image.
+        threads: number of threads; does not change the result.
+        progress: called with the fraction that is done.
     """
-    tell = progress or (lambda share: None)
+    report = progress or (lambda done: None)
     end = 0.3 if leave_out else 1.0
     n_text = len(encoded.text_ptr) - 1
     by_image = np.argsort(image_of, kind="stable")
     captions_of = offsets(np.bincount(image_of, minlength=n_image))
     member_ptr = np.concatenate([np.arange(n_text), n_text + captions_of])
     graphs = build(encoded, member_ptr, np.concatenate([np.arange(n_text), text_of[by_image]]), threads)
-    tell(0.5 * end)
+    report(0.5 * end)
     near_ptr, near = similar_concepts(encoded, graphs)
     cut = graphs.ptr[n_text]
     left, left_of = distinct(graphs.tuples[:cut], len(near_ptr) - 1)
     right, right_of = distinct(graphs.tuples[cut:], len(near_ptr) - 1)
-    tell(0.75 * end)
+    report(0.75 * end)
     same_ptr, same = match(left, right, near_ptr, near, threads)
     from .kernels import compose
 
     of_image = np.repeat(np.arange(n_image, dtype=np.int32), graphs.size[n_text:])
     there_ptr, there = grouped(right_of, of_image, len(right))
-    hit_ptr, hit_image = compose(same_ptr, same, there_ptr, there, n_image)
+    match_ptr, match_image = compose(same_ptr, same, there_ptr, there, n_image)
     caption_ptr, entry = take_rows(graphs.ptr[: n_text + 1], text_of)
     own = (
-        _own_f(encoded, text_of, by_image, captions_of, threads, lambda s: tell(end + s * (1 - end)))
+        _own_f(encoded, text_of, by_image, captions_of, threads, lambda done: report(end + done * (1 - end)))
         if leave_out
         else ()
     )
-    tell(1.0)
+    report(1.0)
     return Postings(
-        caption_ptr, left_of[entry], hit_ptr, hit_image,
+        caption_ptr, left_of[entry], match_ptr, match_image,
         graphs.size[:n_text][text_of].astype(np.float32), graphs.size[n_text:].astype(np.float32),
         np.asarray(own, np.float32), np.frombuffer(_digest(encoded), np.uint8),
     )  # fmt: skip
 
 
 def f_from_counts(found: Int, candidate: Int, reference: Int) -> Vectors:
-    """float32 F = 2 tp / (|candidate| + |reference|), 0 for two empty graphs; the bits of the kernels."""
+    """float32 F = 2 tp / (|candidate| + |reference|), 0 for two empty graphs; bit for bit as in the kernels."""
     both = np.maximum(candidate + reference, 1)
     f: Vectors = (2 * found).astype(np.float32) / both.astype(np.float32)
     return f
 
 
 def distinct(tuples: Int32, n_concept: int) -> tuple[Int32, Int32]:
-    """Distinct rows of (tuple, 3), and (tuple,) int32 which of them a row is."""
+    """Distinct rows of (tuple, 3), and (tuple,) int32 the index of every row among them."""
     pair = (tuples[:, 0].astype(np.int64) + 1) * (n_concept + 1) + tuples[:, 1] + 1
-    _, pair = np.unique(pair, return_inverse=True)  # renumbered, so that the product with the third stays small
+    _, pair = np.unique(pair, return_inverse=True)  # renumbered, so that the key below stays small
     key = pair.reshape(-1) * np.int64(n_concept + 1) + tuples[:, 2] + 1
-    _, first, which = np.unique(key, return_index=True, return_inverse=True)
-    return tuples[first], which.reshape(-1).astype(np.int32)
+    _, first, inverse = np.unique(key, return_index=True, return_inverse=True)
+    return tuples[first], inverse.reshape(-1).astype(np.int32)
 
 
 def match(left: Int32, right: Int32, near_ptr: Int, near: Int32, threads: int | None = None) -> tuple[Int, Int32]:
-    """For every tuple of ``left`` (tuple, 3) those of ``right`` it matches: same size, all elements similar."""
+    """For every tuple of ``left`` (tuple, 3) the matching ones of ``right``: equal size, all elements similar."""
     from .kernels import similar_tuples
 
     n_concept = len(near_ptr) - 1
@@ -166,12 +167,12 @@ def match(left: Int32, right: Int32, near_ptr: Int, near: Int32, threads: int | 
 def count_matches(
     left: tuple[Int, Int32], right: tuple[Int, Int32], near_ptr: Int, near: Int32, threads: int | None = None
 ) -> Int:
-    """tp of pairs of graphs: how many tuples of row r of ``left`` match a tuple of row r of ``right``.
+    """tp of pairs of graphs: the number of tuples in row r of ``left`` that match a tuple in row r of ``right``.
 
     Args:
-        left, right: ragged rows of tuples, (pair + 1,) and (tuple, 3).
-        near_ptr, near: the concepts similar to a concept.
-        threads: how many work at it; the result is the same.
+        left, right: ragged lists of tuples, (pair + 1,) and (tuple, 3).
+        near_ptr, near: ragged lists of the concepts similar to a concept.
+        threads: number of threads; does not change the result.
 
     Returns:
         (pair,) int64.
@@ -194,49 +195,54 @@ def save(stream: IO[bytes], postings: Postings) -> None:
 
 
 def load(path: Path) -> Postings | None:
-    """Read what ``save`` has written; None when the file is gone or damaged, to be made anew."""
+    """Read a file written by ``save``; None when it was removed or is damaged."""
     try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # members have check sums
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # members have checksums
             found = Postings(**{field.name: file[field.name] for field in fields(Postings)})
     except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
         return None
-    return found if _fits(found) else None
+    return found if _is_consistent(found) else None
 
 
-def _fits(p: Postings) -> bool:
-    """Whether kernels may walk the arrays: pointers rise and end where the items end, items are in range."""
-    if any(getattr(p, f.name).ndim != 1 for f in fields(Postings)) or min(len(p.caption_ptr), len(p.hit_ptr)) == 0:
+def _is_consistent(p: Postings) -> bool:
+    """Whether the arrays are safe for the kernels: row pointers ascend and end at the last item, items are in range."""
+    if any(getattr(p, f.name).ndim != 1 for f in fields(Postings)) or min(len(p.caption_ptr), len(p.match_ptr)) == 0:
         return False
     for ptr, items, width in (
-        (p.caption_ptr, p.caption_tuple, len(p.hit_ptr) - 1), (p.hit_ptr, p.hit_image, len(p.image_size)),
+        (p.caption_ptr, p.caption_tuple, len(p.match_ptr) - 1), (p.match_ptr, p.match_image, len(p.image_size)),
     ):  # fmt: skip
         if ptr.dtype != np.int64 or items.dtype != np.int32 or ptr[0] != 0 or ptr[-1] != len(items):
             return False
         if (np.diff(ptr) < 0).any() or (len(items) and not 0 <= items.min() <= items.max() < width):
             return False
     n = len(p.caption_ptr) - 1
-    sizes = all(a.dtype == np.float32 for a in (p.caption_size, p.image_size, p.own))
-    return sizes and len(p.caption_size) == n and len(p.own) in (0, n)
+    float32 = all(a.dtype == np.float32 for a in (p.caption_size, p.image_size, p.own))
+    return float32 and len(p.caption_size) == n and len(p.own) in (0, n)
 
 
 def _own_f(
-    encoded: Encoded, text_of: Int, by_image: Int, captions_of: Int, threads: int | None, tell: Callable[[float], None]
+    encoded: Encoded,
+    text_of: Int,
+    by_image: Int,
+    captions_of: Int,
+    threads: int | None,
+    report: Callable[[float], None],
 ) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     f = np.zeros(len(text_of), np.float32)
     image_of_place = np.repeat(np.arange(len(captions_of) - 1), np.diff(captions_of))
-    for start in range(0, len(by_image), OTHERS_AT_ONCE):
-        place = np.arange(start, min(start + OTHERS_AT_ONCE, len(by_image)))
+    for start in range(0, len(by_image), OWN_CHUNK):
+        place = np.arange(start, min(start + OWN_CHUNK, len(by_image)))
         n = len(place)
         ptr, other = take_rows(captions_of, image_of_place[place])
-        mine = other == np.repeat(place, np.diff(ptr))
-        member = np.concatenate([text_of[by_image[place]], text_of[by_image[other[~mine]]]])
+        is_self = other == np.repeat(place, np.diff(ptr))
+        member = np.concatenate([text_of[by_image[place]], text_of[by_image[other[~is_self]]]])
         graphs = build(encoded, np.concatenate([np.arange(n), n + ptr - np.arange(n + 1)]), member, threads)
         near_ptr, near = similar_concepts(encoded, graphs)
         left, right = (graphs.ptr[: n + 1], graphs.tuples), (graphs.ptr[n:], graphs.tuples)
         found = count_matches(left, right, near_ptr, near, threads)
         f[by_image[place]] = f_from_counts(found, graphs.size[:n], graphs.size[n:])
-        tell((start + n) / len(by_image))
+        report((start + n) / len(by_image))
     return f
 
 

@@ -1,4 +1,4 @@
-"""Tuples that were parsed elsewhere and stand row for row beside the captions of a split."""
+"""Tuples that were parsed elsewhere, saved row by row in the order of some captions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .tuples import Tuples, normal, select
 
 
 def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], captions: Sequence[str]) -> Tuples:
-    """Tuple lists beside captions, and a table of synsets; plain or gzip.
+    """Read tuples in the order of captions, and a table of synsets; plain or gzip.
 
     Args:
-        path: one JSON list of tuples a line, line i for caption i; made by SPICE 1.0 with CoreNLP 3.6.0.
+        path: one JSON list of tuples a line, line i for caption i; made with SPICE 1.0 and CoreNLP 3.6.0.
         synsets: ``word <TAB> METEOR synset ids, separated by spaces`` a line, for every word of a tuple.
-        captions: as they were parsed, repetitions included.
+        captions: as they were parsed, with repetitions.
 
     Raises:
         BadInput: the numbers of rows differ, a line is malformed, equal captions have different tuples, or a word
@@ -50,10 +50,10 @@ def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], cap
 
 
 def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
-    """A table of ``word <TAB> ids``; a word without synsets has nothing behind the tab.
+    """Read a table of ``word <TAB> ids``; a word without synsets has nothing after the tab.
 
     Raises:
-        BadInput: a line without a tab, with something that is no whole number, or a word that stands twice.
+        BadInput: a line without a tab, an id that is not a whole number, or a word that occurs twice.
     """
     table: dict[str, frozenset[int]] = {}
     for number, line in enumerate(read_text(path).split("\n"), 1):
@@ -63,11 +63,11 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
         parts = ids.split()
         if not tab or not all(part.isdecimal() and len(part) < 18 for part in parts):
             raise BadInput(
-                f"{shown(line)} is no line of synsets",
+                f"{shown(line)} is not a line of synsets",
                 where=f"{os.fspath(path)}: line {number}",
                 fix="give a word, a tab, and synset ids separated by spaces",
             )
         if word in table:
-            raise BadInput(f"word {shown(word)} stands twice", where=f"{os.fspath(path)}: line {number}")
+            raise BadInput(f"word {shown(word)} occurs twice", where=f"{os.fspath(path)}: line {number}")
         table[word] = frozenset(map(int, parts))
     return table

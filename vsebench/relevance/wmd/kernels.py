@@ -1,4 +1,4 @@
-"""Kernels of the word mover's distance: what is left to be moved, what it costs, and how much it costs at least."""
+"""Compiled kernels of the word mover's distance: the transport problem of two bags, and lower bounds of its cost."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import numpy as np
 
 
 @nb.njit(nogil=True, cache=True)
-def _away(x, y):
-    """Euclidean distance of two float64 vectors, summed in one fixed order."""
+def _euclidean(x, y):
+    """Euclidean distance of two float64 vectors, summed in a fixed order."""
     lane = np.zeros(8)
     stop = x.shape[0] - x.shape[0] % 8
     for k in range(0, stop, 8):
@@ -26,12 +26,12 @@ def _away(x, y):
 
 @nb.njit(nogil=True, cache=True)
 def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
-    """What has to be moved between two bags when the words they share stay where they are.
+    """The transport problem of two bags without the mass that they share.
 
-    Bag i holds words ``word[start[i] : start[i + 1]]``, ascending, ``mass`` times each and ``total[i]`` in all. Fills
-    ``left`` and ``right`` with the masses that move, in units of 1 / (total[a] total[b]), and ``cost`` (flat) with the
-    distances; returns how many words there are on each side, and the relaxed distance: the larger of the two costs
-    when each word on one side goes to the nearest on the other.
+    Bag i has the words ``word[start[i] : start[i + 1]]``, ascending, each ``mass`` times, ``total[i]`` in all. Fills
+    ``left`` and ``right`` with the masses to move from a to b, in units of 1 / (total[a] total[b]), and ``cost`` (flat)
+    with the distances of their words. Returns the numbers of words on either side, and the relaxed distance, a lower
+    bound: the larger of the two costs when every word on one side is moved to the nearest on the other.
     """
     m, n = 0, 0
     i, j = start[a], start[b]
@@ -39,10 +39,10 @@ def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
     from_b = np.empty(start[b + 1] - j, np.int64)
     while i < start[a + 1] or j < start[b + 1]:
         more_a, more_b = i < start[a + 1], j < start[b + 1]
-        here = more_a and (not more_b or word[i] <= word[j])
-        there = more_b and (not more_a or word[j] <= word[i])
-        # Whole numbers: exact.
-        rest = (mass[i] * total[b] if here else 0.0) - (mass[j] * total[a] if there else 0.0)
+        in_a = more_a and (not more_b or word[i] <= word[j])
+        in_b = more_b and (not more_a or word[j] <= word[i])
+        # Whole numbers, so the difference is exact.
+        rest = (mass[i] * total[b] if in_a else 0.0) - (mass[j] * total[a] if in_b else 0.0)
         if rest > 0:
             left[m] = rest
             from_a[m] = word[i]
@@ -51,15 +51,15 @@ def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
             right[n] = -rest
             from_b[n] = word[j]
             n += 1
-        if here:
+        if in_a:
             i += 1
-        if there:
+        if in_b:
             j += 1
     to_right, to_left = 0.0, 0.0
     for p in range(m):
         least = np.inf
         for q in range(n):
-            value = _away(vectors[from_a[p]], vectors[from_b[q]])
+            value = _euclidean(vectors[from_a[p]], vectors[from_b[q]])
             cost[p * n + q] = value
             least = min(least, value)
         to_right += left[p] * least
@@ -73,10 +73,10 @@ def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
 
 @nb.njit(nogil=True, cache=True)
 def relaxed_to_all(bag, table, start, word, mass, total, out):
-    """(bag,) relaxed distances of one bag to all, given its words' distances to every word.
+    """Relaxed distances of one bag to every bag; fills ``out`` (bag,), infinite for empty bags.
 
-    ``table`` (word of the bag, word) float64. Takes a step a word instead of a vector a word: after Atasu et al.,
-    Linear-Complexity Relaxed Word Mover's Distance, 2017. Infinite for empty bags.
+    ``table`` (word of the bag, word) float64 are the distances of its words to all words; with them every entry of
+    another bag costs one look-up a word (Atasu et al., Linear-Complexity Relaxed Word Mover's Distance, 2017).
     """
     n = table.shape[0]
     nearest = np.empty(table.shape[1])

@@ -1,8 +1,8 @@
-"""Word mover's distance of two captions: the least work that moves the words of one onto those of the other.
+"""Word mover's distance of two captions: the minimum cost of transporting the words of one onto those of the other.
 
 Kusner et al., From Word Embeddings To Document Distances, ICML 2015, eq. 1: a caption is a distribution over its
-words, the cost of moving a word is the Euclidean distance of the vectors. Words that both captions hold stay where
-they are, which is optimal because the cost obeys the triangle inequality.
+words, and the cost of moving a word to another is the Euclidean distance of their vectors. Words that both captions
+contain are not moved, which is optimal because the cost obeys the triangle inequality.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ from ..embedding.bow import Bags
 from . import kernels
 
 INSTALL = "pip install 'vsebench[wmd]'"
-_OPTIMAL = 1  # what POT answers when it has found the minimum
+_OPTIMAL = 1  # status of POT for a minimum
 _MOST_STEPS = 1_000_000
-_BELOW = 1 - 1e-9  # a lower bound less what roundings can make of it
+_BELOW = 1 - 1e-9  # factor that keeps a computed lower bound below the exact one in spite of rounding
 
 
 @dataclass(frozen=True, eq=False)
 class Transport:
-    """Distances between the distinct bags of words of a split; made by ``prepare``.
+    """Distances between the distinct bags of words of a split; constructed by ``prepare``.
 
     Attributes:
-        start: (bag + 1,) int64, where the words of each bag start.
-        word: (entry,) int64 rows of ``vectors``, ascending inside a bag; none for captions without a vector.
-        mass: (entry,) float64, how often the word occurs, whole numbers.
+        start: (bag + 1,) int64, where the entries of each bag start.
+        word: (entry,) int64 rows of ``vectors``, ascending within a bag; none for captions without a vector.
+        mass: (entry,) float64, the number of occurrences of the word.
         vectors: (word, dim) float64.
         bag_of: (caption,) int64.
         solver: POT's transport solver.
@@ -47,12 +47,12 @@ class Transport:
 
     @cached_property
     def filled(self) -> Bool:
-        """(bag,) whether a bag holds a word."""
+        """(bag,) whether a bag has a word."""
         return np.asarray(np.diff(self.start) > 0)
 
     @cached_property
     def total(self) -> Float:
-        """(bag,) how many words a bag holds, repeated ones counted."""
+        """(bag,) number of words of a bag, with repetitions."""
         sums = np.concatenate([[0.0], np.cumsum(self.mass)])
         return np.asarray(sums[self.start[1:]] - sums[self.start[:-1]])
 
@@ -73,7 +73,7 @@ class Transport:
     def distance(self, a: int, b: int, limit: float = np.inf) -> float:
         """The exact distance of two bags, or a lower bound of it that exceeds ``limit``.
 
-        The same value whichever way round; infinite when a bag is empty.
+        Symmetric to the bit; infinite when a bag is empty.
         """
         a, b = min(a, b), max(a, b)
         size_a, size_b = int(self.start[a + 1] - self.start[a]), int(self.start[b + 1] - self.start[b])
@@ -85,7 +85,7 @@ class Transport:
         m, n, relaxed = kernels.reduce_pair(
             a, b, self.start, self.word, self.mass, self.total, self.vectors, left, right, cost
         )
-        if m == 1 or n == 1:  # there is only one way
+        if m == 1 or n == 1:  # a single transport plan
             return float(relaxed)
         if relaxed * _BELOW > limit:
             return float(relaxed * _BELOW)
@@ -98,7 +98,7 @@ class Transport:
 
 
 def prepare(bags: Bags) -> Transport:
-    """Distinct bags of words, ready for their distances.
+    """The distinct bags of words of a split, for computing their distances.
 
     Raises:
         MissingPackage: POT is not installed.
@@ -107,7 +107,7 @@ def prepare(bags: Bags) -> Transport:
         from ot.lp.emd_wrap import emd_c
     except ImportError as error:
         raise MissingPackage("POT is not installed; it computes word mover's distances", fix=INSTALL) from error
-    place: dict[bytes, int] = {}
+    number: dict[bytes, int] = {}
     words: list[Int] = []
     mass: list[Float] = []
     bag_of = np.empty(len(bags.start) - 1, np.int64)
@@ -117,37 +117,20 @@ def prepare(bags: Bags) -> Transport:
         if len(count):  # "a dog" and "a dog a dog" are the same distribution
             count = count / np.gcd.reduce(count.astype(np.int64))
         key = bags.word[part].tobytes() + count.tobytes()
-        if key not in place:
-            place[key] = len(words)
+        if key not in number:
+            number[key] = len(words)
             words.append(bags.word[part])
             mass.append(count)
-        bag_of[caption] = place[key]
+        bag_of[caption] = number[key]
     start = np.cumsum([0, *map(len, words)], dtype=np.int64)
     vectors = bags.vectors.astype(np.float64)
     return Transport(start, np.concatenate(words), np.concatenate(mass), vectors, bag_of, emd_c)
 
 
 def distances(transport: Transport, a: npt.NDArray[Any], b: npt.NDArray[Any]) -> Float:
-    """(pair,) exact distances of bags; a pair that occurs more than once, either way round, is computed once."""
+    """(pair,) float64 exact distances of bags ``a`` and ``b``; every unordered pair is computed once."""
     low, high = np.minimum(a, b).astype(np.int64), np.maximum(a, b).astype(np.int64)
     size = len(transport.start) - 1
-    keys, place = np.unique(low * size + high, return_inverse=True)
+    keys, inverse = np.unique(low * size + high, return_inverse=True)
     values = np.array([transport.distance(*divmod(key, size)) for key in keys.tolist()], np.float64)
-    return values[place]
-
-
-def between_sets(transport: Transport, x: Int, y: Int) -> float:
-    """W of two sets of bags, none empty: the sum over each set of the distance to the nearest of the other.
-
-    A distance is computed only while its lower bound is below the nearest so far of its row or its column.
-    """
-    # Below any distance: asks for no more than the bound.
-    bound = np.array([[transport.distance(i, j, -1.0) for j in y.tolist()] for i in x.tolist()])
-    rows, columns = np.full(len(x), np.inf), np.full(len(y), np.inf)
-    for flat in np.argsort(bound, axis=None, kind="stable").tolist():
-        i, j = divmod(flat, len(y))
-        limit = max(rows[i], columns[j])
-        if bound[i, j] < limit:
-            away = transport.distance(int(x[i]), int(y[j]), limit)
-            rows[i], columns[j] = min(rows[i], away), min(columns[j], away)
-    return float(rows.sum() + columns.sum())
+    return values[inverse]

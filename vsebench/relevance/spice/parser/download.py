@@ -1,4 +1,4 @@
-"""Fetching one large file: it goes on where it stopped, shows how far it is, and appears only when complete."""
+"""Downloading one large file: resumed after an interruption, with progress, renamed when complete."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from pathlib import Path
 from ....errors import MissingPackage, UsageError
 
 STANFORD = "https://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
-ATTEMPTS = 5  # connections that end early before giving up
+ATTEMPTS = 5  # connections without progress before it fails
 EVERY = 10.0  # seconds between lines of progress
 
 
 def download(address: str, path: Path, note: Callable[[str], None], pause: float = 1.0) -> None:
-    """Fetch a file over HTTP; what has arrived stays beside ``path`` and is gone on with next time.
+    """Download a file over HTTP. A partial file is kept next to ``path`` and continued by the next call.
 
     Args:
-        address: where it is.
-        path: where it goes; it appears when it is complete.
-        note: told how far it is, every ten seconds.
-        pause: seconds before the second attempt; later ones wait twice as long each.
+        address: the URL.
+        path: the file, which exists once it is complete.
+        note: called with a line of progress every ten seconds.
+        pause: seconds before the second attempt, doubled for every further one.
 
     Raises:
         MissingPackage: the server cannot be reached or has no such file.
@@ -40,7 +40,7 @@ def download(address: str, path: Path, note: Callable[[str], None], pause: float
                 return
             why = "the connection ended early"
         except urllib.error.HTTPError as error:
-            if error.code == 416 and before:  # nothing behind what is here: all of it, or of another file
+            if error.code == 416 and before:  # the partial file is complete, or of another file
                 if error.headers.get("Content-Range", "").rpartition("/")[2] == str(before):
                     part.replace(path)
                     return
@@ -57,11 +57,11 @@ def download(address: str, path: Path, note: Callable[[str], None], pause: float
     raise MissingPackage(f"{address} cannot be fetched: {why}")
 
 
-def room_for(folder: Path, size: int) -> None:
-    """Refuse a folder on a disk with less than ``size`` bytes free.
+def check_free_space(folder: Path, size: int) -> None:
+    """Check the free space of a folder.
 
     Raises:
-        UsageError: naming both.
+        UsageError: less than ``size`` bytes are free.
     """
     free = shutil.disk_usage(folder).free
     if free < size:
@@ -73,22 +73,22 @@ def room_for(folder: Path, size: int) -> None:
 
 
 def _continue(address: str, part: Path, start: int, note: Callable[[str], None]) -> bool:
-    """Append what is missing to ``part``; whether it is complete now."""
+    """Append the rest of the file to ``part``; returns whether it is complete."""
     request = urllib.request.Request(address, headers={"Range": f"bytes={start}-"} if start else {})
     with urllib.request.urlopen(request, timeout=60) as answer:
         resumed = answer.status == 206
         start = start if resumed else 0
         length = answer.headers.get("Content-Length")
         total = None if length is None else start + int(length)
-        name, begun, said = part.name.removesuffix(".part"), time.monotonic(), 0.0
+        name, started, noted = part.name.removesuffix(".part"), time.monotonic(), 0.0
         done = start
         with part.open("ab" if resumed else "wb") as stream:
             while block := answer.read(1 << 18):
                 stream.write(block)
                 done += len(block)
-                if time.monotonic() - said >= EVERY:
-                    said = time.monotonic()
-                    note(_line(name, done, total, (done - start) / max(said - begun, 1e-3)))
+                if time.monotonic() - noted >= EVERY:
+                    noted = time.monotonic()
+                    note(_line(name, done, total, (done - start) / max(noted - started, 1e-3)))
             stream.flush()
             os.fsync(stream.fileno())
     return total is None or done >= total

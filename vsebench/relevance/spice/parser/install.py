@@ -1,8 +1,8 @@
-"""The jars that SPICE needs: found where they are, or fetched once into the user cache. They are never changed.
+"""The jars that SPICE needs: found where they are installed, or downloaded once into the user cache.
 
-The package pycocoevalcap holds SPICE 1.0 and METEOR 1.5; what no package holds is CoreNLP 3.6.0 and its models
-(385 MB). Every jar that decides about tuples is compared with its known SHA-256, so that the same caption gives
-the same tuples everywhere.
+The package pycocoevalcap has SPICE 1.0 and METEOR 1.5; CoreNLP 3.6.0 and its models (385 MB) are in no Python package.
+Every jar on which tuples depend is compared with its known SHA-256, so that a caption has the same tuples on every
+machine.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pathlib import Path
 from ....data.cache import cache_dir
 from ....data.splits.packages import package_file
 from ....errors import BadInput, MissingPackage
-from .download import EVERY, STANFORD, download, room_for
+from .download import EVERY, STANFORD, check_free_space, download
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
@@ -32,7 +32,7 @@ SHA256 = {
     "Meteor-1.5.jar": "014a3627d277a6f4ba5b44a20733f8dff28bbb428204c36abfda56565658ba09",
     "SceneGraphParser-1.0.jar": "83a1b7c3f896dd135f9539ba41d65b155827dfc312893bfd5bb835c9f9ae310a",
 }
-# SHA-256 over (name, size, CRC-32) of what is inside: a jar packed at another time counts as the same.
+# SHA-256 over (name, size, CRC-32) of the files inside, for jars with the same content packed at another time.
 CONTENT = {
     CODE: "068c248b051c79f7f3e97815430bdb96312e9223cf7ef6d78dcabfae89df4391",
     MODELS: "8869c1609dea7fed443db7cadf7d3ad1a6eb1fe96500749a5e845c5513634c78",
@@ -44,21 +44,21 @@ Note = Callable[[str], None]
 
 
 def class_path(note: Note = lambda _: None) -> list[str]:
-    """The jars to start Java with, fetching CoreNLP when it is nowhere.
+    """The class path for Java; CoreNLP is downloaded when it is not found.
 
-    CoreNLP is looked for in the folders of ``VSEBENCH_SPICE_JARS``, in pycocoevalcap, in the local Maven
-    repository and in the user cache; else Maven gets it, or else it comes from Stanford.
+    CoreNLP is searched in the folders of ``VSEBENCH_SPICE_JARS``, in pycocoevalcap, in the local Maven repository and
+    in the user cache. Otherwise it is downloaded by Maven, or from Stanford.
 
     Args:
-        note: told what is happening, a line at a time.
+        note: called with lines of information.
 
     Raises:
-        MissingPackage: pycocoevalcap is not installed, or CoreNLP can be fetched in no way.
+        MissingPackage: pycocoevalcap is not installed, or CoreNLP cannot be downloaded.
         BadInput: a jar is damaged or another version.
     """
     spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
     if spice is None:
-        raise MissingPackage("package 'pycocoevalcap' is not installed; it holds SPICE and METEOR", fix=INSTALL)
+        raise MissingPackage("package 'pycocoevalcap' is not installed; it has SPICE and METEOR", fix=INSTALL)
     library = spice.parent / "lib"
     own = [path for path in sorted(library.glob("*.jar")) if path.name not in (CODE, MODELS)]
     for path in (spice, library / "Meteor-1.5.jar", library / "SceneGraphParser-1.0.jar"):
@@ -70,50 +70,52 @@ def class_path(note: Note = lambda _: None) -> list[str]:
 
 
 def find() -> Path | None:
-    """The folder that holds both CoreNLP jars; None when there is none.
+    """The folder with both CoreNLP jars; None when there is none.
 
     Raises:
-        BadInput: ``VSEBENCH_SPICE_JARS`` is set and holds only one of them or none.
+        BadInput: ``VSEBENCH_SPICE_JARS`` is set, and none of its folders has both.
     """
-    told = os.environ.get(VARIABLE, "")
-    if told:
-        folders = [Path(part).expanduser() for part in told.split(os.pathsep) if part]
+    given = os.environ.get(VARIABLE, "")
+    if given:
+        folders = [Path(part).expanduser() for part in given.split(os.pathsep) if part]
         for folder in folders:
-            if _both(folder):
+            if _has_both(folder):
                 return folder
         raise BadInput(
-            f"{VARIABLE} is '{told}', which does not hold both {CODE} and {MODELS}",
-            fix=f"put both there, or unset it: {_by_hand('FOLDER')}",
+            f"{VARIABLE} is '{given}', which does not have both {CODE} and {MODELS}",
+            fix=f"put both there, or unset it: {_manual_steps('FOLDER')}",
         )
     spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
     places = [spice.parent / "lib"] if spice else []
     places += [Path.home() / ".m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0", tools_folder()]
-    return next((folder for folder in places if _both(folder)), None)
+    return next((folder for folder in places if _has_both(folder)), None)
 
 
 def fetch(note: Note = lambda _: None) -> Path:
-    """Get both CoreNLP jars into the user cache, through Maven or else from Stanford; interrupted, it goes on later.
+    """Download both CoreNLP jars into the user cache, by Maven or else from Stanford; returns the folder.
+
+    An interrupted download is continued by the next call.
 
     Raises:
-        MissingPackage: neither way works; the message holds the commands that do it by hand.
-        BadInput: what came is not CoreNLP 3.6.0.
+        MissingPackage: both ways fail; the message has the commands for doing it by hand.
+        BadInput: a downloaded jar is not CoreNLP 3.6.0.
     """
     folder = tools_folder()
     if os.environ.get("VSEBENCH_OFFLINE", "") not in ("", "0"):
-        raise _unobtainable("VSEBENCH_OFFLINE forbids fetching them")
+        raise _unobtainable("VSEBENCH_OFFLINE forbids downloading it")
     folder.mkdir(parents=True, exist_ok=True)
-    with _alone(folder, note):
-        return folder if _both(folder) else _fetch_into(folder, note)
+    with _locked(folder, note):
+        return folder if _has_both(folder) else _fetch_into(folder, note)
 
 
 def _fetch_into(folder: Path, note: Note) -> Path:
-    room_for(folder, 1 << 30)
-    why = []
-    for way in (_through_maven, _from_stanford):
+    check_free_space(folder, 1 << 30)
+    reasons = []
+    for download_jars in (_by_maven, _from_stanford):
         try:
-            way(folder, note)
+            download_jars(folder, note)
         except MissingPackage as error:
-            why.append(error.what)
+            reasons.append(error.what)
             continue
         for name in (CODE, MODELS):
             try:
@@ -122,11 +124,11 @@ def _fetch_into(folder: Path, note: Note) -> Path:
                 (folder / name).unlink(missing_ok=True)
                 raise
         return folder
-    raise _unobtainable("; ".join(why))
+    raise _unobtainable("; ".join(reasons))
 
 
 def tools_folder() -> Path:
-    """Where fetched jars are kept; they are not part of the store and leave only by ``relevance clear tools``."""
+    """The folder of downloaded jars; only ``vsebench relevance clear tools`` removes them."""
     return cache_dir() / "tools" / "corenlp-3.6.0"
 
 
@@ -134,7 +136,7 @@ def content_sha256(path: Path) -> str:
     """64 hexadecimal digits over the sorted (name, size, CRC-32) of the files inside a jar, META-INF left out.
 
     Raises:
-        BadInput: no zip file.
+        BadInput: not a zip file.
     """
     try:
         with zipfile.ZipFile(path) as archive:
@@ -144,7 +146,7 @@ def content_sha256(path: Path) -> str:
                 if not i.is_dir() and not i.filename.startswith("META-INF/")
             )
     except (zipfile.BadZipFile, OSError) as error:
-        raise BadInput(f"no jar: {error}", where=path) from error
+        raise BadInput(f"not a jar: {error}", where=path) from error
     return hashlib.sha256("".join(f"{n} {s} {c:08x}\n" for n, s, c in inside).encode()).hexdigest()
 
 
@@ -171,29 +173,29 @@ def _check(path: Path, fix: str) -> None:
 
 
 @contextlib.contextmanager
-def _alone(folder: Path, note: Note) -> Iterator[None]:
-    """One process fetches at a time; the system drops the lock when a process ends, however it ends."""
+def _locked(folder: Path, note: Note) -> Iterator[None]:
+    """Hold a lock, so that one process downloads at a time; the system releases it when the process ends."""
     try:
         import fcntl
-    except ImportError:  # Windows: two that fetch at once both fail their check, and the next one succeeds
+    except ImportError:  # Windows: of two simultaneous downloads both fail the check, and the next one succeeds
         yield
         return
     with (folder / ".fetching").open("w") as handle:
         try:
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            note("another process is fetching CoreNLP; waiting for it")
+            note("another process is downloading CoreNLP; waiting for it")
             fcntl.flock(handle, fcntl.LOCK_EX)
         except OSError:  # a file system without locks
             pass
         yield
 
 
-def _both(folder: Path) -> bool:
+def _has_both(folder: Path) -> bool:
     return (folder / CODE).is_file() and (folder / MODELS).is_file()
 
 
-def _through_maven(folder: Path, note: Note) -> None:
+def _by_maven(folder: Path, note: Note) -> None:
     program = shutil.which("mvn")
     if program is None:
         raise MissingPackage("Maven (mvn) is not on the path")
@@ -202,19 +204,19 @@ def _through_maven(folder: Path, note: Note) -> None:
             continue
         size = "378 MB, some minutes" if name == MODELS else "7 MB"
         note(f"fetching {name} ({size}) through Maven into {folder}")
-        arriving = folder / "maven"
-        command = [program, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={arriving}"]
-        status, said = _patiently(command, folder, f"fetching {name}", note)
-        if status or not (arriving / name).is_file():
-            said = [line for line in said if "ERROR" in line]
-            raise MissingPackage(f"Maven failed: {(said or ['no message'])[0][:300]}")
-        (arriving / name).replace(folder / name)
-        shutil.rmtree(arriving, ignore_errors=True)
+        staging = folder / "maven"
+        command = [program, "-q", "-B", "dependency:copy", f"-Dartifact={artifact}", f"-DoutputDirectory={staging}"]
+        status, output = _run_with_progress(command, folder, f"fetching {name}", note)
+        if status or not (staging / name).is_file():
+            errors = [line for line in output if "ERROR" in line]
+            raise MissingPackage(f"Maven failed: {(errors or ['no message'])[0][:300]}")
+        (staging / name).replace(folder / name)
+        shutil.rmtree(staging, ignore_errors=True)
 
 
-def _patiently(command: list[str], folder: Path, words: str, note: Note) -> tuple[int, list[str]]:
-    """Exit status and output of a command that may take minutes; ``note`` hears the seconds gone, now and then."""
-    begun = time.monotonic()
+def _run_with_progress(command: list[str], folder: Path, words: str, note: Note) -> tuple[int, list[str]]:
+    """Exit status and output lines of a command that may take minutes; ``note`` gets the elapsed time regularly."""
+    started = time.monotonic()
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         with subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=output, stderr=output) as process:
             try:
@@ -223,7 +225,7 @@ def _patiently(command: list[str], folder: Path, words: str, note: Note) -> tupl
                         status = process.wait(EVERY)
                         break
                     except subprocess.TimeoutExpired:
-                        note(f"{words}: {time.monotonic() - begun:.0f} s")
+                        note(f"{words}: {time.monotonic() - started:.0f} s")
             except BaseException:
                 process.kill()
                 raise
@@ -239,10 +241,10 @@ def _from_stanford(folder: Path, note: Note) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             for name in (CODE, MODELS):
-                arriving = folder / f".{name}.{os.getpid()}.tmp"
-                with packed.open(f"{archive.stem}/{name}") as source, arriving.open("wb") as target:
+                partial = folder / f".{name}.{os.getpid()}.tmp"
+                with packed.open(f"{archive.stem}/{name}") as source, partial.open("wb") as target:
                     shutil.copyfileobj(source, target, 1 << 20)
-                arriving.replace(folder / name)
+                partial.replace(folder / name)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise BadInput(f"the download is damaged ({error})", where=archive, fix="try again") from error
     finally:
@@ -250,10 +252,11 @@ def _from_stanford(folder: Path, note: Note) -> None:
 
 
 def _unobtainable(why: str) -> MissingPackage:
-    return MissingPackage(f"CoreNLP 3.6.0, which parses the captions, is not here: {why}", fix=_by_hand(tools_folder()))
+    what = f"CoreNLP 3.6.0, which parses the captions, is not installed: {why}"
+    return MissingPackage(what, fix=_manual_steps(tools_folder()))
 
 
-def _by_hand(folder: object) -> str:
+def _manual_steps(folder: object) -> str:
     return (
         f"on a machine with a network run: for a in {MAVEN} {MAVEN}:jar:models; do mvn dependency:copy "
         f"-Dartifact=$a -DoutputDirectory={folder}; done  (or unpack both jars of {STANFORD} into {folder})"

@@ -1,4 +1,4 @@
-"""The parent's end of the SPICE worker: start it, ask it, notice when it is lost."""
+"""Starting, using and ending the worker process that runs the SPICE parser."""
 
 from __future__ import annotations
 
@@ -15,11 +15,16 @@ from pathlib import Path
 from typing import IO, Any
 
 COMMAND = (sys.executable, "-m", "vsebench.relevance.spice.parser.worker")
-START_LIMIT = 300.0  # seconds until the models are loaded; a quiet machine needs 4 to 8
+START_LIMIT = 300.0  # seconds for loading the models; an idle machine needs 4 to 8
 
 
-class Lost(Exception):
-    """The worker has gone or does not answer; the text says how it ended, ``log`` what it said last."""
+class WorkerFailed(Exception):
+    """The worker ended or does not answer.
+
+    Args:
+        why: how it ended.
+        log: the end of its output.
+    """
 
     def __init__(self, why: str, log: str = "") -> None:
         super().__init__(why)
@@ -30,12 +35,12 @@ class Worker:
     """One worker process.
 
     Args:
-        settings: what the worker needs to start Java (see ``spice_worker.start_java``).
-        command: the program; tests put another in its place.
-        start_limit: seconds it may take until it is ready.
+        settings: what the worker needs to start Java (see ``worker.start_java``).
+        command: the program; tests use another.
+        start_limit: seconds until it has to be ready.
 
     Raises:
-        Lost: it did not become ready; the reason is in the text.
+        WorkerFailed: it did not become ready.
     """
 
     def __init__(
@@ -49,16 +54,16 @@ class Worker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
-                cwd=self._folder.name,  # Java leaves its crash files there, and nothing there shadows a module
+                cwd=self._folder.name,  # for crash files of Java; empty, so that no file shadows a module
                 env=_environment(),
-                start_new_session=True,  # an interrupt from the keyboard is the parent's to handle
+                start_new_session=True,  # an interrupt from the keyboard is handled by the parent only
             )
         self._answers: queue.Queue[bytes | None] = queue.Queue()
-        threading.Thread(target=_listen, args=(self._process.stdout, self._answers), daemon=True).start()
+        threading.Thread(target=_read_lines, args=(self._process.stdout, self._answers), daemon=True).start()
         try:
             answer = self._exchange({**settings, "log": str(self._log.with_name("java"))}, start_limit)
             if "ready" not in answer:
-                raise Lost(str(answer.get("fatal", answer)), self._last_words())
+                raise WorkerFailed(str(answer.get("fatal", answer)), self._log_tail())
         except BaseException:
             self.close()
             raise
@@ -69,26 +74,26 @@ class Worker:
         """The process id."""
         return self._process.pid
 
-    def ask(self, captions: list[str], limit: float) -> dict[str, Any]:
-        """The worker's answer for a list of captions.
+    def parse(self, captions: list[str], limit: float) -> dict[str, Any]:
+        """The worker's answer for a list of captions (see ``worker``).
 
         Raises:
-            Lost: it ended, or took more than ``limit`` seconds; it is gone afterwards.
+            WorkerFailed: it ended, gave an invalid answer, or took more than ``limit`` seconds; it is ended then.
         """
         try:
             answer = self._exchange({"captions": captions}, limit)
             if len(answer["results"]) != len(captions):
-                raise Lost(f"{len(answer['results'])} answers for {len(captions)} captions", self._last_words())
+                raise WorkerFailed(f"{len(answer['results'])} answers for {len(captions)} captions", self._log_tail())
         except (KeyError, TypeError) as error:
             self.close()
-            raise Lost(f"an answer without {error}", self._last_words()) from error
+            raise WorkerFailed(f"an answer without {error}", self._log_tail()) from error
         except BaseException:
             self.close()
             raise
         return answer
 
     def close(self) -> None:
-        """End the process; nothing happens when it has ended."""
+        """End the process, if it is still running."""
         with contextlib.suppress(OSError):
             self._process.kill()
         self._process.wait()
@@ -106,20 +111,20 @@ class Worker:
                 stream.flush()
             line = self._answers.get(timeout=limit)
         except queue.Empty:
-            raise Lost(f"no answer within {limit:.0f} s", self._last_words()) from None
+            raise WorkerFailed(f"no answer within {limit:.0f} s", self._log_tail()) from None
         except OSError:
             line = None
         if line is None:
-            raise Lost(_ending(self._process.wait()), self._last_words())
+            raise WorkerFailed(_exit_reason(self._process.wait()), self._log_tail())
         try:
             answer = json.loads(line)
         except ValueError:
-            raise Lost(f"an answer that is no JSON: {line[:80]!r}", self._last_words()) from None
+            raise WorkerFailed(f"an answer that is not JSON: {line[:80]!r}", self._log_tail()) from None
         if not isinstance(answer, dict):
-            raise Lost(f"an answer that is no object: {line[:80]!r}", self._last_words())
+            raise WorkerFailed(f"an answer that is not an object: {line[:80]!r}", self._log_tail())
         return answer
 
-    def _last_words(self) -> str:
+    def _log_tail(self) -> str:
         try:
             text = self._log.read_text(encoding="utf-8", errors="replace")
         except OSError:
@@ -131,14 +136,14 @@ class Worker:
 
 
 def _environment() -> dict[str, str]:
-    """The environment of the worker, which imports the same vsebench as this process."""
-    home = str(Path(__file__).resolve().parents[2])
-    known = [] if home == sysconfig.get_paths()["purelib"] else [home]
-    path = os.pathsep.join(filter(None, (*known, os.environ.get("PYTHONPATH"))))
+    """The environment of the worker, in which it imports the same vsebench as this process."""
+    home = str(Path(__file__).resolve().parents[4])
+    added = [] if home == sysconfig.get_paths()["purelib"] else [home]
+    path = os.pathsep.join(filter(None, (*added, os.environ.get("PYTHONPATH"))))
     return {**os.environ, "PYTHONPATH": path} if path else dict(os.environ)
 
 
-def _listen(stream: IO[bytes] | None, answers: queue.Queue[bytes | None]) -> None:
+def _read_lines(stream: IO[bytes] | None, answers: queue.Queue[bytes | None]) -> None:
     with contextlib.suppress(OSError, ValueError):
         for line in stream or ():
             if line.endswith(b"\n"):
@@ -146,7 +151,7 @@ def _listen(stream: IO[bytes] | None, answers: queue.Queue[bytes | None]) -> Non
     answers.put(None)
 
 
-def _ending(status: int) -> str:
+def _exit_reason(status: int) -> str:
     if status < 0:
         return f"killed by signal {-status}"
     return "Java ran out of memory" if status == 3 else f"ended with status {status}"

@@ -1,10 +1,14 @@
-"""The process that holds Java: captions in, tuples out. Run as ``python -m vsebench.relevance.spice.parser.worker``.
+"""The worker process that runs the SPICE parser in Java: ``python -m vsebench.relevance.spice.parser.worker``.
 
-It is a process of its own so that a crash, a kill or a lack of memory costs a chunk and not the build. It speaks
-JSON lines: first its settings on stdin (answered by ``{"ready": version}`` or ``{"fatal": why}``), then
-``{"captions": [...]}``, answered by ``{"results": [{"tuples": [...]} or {"broken": why}], "synsets": {word: [ids]}}``.
-The official parser is called as it is (Anderson et al., SPICE, ECCV 2016); neither its cache nor its writer is
-used, which are what fails on a Java newer than 8.
+It is a separate process, so that a crash or a lack of memory ends one chunk and not the build. Requests and answers are
+JSON lines on stdin and stdout:
+
+- settings, answered by ``{"ready": version of Java}`` or ``{"fatal": reason}``
+- ``{"captions": [...]}``, answered by
+  ``{"results": [{"tuples": [...]} or {"broken": reason}], "synsets": {word: [ids]}}``
+
+The official parser is called unchanged (Anderson et al., SPICE, ECCV 2016), without its cache and its writer, which
+fail on a Java newer than 8.
 """
 
 from __future__ import annotations
@@ -19,7 +23,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import IO, Any
 
 ANNOTATORS = "tokenize,ssplit,parse,lemma"
-# Without the exit, CoreNLP catches a lack of memory and goes on with a tree of its own making.
+# Without ExitOnOutOfMemoryError, CoreNLP catches a lack of memory and continues with a made-up parse tree.
 OPTIONS = (
     "-XX:+IgnoreUnrecognizedVMOptions",
     "-XX:+ExitOnOutOfMemoryError",
@@ -31,12 +35,12 @@ OPTIONS = (
 
 
 def main() -> None:
-    """Serve until stdin ends."""
-    # Java prints where it likes; the answers keep the real stdout for themselves.
+    """Answer requests until stdin ends."""
+    # Java prints to stdout and stderr: both go to stderr, and answers to the original stdout.
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
     requests: queue.Queue[dict[str, Any]] = queue.Queue()
-    threading.Thread(target=_listen, args=(sys.stdin, requests), daemon=True).start()
+    threading.Thread(target=_read_requests, args=(sys.stdin, requests), daemon=True).start()
     try:
         parse, version = start_java(requests.get())
     except Exception as error:
@@ -51,8 +55,8 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
     """Load Java and the models.
 
     Args:
-        settings: ``library`` (path of the Java machine), ``classpath`` (list of jars), ``heap`` (bytes), ``log``
-            (file for Java's last words) and ``threads``.
+        settings: ``library`` (path of the Java virtual machine), ``classpath`` (list of jars), ``heap`` (bytes),
+            ``log`` (file for the crash report of Java) and ``threads``.
 
     Returns:
         A function from captions to the answer, and the version of Java.
@@ -67,11 +71,12 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
     pipeline = jpype.JClass("edu.stanford.nlp.pipeline.StanfordCoreNLP")(properties)
     annotation = jpype.JClass("edu.stanford.nlp.pipeline.Annotation")
     parser = jpype.JClass("edu.anu.spice.SpiceParser")(None, settings["threads"], True)
-    to_tuples = _opened(parser.getClass().getDeclaredMethod("parseAnnotation", annotation.class_))
-    tuples_of = _opened(to_tuples.getReturnType().getDeclaredField("tuples"))
-    dictionary = _opened(parser.getClass().getDeclaredField("synonyms")).get(parser)
+    to_tuples = _accessible(parser.getClass().getDeclaredMethod("parseAnnotation", annotation.class_))
+    tuples_of = _accessible(to_tuples.getReturnType().getDeclaredField("tuples"))
+    dictionary = _accessible(parser.getClass().getDeclaredField("synonyms")).get(parser)
     graph = jpype.JClass("edu.anu.spice.SceneGraph")(dictionary)
-    synset_method = _opened(graph.getClass().getDeclaredMethod("getSynSets", jpype.JClass("java.lang.String").class_))
+    string = jpype.JClass("java.lang.String")
+    synset_method = _accessible(graph.getClass().getDeclaredMethod("getSynSets", string.class_))
     pool = ThreadPoolExecutor(settings["threads"])
     known: dict[str, list[int]] = {}
 
@@ -80,7 +85,7 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
             document = annotation(caption)
             pipeline.annotate(document)
         except Exception as error:
-            return _why(error)
+            return _reason(error)
         return document
 
     def tuples(caption: Any) -> dict[str, Any]:
@@ -90,7 +95,7 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
             found = tuples_of.get(to_tuples.invoke(parser, caption))
             return {"tuples": [[str(word) for word in item] for item in found]}
         except Exception as error:
-            return {"broken": _why(error)}
+            return {"broken": _reason(error)}
 
     def synsets(word: str) -> list[int]:
         if word not in known:
@@ -107,22 +112,22 @@ def start_java(settings: dict[str, Any]) -> tuple[Callable[[list[str]], dict[str
     return parse, str(jpype.JClass("java.lang.System").getProperty("java.version"))
 
 
-def _opened(member: Any) -> Any:
-    member.setAccessible(True)  # neither is public
+def _accessible(member: Any) -> Any:
+    member.setAccessible(True)  # not public
     return member
 
 
-def _why(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     cause: Any = error
     while hasattr(cause, "getCause") and cause.getCause() is not None:  # an exception of Java
         cause = cause.getCause()
     return f"{type(cause).__name__}: {str(cause)[:200]}"
 
 
-def _listen(stream: IO[str], requests: queue.Queue[dict[str, Any]]) -> None:
+def _read_requests(stream: IO[str], requests: queue.Queue[dict[str, Any]]) -> None:
     for line in stream:
         requests.put(json.loads(line))
-    os._exit(0)  # whoever asked has gone; Java may be deep in a sentence
+    os._exit(0)  # the parent has ended; Java may still be parsing
 
 
 def _answer(stream: IO[str], document: dict[str, Any]) -> None:

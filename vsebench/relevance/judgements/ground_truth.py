@@ -1,0 +1,39 @@
+"""``gt``: a caption is relevant to the image it was written for, and to no other."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ...types import Direction, Relevance, Split
+from .declare import Judgements
+from .pairs import from_pairs
+
+
+@lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
+def ground_truth(split: Split, direction: Direction) -> Relevance:
+    """The pairs of a split: every caption with the image it was written for.
+
+    Images without a caption are no queries; they are counted in ``skipped``.
+    """
+    caption, image = np.arange(len(split.image_of)), split.image_of
+    if direction == "t2i":
+        return from_pairs("gt", direction, caption, image)
+    without_caption = len(split.image_ids) - len(np.unique(image))
+    return from_pairs("gt", direction, image, caption, skipped=without_caption)
+
+
+GROUND_TRUTH = Judgements(
+    name="gt",
+    title="Ground truth of the data set",
+    heading="ground truth",
+    meaning="the captions written for the image; the whole gallery is ranked",
+    rule="a caption and the image it was written for",
+    judged_by="nobody: every other pair counts as wrong, also where the caption fits",
+    cite="chen2015coco",
+    reference="Chen et al., Microsoft COCO Captions, arXiv 1504.00325, 2015",
+    positives="gt",
+    load=ground_truth,
+    identity=lambda split: None,
+)

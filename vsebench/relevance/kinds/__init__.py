@@ -1,0 +1,19 @@
+"""The kinds of gains: which there are, their settings, how they are specified and loaded.
+
+A specification (``cider:own=out``, ``sentence:MODEL``, ``gains.npy``) and a split with its captions come in, ``Gains``
+go out. Modules:
+
+- ``declare``: ``GainsKind``, what a kind declares about itself
+- ``table``: ``GAINS``, the one table of the kinds; ``parse_spec`` and ``load_gains``
+- ``cider``, ``spice``, ``sentence``, ``bow``, ``wmd``, ``coarse``, ``matrix``: the declarations, one a file; each
+  names the module that computes its gains, which is imported when gains are loaded
+
+A new kind is one file with a ``GainsKind`` and a function ``load``, and one line in ``table``.
+"""
+
+from __future__ import annotations
+
+from .declare import GainsKind
+from .table import GAINS, NAMED, kind_of, load_gains, parse_spec
+
+__all__ = ["GAINS", "NAMED", "GainsKind", "kind_of", "load_gains", "parse_spec"]

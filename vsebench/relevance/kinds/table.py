@@ -1,0 +1,108 @@
+"""The table of the kinds of gains, specifications such as ``cider:tokens=whitespace``, and loading gains.
+
+Add a kind by declaring it in a file of its own and naming it in ``GAINS``.
+"""
+
+from __future__ import annotations
+
+from ...errors import BadInput, UsageError
+from ...registry import unknown
+from ...types import Split
+from ..gains import Gains, Progress, Spec
+from ..nonnegative import NonNegative
+from .bow import BOW
+from .cider import CIDER
+from .coarse import COARSE
+from .declare import GainsKind
+from .matrix import MATRIX
+from .sentence import SENTENCE
+from .spice import SPICE
+from .wmd import WMD
+
+GAINS: dict[str, GainsKind] = {
+    kind.name: kind
+    for kind in (
+        CIDER,
+        SPICE,
+        SENTENCE,
+        BOW,
+        WMD,
+        COARSE,
+        MATRIX,
+    )
+}
+NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
+
+
+def kind_of(head: str) -> GainsKind | None:
+    """The kind of a specification by what stands before its first colon: a name, or a file of gains; else None."""
+    for kind in GAINS.values():
+        if head.endswith(kind.endings) if kind.endings else head == kind.name:
+            return kind
+    return None
+
+
+def parse_spec(text: str) -> Spec:
+    """The gains that a specification ``KIND[:ARGUMENT][:key=value...]`` or ``FILE[:key=value...]`` names.
+
+    Raises:
+        UsageError: an unknown kind (close matches are named), an argument or a setting that the kind does not have, a
+            value that the setting does not take, or a setting given twice.
+    """
+    head, *parts = text.strip().split(":")
+    kind = kind_of(head)
+    if kind is None:
+        raise unknown("graded relevance", head, NAMED)
+    words = [head] if kind.endings else []
+    if kind.nested:
+        parts, nested = _own_settings(kind, parts)
+        words += nested
+    settings: dict[str, str] = {}
+    for part in parts:
+        key, equals, value = part.partition("=")
+        if not equals or key not in kind.settings:
+            if kind.endings or (equals and "/" not in key and "." not in key):
+                raise unknown(f"setting of {kind.name}", key, kind.settings)
+            words.append(part)
+            continue
+        kind.value({key: value}, key)
+        if key in settings:
+            raise UsageError(f"{kind.name}: {key} is given twice: {settings[key]} and {value}", fix="give it once")
+        settings[key] = value
+    argument = ":".join(words) or None
+    if argument is not None and not kind.argument and not kind.endings:
+        raise UsageError(f"{head} takes no '{argument}'", fix=f"settings are {', '.join(kind.settings)}")
+    return Spec(kind.name, argument, settings)
+
+
+def _own_settings(kind: GainsKind, parts: list[str]) -> tuple[list[str], list[str]]:
+    """The settings of a nested kind itself, and what follows them: the specifications that it is made of."""
+    if parts and parts[-1].startswith("negative="):  # at the end it is a setting of the whole, as with any other kind
+        parts = [parts[-1], *parts[:-1]]
+    end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in kind.settings), len(parts))
+    return parts[:end], parts[end:]
+
+
+def load_gains(text: str | Spec, split: Split, progress: Progress | None = None) -> Gains:
+    """The gains of a split.
+
+    Args:
+        text: a specification: ``cider``, ``spice``, ``sentence:NAME``, ``bow:FILE``, ``wmd:FILE``, ``gains.npy``.
+        split: with its captions, unless the kind can do without.
+        progress: called with the fraction of the preparation that is done.
+
+    Raises:
+        UsageError: an unknown kind or setting.
+        BadInput: the split has no captions, or a file is damaged.
+        MissingPackage: something has to be installed or built first; the message holds the command.
+    """
+    spec = parse_spec(text) if isinstance(text, str) else text
+    kind = GAINS[spec.kind]
+    cut_at_zero = "negative" in kind.settings and kind.value(spec.settings, "negative") == "zero"
+    if kind.needs_captions and split.captions is None:
+        raise BadInput(
+            f"{kind.name} needs the captions of split '{split.name}', which are not known",
+            fix="give them with --captions FILE",
+        )
+    gains = kind.loader()(split, spec.argument, spec.settings, progress)
+    return NonNegative(gains) if cut_at_zero else gains
