@@ -93,7 +93,6 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
     from vsebench.data import align as prepare
     from vsebench.data import read
     from vsebench.evaluation import run as evaluation
-    from vsebench.report import document
 
     options = evaluation.Options(metrics=metrics, ci=ci)
 
@@ -109,7 +108,7 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
 
     def work() -> dict[str, Any]:
         report = evaluation._evaluate_embeddings(ready, options).report
-        document.dumps(report, per_query=False)
+        report.to_json(per_query=False)
         values = [[str(r.metric), r.direction, r.value] for r in report.results if r.direction]
         return {"values": values, "metrics": len(report.results)}
 

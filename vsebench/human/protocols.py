@@ -20,8 +20,10 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import BadInput
+from ..report.correlation import Over, Row, Tau
+from ..report.model import Resampling
 from ..types import Bool, Float, Ids, Int, Modality, Split, frozen
-from .agreement import Points, Resampling, Statistic, Tau, agreement
+from .agreement import Points, agreement
 from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 
@@ -69,29 +71,6 @@ class Task:
         for caption, image in enumerate(self.split.image_of.tolist()):
             found[image].append(caption)
         return found
-
-
-@dataclass(frozen=True)
-class Row:
-    """How one relevance or model agrees with one set of human scores.
-
-    Attributes:
-        task, subset: which scores.
-        relevance: which values.
-        pairs, points: how many pairs, and points (a pair with three judges is three).
-        tau: variant of Kendall's coefficient.
-        statistics: ``pearson``, ``spearman``, ``kendall``.
-        sampled: (mean, standard deviation, queries, samples) of the protocol for models, see ``models``.
-    """
-
-    task: str
-    subset: str
-    relevance: str
-    pairs: int
-    points: int
-    tau: Tau
-    statistics: dict[str, Statistic]
-    sampled: tuple[float, float, int, int] | None = None
 
 
 def cxc_task(ratings: CxcRatings, split: Split) -> Task:
@@ -156,16 +135,25 @@ def values(task: Task, gain: PairGain) -> Float:
     return mean
 
 
-def compare(task: Task, relevance: str, x: Float, how: Resampling | None) -> list[Row]:
-    """One row for every subset of the pairs: values (pair,) beside the human scores."""
+def correlations(
+    task: Task, relevance: str, x: Float, how: Resampling | None, over: Over = "images", threads: int | None = None
+) -> list[Row]:
+    """One row for every subset of the pairs: how values correlate with the human scores.
+
+    Args:
+        task: the rated pairs.
+        relevance: the name of the values.
+        x: (pair,) float64 values.
+        how, over, threads: as for ``agreement``.
+    """
     found = []
     for subset, mask in task.subsets.items():
         pairs = np.arange(len(x)) if mask is None else np.flatnonzero(mask)
         judges = task.human.shape[1]
         points = Points(np.repeat(x[pairs], judges), task.human[pairs].reshape(-1), task.tau)
         pair, image = np.repeat(pairs, judges), np.repeat(task.image[pairs], judges)
-        statistics = agreement(points, pair, image, how)
-        found.append(Row(task.name, subset, relevance, len(pairs), len(pair), task.tau, statistics))
+        coefficients = agreement(points, pair, image, how, over, threads)
+        found.append(Row(task.name, subset, relevance, len(pairs), len(pair), task.tau, coefficients))
     return found
 
 
