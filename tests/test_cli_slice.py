@@ -198,7 +198,7 @@ def inside_a_modality(path: str) -> str:
 
 def test_metrics_that_the_attribute_does_not_apply_to_are_left_out(two: list[str], tmp_path: Path) -> None:
     path = inside_a_modality(two[0])
-    why = "positives are known between images and captions, not inside one of them (i2i)"
+    why = "positives are counted for cross-modal queries, not for intra-modal ones (i2i)"
     args = [path, "--by", "positives", "--metrics", "R@1,cxc:R@1"]
     result = invoke(*args, "--json")
     assert result.exit_code == 0 and f"warning: left out: cxc:R@1 (i2i): {why}\n" in result.stderr
@@ -267,7 +267,7 @@ def test_what_is_refused(two: list[str], args: list[str], code: int, message: st
     [
         ({"name": [1], "x": [2]}, 3, "has no column of ids (columns: name, x)"),
         ({"id": [1], "x": [2]}, 3, "none of its 1 ids is one of split 'custom' (first: 1)"),
-        ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 stands in more than one row"),
+        ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 is in more than one row"),
         ({"id": [100, None], "x": [2, 3]}, 3, "has a row without an id"),
         ({"id": [100, 1100], "x": [2, 3]}, 3, "its ids could be of images as well as of captions"),
         ({"id": [100], "x": [2], "y": [3]}, 2, "has columns x, y\n  fix: say which with --column NAME"),

@@ -16,7 +16,7 @@ from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE, places
 from ..stats import bootstrap
 from ..stats.columns import Column, evaluate, prepare
-from ..types import Direction, Ids, Split
+from ..types import Bool, Direction, Int, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
@@ -153,44 +153,26 @@ def _breakdown(
     metric, direction = key
     if direction is None:
         raise UsageError(f"{metric} is a sum and has no value for a query", fix="slice its parts, such as R@1")
-    images = systems[0].items
-    ids = images.ids(SIDE[direction])
-    of_queries = attribute.of_queries(images, direction)
+    items = systems[0].items
+    of_queries = attribute.of_queries(items, direction)
     inside, outside = masks(of_queries, cut)
-    columns: list[Column] = []
-    counts = np.zeros((len(inside), 2), np.int64)
-    for place, system in enumerate(systems):
-        values = column_of(key, system, images)
-        at = places(ids, _queries(system, key, ids))
-        for i, mask in enumerate(inside.values()):
-            kept = mask[at]
-            columns.append(Column(values.values[kept], values.image[kept], values.folded, values.median))
-            if place == 0:
-                counts[i] = kept.sum(), len(np.unique(values.image[kept]))
-    width = len(inside)
-    filled = [i for i in range(width) if all(len(columns[s * width + i].values) for s in range(len(systems)))]
-    if not filled:
+    columns = [(column_of(key, system, items), _queries(key, system, items)) for system in systems]
+    bins = {name: [_part(values, mask[at]) for values, at in columns] for name, mask in inside.items()}
+    bins = {name: parts for name, parts in bins.items() if all(len(part.values) for part in parts)}
+    if not bins:
         raise NotApplicable(
             f"no query of {label(key)} is in any slice by {of_queries.name}", fix="check the edges or the file"
         )
-    ready = prepare([columns[s * width + i] for i in filled for s in range(len(systems))], population(images))
-    once = np.ones((1, len(images.image_ids)))
-    values_of = evaluate(ready, once, once)[0]
+    ready = prepare([part for parts in bins.values() for part in parts], population(items))
+    once = np.ones((1, len(items.image_ids)))
+    values = evaluate(ready, once, once)[0].reshape(len(bins), -1)
     ends = bootstrap.percentile(bootstrap.resample(ready, how.resamples, how.seed, threads), how.level / 100)
-    labels = list(inside)
+    ends = ends.reshape(len(bins), -1, 2)
     found = []
-    for n, i in enumerate(filled):
-        span = range(n * len(systems), (n + 1) * len(systems))
-        one_image = counts[i, 1] < 2  # no resample differs from another
-        found.append(
-            Bin(
-                labels[i],
-                int(counts[i, 0]),
-                int(counts[i, 1]),
-                tuple(float(values_of[c]) for c in span),
-                tuple(None if one_image else interval(ends[c]) for c in span),
-            )
-        )
+    for i, (name, parts) in enumerate(bins.items()):
+        images = len(np.unique(parts[0].image))
+        pairs = [None] * len(parts) if images < 2 else [interval(pair) for pair in ends[i]]  # one image: no variation
+        found.append(Bin(name, len(parts[0].values), images, tuple(values[i].tolist()), tuple(pairs)))
     return Breakdown(
         metric,
         direction,
@@ -198,13 +180,18 @@ def _breakdown(
         tuple(found),
         tuple(s.results[key].value for s in systems),
         systems[0].results[key].n,
-        int(outside[places(ids, _queries(systems[0], key, ids))].sum()),
+        int(outside[columns[0][1]].sum()),
     )
 
 
-def _queries(system: System, key: Key, ids: Ids) -> Ids:
-    """The queries of a result that are among ``ids``, in its order."""
+def _part(values: Column, kept: Bool) -> Column:
+    return Column(values.values[kept], values.image[kept], values.folded, values.median)
+
+
+def _queries(key: Key, system: System, items: Split) -> Int:
+    """(query,) int64 indices in ``items`` of the queries of a result that are among them."""
     queries = system.results[key].queries
-    if queries is None:
+    if queries is None or key[1] is None:
         raise UsageError(f"{label(key)} has no per-query values in {system.where}", fix="evaluate it again")
-    return np.asarray(queries[places(ids, queries) >= 0])
+    at = places(items.ids(SIDE[key[1]]), queries)
+    return np.asarray(at[at >= 0])

@@ -55,14 +55,14 @@ class Points:
     def under(
         self, counts: Counts, samples: int, cluster: Int, threads: int | None = None, kendall: bool = True
     ) -> Float:
-        """(3, sample) float64 Pearson, Spearman and Kendall of weighted copies of the points; nan where undefined.
+        """(3, sample) float64 Pearson, Spearman and Kendall of the points with weights; NaN where undefined.
 
         Args:
-            counts: (cluster,) int32 weights of sample number i.
+            counts: sample number i -> (cluster,) int32 weights.
             samples: how many.
-            cluster: (point,) which weight belongs to a point.
-            threads: of the kernel.
-            kendall: without it the third row is nan.
+            cluster: (point,) int64 index of the weight of a point.
+            threads: of the kernel; never changes a result.
+            kendall: compute Kendall's tau; the third row is NaN otherwise.
         """
         from .kernels import LANES, correlations
 
@@ -130,7 +130,7 @@ def agreement(
 
 
 def bootstrap(seed: int, clusters: int) -> Counts:
-    """Sample number i -> (cluster,) int32 how often each cluster is drawn, with replacement."""
+    """Sample number i -> (cluster,) int32 numbers of times that the clusters are drawn, with replacement."""
 
     def counts(number: int) -> npt.NDArray[np.int32]:
         random = np.random.default_rng((seed, number))
@@ -149,7 +149,7 @@ def interval(values: Float, confidence: float) -> tuple[float, float] | None:
 
 
 def _unit(values: Float) -> Float:
-    # Centred and of unit size: sums of squares then lose nothing, whatever the scale of the column.
+    # centred and of unit size, so that sums of squares are precise for every scale of the column
     centred: Float = values - values.mean()
     size = np.abs(centred).max()
     return centred / size if size > 0 else centred

@@ -1,9 +1,9 @@
-"""How far a model's similarities agree with CxC, within and across modalities, by the protocol of its authors.
+"""Correlation of a model's similarities with CxC, intra-modal and cross-modal, by the protocol of its authors.
 
 Parekh et al., Crisscrossed Captions, EACL 2021: ratings that share an item are not independent, so each estimate
 samples half of the queries without replacement, takes for each query one of the items it is rated with, and computes
-Spearman's rho of these pairs; reported are mean and standard deviation of 1,000 estimates. What a query is, the paper
-does not spell out. Here it is every caption for STS, every image for SIS (on either side of a pair) and every image for
+Spearman's rho of these pairs; reported are mean and standard deviation of 1,000 estimates. The paper does not define
+the queries. Here they are the captions for STS, the images for SIS (on either side of a pair) and the images for
 SITS: these give standard deviations of 0.4, 0.9 and 1.3 points, as published; captions as queries of SITS give 0.6.
 """
 
@@ -29,7 +29,7 @@ Similarity = Literal["cosine", "dot"]
 
 
 def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similarity: Similarity = "cosine") -> Float:
-    """(pair,) float64 cosine or inner product of both sides of every rated pair, whatever their modalities.
+    """(pair,) float64 cosine or inner product of the two items of every rated pair, of any modality.
 
     Raises:
         BadInput: a vector of length zero, for the cosine.
@@ -100,7 +100,7 @@ def sampled_spearman(
 
 
 def queries(task: Task) -> tuple[Int, Int]:
-    """(point,) query rows, and (point,) the pair each is rated in."""
+    """(point,) int64 indices of queries, and (point,) int64 indices of the pairs that they are rated in."""
     pair = np.arange(len(task.left))
     if task.sides[0] != task.sides[1]:
         return task.image, pair

@@ -158,7 +158,7 @@ def _check_options(
 def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:
     """The tasks, those together whose relevances are made from one split."""
     if data == "cxc":
-        return [_cxc(chosen, folder, any(sources.needs_texts(name) for name in names))]
+        return [_cxc(chosen, folder, any(sources.needs_captions(name) for name in names))]
     return [[task] for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]
 
 
