@@ -128,7 +128,6 @@ def report(name: str, images: int, repeats: int) -> Usage:
     """
     from vsebench import evaluate
     from vsebench.relevance.kinds import load_gains, parse_spec
-    from vsebench.report import document
 
     world = synthetic.world(images, DIM)
     split, _ = captions.load(images)
@@ -140,7 +139,7 @@ def report(name: str, images: int, repeats: int) -> Usage:
 
     def whole() -> None:
         asked = ",".join(REPORTS[name][1])
-        document.dumps(evaluate(world.images, world.captions, split=split, metrics=asked, gains=names))
+        evaluate(world.images, world.captions, split=split, metrics=asked, gains=names).to_json()
 
     load()
     work = load if name == "features" else resamples(world, split) if name == "resamples" else whole

@@ -7,8 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import vsebench
-from vsebench.report import document
-from vsebench.report.model import Report
+from vsebench.report.report import Report
 from vsebench.types import Split
 
 IMAGES = 24
@@ -34,7 +33,7 @@ def report(noise: float, seed: int = 0, world: Split | None = None, **options: o
 
 def write(path: Path, done: Report, per_query: bool = True) -> str:
     """The report as a file; returns its name."""
-    path.write_text(document.dumps(done, per_query), encoding="utf-8")
+    path.write_text(done.to_json(per_query), encoding="utf-8")
     return str(path)
 
 

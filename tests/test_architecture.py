@@ -26,10 +26,10 @@ LAYERS = [
     ("vsebench.numeric.parallel", ["vsebench"], ["vsebench.errors"]),
     ("vsebench.data", ["vsebench.metrics", "vsebench.report"], []),
     ("vsebench.relevance", ["vsebench.metrics", "vsebench.report"], []),
-    ("vsebench.human", ["vsebench.metrics", "vsebench.rank", "vsebench.report"], []),
+    ("vsebench.human", ["vsebench.metrics", "vsebench.rank"], []),
     ("vsebench.stats", ["vsebench.data", "vsebench.metrics", "vsebench.rank", "vsebench.report"], []),
     ("vsebench.metrics", ["vsebench.rank", "vsebench.data", "vsebench.report"], []),
-    ("vsebench.report", ["vsebench.metrics", "vsebench.rank"], []),
+    ("vsebench.report", ["vsebench.metrics", "vsebench.rank", "vsebench.human"], []),
     ("vsebench", ["train_reference"], []),
 ]
 # Only these may import them: (what, by whom).

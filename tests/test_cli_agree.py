@@ -1,4 +1,4 @@
-"""``vsebench agree``: rankings, their agreement, and the queries that metrics quarrel about."""
+"""``vsebench agree``: rankings, their agreement, and the queries that metrics disagree about."""
 
 from __future__ import annotations
 
@@ -52,17 +52,18 @@ def test_taus_are_those_of_the_printed_values(four: list[str]) -> None:
     assert any(p["tau"] is not None and p["tau"] < 1 for p in document["pairs"])
 
 
-def test_quarrels_are_real(four: list[str]) -> None:
+def test_disagreements_are_real(four: list[str]) -> None:
     document = found(*four, "--pair", "MRR,Recall@5", "--direction", "i2t", "--top", "3")
-    quarrels = document["quarrels"]
-    assert quarrels["metrics"] == ["MRR i2t", "Recall@5 i2t"] and quarrels["queries"] == reports.IMAGES
-    assert 0 < len(quarrels["worst"]) <= min(3, quarrels["discordant"])
+    disagreements = document["disagreements"]
+    assert disagreements["metrics"] == ["MRR i2t", "Recall@5 i2t"]
+    assert disagreements["queries"] == reports.IMAGES
+    assert 0 < len(disagreements["worst"]) <= min(3, disagreements["discordant"])
     loaded = {s.name: s.report for s in systems.load(four)}
     amounts = []
-    for worst in quarrels["worst"]:
+    for worst in disagreements["worst"]:
         pairs = list(worst["values"].values())
         opposite = [(a[0] - b[0]) * (a[1] - b[1]) < 0 for a in pairs for b in pairs]
-        assert any(opposite) and worst["text"] is None
+        assert any(opposite) and worst["caption"] is None
         amounts.append(worst["disagreement"])
         for name, (first, second) in worst["values"].items():
             at = loaded[name]["MRR", "i2t"].queries.tolist().index(int(worst["query"]))
@@ -71,10 +72,10 @@ def test_quarrels_are_real(four: list[str]) -> None:
     assert amounts == sorted(amounts, reverse=True)
 
 
-def test_a_metric_and_its_double_never_quarrel(four: list[str]) -> None:
+def test_nested_metrics_never_disagree(four: list[str]) -> None:
     # by the first relevant item, R@1 and R@5 cannot order two systems in opposite ways on a query
     document = found(*four, "--metrics", "R@1,R@5")
-    assert document["quarrels"]["discordant"] == 0 and document["quarrels"]["worst"] == []
+    assert document["disagreements"]["discordant"] == 0 and document["disagreements"]["worst"] == []
     assert "order no two systems in opposite ways on any of" in invoke(*four, "--metrics", "R@1,R@5").stdout
 
 
@@ -99,9 +100,9 @@ def test_threads_and_seed(four: list[str]) -> None:
     ("args", "message"),
     [
         (["--metrics", "RSum"], "RSum is the only metric\n  fix: name two metrics or more"),
-        (["--pair", "R@1"], "--pair is 'R@1'\n  fix: name two metrics, as in --pair R@1,eccv:mAP@R"),
-        (["--pair", "R@1,RSum"], "RSum is a sum and has no values of queries"),
-        (["--direction", "both"], "--direction is 'both'\n  fix: use i2t, t2i, i2i or t2t"),
+        (["--pair", "R@1"], "pair is 'R@1'\n  fix: name two metrics, as in --pair R@1,eccv:mAP@R"),
+        (["--pair", "R@1,RSum"], "RSum is a sum and has no per-query values"),
+        (["--direction", "both"], "direction is 'both'\n  fix: use i2t, t2i, i2i or t2t"),
     ],
 )
 def test_what_is_refused(four: list[str], args: list[str], message: str) -> None:
@@ -114,4 +115,4 @@ def test_two_systems_are_too_few(four: list[str], tmp_path: Path) -> None:
     assert result.exit_code == 2 and "2 reports given, 3 needed" in result.stderr
     bare = reports.write(tmp_path / "bare.json", reports.report(1.0), per_query=False)
     result = invoke(*four[:2], bare)
-    assert result.exit_code == 3 and "holds no per-query values" in result.stderr
+    assert result.exit_code == 3 and "has no per-query values" in result.stderr

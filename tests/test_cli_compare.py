@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 from tests import oracle_stats as oracle
 from tests import reports
 from vsebench.cli import app
-from vsebench.report.comparison_table import signed
+from vsebench.report.format import signed
 from vsebench.report.grid import Cell, Grid
 from vsebench.report.html import page
 from vsebench.report.latex import latex
@@ -138,7 +138,7 @@ def test_correction_is_over_the_whole_table(three: list[str]) -> None:
         (
             ["{good}", "{bad}", "--metrics", "R@3"],
             2,
-            "does not hold R@3\n  fix: evaluate it with --metrics R@3, or take one that all hold",
+            "has no R@3\n  fix: evaluate it with --metrics R@3, or take one that all reports have",
         ),
         (["{good}", "{bad}", "--metrics", "R@I"], 2, "k of 'R@I' is 'I'"),
         (["{good}", "{bad}", "--baseline", "goood"], 2, "unknown system 'goood'\n  fix: did you mean 'good'?"),

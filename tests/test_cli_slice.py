@@ -198,7 +198,7 @@ def inside_a_modality(path: str) -> str:
 
 def test_metrics_that_the_attribute_does_not_apply_to_are_left_out(two: list[str], tmp_path: Path) -> None:
     path = inside_a_modality(two[0])
-    why = "positives are known between images and captions, not inside one of them (i2i)"
+    why = "positives are counted for cross-modal queries, not for intra-modal ones (i2i)"
     args = [path, "--by", "positives", "--metrics", "R@1,cxc:R@1"]
     result = invoke(*args, "--json")
     assert result.exit_code == 0 and f"warning: left out: cxc:R@1 (i2i): {why}\n" in result.stderr
@@ -242,17 +242,17 @@ def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: boo
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["--by", "mood"], 2, "--by is 'mood'\n  fix: use length, positives, category or column"),
-        (["--by", "column"], 2, "--by column needs a file"),
-        (["--by", "positives", "--file", "x.csv"], 2, "--file has no meaning with --by positives"),
-        (["--by", "positives", "--bins", "3,1"], 2, "--bins is '3,1'"),
-        (["--by", "positives", "--bins", "many"], 2, "--bins is 'many'"),
-        (["--by", "positives", "--bins", "nan,nan"], 2, "--bins is 'nan,nan'"),
+        (["--by", "mood"], 2, "by is 'mood'\n  fix: use length, positives, category or column"),
+        (["--by", "column"], 2, "by column needs a file"),
+        (["--by", "positives", "--file", "x.csv"], 2, "file has no meaning with by positives"),
+        (["--by", "positives", "--bins", "3,1"], 2, "bins is '3,1'"),
+        (["--by", "positives", "--bins", "many"], 2, "bins is 'many'"),
+        (["--by", "positives", "--bins", "nan,nan"], 2, "bins is 'nan,nan'"),
         (["--by", "positives", "--metrics", "RSum"], 2, "RSum has no value for a query"),
-        (["--by", "positives", "--direction", "up"], 2, "--direction is 'up'"),
+        (["--by", "positives", "--direction", "up"], 2, "direction is 'up'"),
         (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2, "no query of R@1 (i2t) is in any slice"),
         (["--by", "length"], 2, "the captions of a custom split are not known\n  fix: give them with --captions FILE"),
-        (["--by", "positives", "--captions", "x.jsonl"], 2, "--captions has no meaning with --by positives"),
+        (["--by", "positives", "--captions", "x.jsonl"], 2, "captions has no meaning with by positives"),
         (["--by", "column", "--file", "none.csv"], 3, "none.csv: no such file"),
     ],
 )
@@ -267,7 +267,7 @@ def test_what_is_refused(two: list[str], args: list[str], code: int, message: st
     [
         ({"name": [1], "x": [2]}, 3, "has no column of ids (columns: name, x)"),
         ({"id": [1], "x": [2]}, 3, "none of its 1 ids is one of split 'custom' (first: 1)"),
-        ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 stands in more than one row"),
+        ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 is in more than one row"),
         ({"id": [100, None], "x": [2, 3]}, 3, "has a row without an id"),
         ({"id": [100, 1100], "x": [2, 3]}, 3, "its ids could be of images as well as of captions"),
         ({"id": [100], "x": [2], "y": [3]}, 2, "has columns x, y\n  fix: say which with --column NAME"),

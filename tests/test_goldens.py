@@ -16,7 +16,7 @@ from vsebench.errors import BadInput
 from vsebench.evaluation.run import Options, evaluate_scores, measure
 from vsebench.metrics import parse
 from vsebench.rank.lists import ranks_from_lists
-from vsebench.report.model import Report
+from vsebench.report.report import Report
 from vsebench.types import Direction, Observation, Ranks, Split
 
 Golden = Callable[[str], dict[str, Any]]

@@ -9,10 +9,10 @@ import pytest
 from scipy import stats
 
 from vsebench.errors import BadInput
-from vsebench.human.agreement import Resampling
 from vsebench.human.cxc import read_cxc
 from vsebench.human.models import half, model_rows, queries, sampled_spearman, similarities
 from vsebench.human.protocols import Task, cxc_task
+from vsebench.report.correlation import Sampled
 from vsebench.types import Embeddings, Modality, Split
 
 SIDES: dict[str, tuple[Modality, Modality]] = {
@@ -79,19 +79,19 @@ def test_mean_and_deviation_are_those_of_a_loop(name: str, rng: np.random.Genera
     for number in range(30):
         k = pair[np.flatnonzero(draw(number))]
         rho.append(stats.spearmanr(x[k], task.human[k, 0]).statistic)
-    mean, deviation, many = sampled_spearman(task, x, 30, 7)
-    assert mean == pytest.approx(np.nanmean(rho), abs=1e-12) and many == len(np.unique(query))
-    assert deviation == pytest.approx(np.nanstd(rho), abs=1e-12)
-    assert sampled_spearman(task, x, 30, 7, threads=3) == (mean, deviation, many)
+    got = sampled_spearman(task, x, 30, 7)
+    assert got is not None and (got.queries, got.samples) == (len(np.unique(query)), 30)
+    assert (got.mean, got.deviation) == pytest.approx((np.nanmean(rho), np.nanstd(rho)), abs=1e-12)
+    assert sampled_spearman(task, x, 30, 7, threads=3) == got
 
 
 def test_a_model_that_sees_nothing(rng: np.random.Generator) -> None:
     task, vectors = world("STS", rng)
-    assert sampled_spearman(task, np.zeros(len(task.left)), 20) == (None, None, len(np.unique(queries(task)[0])))
+    assert sampled_spearman(task, np.zeros(len(task.left)), 20) is None
     same = np.ones((30, 5), np.float32)
     vectors["caption"] = Embeddings("caption", task.split.caption_ids, same)
     (row,) = model_rows(task, "same", vectors, "dot", samples=20)
-    assert row.sampled is None and row.statistics["pearson"].value is None
+    assert row.sampled is None and row.coefficients["pearson"].value is None
 
 
 @pytest.mark.real_data
@@ -107,8 +107,8 @@ def test_the_spread_of_the_published_tables(real_data: Path, coco: Split) -> Non
     sampled = {}
     for name in ("sts", "sis"):
         task = cxc_task(read_cxc(name, real_data), coco)  # type: ignore[arg-type]
-        sampled[name] = model_rows(task, "proxy", vectors, how=Resampling(0))[0].sampled or (0.0, 0.0, 0, 0)
+        sampled[name] = model_rows(task, "proxy", vectors)[0].sampled or Sampled(0.0, 0.0, 0, 0)
     # Parekh et al. print 0.4 for STS and 0.9 for SIS, at correlations near these.
-    assert round(100 * sampled["sts"][1], 1) == 0.4 and sampled["sts"][2] == 25_000
-    assert round(100 * sampled["sis"][1], 1) == 0.9 and sampled["sis"][2] == 5_000
-    assert sampled["sts"][0] == pytest.approx(0.7572, abs=5e-4)
+    assert round(100 * sampled["sts"].deviation, 1) == 0.4 and sampled["sts"].queries == 25_000
+    assert round(100 * sampled["sis"].deviation, 1) == 0.9 and sampled["sis"].queries == 5_000
+    assert sampled["sts"].mean == pytest.approx(0.7572, abs=5e-4)

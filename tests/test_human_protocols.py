@@ -13,10 +13,11 @@ import pytest
 
 from tests import human_files as files
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.human import sources, study
+from vsebench.human import sources
 from vsebench.human.cxc import read_cxc
 from vsebench.human.flickr8k import read_flickr8k
-from vsebench.human.protocols import Task, compare, cxc_task, flickr8k_tasks, values
+from vsebench.human.protocols import Task, correlations, cxc_task, flickr8k_tasks, values
+from vsebench.human.study import correlate
 from vsebench.types import Float, Int, Split
 
 needs_package = pytest.mark.skipif(find_spec("pycocoevalcap") is None, reason="pycocoevalcap is not installed")
@@ -41,9 +42,9 @@ def test_sits_reads_the_caption_about_the_image(tmp_path: Path) -> None:
     sits = task(tmp_path, "sits", [(8, 20, 5, "c2i_original"), (6, 10, 1, "c2i_intrasim"), (7, 30, 2, "c2i_intrasim")])
     assert values(sits, table).tolist() == [12, 4, 20]
     assert sits.image.tolist() == [1, 0, 2]
-    rows = compare(sits, "x", np.array([9.0, 1, 2]), None)
+    rows = correlations(sits, "x", np.array([9.0, 1, 2]), None)
     assert [(r.task, r.subset, r.pairs, r.points) for r in rows] == [("SITS", "all", 3, 3), ("SITS", "non-GT", 2, 2)]
-    assert rows[0].statistics["spearman"].value == pytest.approx(1)
+    assert rows[0].coefficients["spearman"].value == pytest.approx(1)
     assert values(sits, sources.open_source("binary", sits).gain).tolist() == [1, 0, 0]
 
 
@@ -76,7 +77,7 @@ def test_expert_leaves_out_captions_that_are_references(tmp_path: Path) -> None:
         (2, "The brown dog is running ."), (2, "Two people sit at a table ."),
     ]  # fmt: skip
     assert expert.human.tolist() == [[1, 1, 2], [1, 2, 3], [1, 1, 1], [2, 3, 2], [2, 1, 1]]
-    (row,) = compare(expert, "x", np.arange(5.0), None)
+    (row,) = correlations(expert, "x", np.arange(5.0), None)
     assert (row.pairs, row.points, row.tau) == (5, 15, "c")
 
 
@@ -148,15 +149,15 @@ def test_names_are_checked_before_anything_is_read(tmp_path: Path) -> None:
         ("cider:tokens=words", "tokens is 'words'"),
     ):  # fmt: skip
         with pytest.raises(UsageError, match=message):
-            study.run("cxc", [name], folder=tmp_path / "absent")
+            correlate("cxc", gains=[name], human_data=tmp_path / "absent")
     with pytest.raises(UsageError, match="unknown judgements 'flickr30k'"):
-        study.run("flickr30k")
+        correlate("flickr30k")
     with pytest.raises(UsageError, match="unknown task of cxc 'sit'"):
-        study.run("cxc", tasks=["sit"])
+        correlate("cxc", tasks=["sit"])
     with pytest.raises(UsageError, match="embeddings are correlated with CxC only"):
-        study.run("flickr8k", model=study.Model(tmp_path / "x.npz"))
+        correlate("flickr8k", embeddings=tmp_path / "x.npz")
     with pytest.raises(UsageError, match="nothing to correlate"):
-        study.run("cxc", [])
+        correlate("cxc", gains=[])
 
 
 def test_captions_of_flickr8k_that_are_not_parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -177,8 +178,8 @@ def flickr(real_data: Path) -> dict[str, Task]:
 
 def kendall(name: str, task: Task) -> float:
     """Kendall's tau times 100, as it is published."""
-    (row,) = compare(task, name, values(task, sources.open_source(name, task).gain), None)
-    return 100 * (row.statistics["kendall"].value or 0.0)
+    (row,) = correlations(task, name, values(task, sources.open_source(name, task).gain), None)
+    return 100 * (row.coefficients["kendall"].value or 0.0)
 
 
 @pytest.mark.real_data
@@ -257,8 +258,8 @@ def test_cxc_as_published(real_data: Path, coco: Split) -> None:
     sits = cxc_task(read_cxc("sits", real_data), split)
     found = {}
     for name in ("binary", "cider:tokens=whitespace", "cider"):
-        rows = compare(sits, name, values(sits, sources.open_source(name, sits).gain), None)
-        found[name] = tuple(None if v is None else round(v, 4) for v in (r.statistics["pearson"].value for r in rows))
+        rows = correlations(sits, name, values(sits, sources.open_source(name, sits).gain), None)
+        found[name] = tuple(None if v is None else round(v, 4) for v in (r.coefficients["pearson"].value for r in rows))
     # Biten et al. (2022), table 1: 0.711, 0.734 and 0.453; arXiv 2210.11319, table II: 0.738.
     assert found == {
         "binary": (0.7115, None), "cider:tokens=whitespace": (0.7346, 0.4537), "cider": (0.7384, 0.4871)

@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 import vsebench
+from tests import reports
 from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
-from vsebench.report import document, per_query
-from vsebench.report.model import SCHEMA, Report, Result
-from vsebench.report.table import number, sections
+from vsebench.report import document, per_query, terminal
+from vsebench.report.format import printed
+from vsebench.report.model import Result
+from vsebench.report.report import SCHEMA, Report
 from vsebench.types import Split
 
 
@@ -57,11 +59,11 @@ def test_results_stand_in_the_order_asked_for() -> None:
 
 
 def test_the_document(report: Report) -> None:
-    data = json.loads(document.dumps(report))
+    data = json.loads(report.to_json())
     assert list(data) == [
         "schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query",
     ]  # fmt: skip
-    assert list(json.loads(document.dumps(report, per_query=False))) == list(data)[:-2]
+    assert list(json.loads(report.to_json(per_query=False))) == list(data)[:-2]
     assert data["schema"] == SCHEMA == "vsebench/report/1"
     assert data["split"] == "custom" and data["signature"] == report.signature
     first = data["results"][0]
@@ -75,14 +77,14 @@ def test_the_document(report: Report) -> None:
 
 def test_a_document_is_read_back(report: Report, tmp_path: Path) -> None:
     path = tmp_path / "report.json"
-    path.write_text(document.dumps(report), encoding="utf-8")
+    path.write_text(report.to_json(), encoding="utf-8")
     again = document.read(path, parse)
+    assert again.to_dict() == report.to_dict()
     assert again.to_json() == report.to_json()
-    assert document.dumps(again) == document.dumps(report)
 
 
 def damaged(report: Report, change: Any) -> str:
-    data = json.loads(document.dumps(report))
+    data = json.loads(report.to_json())
     change(data)
     return json.dumps(data)
 
@@ -136,7 +138,7 @@ def test_per_query_values(report: Report, tmp_path: Path) -> None:
         if r.per_query is not None and str(r.metric) not in ("MedR", "1k:MedR"):
             assert np.mean(r.per_query) == pytest.approx(r.value)  # folds are of equal size here
     path = per_query.check_path(tmp_path / "values.csv")
-    per_query.write(report, path)
+    per_query.write(report.per_query(), path)
     lines = path.read_text(encoding="utf-8").splitlines()
     assert lines[0] == "metric,direction,query,value"
     assert len(lines) == len(table["value"]) + 1
@@ -148,7 +150,7 @@ def test_per_query_parquet_holds_the_same(report: Report, tmp_path: Path) -> Non
     import pandas as pd
 
     path = tmp_path / "values.parquet"
-    per_query.write(report, per_query.check_path(path))
+    per_query.write(report.per_query(), per_query.check_path(path))
     got = pd.read_parquet(path)
     assert {c: got[c].tolist() for c in got.columns} == per_query_columns(report)
 
@@ -166,23 +168,26 @@ def test_per_query_paths_that_are_refused(tmp_path: Path, name: str, message: st
 
 
 def test_the_table(report: Report) -> None:
-    full, folds = sections(report)
+    full, folds, words = report.grids()
     assert full.title == "custom · ground truth" and folds.title == "COCO 1K (mean of 5 folds)"
-    rows = {row[0]: row[1:] for row in full.rows}
+    assert full.headings == ("metric", "image→text", "text→image", "sum", "queries")
+    rows = {row[0].text: [cell.text for cell in row[1:]] for row in full.rows}
     assert rows["R@1"][0] == f"{100 * report['R@1', 'i2t'].value:.2f}"
     assert rows["R@1"][3] == "10 / 50"
-    assert rows["RSum"][:2] == ("", "") and rows["RSum"][2] == f"{100 * report['RSum'].value:.2f}"
+    assert rows["RSum"] == ["", "", f"{100 * report['RSum'].value:.2f}", ""]
     assert "MedR ↓" in rows and "MeanR ↓" in rows
+    assert words.literal == report.signature and "In brackets: 95 % bootstrap" in words.notes[0]
+
+
+def test_a_direction_that_was_not_measured_has_no_column() -> None:
+    report = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", directions=("t2i",))
+    assert report.grids()[0].headings == ("metric", "text→image", "queries")
 
 
 def test_numbers_as_printed() -> None:
-    def rank(value: float) -> Result:
-        return Result(parse("MeanR"), "i2t", value, 1)
-
-    assert number(None) == ""
-    assert number(Result(parse("R@1"), "i2t", 0.361, 1)) == "36.10"
-    assert number(Result(parse("RSum"), None, 5.12345, 1)) == "512.35"
-    assert [number(rank(v)) for v in (3.0, 1.25, 12345.0)] == ["3", "1.2", "12,345"]
+    assert [printed(v, "fraction") for v in (0.361, 5.12345)] == ["36.10", "512.35"]
+    assert [printed(v, "rank") for v in (3.0, 1.25, 12345.0)] == ["3", "1.2", "12,345"]
+    assert [printed(v, "distance") for v in (1.25, 0.123456, 12345.0)] == ["1.25", "0.1235", "1.234e+04"]
 
 
 def test_a_missing_k_is_said_once(rng: np.random.Generator) -> None:
@@ -207,12 +212,9 @@ def test_ties_are_said_and_bounded() -> None:
 
 
 @pytest.mark.parametrize("images", [1, 2])
-def test_intervals_are_spoken_of_where_there_are_some(images: int) -> None:
+def test_intervals_are_explained_where_there_are_some(images: int) -> None:
     from rich.console import Console
 
-    from tests import reports
-    from vsebench.report import terminal
-
     console = Console(record=True, width=100)
-    terminal.show(reports.report(0.1, world=reports.split(images), metrics="R@1"), console)
+    terminal.show(reports.report(0.1, world=reports.split(images), metrics="R@1").grids(), console)
     assert ("In brackets" in console.export_text()) == (images > 1)

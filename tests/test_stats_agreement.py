@@ -1,4 +1,4 @@
-"""Kendall's tau between rankings of systems, its intervals, and quarrels of metrics over queries."""
+"""Kendall's tau between rankings of systems, its intervals, and how far metrics disagree about queries."""
 
 from __future__ import annotations
 
@@ -43,20 +43,20 @@ def test_a_metric_that_ties_all_systems_has_no_tau() -> None:
     assert taus[0, 0] == 1 and np.isnan(taus[0, 1]) and np.isnan(taus[1, 1])
 
 
-def test_quarrels_by_hand() -> None:
+def test_disagreement_by_hand() -> None:
     first = np.array([[1.0, 0.0, 1.0], [0.0, 0.0, 0.0]])  # (system, query): the first system wins queries 0 and 2
     second = np.array([[0.0, 0.0, 3.0], [4.0, 4.0, 0.0]])  # the second wins 0 and 1
-    amount, opposite = agreement.quarrels(first, second)
+    amount, opposite = agreement.disagreement(first, second)
     scale = np.sqrt(2 / 3) * np.sqrt((16 + 16 + 9) / 3)
     assert amount == pytest.approx([4 / scale, 0, 0])
     assert opposite.tolist() == [1, 0, 0]
 
 
 @given(hnp.arrays(np.float64, (3, 5), elements=st.integers(0, 3)))
-def test_a_metric_never_quarrels_with_itself(values: np.ndarray) -> None:
-    amount, opposite = agreement.quarrels(values, values)
+def test_a_metric_never_disagrees_with_itself(values: np.ndarray) -> None:
+    amount, opposite = agreement.disagreement(values, values)
     assert not amount.any() and not opposite.any()
-    reverse, _ = agreement.quarrels(values, -values)
+    reverse, _ = agreement.disagreement(values, -values)
     assert (reverse >= 0).all()
 
 
@@ -68,7 +68,7 @@ def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.Mon
     samples[0][::3, 0, 0] = np.nan
 
     def found() -> list[bytes]:
-        arrays = [a for world in worlds for a in agreement.quarrels(*world)]
+        arrays = [a for world in worlds for a in agreement.disagreement(*world)]
         arrays += [agreement.tau_intervals(s, 0.9) for s in samples]
         return [a.tobytes() for a in arrays]
 
@@ -84,7 +84,7 @@ def test_the_sum_of_squares_is_that_of_numpy(rng: np.random.Generator) -> None:
     a, b = np.triu_indices(12, 1)
     gaps = [values[a] - values[b] for values in (first, second)]
     product = np.prod([gap / np.sqrt((gap**2).mean()) for gap in gaps], axis=0)
-    amount, opposite = agreement.quarrels(first, second)
+    amount, opposite = agreement.disagreement(first, second)
     assert amount == pytest.approx(np.maximum(-product, 0).sum(axis=0), rel=1e-12)
     assert opposite.tolist() == (product < 0).sum(axis=0).tolist()
 
@@ -92,8 +92,8 @@ def test_the_sum_of_squares_is_that_of_numpy(rng: np.random.Generator) -> None:
 def test_memory(rng: np.random.Generator) -> None:
     # all pairs at once: 181 and 206 MiB
     first, second = rng.random((2, 20, 25_000))
-    assert peak(lambda: agreement.quarrels(first, second)) < 64
+    assert peak(lambda: agreement.disagreement(first, second)) < 64
     samples = rng.random((10_000, 10, 20))
     assert peak(lambda: agreement.tau_intervals(samples, 0.95)) < 64
     few, many = rng.random((2, 40, 25_000))
-    assert peak(lambda: agreement.quarrels(few, many)) < 64
+    assert peak(lambda: agreement.disagreement(few, many)) < 64

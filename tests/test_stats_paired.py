@@ -30,7 +30,7 @@ def test_exact_p_values_are_those_of_all_swaps(pair: tuple[Column, Column, int])
     first, second, images = pair
     changes = paired.contributions(first, second, Population(images))
     assert changes.sum() == pytest.approx(second.values.mean() - first.values.mean(), abs=1e-9)
-    p, exact = paired.swap_test(changes[:, None], 128, 0)
+    p, exact = paired.permutation_test(changes[:, None], 128, 0)
     assert exact[0]
     assert p[0] == pytest.approx(oracle.swap_p(first.values.tolist(), second.values.tolist(), first.image.tolist()))
 
@@ -48,7 +48,7 @@ def test_which_system_comes_first_does_not_matter(pair: tuple[Column, Column, in
     first, second, images = pair
     population = Population(images)
     there, back = (
-        paired.swap_test(paired.contributions(a, b, population)[:, None], 60, seed)[0][0]
+        paired.permutation_test(paired.contributions(a, b, population)[:, None], 60, seed)[0][0]
         for a, b in ((first, second), (second, first))
     )
     assert there == back
@@ -67,14 +67,14 @@ def test_scipy_agrees(rng: np.random.Generator) -> None:
         (x, y), lambda a, b: np.mean(b) - np.mean(a), permutation_type="samples", n_resamples=np.inf
     ).pvalue
     changes = paired.contributions(Column(x, image), Column(y, image), Population(9))
-    p, exact = paired.swap_test(changes[:, None], 1000, 0)
+    p, exact = paired.permutation_test(changes[:, None], 1000, 0)
     assert exact[0] and p[0] == pytest.approx(want)
 
 
 def test_random_swaps_come_close_to_all_swaps(rng: np.random.Generator) -> None:
     changes = rng.normal(0.2, 1, (14, 3))
-    exact, known = paired.swap_test(changes, 2**14, 0)
-    near, random = paired.swap_test(changes, 2**14 - 1, 0)
+    exact, known = paired.permutation_test(changes, 2**14, 0)
+    near, random = paired.permutation_test(changes, 2**14 - 1, 0)
     assert known.all() and not random.any()
     assert near == pytest.approx(exact, abs=0.015)
 
@@ -108,10 +108,10 @@ def test_medians_of_folds(rng: np.random.Generator) -> None:
 
 def test_threads_and_company_change_nothing(rng: np.random.Generator) -> None:
     changes = rng.normal(0.05, 1, (200, 4))
-    first, _ = paired.swap_test(changes, 999, seed=5, threads=1)
-    assert (paired.swap_test(changes, 999, seed=5, threads=3)[0] == first).all()
-    assert [paired.swap_test(changes[:, [i]], 999, seed=5)[0][0] for i in range(4)] == first.tolist()
-    assert (paired.swap_test(changes, 999, seed=6)[0] != first).any()
+    first, _ = paired.permutation_test(changes, 999, seed=5, threads=1)
+    assert (paired.permutation_test(changes, 999, seed=5, threads=3)[0] == first).all()
+    assert [paired.permutation_test(changes[:, [i]], 999, seed=5)[0][0] for i in range(4)] == first.tolist()
+    assert (paired.permutation_test(changes, 999, seed=6)[0] != first).any()
     a, b = (np.floor(rng.exponential(9, 200)) + 1 for _ in range(2))
     columns = [Column(v, np.arange(200), median=True) for v in (a, b)]
     one, two = (paired.median_test(*columns, Population(200), 500, 1, threads=t)[0] for t in (1, 2))
@@ -133,7 +133,7 @@ def test_blocks_change_nothing(rng: np.random.Generator, monkeypatch: pytest.Mon
 
     def found(threads: int) -> list[float]:
         p, exact = paired.median_test(*columns, Population(60), 700, 4, threads)
-        means, all_of_them = paired.swap_test(changes, 700, 4, threads)
+        means, all_of_them = paired.permutation_test(changes, 700, 4, threads)
         return [p, exact, *means.tolist(), *all_of_them.tolist()]
 
     once = found(1)
@@ -153,13 +153,13 @@ def test_memory_of_all_swaps(rng: np.random.Generator) -> None:
     assert peak(lambda: paired.median_test(*columns, Population(5000), 10_000, 0, threads=64)) < 64
     changes = np.zeros((5000, 1))
     changes[:18] = rng.normal(0.1, 1, (18, 1))  # 36 MiB of swaps, and twice as much of what is made of them
-    assert peak(lambda: paired.swap_test(changes, 2**18, 0)) < 8
+    assert peak(lambda: paired.permutation_test(changes, 2**18, 0)) < 8
 
 
 def test_equal_systems_are_equal(rng: np.random.Generator) -> None:
     column = Column(rng.random(30), np.arange(30))
     changes = paired.contributions(column, column, Population(30))
-    assert paired.swap_test(changes[:, None], 100, 0)[0].tolist() == [1.0]
+    assert paired.permutation_test(changes[:, None], 100, 0)[0].tolist() == [1.0]
     assert paired.median_test(column, column, Population(30), 100, 0) == (1.0, True)
     assert paired.effect(column, column, changes, True) == paired.Effect(0.0, 0.5, 0, 30, 0)
 
@@ -171,7 +171,7 @@ def test_p_values_are_uniform_when_there_is_no_difference(rng: np.random.Generat
         ease = rng.random((2, 40))  # systems differ on images, never on average
         first, second = ((rng.random(200) < e[captions]).astype(float) + rng.random(200) * 1e-3 for e in ease)
         changes = paired.contributions(Column(first, captions), Column(second, captions), Population(40))
-        found.append(paired.swap_test(changes[:, None], 199, world)[0][0])
+        found.append(paired.permutation_test(changes[:, None], 199, world)[0][0])
     assert scipy.stats.kstest(found, "uniform").pvalue > 0.01
 
 

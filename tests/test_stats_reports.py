@@ -17,7 +17,6 @@ from hypothesis.extra import numpy as hnp
 from tests import reports
 from vsebench.analysis import systems
 from vsebench.errors import BadInput, UsageError
-from vsebench.report import document
 from vsebench.report.packed import pack, unpack
 from vsebench.report.values import places
 
@@ -75,8 +74,8 @@ def test_places(ids: list[int], wanted: list[int]) -> None:
 def test_a_report_comes_back_whole(tmp_path: Path) -> None:
     done = reports.report(1.0, metrics="RSum,MedR,1k:MeanR,mAP@R")
     path = Path(reports.write(tmp_path / "r.json", done))
-    again = systems.read_report(path)
-    assert document.dumps(again) == path.read_text(encoding="utf-8") == document.dumps(done)
+    again = systems.load_report(path)
+    assert again.to_json() == path.read_text(encoding="utf-8") == done.to_json()
     for old, new in zip((*done.results, *done.parts), (*again.results, *again.parts), strict=True):
         assert (old.metric, old.direction, old.unit, old.higher_is_better, old.interval) == (
             new.metric, new.direction, new.unit, new.higher_is_better, new.interval
@@ -87,32 +86,32 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
             assert old.per_query.tobytes() == new.per_query.tobytes()
             assert old.queries.tolist() == new.queries.tolist()
     assert [str(r.metric) for r in again.parts] == ["R@1", "R@1", "R@5", "R@5", "R@10", "R@10"]
-    assert again.asked is not None and again.asked.fold.tolist() == reports.split().fold.tolist()
+    assert again.items is not None and again.items.fold.tolist() == reports.split().fold.tolist()
     assert again.intervals == done.intervals
 
 
 def test_ids_may_be_texts(tmp_path: Path) -> None:
     world = reports.split()
     named = type(world)("custom", world.image_ids.astype(str), world.caption_ids.astype(str), world.image_of)
-    again = systems.read_report(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
-    assert again.asked.caption_ids.tolist() == named.caption_ids.tolist()
+    again = systems.load_report(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
+    assert again.items.caption_ids.tolist() == named.caption_ids.tolist()
 
 
 def test_a_report_without_per_query_values(tmp_path: Path) -> None:
     done = reports.report(1.0, metrics="RSum")
-    data = json.loads(document.dumps(done, per_query=False))
+    data = json.loads(done.to_json(per_query=False))
     assert "per_query" not in data and "parts" not in data
     path = tmp_path / "r.json"
     for text in (
-        document.dumps(done, per_query=False),
+        done.to_json(per_query=False),
         json.dumps({k: v for k, v in data.items() if k != "intervals"}),
     ):
         path.write_text(text, encoding="utf-8")
-        assert systems.read_report(path).asked is None
+        assert systems.load_report(path).items is None
         with pytest.raises(BadInput) as error:
             systems.load([str(path)])
         assert str(error.value) == (
-            f"{path}: holds no per-query values, which this command needs\n"
+            f"{path}: has no per-query values, which are needed here\n"
             "  fix: make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
         )
 
@@ -129,7 +128,7 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
         (lambda d: column(d).update(values=pack(np.array(["a"] * 24))), r"R@1 \(i2t\) has 24 values for 24 queries"),
         (lambda d: column(d).update(queries=pack(np.zeros(24))), r"R@1 \(i2t\) names a query twice"),
         (lambda d: column(d).update(queries=pack(np.arange(24) + 1)), r"R@1 \(i2t\) names a query twice, or one that"),
-        (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not hold whole numbers"),
+        (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not contain whole numbers"),
         (lambda d: column(d).update(metric="R@2"), "the columns are not those of the results"),
         (lambda d: d["per_query"]["columns"].append(column(d)), "the columns are not those of the results"),
         (lambda d: d["per_query"].update(images=pack(np.zeros(24))), "image ids occur more than once"),
@@ -139,12 +138,12 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
     ],
 )
 def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, message: str) -> None:
-    data = json.loads(document.dumps(reports.report(1.0, metrics="R@1,R@5")))
+    data = json.loads(reports.report(1.0, metrics="R@1,R@5").to_json())
     change(data)
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(BadInput, match=message) as error:
-        systems.read_report(path)
+        systems.load_report(path)
     assert error.value.where == str(path)
 
 

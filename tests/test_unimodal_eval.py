@@ -17,7 +17,8 @@ from vsebench.unimodal.plan import KS, Options, parse_metrics
 
 from tests import oracle_unimodal as oracle
 from vsebench.errors import BadInput, UsageError
-from vsebench.report.model import Report, Resampling
+from vsebench.report.model import Resampling
+from vsebench.report.report import Report
 from vsebench.unimodal.distances import euclidean, precomputed
 from vsebench.unimodal.evaluate import evaluate
 from vsebench.unimodal.masks import miou

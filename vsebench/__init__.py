@@ -18,7 +18,7 @@ _PUBLIC = {
     "Split": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
-    "Report": "vsebench.report.model",
+    "Report": "vsebench.report.report",
     "metric": "vsebench.metrics",
     "parse": "vsebench.metrics",
     "VsebenchError": "vsebench.errors",
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .evaluation.run import evaluate as evaluate
     from .metrics import metric as metric
     from .metrics import parse as parse
-    from .report.model import Report as Report
+    from .report.report import Report as Report
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance
     from .types import Split as Split

@@ -18,7 +18,7 @@ import vsebench
 from tests.worlds import without_zero_rows
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot
-from vsebench.report.model import Report
+from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Direction, Split
 
 KS = (1, 5, 10)

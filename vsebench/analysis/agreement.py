@@ -1,4 +1,4 @@
-"""Systems -> Agreement: do the metrics order the systems alike, and over which queries do they quarrel."""
+"""Whether metrics order systems alike, and the queries on which two of them disagree."""
 
 from __future__ import annotations
 
@@ -9,74 +9,79 @@ import numpy as np
 from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, population
 from ..metrics import Metric, parse
-from ..metrics.declare import separate
-from ..report.agreement import Agreement, Pair, Quarrel
+from ..metrics.suites import words
+from ..report.agreement import Agreement, Disagreement, Pair
 from ..report.comparison import Row
 from ..report.model import Resampling
 from ..report.values import SIDE, places
 from ..stats import agreement, bootstrap
-from ..stats.columns import Column, prepare
+from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .systems import System, check_alike, members, own, shared_keys, shown
+from .systems import Names, Reports, System, check_comparable, column_of, label, load, parts_of, shared_keys
 
-_LOOKED_AT = 50  # pairs of metrics that are searched for quarrels when none is named
+_SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 
 
 def agree(
-    systems: Sequence[System],
-    metrics: str | None = None,
-    pair: str | None = None,
+    reports: Reports,
+    *,
+    metrics: Names | None = None,
+    pair: Names | None = None,
     direction: Direction | None = None,
     top: int = 10,
-    how: Resampling | None = None,
+    most: int = 15,
+    ci: float = 95,
+    resamples: int = 1000,
+    seed: int = 0,
     force: bool = False,
     threads: int | None = None,
 ) -> Agreement:
-    """How far the metrics agree on the order of the systems.
+    """How far metrics agree on the order of systems: Kendall's tau-b with intervals, and queries they disagree on.
 
     Args:
-        systems: at least three, with per-query values.
-        metrics: names and families separated by commas; None for all that they share.
-        pair: two metrics separated by a comma, whose queries are listed; None for those that agree least.
+        reports: three or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
+            them; all with per-query values.
+        metrics: names and families, as a list or separated by commas; None for all that the reports share.
+        pair: two metrics, whose queries are listed; None for those that agree least.
         direction: of the pair; None for the first direction that has both.
         top: how many queries to list.
-        how: resampling of the images for the intervals.
+        most: how many pairs of metrics a table shows.
+        ci: level of the intervals in percent.
+        resamples: of an interval.
+        seed: of the resamples.
         force: also systems that were not measured alike.
         threads: never changes a result.
 
     Raises:
         UsageError: fewer than three systems, an unknown metric, signatures that differ, no two metrics.
         BadInput: a report lacks values that are needed.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench
+        >>> from vsebench.analysis.agreement import agree
+        >>> rng = np.random.default_rng(0)
+        >>> images = rng.standard_normal((50, 8))
+        >>> captions = np.repeat(images, 5, axis=0)
+        >>> def evaluate(noise):
+        ...     noisy = captions + noise * rng.standard_normal(captions.shape)
+        ...     return vsebench.evaluate(images, noisy, captions_per_image=5, metrics="R@1,MRR")
+        >>> agreement = agree([evaluate(0.5), evaluate(1.0), evaluate(2.0)])
+        >>> agreement.to_frame().tau.tolist()
+        [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
-    how = how or Resampling()
-    if len(systems) < 3:
-        raise UsageError(f"{len(systems)} systems have no rankings to compare", fix="name at least three reports")
-    warnings = check_alike(systems, force)
-    keys, partial = shared_keys(systems, metrics)
-    if partial:
-        warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
+    how = Resampling(float(ci), resamples, seed)
+    if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
+        raise UsageError(f"direction is '{direction}'", fix="use i2t, t2i, i2i or t2t")
+    systems = load(reports, 3)
+    warnings = check_comparable(systems, force)
+    keys, left_out = shared_keys(systems, metrics)
     if len(keys) < 2:
-        raise UsageError(f"{shown(keys[0])} is the only metric", fix="name two metrics or more")
+        raise UsageError(f"{label(keys[0])} is the only metric", fix="name two metrics or more")
     rows = tuple(Row(*key, tuple(s.results[key].value for s in systems)) for key in keys)
-    better = np.array([1.0 if r.metric.higher_is_better else -1.0 for r in rows])
-    values = better * np.array([r.values for r in rows]).T  # (system, metric)
-    samples = better * _samples(systems, keys, how, threads)
-    preferred = agreement.orders(values)
-    taus, ends = agreement.tau_b(preferred), agreement.tau_intervals(samples, how.level / 100)
-    pairs = []
-    for i in range(len(keys)):
-        for j in range(i + 1, len(keys)):
-            product = preferred[:, i] * preferred[:, j]
-            alike, opposite = int((product > 0).sum()), int((product < 0).sum())
-            tau = None if np.isnan(taus[i, j]) else float(taus[i, j])
-            pairs.append(
-                Pair(
-                    i, j, tau, None if tau is None else interval(ends[i, j]), alike, opposite,
-                    len(product) - alike - opposite,
-                )
-            )  # fmt: skip
+    pairs = _pairs(systems, keys, rows, how, threads)
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
-    queries, discordant, worst = (0, 0, ()) if chosen is None else _quarrels(systems, keys, chosen, top)
+    queries, discordant, worst = (0, 0, ()) if chosen is None else _disagreements(systems, keys, chosen, top)
     return Agreement(
         systems[0].report.split,
         tuple(s.name for s in systems),
@@ -87,46 +92,67 @@ def agree(
         queries,
         discordant,
         worst,
-        tuple(warnings),
+        (*warnings, *left_out),
+        most,
     )
+
+
+def _pairs(
+    systems: Sequence[System], keys: Sequence[Key], rows: Sequence[Row], how: Resampling, threads: int | None
+) -> list[Pair]:
+    """Every two metrics, with tau between their rankings of the systems."""
+    better = np.array([_sign(key) for key in keys])
+    values = better * np.array([r.values for r in rows]).T  # (system, metric)
+    samples = better * _samples(systems, keys, how, threads)
+    preferred = agreement.orders(values)
+    taus, ends = agreement.tau_b(preferred), agreement.tau_intervals(samples, how.level / 100)
+    pairs = []
+    for i in range(len(keys)):
+        for j in range(i + 1, len(keys)):
+            product = preferred[:, i] * preferred[:, j]
+            alike, opposite = int((product > 0).sum()), int((product < 0).sum())
+            tau = None if np.isnan(taus[i, j]) else float(taus[i, j])
+            tied = len(product) - alike - opposite
+            pairs.append(Pair(i, j, tau, None if tau is None else interval(ends[i, j]), alike, opposite, tied))
+    return pairs
 
 
 def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, threads: int | None) -> Float:
     """(resample, system, metric) values."""
-    images = systems[0].asked
+    images = systems[0].items
     out = np.empty((how.resamples, len(systems), len(keys)))
     for place, system in enumerate(systems):
-        needed = list(dict.fromkeys(part for key in keys for part in members(key, system)))
-        columns: list[Column] = [own(key, system, images) for key in needed]
-        sums = [[needed.index(part) for part in members(key, system)] for key in keys]
+        needed = list(dict.fromkeys(part for key in keys for part in parts_of(key, system)))
+        columns = [column_of(key, system, images) for key in needed]
+        sums = [[needed.index(part) for part in parts_of(key, system)] for key in keys]
         ready = prepare(columns, population(images), sums)
         out[:, place] = bootstrap.resample(ready, how.resamples, how.seed, threads, together=True)[:, len(needed) :]
     return out
 
 
-def _held(word: str, held: set[Metric]) -> Metric:
-    """The metric of some reports that a word means: with its view, or in the only view that the reports have."""
-    metric = parse(word)
-    same = [m for m in held if m.name == metric.name]
-    return same[0] if metric not in held and ":" not in word and len(same) == 1 else metric
-
-
-def _named(pair: str, direction: Direction | None, keys: Sequence[Key]) -> tuple[int, int]:
-    """The two metrics that were asked for, in the first direction that has both."""
-    held = {name for name, _ in keys}
-    names = [_held(word.strip(), held) for word in separate(pair)]
-    if len(names) != 2 or names[0] == names[1]:
-        raise UsageError(f"--pair is '{pair}'", fix="name two metrics, as in --pair R@1,eccv:mAP@R")
+def _named(pair: Names, direction: Direction | None, keys: Sequence[Key]) -> tuple[int, int]:
+    """The two metrics that were named, in the first direction that has both."""
+    shared = {metric for metric, _ in keys}
+    metrics = [_metric(word, shared) for word in words(pair)]
+    if len(metrics) != 2 or metrics[0] == metrics[1]:
+        raise UsageError(f"pair is '{pair}'", fix="name two metrics, as in --pair R@1,eccv:mAP@R")
     directions = dict.fromkeys(d for _, d in keys if d is not None) if direction is None else (direction,)
     for d in directions:
-        if all((name, d) in keys for name in names):
-            return keys.index((names[0], d)), keys.index((names[1], d))
-    sums = [name for name in names if (name, None) in keys]
+        if all((metric, d) in keys for metric in metrics):
+            return keys.index((metrics[0], d)), keys.index((metrics[1], d))
+    sums = [metric for metric in metrics if (metric, None) in keys]
     if sums:
-        raise UsageError(f"{sums[0]} is a sum and has no values of queries", fix="take two metrics of queries")
+        raise UsageError(f"{sums[0]} is a sum and has no per-query values", fix="take two metrics of queries")
     raise UsageError(
-        f"no direction has both {names[0]} and {names[1]}", fix="take two of the metrics that are compared"
+        f"no direction has both {metrics[0]} and {metrics[1]}", fix="take two of the metrics that are compared"
     )
+
+
+def _metric(word: str, shared: set[Metric]) -> Metric:
+    """The metric of a name; without a view it may be that of the only view that the reports have."""
+    metric = parse(word)
+    same = [m for m in shared if m.name == metric.name]
+    return same[0] if metric not in shared and ":" not in word and len(same) == 1 else metric
 
 
 def _least_agreeing(
@@ -146,9 +172,9 @@ def _least_agreeing(
     ]
     able.sort(key=lambda p: p.tau or 0.0)
     ranked = []
-    for p in able[:_LOOKED_AT]:
-        asked, first, second = _values(systems, keys, (p.first, p.second))
-        share = float((agreement.quarrels(first, second)[1] > 0).mean()) if len(asked) else 0.0
+    for p in able[:_SEARCHED]:
+        queries, first, second = _values(systems, keys, (p.first, p.second))
+        share = float((agreement.disagreement(first, second)[1] > 0).mean()) if len(queries) else 0.0
         ranked.append((share == 0, p.tau, -share, p.first, p.second))
     return None if not ranked else min(ranked)[3:]
 
@@ -157,53 +183,53 @@ def _values(systems: Sequence[System], keys: Sequence[Key], chosen: tuple[int, i
     """The queries that both metrics have for all systems, and for each metric (system, query) oriented values."""
     both = [keys[i] for i in chosen]
     results = [[s.results[key] for s in systems] for key in both]
-    asked: Ids = results[0][0].queries  # type: ignore[assignment]
+    queries: Ids = results[0][0].queries  # type: ignore[assignment]
     for r in (r for row in results for r in row):
-        asked = asked[places(r.queries, asked) >= 0]  # type: ignore[arg-type]
+        queries = queries[places(r.queries, queries) >= 0]  # type: ignore[arg-type]
     first, second = (
-        _sign(key) * np.array([r.per_query[places(r.queries, asked)] for r in row])  # type: ignore[arg-type,index]
+        _sign(key) * np.array([r.per_query[places(r.queries, queries)] for r in row])  # type: ignore[arg-type,index]
         for key, row in zip(both, results, strict=True)
     )
-    return asked, first, second
+    return queries, first, second
 
 
 def _sign(key: Key) -> float:
     return 1.0 if key[0].higher_is_better else -1.0
 
 
-def _quarrels(
+def _disagreements(
     systems: Sequence[System], keys: Sequence[Key], chosen: tuple[int, int], top: int
-) -> tuple[int, int, tuple[Quarrel, ...]]:
-    """Number of queries that everything has, number of discordant ones, and the worst."""
-    asked, first, second = _values(systems, keys, chosen)
-    if not len(asked):
+) -> tuple[int, int, tuple[Disagreement, ...]]:
+    """Number of queries that both metrics have, number of discordant ones, and those of the largest disagreement."""
+    queries, first, second = _values(systems, keys, chosen)
+    if not len(queries):
         return 0, 0, ()
-    amount, opposite = agreement.quarrels(first, second)
-    worst = np.lexsort((np.arange(len(asked)), -amount))[:top]
-    texts = _texts(systems[0], keys[chosen[0]], asked[worst])
+    amount, opposite = agreement.disagreement(first, second)
+    worst = np.lexsort((np.arange(len(queries)), -amount))[:top]
+    captions = _captions(systems[0], keys[chosen[0]], queries[worst])
     one, other = (_sign(keys[i]) for i in chosen)
-    quarrels = tuple(
-        Quarrel(
-            str(asked[q]),
-            texts[n],
+    listed = tuple(
+        Disagreement(
+            str(queries[q]),
+            captions[n],
             float(amount[q]),
             tuple((one * float(a), other * float(b)) for a, b in zip(first[:, q], second[:, q], strict=True)),
         )
         for n, q in enumerate(worst.tolist())
         if amount[q] > 0
     )
-    return len(asked), int((opposite > 0).sum()), quarrels
+    return len(queries), int((opposite > 0).sum()), listed
 
 
-def _texts(system: System, key: Key, queries: Ids) -> list[str | None]:
-    """The captions with these ids, where they are queries and can be had."""
-    from ..data.splits import catalogue as splits
+def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
+    """The captions with these ids, None where the queries are images or the captions are not installed."""
+    from ..data.splits import catalogue
 
     name = system.report.split
-    if key[1] is None or SIDE[key[1]] == "image" or name not in splits.names():
+    if key[1] is None or SIDE[key[1]] == "image" or name not in catalogue.names():
         return [None] * len(queries)
     try:
-        split = splits.load(name, captions=True)
+        split = catalogue.load(name, captions=True)
     except VsebenchError:
         return [None] * len(queries)
     at = places(split.caption_ids, queries)

@@ -1,4 +1,4 @@
-"""What queries can be sliced by: caption length, number of positives, or a column of a file."""
+"""Attributes of queries: caption length, number of positives, or a column of a file."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
 
 
 class NotApplicable(UsageError):
-    """The queries of a metric have no such attribute; those of another metric may."""
+    """The queries of a metric have no such attribute; those of other metrics may."""
 
 
 @dataclass(frozen=True, eq=False)
 class Attribute:
-    """Something known about images or captions.
+    """An attribute of images or captions.
 
     Attributes:
-        name: as in a heading.
-        side: what the rows are.
-        numbers: (item,) float64, NaN where it is not known; or None.
-        labels: (item,) tuples of texts, none or several an item; or None.
-        whole: the finite numbers are whole.
+        name: in headings.
+        side: modality of the items.
+        numbers: (item,) float64, NaN where unknown; or None.
+        labels: (item,) tuples of strings, none or several an item; or None.
+        whole: the finite numbers are integers.
     """
 
     name: str
@@ -46,14 +46,14 @@ class Attribute:
     @property
     def size(self) -> int:
         """Number of items."""
-        held = self.labels if self.numbers is None else self.numbers
-        return 0 if held is None else len(held)
+        values = self.labels if self.numbers is None else self.numbers
+        return 0 if values is None else len(values)
 
     def of_queries(self, split: Split, direction: Direction) -> Attribute:
-        """The same for the queries of a direction: a caption has what its image has, an image the mean of its captions.
+        """The attribute of the queries of a direction: that of a caption's image, or the mean over an image's captions.
 
         Raises:
-            NotApplicable: labels of captions asked for images, which have several captions.
+            NotApplicable: labels of captions, for images, which have several captions.
         """
         side = SIDE[direction]
         if side == self.side:
@@ -92,15 +92,15 @@ def caption_length(split: Split, captions: Path | None = None) -> Attribute:
         split.caption_ids, np.arange(len(split.caption_ids))
     )
     if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
-        # A report holds the captions in the order of their ids; that of the text vectors is no longer known.
+        # A report has the captions in the order of their ids; that of the vectors is not in it.
         raise BadInput(
             f"has no ids to match the {len(split.caption_ids):,} captions of the report by, whose ids are such as "
             f"{split.caption_ids[0]}",
             where=captions,
             fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
         )
-    texts = with_captions(split, captions).captions or ()
-    words = np.array([len(text.split()) for text in texts], np.float64)
+    strings = with_captions(split, captions).captions or ()
+    words = np.array([len(caption.split()) for caption in strings], np.float64)
     return Attribute("words in the caption", "caption", words, whole=True)
 
 
@@ -108,19 +108,19 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     """Relevant items of every query by a set of judgements, retrievable or not.
 
     Raises:
-        NotApplicable: judgements that are not binary, or queries that ask their own modality.
+        NotApplicable: gains instead of judgements, or intra-modal queries.
         UsageError: judgements of another split.
-        MissingPackage: the package that holds them is not installed.
+        MissingPackage: their package is not installed.
     """
     from .. import relevance
 
     if direction not in DIRECTIONS:
         raise NotApplicable(
-            f"positives are known between images and captions, not inside one of them ({direction})",
+            f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})",
             fix="slice --direction i2t or t2i",
         )
     if view not in relevance.JUDGEMENTS:
-        raise NotApplicable(f"'{view}' has degrees and no positives to count", fix="slice a metric of gt, eccv or cxc")
+        raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
     name = relevance.JUDGEMENTS[view].positives
     judged = relevance.load(name, split, direction)
     side = SIDE[direction]
@@ -133,13 +133,13 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
     """A column of a CSV, TSV, parquet or JSON-lines file (plain or gzip), matched by id.
 
     Args:
-        path: the file; one of its columns holds ids of images or captions (``id``, ``image_id``, ``caption_id`` ...).
-        column: which to slice by; None for ``category``, ``label`` or the only other one.
-        split: whose items are described.
-        several: a text holds several labels, separated by commas, semicolons or bars.
+        path: the file; one of its columns has ids of images or captions (``id``, ``image_id``, ``caption_id`` ...).
+        column: to slice by; None for ``category``, ``label`` or the only other one.
+        split: the items.
+        several: a value may be several labels, separated by commas, semicolons or bars.
 
     Raises:
-        BadInput: unreadable, no column of ids, ids that are not those of the split, an id that stands twice.
+        BadInput: unreadable, no column of ids, ids that are not in the split, an id that occurs twice.
         UsageError: no such column.
         MissingPackage: parquet without pyarrow.
     """
@@ -162,10 +162,10 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
 
 
 def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool) -> Attribute:
-    held = [v for v in values if not _missing(v)]
-    if held and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in held):
+    known = [v for v in values if not _missing(v)]
+    if known and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
         numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
-        return Attribute(name, side, numbers, whole=all(float(v).is_integer() for v in held if np.isfinite(v)))
+        return Attribute(name, side, numbers, whole=all(float(v).is_integer() for v in known if np.isfinite(v)))
     labels = tuple(() if _missing(v) else _labels(v, several) for v in values)
     return Attribute(name, side, labels=labels)
 
@@ -246,16 +246,16 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
 def _ids(values: Sequence[Any], path: Path) -> Ids:
     if any(_missing(v) for v in values):
         raise BadInput("has a row without an id", where=path, fix="give every row an id")
-    texts = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
-    if len(set(texts)) != len(texts):
-        again = next(t for t in texts if texts.count(t) > 1)
-        raise BadInput(f"id {again} stands in more than one row", where=path, fix="give every item one row")
-    return np.array(texts, np.str_)
+    ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    if len(set(ids)) != len(ids):
+        again = next(i for i in ids if ids.count(i) > 1)
+        raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
+    return np.array(ids, np.str_)
 
 
-def _side(ids: Ids, told: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
-    """Whether the ids are of images or captions, and their places."""
-    sides: tuple[Modality, ...] = ("image", "caption") if told is None else (told,)
+def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
+    """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
+    sides: tuple[Modality, ...] = ("image", "caption") if known is None else (known,)
     found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
     best = max(found, key=lambda side: int((found[side] >= 0).sum()))
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}

@@ -1,195 +1,197 @@
-"""Systems -> Slices: a metric broken down by something known about its queries."""
+"""Metrics in bins of their queries: by caption length, number of positives, category or a column of a file."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from os import PathLike
+from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
 from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, population
 from ..report.model import Resampling
-from ..report.slices import Bin, Slices
+from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE, places
 from ..stats import bootstrap
 from ..stats.columns import Column, evaluate, prepare
-from ..types import Bool, Float, Ids
+from ..types import Bool, Direction, Int, Split
+from . import attributes
 from .attributes import Attribute, NotApplicable
-from .systems import System, check_alike, own, shown
+from .bins import masks, read_bins
+from .systems import Names, Reports, System, check_comparable, column_of, label, load, shared_keys
 
-_AS_THEY_ARE = 10  # distinct whole numbers up to which every one is a bin of its own
+By = Literal["length", "positives", "category", "column"]
+BY = ("length", "positives", "category", "column")
 
 
-def slice_by(
-    systems: Sequence[System],
-    keys: Sequence[Key],
-    attribute: Callable[[Key], Attribute],
-    bins: int | Sequence[float] = 5,
-    how: Resampling | None = None,
+def slice(
+    reports: Reports,
+    by: By,
+    *,
+    metrics: Names = "R@1",
+    direction: Direction | Literal["both"] = "both",
+    file: str | PathLike[str] | None = None,
+    column: str | None = None,
+    captions: str | PathLike[str] | None = None,
+    bins: int | str | Sequence[float] = 5,
+    top: int = 30,
+    ci: float = 95,
+    resamples: int = 1000,
+    seed: int = 0,
     force: bool = False,
     threads: int | None = None,
-) -> list[Slices]:
-    """Every metric in every bin of an attribute.
+) -> Slices:
+    """Metrics in every bin of an attribute of their queries.
+
+    A metric that the attribute does not apply to is left out, and named in the warnings.
 
     Args:
-        systems: at least one, with per-query values.
-        keys: metrics and directions.
-        attribute: what to slice by, for a metric and direction (numbers of positives depend on it). Metrics that it
-            does not apply to are left out, and named in the warnings of the others.
-        bins: how many bins of about equal size numbers are cut into, or the edges: a bin goes from an edge up to the
-            next and leaves that one out, except the last. Labels are bins as they are, and so is each infinity
-            without edges; what is not a number is in no bin.
-        how: resampling of the images for the intervals.
-        force: systems that were not measured alike.
+        reports: one or several files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
+            them; all with per-query values.
+        by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
+            ``file``, an item may have several) or ``column`` (of ``file``).
+        metrics: names and families, as a list or separated by commas.
+        direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
+        file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
+        column: of ``file``; None for ``category``, ``label`` or the only one.
+        captions: for ``length``: a file of captions, for splits whose captions are not known (.jsonl, .txt).
+        bins: how many bins of about equal size numbers are cut into, or their edges, see ``bins.masks``.
+        top: how many slices of a metric a table shows.
+        ci: level of the intervals in percent.
+        resamples: of an interval.
+        seed: of the resamples.
+        force: also systems that were not measured alike.
         threads: never changes a result.
 
     Raises:
-        UsageError: a sum, or an attribute that no query of any metric has.
-        BadInput: a report lacks values that are needed.
+        UsageError: unknown names, options that do not fit together, or an attribute that no query has.
+        BadInput: a report lacks values that are needed, or a file cannot be read.
+        MissingPackage: captions, judgements or parquet need a package that is not installed.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench
+        >>> from vsebench.analysis.slices import slice
+        >>> rng = np.random.default_rng(0)
+        >>> images = rng.standard_normal((50, 8))
+        >>> captions = np.repeat(images, 5, axis=0) + rng.standard_normal((250, 8))
+        >>> report = vsebench.evaluate(images, captions, captions_per_image=5, metrics="R@1")
+        >>> slices = slice(report, "positives", direction="i2t")
+        >>> slices.to_frame()[["slice", "n", "images"]].values.tolist()
+        [['5', 50, 50]]
     """
-    how = how or Resampling()
-    warnings = tuple(check_alike(systems, force))
-    found: list[Slices] = []
+    _check(by, direction, file, captions)
+    how, cut = Resampling(float(ci), resamples, seed), read_bins(bins)
+    systems = load(reports)
+    keys, _ = shared_keys(systems, metrics)
+    keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
+    if not keys:
+        names = metrics if isinstance(metrics, str) else ", ".join(metrics)
+        raise UsageError(f"{names} has no value for a query", fix="slice R@1 or another metric of queries")
+    attribute = _attribute(by, file, column, captions, systems[0].items)
+    warnings = check_comparable(systems, force)
+    found: list[Breakdown] = []
     unfit: dict[str, list[str]] = {}
     first: NotApplicable | None = None
     for key in keys:
         try:
-            found.append(_one(systems, key, attribute(key), bins, how, warnings, threads))
+            found.append(_breakdown(systems, key, attribute(key), cut, how, threads))
         except NotApplicable as error:
             first = first or error
-            unfit.setdefault(error.what, []).append(shown(key))
+            unfit.setdefault(error.what, []).append(label(key))
     if first is not None and not found:
         raise first
-    left_out = tuple(f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
-    return [replace(s, warnings=(*warnings, *left_out)) for s in found]
+    warnings += [f"left out: {', '.join(names)}: {why}" for why, names in unfit.items()]
+    names_of = tuple(s.name for s in systems)
+    return Slices(systems[0].report.split, names_of, tuple(found), how, tuple(warnings), top)
 
 
-def _one(
+def _check(by: str, direction: str, file: object, captions: object) -> None:
+    if by not in BY:
+        raise UsageError(f"by is '{by}'", fix=f"use {', '.join(BY[:-1])} or {BY[-1]}")
+    if (file is not None) != (by in ("category", "column")):
+        what = f"by {by} needs a file" if file is None else f"file has no meaning with by {by}"
+        raise UsageError(what, fix="give --file FILE" if file is None else "leave it out, or slice by column")
+    if captions is not None and by != "length":
+        raise UsageError(f"captions has no meaning with by {by}", fix="leave it out, or slice by length")
+    if direction not in ("both", "i2t", "t2i", "i2i", "t2t"):
+        raise UsageError(f"direction is '{direction}'", fix="use both, i2t, t2i, i2i or t2t")
+
+
+def _attribute(
+    by: str,
+    file: str | PathLike[str] | None,
+    column: str | None,
+    captions: str | PathLike[str] | None,
+    items: Split,
+) -> Callable[[Key], Attribute]:
+    """The attribute for a metric and direction; numbers of positives depend on both."""
+    if by == "positives":
+        return lambda key: attributes.positives(items, key[0].view, key[1] or "i2t")
+    if by == "length" or file is None:
+        lengths = attributes.caption_length(items, None if captions is None else Path(captions))
+        return lambda _key: lengths
+    from_file = attributes.from_file(Path(file), column, items, several=by == "category")
+    return lambda _key: from_file
+
+
+def _breakdown(
     systems: Sequence[System],
     key: Key,
     attribute: Attribute,
-    bins: int | Sequence[float],
+    cut: int | list[float],
     how: Resampling,
-    warnings: tuple[str, ...],
     threads: int | None,
-) -> Slices:
+) -> Breakdown:
+    """One metric in every bin.
+
+    Raises:
+        NotApplicable: no query is in a bin, or the attribute does not apply to them.
+    """
     metric, direction = key
     if direction is None:
         raise UsageError(f"{metric} is a sum and has no value for a query", fix="slice its parts, such as R@1")
-    images = systems[0].asked
-    known = attribute.of_queries(images, direction)
-    masks, unknown = _masks(known, bins)
-    columns: list[Column] = []
-    counts = np.zeros((len(masks), 2), np.int64)
-    for place, system in enumerate(systems):
-        whole = own(key, system, images)
-        at = places(images.ids(SIDE[direction]), _queries(system, key, images.ids(SIDE[direction])))
-        for i, mask in enumerate(masks.values()):
-            held = mask[at]
-            columns.append(Column(whole.values[held], whole.image[held], whole.folded, whole.median))
-            if place == 0:
-                counts[i] = held.sum(), len(np.unique(whole.image[held]))
-    kept = [i for i in range(len(masks)) if all(len(columns[s * len(masks) + i].values) for s in range(len(systems)))]
-    if not kept:
+    items = systems[0].items
+    of_queries = attribute.of_queries(items, direction)
+    inside, outside = masks(of_queries, cut)
+    columns = [(column_of(key, system, items), _queries(key, system, items)) for system in systems]
+    bins = {name: [_part(values, mask[at]) for values, at in columns] for name, mask in inside.items()}
+    bins = {name: parts for name, parts in bins.items() if all(len(part.values) for part in parts)}
+    if not bins:
         raise NotApplicable(
-            f"no query of {shown(key)} is in any slice by {known.name}", fix="check the edges or the file"
+            f"no query of {label(key)} is in any slice by {of_queries.name}", fix="check the edges or the file"
         )
-    used = [columns[s * len(masks) + i] for i in kept for s in range(len(systems))]
-    ready = prepare(used, population(images))
-    once = np.ones((1, len(images.image_ids)))
-    values = evaluate(ready, once, once)[0]
+    ready = prepare([part for parts in bins.values() for part in parts], population(items))
+    once = np.ones((1, len(items.image_ids)))
+    values = evaluate(ready, once, once)[0].reshape(len(bins), -1)
     ends = bootstrap.percentile(bootstrap.resample(ready, how.resamples, how.seed, threads), how.level / 100)
-    labels = list(masks)
+    ends = ends.reshape(len(bins), -1, 2)
     found = []
-    for n, i in enumerate(kept):
-        span = range(n * len(systems), (n + 1) * len(systems))
-        alone = counts[i, 1] < 2
-        found.append(
-            Bin(
-                labels[i],
-                int(counts[i, 0]),
-                int(counts[i, 1]),
-                tuple(float(values[c]) for c in span),
-                tuple(None if alone else interval(ends[c]) for c in span),
-            )
-        )
-    first = systems[0].results[key]
-    return Slices(
-        systems[0].report.split,
-        tuple(s.name for s in systems),
+    for i, (name, parts) in enumerate(bins.items()):
+        images = len(np.unique(parts[0].image))
+        pairs = [None] * len(parts) if images < 2 else [interval(pair) for pair in ends[i]]  # one image: no variation
+        found.append(Bin(name, len(parts[0].values), images, tuple(values[i].tolist()), tuple(pairs)))
+    return Breakdown(
         metric,
         direction,
-        known.name,
+        of_queries.name,
         tuple(found),
         tuple(s.results[key].value for s in systems),
-        first.n,
-        int(unknown[places(images.ids(SIDE[direction]), _queries(systems[0], key, images.ids(SIDE[direction])))].sum()),
-        how,
-        warnings,
+        systems[0].results[key].n,
+        int(outside[columns[0][1]].sum()),
     )
 
 
-def _queries(system: System, key: Key, ids: Ids) -> Ids:
-    """The queries of a result that are among ``ids``, in its order."""
+def _part(values: Column, kept: Bool) -> Column:
+    return Column(values.values[kept], values.image[kept], values.folded, values.median)
+
+
+def _queries(key: Key, system: System, items: Split) -> Int:
+    """(query,) int64 indices in ``items`` of the queries of a result that are among them."""
     queries = system.results[key].queries
-    if queries is None:
-        raise UsageError(f"{shown(key)} has no per-query values in {system.path}", fix="evaluate it again")
-    return np.asarray(queries[places(ids, queries) >= 0])
-
-
-def _masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, Bool], Bool]:
-    """(query,) masks by label, in the order of the bins, and (query,) whether a query is in none."""
-    if attribute.labels is not None:
-        count: dict[str, int] = {}
-        for labels in attribute.labels:
-            for label in labels:
-                count[label] = count.get(label, 0) + 1
-        order = sorted(count, key=lambda label: (-count[label], label))
-        masks = {label: np.zeros(len(attribute.labels), bool) for label in order}
-        for i, labels in enumerate(attribute.labels):
-            for label in labels:
-                masks[label][i] = True
-    elif attribute.numbers is not None:
-        masks = _ranges(attribute.numbers, attribute.whole, bins)
-    else:
-        raise UsageError(f"'{attribute.name}' holds nothing", fix="choose another column")
-    inside = np.any([np.zeros(attribute.size, bool), *masks.values()], axis=0)
-    return masks, ~inside
-
-
-def _ranges(numbers: Float, whole: bool, bins: int | Sequence[float]) -> dict[str, Bool]:
-    if not isinstance(bins, int):
-        return _between([float(e) for e in bins], numbers, whole)
-    distinct = np.unique(numbers[~np.isnan(numbers)])
-    finite = numbers[np.isfinite(numbers)]
-    if whole and len(distinct) <= _AS_THEY_ARE:
-        return {f"{v:,.0f}": numbers == v for v in distinct.tolist()}
-    out = {}
-    if len(finite):
-        # whole numbers are cut between them, so that a bin is what its label says
-        levels = np.linspace(0, 1, bins + 1)
-        cut = np.quantile(finite, levels, method="higher") if whole else np.quantile(finite, levels)
-        out = _between(np.unique(cut).tolist(), numbers, whole)
-    # there is nothing between the largest number and infinity to cut, so an infinity is a bin of its own
-    low, high = ({f"{end:g}": numbers == end} if end in distinct else {} for end in (-np.inf, np.inf))
-    return {**low, **out, **high}
-
-
-def _between(edges: list[float], numbers: Float, whole: bool) -> dict[str, Bool]:
-    if len(edges) < 2:
-        return {_label(edges[0], edges[0], whole, True): numbers == edges[0]}
-    out = {}
-    for low, high in pairwise(edges):
-        last = high == edges[-1]
-        mask = (numbers >= low) & ((numbers <= high) if last else (numbers < high))
-        out[_label(low, high, whole, last)] = mask
-    return out
-
-
-def _label(low: float, high: float, whole: bool, last: bool) -> str:
-    if whole and float(low).is_integer() and float(high).is_integer():
-        top = high if last else high - 1
-        return f"{low:,.0f}" if low == top else f"{low:,.0f} to {top:,.0f}"
-    return f"{low:.4g} to {high:.4g}" if last else f"{low:.4g} to below {high:.4g}"
+    if queries is None or key[1] is None:
+        raise UsageError(f"{label(key)} has no per-query values in {system.where}", fix="evaluate it again")
+    at = places(items.ids(SIDE[key[1]]), queries)
+    return np.asarray(at[at >= 0])

@@ -1,11 +1,13 @@
-"""Systems to be compared: their reports, whether they may be compared, and what they have in common."""
+"""Systems: reports with their names, whether they may be compared, and the metrics and queries that they share."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
+from string import ascii_uppercase
 
 import numpy as np
 
@@ -13,18 +15,23 @@ from .. import signature
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import Key, column, key_of
 from ..metrics import Metric, parse
-from ..metrics.declare import DEFAULT_GAINS, separate
-from ..metrics.suites import expand
+from ..metrics.declare import DEFAULT_GAINS
+from ..metrics.suites import expand, words
 from ..registry import closest
 from ..relevance.judgements.table import JUDGEMENTS
 from ..report import document
-from ..report.model import Report, Result
+from ..report.model import Result
+from ..report.report import Report
 from ..report.values import places
 from ..stats.columns import Column
 from ..types import Bool, Split
 
-# What a signature may differ in: how a system scores is its own affair, and the version is told as a warning.
-OWN_FIELDS = ("vsebench", "score")
+OneReport = str | os.PathLike[str] | Report
+Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
+Names = str | Sequence[str]
+
+# Fields of a signature that may differ: how systems score, and the version, which gives a warning.
+MAY_DIFFER = ("vsebench", "score")
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,16 +39,16 @@ class System:
     """One evaluated system.
 
     Attributes:
-        name: what tables call it.
-        path: its report.
-        report: with per-query values.
-        asked: the items it was asked about.
+        name: in tables.
+        where: the file of its report, or its name, for messages.
+        report: its results, with per-query values.
+        items: the images and captions of the report.
     """
 
     name: str
-    path: Path
+    where: str
     report: Report
-    asked: Split
+    items: Split
 
     @cached_property
     def results(self) -> dict[Key, Result]:
@@ -49,184 +56,67 @@ class System:
         return {key_of(r): r for r in (*self.report.parts, *self.report.results)}
 
 
-def read_report(path: Path) -> Report:
-    """A report; raises BadInput like ``report.document.read``."""
-    return document.read(path, parse)
+def load_report(path: str | os.PathLike[str]) -> Report:
+    """The report in a JSON file that ``report.save`` or ``vsebench eval --json`` wrote.
+
+    Raises:
+        BadInput: not such a file, or damaged.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench
+        >>> from vsebench.analysis.systems import load_report
+        >>> vectors = np.eye(4)
+        >>> report = vsebench.evaluate(vectors, vectors, captions_per_image=1, metrics="R@1")
+        >>> report.save("A.json")
+        >>> load_report("A.json")["R@1", "i2t"].value
+        1.0
+    """
+    return document.read(Path(path), parse)
 
 
-def load(texts: Sequence[str], needed: int = 1) -> list[System]:
-    """Systems from ``FILE`` or ``NAME=FILE``; without a name the file's own, with its folder where that is needed.
+def load(reports: Reports, needed: int = 1) -> list[System]:
+    """The systems of some reports.
+
+    Args:
+        reports: one or several files or ``Report`` objects, or a mapping from names to them. A file may be written
+            ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed. Objects
+            without names are called A, B, C, ... by position.
+        needed: the least number of reports.
 
     Raises:
         UsageError: fewer than ``needed``, or two of one name.
-        BadInput: a file is no report, or holds no per-query values.
+        BadInput: a file is no report, or has no per-query values.
     """
-    if len(texts) < needed:
-        raise UsageError(
-            f"{len(texts)} report{'s' * (len(texts) != 1)} given, {needed} needed", fix="name more reports"
-        )
-    named = [_named(t) for t in texts]
-    stems = [p.stem for _, p in named]
-    names = [
-        name or (p.stem if stems.count(p.stem) == 1 else f"{p.absolute().parent.name}/{p.stem}") for name, p in named
-    ]
+    given = _given(reports)
+    if len(given) < needed:
+        count = f"{len(given)} report{'s' * (len(given) != 1)}"
+        raise UsageError(f"{count} given, {needed} needed", fix="name more reports")
+    names = _names(given)
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
     out = []
-    for name, (_, path) in zip(names, named, strict=True):
-        report = read_report(path)
-        if report.asked is None:
+    for name, (_, source) in zip(names, given, strict=True):
+        report = source if isinstance(source, Report) else load_report(source)
+        where = name if isinstance(source, Report) else str(source)
+        if report.items is None:
             raise BadInput(
-                "holds no per-query values, which this command needs",
-                where=path,
+                "has no per-query values, which are needed here",
+                where=where,
                 fix="make it again with vsebench eval ... --json > FILE (and without --no-per-query)",
             )
-        out.append(System(name, path, report, report.asked))
+        out.append(System(name, where, report, report.items))
     return out
 
 
-def check_alike(systems: Sequence[System], force: bool = False) -> list[str]:
-    """Warnings about what should not differ; an error about what must not, unless ``force``.
-
-    Raises:
-        UsageError: the signatures differ in a field that moves digits (named).
-    """
-    warnings = []
-    first = systems[0]
-    rules = signature.read(first.report.signature)
-    for other in systems[1:]:
-        theirs = signature.read(other.report.signature)
-        if theirs.get("vsebench") != rules.get("vsebench"):
-            warnings.append(f"{other.name} was evaluated by vsebench {theirs.get('vsebench')}, {first.name} by another")
-        for field in rules:
-            # a field that only one has is about metrics, or kinds of input, that the other does not have
-            if field in OWN_FIELDS or field not in theirs or rules[field] == theirs[field]:
-                continue
-            what = f"{field} is '{theirs[field]}' for {other.name} and '{rules[field]}' for {first.name}"
-            if not force:
-                raise UsageError(
-                    f"these systems were not measured alike: {what}",
-                    where=other.path,
-                    fix="evaluate both in the same way; --force compares what they share",
-                )
-            warnings.append(f"not measured alike: {what}")
-        for name, report in ((first.name, rules), (other.name, theirs)):
-            if report.get("short") == "miss":
-                warnings.append(f"{name} counts what its retrieved lists do not hold as not found")
-    return list(dict.fromkeys(warnings))
-
-
-def shared_keys(systems: Sequence[System], words: str | None) -> tuple[list[Key], list[str]]:
-    """The metrics and directions that all systems have, in the order of the first, and those that only some have.
-
-    Args:
-        systems: to be compared.
-        words: names and families separated by commas, or None for everything.
-
-    Raises:
-        UsageError: a metric that was asked for by name is missing in a report, or nothing is left.
-    """
-    held = [{key_of(r) for r in s.report.results} for s in systems]
-    everything = list(dict.fromkeys(key_of(r) for s in systems for r in s.report.results))
-    shared = [k for k in everything if all(k in h for h in held)]
-    if words is None:
-        chosen, partial = shared, [shown(k) for k in everything if k not in set(shared)]
-    else:
-        chosen, partial = [], []
-        for word in separate(words):
-            names = _meant(word, shared)
-            found = [k for k in shared if k[0] in names]
-            if not found:
-                lacking = next(
-                    (s for s, h in zip(systems, held, strict=True) if not any(k[0] in names for k in h)), None
-                )
-                if lacking is None:
-                    raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
-                names_of = [str(m) for m in _metrics(shared)]
-                near = closest(word, names_of) or names_of[:8]
-                raise UsageError(
-                    f"does not hold {word}",
-                    where=lacking.path,
-                    fix=f"evaluate it with --metrics {word}, or take one that all hold, such as {', '.join(near)}",
-                )
-            chosen += found
-    if not chosen:
-        raise UsageError("the reports have no metric in common", fix="evaluate the same --metrics for every system")
-    return list(dict.fromkeys(chosen)), partial
-
-
-def _meant(word: str, shared: Sequence[Key]) -> set[Metric]:
-    """The metrics that a name or family stands for; graded ones in every graded view that the reports have."""
-    if word.lower() == "all":
-        return set(_metrics(shared))
-    views = list(dict.fromkeys(metric.view for metric, _ in shared))
-    binary, graded = [v for v in views if v in JUDGEMENTS], [v for v in views if v not in JUDGEMENTS]
-    found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
-    return {m for metrics in found for m in metrics}
-
-
-def _metrics(keys: Sequence[Key]) -> dict[Metric, None]:
-    return dict.fromkeys(metric for metric, _ in keys)
-
-
-def members(key: Key, system: System) -> list[Key]:
-    """The results that a sum adds up (both directions that were measured), or the key itself."""
-    parts = key[0].parts()
-    if key[1] is not None or not parts:
-        return [key]
-    wanted: list[Key] = [(p, d) for p in parts for d in ("i2t", "t2i")]
-    lost = [k for k in wanted if k not in system.results]
-    if lost:
-        raise BadInput(
-            f"{key[0]} lacks its part {lost[0][0]} ({lost[0][1]})", where=system.path, fix="evaluate it again"
-        )
-    return wanted
-
-
-def own(key: Key, system: System, images: Split) -> Column:
-    """The values of one system, its images numbered as in ``images``; queries of other images are left out."""
-    return _numbered(column(_full(key, system), system.asked), system.asked, images)
-
-
-def common(key: Key, first: System, second: System, images: Split) -> tuple[Column, Column]:
-    """The values of two systems on the queries that both have, in one order, numbered as in ``images``.
-
-    Raises:
-        BadInput: they share no query.
-    """
-    a, b = _full(key, first), _full(key, second)
-    at = places(b.queries, a.queries)  # type: ignore[arg-type]
-    both = at >= 0
-    mine = column(a, first.asked)
-    theirs = replace(mine, values=b.per_query[at])  # type: ignore[index]
-    pair = [_numbered(c if both.all() else _only(c, both), first.asked, images) for c in (mine, theirs)]
-    if not len(pair[0].values):
-        raise BadInput(f"no query of {shown(key)} is also in {first.path}", where=second.path, fix="evaluate one split")
-    return pair[0], pair[1]
-
-
-def _full(key: Key, system: System) -> Result:
-    result = system.results[key]
-    if result.per_query is None or result.queries is None:
-        raise BadInput(f"holds no per-query values of {shown(key)}", where=system.path, fix="evaluate it again")
-    return result
-
-
-def _numbered(c: Column, theirs: Split, images: Split) -> Column:
-    if theirs is images or np.array_equal(theirs.image_ids, images.image_ids):
-        return c
-    at = places(images.image_ids, theirs.image_ids)[c.image]
-    return replace(_only(c, at >= 0), image=at[at >= 0])
-
-
-def _only(c: Column, kept: Bool) -> Column:
-    return replace(c, values=c.values[kept], image=c.image[kept])
-
-
-def shown(key: Key) -> str:
-    """A metric and direction in words."""
-    return str(key[0]) if key[1] is None else f"{key[0]} ({key[1]})"
+def _given(reports: Reports) -> list[tuple[str | None, Path | Report]]:
+    """(name if one was given, file or report) of every system."""
+    if isinstance(reports, (str, os.PathLike, Report)):
+        reports = [reports]
+    if isinstance(reports, Mapping):
+        return [(name, r if isinstance(r, Report) else Path(r)) for name, r in reports.items()]
+    return [_named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
 
 
 def _named(text: str) -> tuple[str | None, Path]:
@@ -234,3 +124,177 @@ def _named(text: str) -> tuple[str | None, Path]:
     if equals and name and not Path(text).exists():
         return name, Path(tail)
     return None, Path(text)
+
+
+def _names(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
+    stems = [source.stem for _, source in given if isinstance(source, Path)]
+    names = []
+    for place, (name, source) in enumerate(given):
+        if name is not None:
+            names.append(name)
+        elif isinstance(source, Report):
+            names.append(ascii_uppercase[place] if place < len(ascii_uppercase) else str(place + 1))
+        else:
+            folder = "" if stems.count(source.stem) == 1 else f"{source.absolute().parent.name}/"
+            names.append(folder + source.stem)
+    return names
+
+
+def check_comparable(systems: Sequence[System], force: bool = False) -> list[str]:
+    """Warnings about systems that were measured in different ways.
+
+    Args:
+        systems: to be compared.
+        force: warn instead of refusing.
+
+    Raises:
+        UsageError: the signatures differ in a field that changes values (named).
+    """
+    warnings = []
+    first = systems[0]
+    rules = signature.read(first.report.signature)
+    for other in systems[1:]:
+        others = signature.read(other.report.signature)
+        if others.get("vsebench") != rules.get("vsebench"):
+            warnings.append(f"{other.name} was evaluated by vsebench {others.get('vsebench')}, {first.name} by another")
+        for field in rules:
+            # a field that only one has is about metrics, or kinds of input, that the other does not have
+            if field in MAY_DIFFER or field not in others or rules[field] == others[field]:
+                continue
+            what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
+            if not force:
+                raise UsageError(
+                    f"these systems were not measured alike: {what}",
+                    where=other.where,
+                    fix="evaluate both in the same way; --force compares what they share",
+                )
+            warnings.append(f"not measured alike: {what}")
+        for name, fields in ((first.name, rules), (other.name, others)):
+            if fields.get("short") == "miss":
+                warnings.append(f"{name} counts relevant items that are not in its retrieved lists as not found")
+    return list(dict.fromkeys(warnings))
+
+
+def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Key], list[str]]:
+    """The metrics and directions that all systems have, and a warning about those that only some have.
+
+    Args:
+        systems: to be compared.
+        names: names and families, as a list or separated by commas, or None for everything.
+
+    Returns:
+        The shared keys, in the order of ``names`` or of the first system; and no or one warning.
+
+    Raises:
+        UsageError: a metric that was named is missing in a report, or nothing is left.
+    """
+    of_each = [{key_of(r) for r in s.report.results} for s in systems]
+    everything = list(dict.fromkeys(key_of(r) for s in systems for r in s.report.results))
+    shared = [k for k in everything if all(k in keys for keys in of_each)]
+    warnings = []
+    if names is None:
+        chosen = shared
+        partial = [label(k) for k in everything if k not in set(shared)]
+        if partial:
+            warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
+    else:
+        chosen = [key for word in words(names) for key in _keys_of(word, shared, systems, of_each)]
+    if not chosen:
+        raise UsageError("the reports have no metric in common", fix="evaluate the same --metrics for every system")
+    return list(dict.fromkeys(chosen)), warnings
+
+
+def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
+    """The shared keys that a name or family stands for."""
+    metrics = _metrics_of(word, shared)
+    found = [k for k in shared if k[0] in metrics]
+    if found:
+        return found
+    without = [s for s, keys in zip(systems, of_each, strict=True) if not any(k[0] in metrics for k in keys)]
+    if not without:
+        raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
+    names = list(dict.fromkeys(str(metric) for metric, _ in shared))
+    near = closest(word, names) or names[:8]
+    raise UsageError(
+        f"has no {word}",
+        where=without[0].where,
+        fix=f"evaluate it with --metrics {word}, or take one that all reports have, such as {', '.join(near)}",
+    )
+
+
+def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:
+    """The metrics that a name or family stands for; graded ones in every graded view that the reports have."""
+    if word.lower() == "all":
+        return {metric for metric, _ in shared}
+    views = list(dict.fromkeys(metric.view for metric, _ in shared))
+    binary, graded = [v for v in views if v in JUDGEMENTS], [v for v in views if v not in JUDGEMENTS]
+    found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
+    return {metric for metrics in found for metric in metrics}
+
+
+def parts_of(key: Key, system: System) -> list[Key]:
+    """The results that a sum adds up (in both directions), or the key itself when it is no sum.
+
+    Raises:
+        BadInput: the report lacks a part.
+    """
+    metric, direction = key
+    parts = metric.parts()
+    if direction is not None or not parts:
+        return [key]
+    keys: list[Key] = [(part, d) for part in parts for d in ("i2t", "t2i")]
+    missing = [k for k in keys if k not in system.results]
+    if missing:
+        raise BadInput(
+            f"{metric} lacks its part {missing[0][0]} ({missing[0][1]})", where=system.where, fix="evaluate it again"
+        )
+    return keys
+
+
+def column_of(key: Key, system: System, images: Split) -> Column:
+    """The values of one system, its images numbered as in ``images``; queries of other images are left out."""
+    return _numbered(column(_with_values(key, system), system.items), system.items, images)
+
+
+def paired_columns(key: Key, first: System, second: System, images: Split) -> tuple[Column, Column]:
+    """The values of two systems on the queries that both have, in one order, images numbered as in ``images``.
+
+    Raises:
+        BadInput: they share no query.
+    """
+    a, b = _with_values(key, first), _with_values(key, second)
+    at = places(b.queries, a.queries)  # type: ignore[arg-type]
+    both = at >= 0
+    left = column(a, first.items)
+    right = replace(left, values=b.per_query[at])  # type: ignore[index]
+    pair = [_numbered(c if both.all() else _subset(c, both), first.items, images) for c in (left, right)]
+    if not len(pair[0].values):
+        raise BadInput(
+            f"no query of {label(key)} is also in {first.where}", where=second.where, fix="evaluate one split"
+        )
+    return pair[0], pair[1]
+
+
+def _with_values(key: Key, system: System) -> Result:
+    result = system.results[key]
+    if result.per_query is None or result.queries is None:
+        raise BadInput(f"has no per-query values of {label(key)}", where=system.where, fix="evaluate it again")
+    return result
+
+
+def _numbered(values: Column, items: Split, images: Split) -> Column:
+    """The same column with its images numbered as in ``images`` instead of ``items``."""
+    if items is images or np.array_equal(items.image_ids, images.image_ids):
+        return values
+    at = places(images.image_ids, items.image_ids)[values.image]
+    return replace(_subset(values, at >= 0), image=at[at >= 0])
+
+
+def _subset(values: Column, kept: Bool) -> Column:
+    return replace(values, values=values.values[kept], image=values.image[kept])
+
+
+def label(key: Key) -> str:
+    """A metric and direction as in a message: ``R@1 (i2t)``."""
+    metric, direction = key
+    return str(metric) if direction is None else f"{metric} ({direction})"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from .compare import deliver, output_format
+from .results import deliver, output_format
 from .shared import Force, Level, Metrics, Output, Resamples, Seed, Style, Threads
 from .talk import Json, NoProgress, Quiet, Talk, command
 
@@ -36,18 +36,13 @@ def run(
 ) -> None:
     """Show how far the metrics agree on the order of the systems, and the queries they disagree on."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..analysis import agreement as agree
-    from ..analysis import systems
-    from ..errors import UsageError
-    from ..report.agreement import grids
-    from ..report.model import Resampling
+    from ..analysis.agreement import agree
 
     chosen = output_format(talk, style, output)
-    if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
-        raise UsageError(f"--direction is '{direction}'", fix="use i2t, t2i, i2i or t2t")
-    loaded = systems.load(reports, 3)
-    how = Resampling(ci, resamples, seed)
-    study = agree.agree(loaded, metrics, pair, direction, top, how, force, threads)  # type: ignore[arg-type]
-    for warning in study.warnings:
+    found = agree(
+        reports, metrics=metrics, pair=pair, direction=direction, top=top, most=most,  # type: ignore[arg-type]
+        ci=ci, resamples=resamples, seed=seed, force=force, threads=threads,
+    )  # fmt: skip
+    for warning in found.warnings:
         talk.warn(warning)
-    deliver(talk, chosen, output, f"Agreement of metrics on {study.split}", grids(study, most), study.to_json)
+    deliver(talk, chosen, output, found)

@@ -1,17 +1,15 @@
-"""``vsebench correlate``: how far relevances, and a model, agree with human judgements."""
+"""``vsebench correlate``."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from .talk import Json, NoProgress, Quiet, Talk, cells, command
-
-if TYPE_CHECKING:
-    from ..human.agreement import Resampling
-    from ..human.study import Study
+from .results import deliver, output_format
+from .shared import Output, Resamples, Seed, Style, Threads
+from .talk import Json, NoProgress, Quiet, Talk, command
 
 
 @command
@@ -38,77 +36,46 @@ def run(
     tasks: Annotated[
         str | None, typer.Option(help="Some of sits, sts, sis (cxc) or expert, crowdflower (flickr8k); all by default.")
     ] = None,
-    folder: Annotated[
+    human_data: Annotated[
         Path | None,
-        typer.Option("--data", help="Folder with the judgements; else VSEBENCH_HUMAN_DATA, else `human` in the cache."),
+        typer.Option(
+            "--human-data",
+            "--data",
+            help="Folder with the judgements; else VSEBENCH_HUMAN_DATA, else `human` in the cache.",
+        ),
     ] = None,
     ci: Annotated[
         float, typer.Option(min=0, max=99.99, help="Level of the bootstrap intervals in percent; 0 for none.")
     ] = 95,
-    resamples: Annotated[int, typer.Option(min=2, max=1_000_000, help="Resamples an interval is made of.")] = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes the resamples.")] = 0,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
     over: Annotated[
         str, typer.Option(help="What is resampled: images (all pairs of an image together) or pairs.")
     ] = "images",
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .html.")] = None,
     java: Annotated[str | None, typer.Option(help="A Java folder or program for METEOR.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, max=1024, help="Threads; never changes a result.")] = None,
+    style: Style = "terminal",
+    output: Output = None,
+    threads: Threads = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Correlate relevances, or a model, with what people said: Pearson, Spearman and Kendall with intervals."""
+    """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals."""
     talk = Talk(as_json, quiet, no_progress)
-    from ..errors import UsageError
-    from ..human import study
-    from ..human.agreement import Resampling
-    from ..report import correlation
+    from ..human.study import correlate
+    from ..report import figure as drawing
 
-    if embeddings is None:
-        for flag, value in (("--texts", texts), ("--image-key", image_key), ("--text-key", text_key)):
-            if value is not None:
-                raise UsageError(f"{flag} has no meaning without --embeddings", fix="leave it out")
-    if similarity not in ("cosine", "dot"):
-        raise UsageError(f"--similarity is '{similarity}'", fix="use cosine or dot")
-    if over not in ("images", "pairs"):
-        raise UsageError(f"--over is '{over}'", fix="use images or pairs")
+    chosen = output_format(talk, style, output)
     if figure is not None:
-        correlation.check_figure(figure)
-    how = Resampling(resamples if ci else 0, seed, over, ci / 100 if ci else 0.95, threads)  # type: ignore[arg-type]
-    model = None
-    if embeddings is not None:
-        model = study.Model(embeddings, texts, image_key, text_key, similarity)  # type: ignore[arg-type]
-    done = study.run(
-        data, _names(gains), model, tasks=_names(tasks), folder=folder, how=how, java=java, bar=talk.progress
-    )
-    for note in done.notes:
+        drawing.check_path(figure)
+    study = correlate(
+        data, gains=gains, embeddings=embeddings, texts=texts, image_key=image_key, text_key=text_key,
+        similarity=similarity, tasks=tasks, human_data=human_data, ci=ci, resamples=resamples,  # type: ignore[arg-type]
+        seed=seed, over=over, java=java, threads=threads, bar=talk.progress,  # type: ignore[arg-type]
+    )  # fmt: skip
+    for note in study.notes:
         talk.note(f"· {note}")
     if figure is not None:
-        correlation.write_figure(done, how, figure)
-    if talk.json:
-        talk.emit(correlation.to_json(done, how))
-    else:
-        _show(done, how, talk)
-
-
-def _names(text: str | None) -> list[str] | None:
-    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
-
-
-def _show(done: Study, how: Resampling, talk: Talk) -> None:
-    from rich import box
-    from rich.table import Table
-
-    from ..report import correlation
-
-    for section in correlation.sections(done):
-        table = Table(
-            title=section.title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD, pad_edge=False
-        )
-        for k, heading in enumerate(section.headings):
-            table.add_column(heading, justify="right" if k else "left", overflow="fold")
-        for row in section.rows:
-            table.add_row(*cells(*row))
-        talk.out.print(table)
-    for note in correlation.footnotes(done, how):
-        talk.out.print(note, style="dim", markup=False, soft_wrap=True)
+        drawing.write(study, figure)
+    deliver(talk, chosen, output, study)

@@ -35,7 +35,6 @@ def run(
     from ..data.splits import synthetic as standin
     from ..errors import UsageError
     from ..evaluation.provenance import with_command
-    from ..report import document
     from ..report.terminal import show
 
     if out.exists() and not out.is_dir():
@@ -57,7 +56,7 @@ def run(
     talk.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with talk.progress("ranking") as progress:
         report = with_command(vsebench.evaluate(file, progress=progress))
-    text = document.dumps(report)
+    text = report.to_json()
     with write_atomically(out / "report.json", "w") as stream:
         stream.write(text + "\n")
     for warning in report.warnings:
@@ -65,7 +64,7 @@ def run(
     if talk.json:
         talk.emit(text)
     else:
-        show(report, talk.out)
+        show(report.grids(), talk.out)
         talk.out.print()
         talk.out.print(WORDS)
         talk.out.print("\nTry next:")

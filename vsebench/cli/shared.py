@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from ..report.model import Report
+    from ..report.report import Report
     from .talk import Talk
 
 Metrics = Annotated[
@@ -57,7 +57,6 @@ def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: P
     """Print a report as a table or JSON, with notes and warnings on stderr, and write the files asked for."""
     from ..data.atomic import write_atomically
     from ..evaluation.provenance import with_command
-    from ..report import document
     from ..report import per_query as per_query_file
     from ..report.terminal import show
 
@@ -66,16 +65,16 @@ def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: P
         talk.note(f"· {note}")
     for warning in report.warnings:
         talk.warn(warning)
-    text = document.dumps(report, not no_per_query) if talk.json or output is not None else ""
+    text = report.to_json(not no_per_query) if talk.json or output is not None else ""
     if per_query is not None:
-        per_query_file.write(report, per_query)
+        per_query_file.write(report.per_query(), per_query)
     if output is not None:
         with write_atomically(output, "w") as stream:
             stream.write(text + "\n")
     if talk.json:
         talk.emit(text)
     else:
-        show(report, talk.out)
+        show(report.grids(), talk.out)
 
 
 def check_output(path: Path | None) -> None:

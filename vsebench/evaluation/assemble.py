@@ -12,7 +12,8 @@ from ..metrics import Metric
 from ..metrics.suites import INTRA
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
-from ..report.model import Report, Result
+from ..report.model import Result
+from ..report.report import Report
 from ..types import Direction, Observation, Split
 from . import intervals, warnings
 from .inputs import Input
@@ -63,7 +64,7 @@ def report(
         plan.notes,
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in asked),
-        asked=replace(plan.split, captions=None),
+        items=replace(plan.split, captions=None),
     )
 
 

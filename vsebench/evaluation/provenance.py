@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from .. import __version__
 
 if TYPE_CHECKING:
-    from ..report.model import Report
+    from ..report.report import Report
 
 PACKAGES = ("numpy", "scipy", "numba", "eccv-caption", "pycocoevalcap")
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from ..data.atomic import write_atomically
 from ..graded import run as graded_run
 from ..rank.observe import observe
-from ..report.model import Report
+from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
 from . import assemble, binary, graded, inputs, intra, misread, provenance
 from .inputs import Input

@@ -1,1 +1,18 @@
-"""Human judgements: reading them, the published protocols, and how far a relevance or a model agrees with people."""
+"""Human judgements of similarity, and how well relevances and models correlate with them.
+
+``study.correlate`` takes the name of the data (``cxc`` or ``flickr8k``), relevances by name, and perhaps a file of
+embeddings; it returns a ``report.correlation.Study``::
+
+    cxc, flickr8k        files of ratings ──► ratings
+    protocols            ratings + split  ──► Task: rated pairs, references, human scores
+    sources, models      Task             ──► values of a relevance, or similarities of a model, for the pairs
+    agreement, kernels   values + scores  ──► Pearson, Spearman and Kendall with bootstrap intervals
+
+- ``study``: the public function
+- ``judgements``: where the files of ratings are, and reading their lines
+- ``cxc``, ``flickr8k``: the two sets of ratings
+- ``protocols``: the published evaluation protocols
+- ``sources``: relevances as functions of pairs
+- ``models``: similarities of embeddings, and the sampled correlation of CxC
+- ``agreement``, ``kernels``: correlations of weighted points
+"""

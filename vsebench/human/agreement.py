@@ -5,60 +5,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..numeric.parallel import default_threads, spread
+from ..report.correlation import COEFFICIENTS, Coefficient, Over, Tau
+from ..report.model import Resampling
 from ..types import Float, Int
 
-Tau = Literal["b", "c"]
 Counts = Callable[[int], npt.NDArray[np.int32]]
-NAMES = ("pearson", "spearman", "kendall")
-MAX_RESAMPLES = 1_000_000
-
-
-@dataclass(frozen=True)
-class Statistic:
-    """A correlation: its value from -1 to 1, or None where a column is constant, and (low, high) or None."""
-
-    value: float | None
-    interval: tuple[float, float] | None = None
-
-
-@dataclass(frozen=True)
-class Resampling:
-    """How intervals are made.
-
-    Attributes:
-        resamples: bootstrap samples; 0 for no intervals.
-        seed: of the random numbers. Sample number i is the same whatever the thread count.
-        over: ``images``: all points of an image are drawn together, as they are not independent; ``pairs``: each
-            pair on its own.
-        confidence: share of the samples between low and high, e.g. 0.95.
-        threads: of the kernel; never changes a result. None for ``parallel.default_threads()``.
-
-    Raises:
-        UsageError: a value out of range.
-    """
-
-    resamples: int = 1000
-    seed: int = 0
-    over: Literal["images", "pairs"] = "images"
-    confidence: float = 0.95
-    threads: int | None = None
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.resamples <= MAX_RESAMPLES or self.resamples == 1:
-            raise UsageError(f"{self.resamples} resamples", fix=f"give 0 for none, or 2 to {MAX_RESAMPLES:,}")
-        if not 0 <= self.seed < 1 << 63:
-            raise UsageError(f"seed is {self.seed}", fix="give a whole number from 0")
-        if not 0 < self.confidence < 1:
-            raise UsageError(f"confidence is {self.confidence}", fix="give a share such as 0.95")
-        if self.over not in ("images", "pairs"):
-            raise UsageError(f"resampling over '{self.over}'", fix="use images or pairs")
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,14 +55,14 @@ class Points:
     def under(
         self, counts: Counts, samples: int, cluster: Int, threads: int | None = None, kendall: bool = True
     ) -> Float:
-        """(3, sample) float64 Pearson, Spearman and Kendall of weighted copies of the points; nan where undefined.
+        """(3, sample) float64 Pearson, Spearman and Kendall of the points with weights; NaN where undefined.
 
         Args:
-            counts: (cluster,) int32 weights of sample number i.
+            counts: sample number i -> (cluster,) int32 weights.
             samples: how many.
-            cluster: (point,) which weight belongs to a point.
-            threads: of the kernel.
-            kendall: without it the third row is nan.
+            cluster: (point,) int64 index of the weight of a point.
+            threads: of the kernel; never changes a result.
+            kendall: compute Kendall's tau; the third row is NaN otherwise.
         """
         from .kernels import LANES, correlations
 
@@ -128,37 +86,51 @@ class Points:
         return out[:, :samples]
 
 
-def agreement(points: Points, pair: Int, image: Int, how: Resampling | None = None) -> dict[str, Statistic]:
+def agreement(
+    points: Points,
+    pair: Int,
+    image: Int,
+    how: Resampling | None = None,
+    over: Over = "images",
+    threads: int | None = None,
+) -> dict[str, Coefficient]:
     """Pearson's r, Spearman's rho (midranks for ties) and Kendall's tau of all points.
 
-    Intervals are percentile bootstrap intervals: whole images (or pairs) are drawn with replacement, as many as there
-    are, and the coefficients computed from all points drawn. Samples in which a column is constant are left out.
+    Intervals are percentile bootstrap intervals: images (or pairs) are drawn with replacement, as many as there are,
+    and the coefficients computed from all points drawn. Samples in which a column is constant are left out.
 
     Args:
         points: the columns.
         pair: (point,) int64 number of the pair from 0; the judges of one pair stay together.
         image: (point,) int64 number of the image; any numbers.
-        how: None for no intervals.
+        how: how intervals are made; None for no intervals.
+        over: ``images``: all points of an image are drawn together, as they are not independent; ``pairs``: each pair
+            is drawn on its own.
+        threads: of the kernel; never changes a result.
 
     Returns:
         ``pearson``, ``spearman``, ``kendall``.
+
+    Raises:
+        UsageError: ``over`` is something else.
     """
+    if over not in ("images", "pairs"):
+        raise UsageError(f"over is '{over}'", fix="resample over images or pairs")
     zeros = np.zeros(len(points.x), np.int64)
     values = points.under(lambda _: np.ones(1, np.int32), 1, zeros, 1)[:, 0]
-    drawn = None
-    if how is not None and how.resamples and np.isfinite(values).any():
-        _, cluster = np.unique(image if how.over == "images" else pair, return_inverse=True)
-        drawn = points.under(bootstrap(how.seed, int(cluster.max()) + 1), how.resamples, cluster, how.threads)
+    intervals: list[tuple[float, float] | None] = [None] * len(values)
+    if how is not None and np.isfinite(values).any():
+        _, cluster = np.unique(image if over == "images" else pair, return_inverse=True)
+        samples = points.under(bootstrap(how.seed, int(cluster.max()) + 1), how.resamples, cluster, threads)
+        intervals = [interval(row, how.level / 100) for row in samples]
     return {
-        name: Statistic(float(v), None if drawn is None else interval(drawn[i], how.confidence if how else 0.95))
-        if np.isfinite(v)
-        else Statistic(None)
-        for i, (name, v) in enumerate(zip(NAMES, values, strict=True))
+        name: Coefficient(float(value), ends) if np.isfinite(value) else Coefficient(None)
+        for name, value, ends in zip(COEFFICIENTS, values, intervals, strict=True)
     }
 
 
 def bootstrap(seed: int, clusters: int) -> Counts:
-    """Sample number i -> (cluster,) int32 how often each cluster is drawn, with replacement."""
+    """Sample number i -> (cluster,) int32 numbers of times that the clusters are drawn, with replacement."""
 
     def counts(number: int) -> npt.NDArray[np.int32]:
         random = np.random.default_rng((seed, number))
@@ -177,7 +149,7 @@ def interval(values: Float, confidence: float) -> tuple[float, float] | None:
 
 
 def _unit(values: Float) -> Float:
-    # Centred and of unit size: sums of squares then lose nothing, whatever the scale of the column.
+    # centred and of unit size, so that sums of squares are precise for every scale of the column
     centred: Float = values - values.mean()
     size = np.abs(centred).max()
     return centred / size if size > 0 else centred

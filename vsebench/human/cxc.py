@@ -29,7 +29,7 @@ COLUMNS: dict[Task, list[str]] = {
     "sts": ["caption1", "caption2", "agg_score", "sampling_method"],
     "sis": ["image1", "image2", "agg_score", "sampling_method"],
 }
-# How a pair came about -> whether both sides belong to one image by construction.
+# Sampling method of a pair -> whether both items are of one image by construction.
 METHODS = {"c2i_original": True, "c2i_intrasim": False, "c2c_cocaption": True, "c2c_isim": False, "i2i_csim": False}
 FETCH = (
     "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions, "
@@ -48,7 +48,7 @@ class CxcRatings:
         first: (pair,) int64 COCO ids of the first column.
         second: (pair,) int64 COCO ids of the second column.
         score: (pair,) float64 mean rating, 0 to 5.
-        own: (pair,) bool, both sides belong to the same image by construction (ground truth, or captions of one image).
+        own: (pair,) bool, both items are of the same image by construction (ground truth, or captions of one image).
         where: the file.
     """
 
@@ -73,7 +73,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None, part: str
         part: ``test`` or ``val``, the halves of Karpathy's split.
 
     Raises:
-        MissingPackage: the file is not there; the message says how to get it.
+        MissingPackage: the file is absent; the message has the command to get it.
         BadInput: another file, or a line that cannot be read (named).
         UsageError: ``folder`` is no folder.
     """

@@ -1,4 +1,4 @@
-"""Flickr8k: captions, and what experts and a crowd said about captions of other images.
+"""Flickr8k: captions, and ratings of captions of other images by experts and a crowd.
 
 Source: Hodosh, Young and Hockenmaier, Framing Image Description as a Ranking Task, JAIR 47, 2013.
 """
@@ -27,8 +27,8 @@ class Rated:
     """Rated pairs, in the order of the file.
 
     Attributes:
-        image: (pair,) int64 image rows.
-        caption: (pair,) int64 caption rows.
+        image: (pair,) int64 indices of images.
+        caption: (pair,) int64 indices of captions.
         scores: (pair, judge) float64: three experts from 1 to 4, or one column with the crowd's share of yes.
         where: the file.
     """
@@ -49,8 +49,8 @@ class Flickr8k:
 
     Attributes:
         images: (image,) file names without their ending.
-        captions: (caption,) texts.
-        image_of: (caption,) int64 row of the image a caption was written for.
+        captions: (caption,) strings.
+        image_of: (caption,) int64 index of the image a caption was written for.
         expert: 5,822 pairs, three experts each.
         crowd: 47,830 pairs with the share of yes.
     """
@@ -69,14 +69,14 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
         folder: where the three files (plain or ``.gz``) are, see ``judgements.find``.
 
     Raises:
-        MissingPackage: a file is not there; the message says how to get it.
-        BadInput: a line that cannot be read, or that rates what has no caption (named).
+        MissingPackage: a file is absent; the message has the command to get it.
+        BadInput: a line that cannot be read, or that rates an item without a caption (named).
         UsageError: ``folder`` is no folder.
     """
     token, expert, crowd = find(FILES, folder, FETCH)
     images: dict[str, int] = {}
     captions: dict[str, int] = {}
-    texts: list[str] = []
+    strings: list[str] = []
     owner: list[int] = []
     for line, cells in rows(token, "\t"):
         if len(cells) != 2 or "#" not in cells[0]:
@@ -84,13 +84,13 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
         key = _caption(cells[0])
         if key in captions:
             raise bad(token, line, f"caption id '{cells[0][:60]}' occurs twice")
-        captions[key] = len(texts)
-        texts.append(cells[1].strip())
+        captions[key] = len(strings)
+        strings.append(cells[1].strip())
         owner.append(images.setdefault(_image(cells[0]), len(images)))
-    if not texts:
-        raise BadInput("holds no captions", where=token, fix="download the file again")
+    if not strings:
+        raise BadInput("has no captions", where=token, fix="download the file again")
     return Flickr8k(
-        tuple(images), tuple(texts), frozen(owner, np.int64), *(_rated(p, images, captions) for p in (expert, crowd))
+        tuple(images), tuple(strings), frozen(owner, np.int64), *(_rated(p, images, captions) for p in (expert, crowd))
     )
 
 
@@ -110,7 +110,7 @@ def _rated(path: Path, images: dict[str, int], captions: dict[str, int]) -> Rate
         else:
             scores.append([_share(cells, path, line)])
     if not scores:
-        raise BadInput("holds no ratings", where=path, fix="download the file again")
+        raise BadInput("has no ratings", where=path, fix="download the file again")
     return Rated(np.array(image), np.array(caption), np.array(scores), path)
 
 
@@ -123,7 +123,7 @@ def _share(cells: list[str], path: Path, line: int) -> float:
 
 
 def _image(cell: str) -> str:
-    # One image of the caption file carries a stray ending: 2258277193_586949ec62.jpg.1
+    # one image of the caption file has an additional ending: 2258277193_586949ec62.jpg.1
     return cell.partition("#")[0].strip().partition(".")[0]
 
 

@@ -1,4 +1,4 @@
-"""Where the files of human judgements are, and reading their rows with errors that name file and line."""
+"""Where the files of human judgements are, and reading their lines with errors that name file and line."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ SUBFOLDERS = ("", "cxc", "flickr8k", "data", "Crisscrossed-Captions/data", "Flic
 
 
 def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str) -> list[Path]:
-    """The files of some judgements, each as it is or with ``.gz`` behind its name.
+    """The files of some judgements, plain or with ``.gz`` behind the name.
 
     Args:
         names: file names without ``.gz``.
-        folder: where to look, in it and in the subfolders that the sources use; by default the folder named by the
-            environment variable ``VSEBENCH_HUMAN_DATA``, else ``human`` in the cache.
+        folder: searched together with the subfolders that the sources use; by default the folder of the environment
+            variable ``VSEBENCH_HUMAN_DATA``, else ``human`` in the cache.
         fetch: the command that gets the files, for the message.
 
     Raises:
-        UsageError: ``folder`` or the one of the variable is no folder.
-        MissingPackage: a file is not there; the message holds the command.
+        UsageError: ``folder``, or that of the variable, is no folder.
+        MissingPackage: a file is absent; the message has the command.
     """
     named = folder or os.environ.get(VARIABLE, "").strip() or None
     root = Path(named).expanduser() if named else cache_dir() / "human"
     if named and not root.is_dir():
         origin = "--data" if folder else VARIABLE
-        raise UsageError(f"{origin} names no folder", where=root, fix="name the folder that holds the judgements")
+        raise UsageError(f"{origin} is no folder", where=root, fix="name the folder of the judgements")
     found, absent = [], []
     for name in names:
         places = [root / sub / (name + end) for sub in SUBFOLDERS for end in ("", ".gz")]
@@ -63,10 +63,10 @@ def rows(path: Path, separator: str) -> Iterator[tuple[int, list[str]]]:
 
 
 def number(cell: str, low: float, high: float, what: str, path: Path, line: int) -> float:
-    """A cell that holds a number from ``low`` to ``high``.
+    """The number in a cell.
 
     Raises:
-        BadInput: it does not.
+        BadInput: it is none, or not from ``low`` to ``high``.
     """
     try:
         value = float(cell)

@@ -1,9 +1,9 @@
-"""Pearson, Spearman and Kendall of many weighted copies of the same points, in one walk over them.
+"""Pearson, Spearman and Kendall of the same points under many weightings, in one pass over the points.
 
-A bootstrap sample is the points with whole-number weights: how often each was drawn. ``LANES`` samples stand side by
-side in the last axis, so that every step of the walk is one vector operation. The points come sorted by x, hence all
-ties of x are neighbours; y is replaced by its rank among the distinct values, over which a Fenwick tree counts
-what has gone by.
+A bootstrap sample is the points with integer weights: how often each was drawn. ``LANES`` samples are computed together
+in the last axis, so that every step of the pass is one vector operation. The points are sorted by x, so that ties of x
+are adjacent; y is replaced by its rank among the distinct values, and a Fenwick tree over these ranks counts the
+points before the current one.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ LANES = 16
 
 @numba.njit(nogil=True, cache=True)
 def correlations(group, level, x, y, cluster, counts, levels, kendall, out):
-    """Correlations of ``LANES`` weightings of the same points; nan where a side is constant.
+    """Correlations of the same points under ``LANES`` weightings; NaN where a column is constant.
 
     Args:
         group: (point,) int32 rank of x among its distinct values, ascending.
         level: (point,) int32 rank of y among its distinct values.
         x, y: (point,) float64 values, best centred.
-        cluster: (point,) int32 which row of ``counts`` weighs a point.
+        cluster: (point,) int32 index of the row of ``counts`` with the weights of a point.
         counts: (cluster, LANES) int32 weights.
         levels: number of distinct y.
-        kendall: 0 leaves Kendall's tau out, 1 is tau-b, 2 is tau-c.
+        kendall: 0 for none, 1 for tau-b, 2 for tau-c.
         out: (3, LANES) float64 for Pearson, Spearman, Kendall.
     """
     n = len(group)

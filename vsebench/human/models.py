@@ -1,24 +1,27 @@
-"""How far a model's similarities agree with CxC, within and across modalities, by the protocol of its authors.
+"""Correlation of a model's similarities with CxC, intra-modal and cross-modal, by the protocol of its authors.
 
 Parekh et al., Crisscrossed Captions, EACL 2021: ratings that share an item are not independent, so each estimate
 samples half of the queries without replacement, takes for each query one of the items it is rated with, and computes
-Spearman's rho of these pairs; reported are mean and standard deviation of 1,000 estimates. What a query is, the paper
-does not spell out. Here it is every caption for STS, every image for SIS (on either side of a pair) and every image for
+Spearman's rho of these pairs; reported are mean and standard deviation of 1,000 estimates. The paper does not define
+the queries. Here they are the captions for STS, the images for SIS (on either side of a pair) and the images for
 SITS: these give standard deviations of 0.4, 0.9 and 1.3 points, as published; captions as queries of SITS give 0.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..report.correlation import Over, Row, Sampled
+from ..report.model import Resampling
 from ..types import Embeddings, Float, Int, Modality
-from .agreement import Counts, Points, Resampling
-from .protocols import Row, Task, compare
+from .agreement import Counts, Points
+from .protocols import Task, correlations
 
 SAMPLES = 1000
 BLOCK = 1 << 14  # pairs at a time
@@ -26,7 +29,7 @@ Similarity = Literal["cosine", "dot"]
 
 
 def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similarity: Similarity = "cosine") -> Float:
-    """(pair,) float64 cosine or inner product of both sides of every rated pair, whatever their modalities.
+    """(pair,) float64 cosine or inner product of the two items of every rated pair, of any modality.
 
     Raises:
         BadInput: a vector of length zero, for the cosine.
@@ -55,43 +58,49 @@ def model_rows(
     embeddings: Mapping[Modality, Embeddings],
     similarity: Similarity = "cosine",
     how: Resampling | None = None,
+    over: Over = "images",
+    seed: int = 0,
+    threads: int | None = None,
     samples: int = SAMPLES,
 ) -> list[Row]:
-    """A row for every subset of a task; the one of all pairs carries the sampled protocol."""
+    """A row for every subset of a task; the one of all pairs has the sampled correlation.
+
+    Args:
+        task: the rated pairs.
+        name: of the model, in tables.
+        embeddings: (item, dim) float32 vectors of the images and captions of the split.
+        similarity: ``cosine`` or ``dot``.
+        how, over: how intervals are made, as for ``agreement``.
+        seed: of the sampled correlation.
+        threads: never changes a result.
+        samples: of the sampled correlation.
+    """
     x = similarities(task, embeddings, similarity)
-    rows = compare(task, name, x, how)
-    mean, deviation, queries = sampled_spearman(task, x, samples, how.seed if how else 0, how.threads if how else None)
-    first = rows[0]
-    sampled = None if mean is None or deviation is None else (mean, deviation, queries, samples)
-    whole = Row(first.task, first.subset, name, first.pairs, first.points, first.tau, first.statistics, sampled)
-    return [whole, *rows[1:]]
+    first, *others = correlations(task, name, x, how, over, threads)
+    return [replace(first, sampled=sampled_spearman(task, x, samples, seed, threads)), *others]
 
 
 def sampled_spearman(
     task: Task, x: Float, samples: int = SAMPLES, seed: int = 0, threads: int | None = None
-) -> tuple[float | None, float | None, int]:
-    """Mean and standard deviation of Spearman's rho over samples of half of the queries, and the number of queries.
+) -> Sampled | None:
+    """Spearman's rho over samples of half of the queries; None where no sample has one.
 
     Args:
         task: the rated pairs, with one human score each.
         x: (pair,) float64 values of the model.
-        samples: estimates.
-        seed: of the random numbers; sample number i is the same whatever the thread count.
+        samples: how many.
+        seed: of the random numbers; sample number i is the same for every number of threads.
         threads: of the kernel.
-
-    Returns:
-        (mean, standard deviation, queries); None where no estimate is defined.
     """
     query, pair = queries(task)
     points = Points(x[pair], task.human[pair].mean(1))
     rho = points.under(half(query, seed), samples, np.arange(len(pair)), threads, kendall=False)[1]
     rho = rho[np.isfinite(rho)]
-    many = len(np.unique(query))
-    return (float(rho.mean()), float(rho.std()), many) if len(rho) else (None, None, many)
+    return Sampled(float(rho.mean()), float(rho.std()), len(np.unique(query)), samples) if len(rho) else None
 
 
 def queries(task: Task) -> tuple[Int, Int]:
-    """(point,) query rows, and (point,) the pair each is rated in."""
+    """(point,) int64 indices of queries, and (point,) int64 indices of the pairs that they are rated in."""
     pair = np.arange(len(task.left))
     if task.sides[0] != task.sides[1]:
         return task.image, pair

@@ -1,10 +1,10 @@
-"""The published protocols: which pairs, against which references, laid beside which human scores.
+"""The published protocols: which pairs are compared with which references and which human scores.
 
 CxC SITS: the caption against the image's captions, all 44,833 pairs of the test file, or those that are no ground
 truth (``non-GT``). With Pearson's r it is table 1 of Biten et al., Is An Image Worth Five Sentences?, WACV 2022. For
-STS and SIS no protocol of a relevance is published; here a caption stands for its image and an image for its captions:
-STS is the mean of gain(image of a, b) and gain(image of b, a), SIS the mean gain of the captions of either image about
-the other.
+STS and SIS no protocol of a relevance is published; here a caption is replaced by its image and an image by its
+captions: STS is the mean of gain(image of a, b) and gain(image of b, a), SIS the mean gain of the captions of either
+image about the other.
 
 Flickr8k: Hessel et al., CLIPScore, EMNLP 2021, appendix A, after Anderson et al., SPICE, ECCV 2016. Expert: pairs whose
 caption is one of the references are left out, and each of the three judgements is a point (tau-c). CrowdFlower: every
@@ -20,12 +20,14 @@ from functools import cached_property
 import numpy as np
 
 from ..errors import BadInput
+from ..report.correlation import Over, Row, Tau
+from ..report.model import Resampling
 from ..types import Bool, Float, Ids, Int, Modality, Split, frozen
-from .agreement import Points, Resampling, Statistic, Tau, agreement
+from .agreement import Points, agreement
 from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 
-PairGain = Callable[[Int, Int], Float]  # (pair,) image rows and caption rows of a split -> (pair,) float64 gains
+PairGain = Callable[[Int, Int], Float]  # (pair,) image and caption indices of a split -> (pair,) float64 gains
 UNREFERENCED = "(captions that are no reference)"
 
 
@@ -36,10 +38,10 @@ class Task:
     Attributes:
         name: ``SITS``, ``STS``, ``SIS``, ``Expert`` or ``CrowdFlower``.
         split: images with their references, and every caption that is rated.
-        sides: what stands left and right in a pair.
-        left, right: (pair,) int64 rows of the split.
+        sides: modalities of the left and the right item of a pair.
+        left, right: (pair,) int64 indices in the split.
         human: (pair, judge) float64 scores; each is a point.
-        origin: (caption,) int64 row of the image a caption was written for, -1 for none of these. Differs from the
+        origin: (caption,) int64 index of the image a caption was written for, -1 for none of these. Differs from the
             split's ``image_of`` for captions that are rated but are no reference.
         subsets: by name, which pairs count; None for all.
         tau: the variant of Kendall's coefficient that is published.
@@ -57,45 +59,22 @@ class Task:
 
     @cached_property
     def image(self) -> Int:
-        """(pair,) int64 image row that a pair belongs to when images are resampled: the right one, else the left."""
+        """(pair,) int64 index of the image that a pair is resampled with: that of the right item, else of the left."""
         if self.sides[1] == "image" and self.sides[0] == "caption":
             return self.right
         return self.left if self.sides[0] == "image" else self.split.image_of[self.left]
 
     @cached_property
     def references(self) -> list[list[int]]:
-        """For every image the rows of its captions."""
+        """For every image the indices of its captions."""
         found: list[list[int]] = [[] for _ in self.split.image_ids]
         for caption, image in enumerate(self.split.image_of.tolist()):
             found[image].append(caption)
         return found
 
 
-@dataclass(frozen=True)
-class Row:
-    """How one relevance or model agrees with one set of human scores.
-
-    Attributes:
-        task, subset: which scores.
-        relevance: which values.
-        pairs, points: how many pairs, and points (a pair with three judges is three).
-        tau: variant of Kendall's coefficient.
-        statistics: ``pearson``, ``spearman``, ``kendall``.
-        sampled: (mean, standard deviation, queries, samples) of the protocol for models, see ``models``.
-    """
-
-    task: str
-    subset: str
-    relevance: str
-    pairs: int
-    points: int
-    tau: Tau
-    statistics: dict[str, Statistic]
-    sampled: tuple[float, float, int, int] | None = None
-
-
 def cxc_task(ratings: CxcRatings, split: Split) -> Task:
-    """The pairs of a file of CxC as rows of a split.
+    """The pairs of a file of CxC as indices in a split.
 
     Raises:
         BadInput: the file rates items that the split does not have.
@@ -145,7 +124,7 @@ def values(task: Task, gain: PairGain) -> Float:
     """(pair,) float64 values of a relevance for the pairs of a task."""
     if task.sides == ("caption", "image"):
         return gain(task.right, task.left)
-    # Both directions are asked for at once: a question costs some relevances a walk over everything.
+    # both directions in one call, as some relevances process all items for every call
     ahead, back = (task.left, task.right), (task.right, task.left)
     image, other = (np.concatenate(both) for both in zip(ahead, back, strict=True))
     if task.sides == ("caption", "caption"):
@@ -156,16 +135,25 @@ def values(task: Task, gain: PairGain) -> Float:
     return mean
 
 
-def compare(task: Task, relevance: str, x: Float, how: Resampling | None) -> list[Row]:
-    """One row for every subset of the pairs: values (pair,) beside the human scores."""
+def correlations(
+    task: Task, relevance: str, x: Float, how: Resampling | None, over: Over = "images", threads: int | None = None
+) -> list[Row]:
+    """One row for every subset of the pairs: how values correlate with the human scores.
+
+    Args:
+        task: the rated pairs.
+        relevance: the name of the values.
+        x: (pair,) float64 values.
+        how, over, threads: as for ``agreement``.
+    """
     found = []
     for subset, mask in task.subsets.items():
         pairs = np.arange(len(x)) if mask is None else np.flatnonzero(mask)
         judges = task.human.shape[1]
         points = Points(np.repeat(x[pairs], judges), task.human[pairs].reshape(-1), task.tau)
         pair, image = np.repeat(pairs, judges), np.repeat(task.image[pairs], judges)
-        statistics = agreement(points, pair, image, how)
-        found.append(Row(task.name, subset, relevance, len(pairs), len(pair), task.tau, statistics))
+        coefficients = agreement(points, pair, image, how, over, threads)
+        found.append(Row(task.name, subset, relevance, len(pairs), len(pair), task.tau, coefficients))
     return found
 
 
@@ -180,12 +168,12 @@ def _about(task: Task, gain: PairGain, image: Int, other: Int) -> Float:
 
 def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: dict[int, list[int]], tau: Tau) -> Task:
     images = np.unique(rated.image[kept])
-    held = [(i, c) for i in images.tolist() for c in references[i]]
-    listed = {c for _, c in held}
+    pairs = [(i, c) for i in images.tolist() for c in references[i]]
+    listed = {c for _, c in pairs}
     spare = [c for c in np.unique(rated.caption[kept]).tolist() if c not in listed]
     ids: list[str] = [data.images[i] for i in images.tolist()]
-    owner = [*np.searchsorted(images, [i for i, _ in held]).tolist(), *([len(ids)] * len(spare))]
-    captions = np.array([*(c for _, c in held), *spare], np.int64)
+    owner = [*np.searchsorted(images, [i for i, _ in pairs]).tolist(), *([len(ids)] * len(spare))]
+    captions = np.array([*(c for _, c in pairs), *spare], np.int64)
     row = {c: k for k, c in enumerate(captions.tolist())}
     split = Split(
         f"flickr8k-{name.lower()}",
@@ -209,7 +197,7 @@ def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: di
 
 
 def _rows(ids: Ids, wanted: Int) -> Int:
-    """Where each of ``wanted`` stands in ``ids``, -1 for those that do not."""
+    """(wanted,) int64: the index in ``ids`` of each of ``wanted``, -1 for those that are not among them."""
     if ids.dtype.kind not in "iu":
         return np.full(len(wanted), -1, np.int64)
     order = np.argsort(ids, kind="stable")

@@ -12,18 +12,18 @@ from ..numeric.parallel import one_blas_thread
 from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.kinds import GAINS, NAMED, kind_of, load_gains, parse_spec
+from ..relevance.kinds import GRADED, load_gains, parse_spec
 from ..types import Float, Int, Split
 from .protocols import PairGain, Task
 
 BINARY = "binary"
-BLOCK = 1 << 20  # pairs at a time; few and large, as some relevances walk over everything each time
+BLOCK = 1 << 20  # pairs of a call; large, as some relevances process all items for every call
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """One relevance over the items of a task: its values by pair, what to say about it, and what moves its digits."""
+    """One relevance over the items of a task: its values by pair, notes, and the settings that change its values."""
 
     name: str
     gain: PairGain
@@ -39,19 +39,19 @@ def check(name: str) -> str:
     """
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
-        if kind_of(head) is None:
-            raise unknown("relevance", head, [BINARY, *NAMED, *TITLES])
+        if head not in GRADED and not head.endswith((".npy", ".npz")):
+            raise unknown("relevance", head, [BINARY, *GRADED, *TITLES])
         parse_spec(name)
     return name.strip()
 
 
 def fits(name: str, task: Task) -> bool:
-    """Whether a relevance has values for these pairs: the scores of captioning know caption-image pairs only."""
+    """Whether a relevance has values for these pairs: scores of captioning are defined for caption-image pairs only."""
     return name not in TITLES or task.sides == ("caption", "image")
 
 
-def needs_texts(name: str) -> bool:
-    """Whether the captions have to be known, not only who belongs to whom."""
+def needs_captions(name: str) -> bool:
+    """Whether a relevance is made from the captions as strings."""
     return name != BINARY and (name in TITLES or GAINS[parse_spec(name).kind].uses_captions)
 
 
@@ -62,9 +62,9 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         name: ``binary`` (1 for the caption's own image, else 0), a specification of a graded relevance, or a score of
             captioning. Without settings, ``cider`` on a split of Flickr8k takes document frequencies as published: the
             references of an image count once for every rating of it.
-        task: whose split; its pairs matter for the document frequencies only.
+        task: the split, and the pairs, which change the document frequencies only.
         java: a Java folder or program for METEOR.
-        progress: told (done, in all).
+        progress: called with (done, in all).
 
     Raises:
         UsageError, BadInput, MissingPackage: as ``relevance.kinds.load_gains`` and ``captioning.pair_scores``.
@@ -72,10 +72,10 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
     if name == BINARY:
         return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
     if name in TITLES:
-        texts, references = task.split.captions or (), task.references
+        strings, references = task.split.captions or (), task.references
 
         def score(images: Int, captions: Int) -> Float:
-            return pair_scores(name, texts, references, captions, images, java=java, progress=progress)
+            return pair_scores(name, strings, references, captions, images, java=java, progress=progress)
 
         return Source(name, score)
     spec = parse_spec(name)
@@ -85,9 +85,9 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
 
 
 def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = None) -> Source:
-    told = None if progress is None else lambda share: progress(round(1000 * share), 1000)
+    fraction = None if progress is None else lambda share: progress(round(1000 * share), 1000)
     try:
-        gains = load_gains(spec, split, told)
+        gains = load_gains(spec, split, fraction)
     except MissingPackage as error:
         if spec.kind != "spice" or not split.name.startswith("flickr8k"):
             raise
@@ -116,24 +116,24 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> Source:
     listed = set(copies)
     spare = [c for c in range(len(split.caption_ids)) if c not in listed]
     rows = np.array(copies + spare, np.int64)
-    texts = split.captions or ()
+    strings = split.captions or ()
     wide = Split(
         split.name,
         np.arange(len(ratings) + bool(spare)),
         np.arange(len(rows)),
         np.concatenate([owner, np.full(len(spare), len(ratings))]),
-        tuple(texts[c] for c in rows.tolist()),
+        tuple(strings[c] for c in rows.tolist()),
     )
     first_copy = np.full(len(split.caption_ids), -1, np.int64)
     first_copy[rows[::-1]] = np.arange(len(rows))[::-1]
     first_rating = np.full(len(split.image_ids), -1, np.int64)
     first_rating[task.right[::-1]] = np.arange(len(ratings))[::-1]
     inner = _graded(name, spec, wide)
-    told = _graded(name, spec, split).notes  # those of the copies would count a caption many times
+    notes = _graded(name, spec, split).notes  # those of the copies would count a caption many times
     settings = tuple((k, "ratings" if k == "df" else v) for k, v in inner.settings)
     return replace(
         inner,
         gain=lambda images, captions: inner.gain(first_rating[images], first_copy[captions]),
-        notes=(*told, f"cider: document frequencies over {len(ratings):,} rated pairs, as published"),
+        notes=(*notes, f"cider: document frequencies over {len(ratings):,} rated pairs, as published"),
         settings=settings,
     )

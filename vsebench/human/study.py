@@ -1,4 +1,4 @@
-"""A whole study: which relevances and which model, against which judgements."""
+"""A study: relevances and a model against human judgements."""
 
 from __future__ import annotations
 
@@ -10,156 +10,184 @@ from pathlib import Path
 
 from ..data import read
 from ..data.align import align_embeddings
-from ..data.splits import catalogue as splits
+from ..data.splits import catalogue
 from ..errors import UsageError
 from ..registry import unknown
+from ..report.correlation import Over, Row, Study
+from ..report.model import Resampling
 from ..types import Embeddings, Modality
 from . import sources
-from .agreement import Resampling
 from .cxc import TASKS, read_cxc
 from .flickr8k import read_flickr8k
 from .models import SAMPLES, Similarity, model_rows
-from .protocols import Row, Task, compare, cxc_task, flickr8k_tasks, values
+from .protocols import Task, correlations, cxc_task, flickr8k_tasks, values
 
 DATA: dict[str, tuple[str, ...]] = {"cxc": tuple(TASKS), "flickr8k": ("expert", "crowdflower")}
 DEFAULT_GAINS: dict[str, tuple[str, ...]] = {"cxc": ("binary", "cider"), "flickr8k": ("cider",)}
 SPLIT = "coco-5k"
 
+Names = str | Sequence[str]
+PathLike = str | os.PathLike[str]
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]
 
 
 @dataclass(frozen=True)
-class Model:
-    """A file of embeddings of COCO 5K (see ``data.read`` for formats and keys) and how two vectors are compared."""
+class _Settings:
+    """What all correlations of a study share."""
 
-    file: Path
-    texts: Path | None = None
-    image_key: str | None = None
-    text_key: str | None = None
-    similarity: Similarity = "cosine"
-
-    @property
-    def name(self) -> str:
-        """What it is called in tables."""
-        return self.file.name
+    folder: PathLike | None
+    how: Resampling | None
+    over: Over
+    seed: int
+    threads: int | None
 
 
-@dataclass(frozen=True)
-class Study:
-    """What came out: rows, settings of every relevance, and what the user should know."""
-
-    data: str
-    rows: tuple[Row, ...]
-    settings: dict[str, dict[str, str]]
-    notes: tuple[str, ...]
-
-
-def run(
+def correlate(
     data: str,
-    gains: Sequence[str] | None = None,
-    model: Model | None = None,
     *,
-    tasks: Sequence[str] | None = None,
-    folder: str | os.PathLike[str] | None = None,
-    how: Resampling | None = None,
+    gains: Names | None = None,
+    embeddings: PathLike | None = None,
+    texts: PathLike | None = None,
+    image_key: str | None = None,
+    text_key: str | None = None,
+    similarity: Similarity = "cosine",
+    tasks: Names | None = None,
+    human_data: PathLike | None = None,
+    ci: float = 95,
+    resamples: int = 1000,
+    seed: int = 0,
+    over: Over = "images",
     java: str | None = None,
+    threads: int | None = None,
     bar: Bar | None = None,
 ) -> Study:
-    """Correlate relevances, and a model, with human judgements.
+    """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
 
     Args:
-        data: ``cxc`` or ``flickr8k``.
-        gains: names for ``sources.open_source``; by default ``DEFAULT_GAINS`` when there is no model either.
-        model: embeddings, for ``cxc`` only.
-        tasks: some of ``DATA[data]``; all by default.
-        folder: where the judgements are, see ``judgements.find``.
-        how: how intervals are made; None for no intervals.
+        data: ``cxc`` (Crisscrossed Captions) or ``flickr8k`` (experts and CrowdFlower).
+        gains: names for ``sources.open_source``, as a list or separated by commas. Without them and ``embeddings``
+            those of ``DEFAULT_GAINS``.
+        embeddings: a file of vectors of COCO 5K in any format of ``data.read``, for ``cxc`` only.
+        texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
+        image_key, text_key: names of the arrays in the file.
+        similarity: of the vectors, ``cosine`` or ``dot``.
+        tasks: some of ``DATA[data]``, as a list or separated by commas; all by default.
+        human_data: folder with the judgements, see ``judgements.find``.
+        ci: level of the intervals in percent; 0 for none.
+        resamples: of an interval.
+        seed: of the random numbers.
+        over: what is resampled: ``images`` (all pairs of an image together) or ``pairs``.
         java: a Java folder or program for METEOR.
+        threads: never changes a result.
         bar: opens a progress bar under some words.
 
     Raises:
-        UsageError: unknown names or options that do not fit together.
-        MissingPackage: judgements, captions or a package are absent; the message says how to get them.
+        UsageError: unknown names, or options that do not fit together.
+        MissingPackage: judgements, captions or a package are absent; the message tells how to get them.
         BadInput: a damaged file.
+
+    Example:
+        .. code-block:: python
+
+            study = vsebench.correlate("cxc", gains="binary,cider", human_data="Crisscrossed-Captions/data")
+            print(study)
+            study.to_frame().query("task == 'SITS'")
     """
-    chosen = _chosen(data, tasks)
-    names = list(
-        dict.fromkeys(map(sources.check, DEFAULT_GAINS[data] if gains is None and model is None else gains or ()))
-    )
-    if model is not None and data != "cxc":
-        raise UsageError("embeddings are correlated with CxC only", fix="use: vsebench correlate cxc --embeddings FILE")
-    if not names and model is None:
-        raise UsageError("nothing to correlate", fix="give --gains NAMES or --embeddings FILE")
+    chosen = _tasks(data, tasks)
+    default = gains is None and embeddings is None
+    names = list(dict.fromkeys(map(sources.check, DEFAULT_GAINS[data] if default else _listed(gains))))
+    _check_options(data, embeddings, {"texts": texts, "image_key": image_key, "text_key": text_key}, similarity, over)
+    if not names and embeddings is None:
+        raise UsageError("nothing to correlate", fix="give gains (--gains NAMES) or embeddings (--embeddings FILE)")
+    how = Resampling(ci, resamples, seed) if ci else None
+    shared = _Settings(human_data, how, over, seed, threads)
     rows: list[Row] = []
     notes: list[str] = []
     settings: dict[str, dict[str, str]] = {}
-    if model is not None:
-        found, told = _model(model, chosen, folder, how)
-        rows += found
-        notes += told
-        settings[model.name] = {"similarity": model.similarity, "samples": str(SAMPLES)}
-    if names:
-        groups = (
-            [_cxc(chosen, folder, any(sources.needs_texts(name) for name in names))]
-            if data == "cxc"
-            else [[t] for t in _flickr8k(chosen, folder)]
-        )
-        for group in groups:
-            for name in names:
-                found, source = _relevance(name, group, how, java, bar or (lambda _: nullcontext()))
-                rows += found
-                if source is not None:
-                    notes += source.notes
-                    settings.setdefault(name, {}).update(source.settings)
-                notes += [
-                    f"{name} is left out for {task.name}: it compares a caption with references"
-                    for task in group
-                    if not sources.fits(name, task)
-                ]
+    if embeddings is not None:
+        file = Path(embeddings)
+        vectors, read_notes = _vectors(file, texts, image_key, text_key)
+        for task in _cxc(chosen, human_data, False):
+            rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
+        notes += read_notes
+        settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES)}
+    for group in _groups(data, chosen, names, human_data) if names else ():
+        for name in names:
+            found, source = _relevance(name, group, shared, java, bar or (lambda _: nullcontext()))
+            rows += found
+            if source is not None:
+                notes += source.notes
+                settings.setdefault(name, {}).update(source.settings)
+            notes += [
+                f"{name} is left out for {task.name}: it compares a caption with references"
+                for task in group
+                if not sources.fits(name, task)
+            ]
     order = {name: k for k, name in enumerate(chosen)}
     rows.sort(key=lambda row: (order[row.task.lower()], row.subset != "all"))
-    return Study(data, tuple(rows), settings, tuple(dict.fromkeys(notes)))
+    return Study(data, tuple(rows), settings, tuple(dict.fromkeys(notes)), how, over, seed)
 
 
-def _chosen(data: str, tasks: Sequence[str] | None) -> list[str]:
+def _listed(names: Names | None) -> list[str]:
+    return [n.strip() for n in (names.split(",") if isinstance(names, str) else names or ()) if n.strip()]
+
+
+def _tasks(data: str, tasks: Names | None) -> list[str]:
     if data not in DATA:
         raise unknown("judgements", data, DATA)
-    for task in tasks or ():
+    chosen = _listed(tasks)
+    for task in chosen:
         if task not in DATA[data]:
             raise unknown(f"task of {data}", task, DATA[data])
-    return list(dict.fromkeys(tasks or DATA[data]))
+    return list(dict.fromkeys(chosen or DATA[data]))
 
 
-def _cxc(chosen: Sequence[str], folder: str | os.PathLike[str] | None, texts: bool) -> list[Task]:
+def _check_options(
+    data: str, embeddings: PathLike | None, of_the_file: dict[str, object], similarity: str, over: str
+) -> None:
+    if embeddings is not None and data != "cxc":
+        raise UsageError("embeddings are correlated with CxC only", fix="use: vsebench correlate cxc --embeddings FILE")
+    for name, value in of_the_file.items():
+        if embeddings is None and value is not None:
+            raise UsageError(f"{name} has no meaning without embeddings", fix="leave it out")
+    if similarity not in ("cosine", "dot"):
+        raise UsageError(f"similarity is '{similarity}'", fix="use cosine or dot")
+    if over not in ("images", "pairs"):
+        raise UsageError(f"over is '{over}'", fix="use images or pairs")
+
+
+def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:
+    """The tasks, those together whose relevances are made from one split."""
+    if data == "cxc":
+        return [_cxc(chosen, folder, any(sources.needs_captions(name) for name in names))]
+    return [[task] for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]
+
+
+def _cxc(chosen: Sequence[str], folder: PathLike | None, captions: bool) -> list[Task]:
     ratings = [read_cxc(task, folder) for task in TASKS if task in chosen]
-    split = splits.load(SPLIT, captions=texts)
+    split = catalogue.load(SPLIT, captions=captions)
     return [cxc_task(r, split) for r in ratings]
 
 
-def _flickr8k(chosen: Sequence[str], folder: str | os.PathLike[str] | None) -> list[Task]:
-    return [task for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]
-
-
 def _relevance(
-    name: str, group: list[Task], how: Resampling | None, java: str | None, bar: Bar
+    name: str, group: list[Task], shared: _Settings, java: str | None, bar: Bar
 ) -> tuple[list[Row], sources.Source | None]:
+    """The rows of one relevance for the tasks that it has values for."""
     suited = [task for task in group if sources.fits(name, task)]
     if not suited:
         return [], None
     with bar(name) as progress:
         source = sources.open_source(name, suited[0], java, progress)
         found = [(task, values(task, source.gain)) for task in suited]
-    return [row for task, x in found for row in compare(task, name, x, how)], source
+    rows = [correlations(task, name, x, shared.how, shared.over, shared.threads) for task, x in found]
+    return [row for of_task in rows for row in of_task], source
 
 
-def _model(
-    model: Model, chosen: Sequence[str], folder: str | os.PathLike[str] | None, how: Resampling | None
-) -> tuple[list[Row], list[str]]:
-    if model.similarity not in ("cosine", "dot"):
-        raise UsageError(f"similarity is '{model.similarity}'", fix="use cosine or dot")
-    tasks = _cxc(chosen, folder, False)
-    raw = read.read_embeddings(model.file, texts=model.texts, image_key=model.image_key, text_key=model.text_key)
+def _vectors(
+    file: Path, texts: PathLike | None, image_key: str | None, text_key: str | None
+) -> tuple[dict[Modality, Embeddings], list[str]]:
+    """The vectors of a file in the order of COCO 5K, and what was decided about them."""
+    beside = None if texts is None else Path(texts)
+    raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
     ready = align_embeddings(raw, SPLIT, None)
-    vectors: dict[Modality, Embeddings] = {"image": ready.images, "caption": ready.captions}
-    rows = [row for task in tasks for row in model_rows(task, model.name, vectors, model.similarity, how)]
-    return rows, [*ready.notes, *ready.warnings]
+    return {"image": ready.images, "caption": ready.captions}, [*ready.notes, *ready.warnings]

@@ -1,4 +1,4 @@
-"""What an agreement study is: how metrics order systems, how alike the orders are, and where they quarrel."""
+"""Agreement of metrics: how they order systems, how alike the orders are, and the queries they disagree about."""
 
 from __future__ import annotations
 
@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from .comparison import Row
-from .grid import ARROWS, Cell, Grid, cells
+from .format import ARROWS, UNDEFINED, interval_words
+from .grid import Cell, Grid, cells, text_only
 from .model import Resampling
-from .table import interval_words
+from .render import Rendered
 
 SCHEMA = "vsebench/agreement/1"
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
+_TEXT = 60  # characters of a caption in a table
 
 
 @dataclass(frozen=True)
@@ -37,35 +39,37 @@ class Pair:
 
 
 @dataclass(frozen=True)
-class Quarrel:
-    """A query that two metrics disagree about.
+class Disagreement:
+    """A query on which two metrics order systems in opposite ways.
 
     Attributes:
-        query, text: its id, and its text if that is known.
-        disagreement: how far, see ``stats.agreement.quarrels``.
+        query: its id.
+        caption: its text if it is a caption that is known, or None.
+        amount: how far the metrics disagree, see ``stats.agreement.disagreement``.
         values: of the two metrics, one pair a system.
     """
 
     query: str
-    text: str | None
-    disagreement: float
+    caption: str | None
+    amount: float
     values: tuple[tuple[float, float], ...]
 
 
 @dataclass(frozen=True)
-class Agreement:
+class Agreement(Rendered):
     """How far metrics agree on a set of systems.
 
     Attributes:
         split, systems: what was evaluated.
         rows: metrics with the values of all systems.
         pairs: every two metrics.
-        how: the resampling behind the intervals.
-        quarrel_of: the two metrics (indices) whose queries are listed, or None.
+        how: the resampling of the intervals.
+        listed: the two metrics (indices) whose queries are listed, or None.
         queries: queries that both have.
         discordant: queries on which they order some pair of systems in opposite ways.
-        quarrels: the worst of them.
-        warnings: what the reader should know.
+        disagreements: those with the largest amounts.
+        warnings: what may be wrong.
+        most: how many pairs of metrics a table shows.
     """
 
     split: str
@@ -73,28 +77,64 @@ class Agreement:
     rows: tuple[Row, ...]
     pairs: tuple[Pair, ...]
     how: Resampling
-    quarrel_of: tuple[int, int] | None
+    listed: tuple[int, int] | None
     queries: int
     discordant: int
-    quarrels: tuple[Quarrel, ...]
+    disagreements: tuple[Disagreement, ...]
     warnings: tuple[str, ...]
+    most: int = 15
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return f"Agreement of metrics on {self.split}"
+
+    def grids(self) -> list[Grid]:
+        """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""
+        rankings = Grid(
+            f"{self.split} · how the metrics order {len(self.systems)} systems",
+            ("metric", "direction", "best to worst"),
+            3,
+            tuple(
+                cells(str(r.metric), ARROWS[r.direction], " > ".join(" = ".join(s) for s in order(r, self.systems)))
+                for r in self.rows
+            ),
+        )
+        matrix = [_matrix(self)] if 2 < len(self.rows) <= _MATRIX else []
+        return [rankings, *matrix, _least(self), *_disagreements(self)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One a pair of metrics: first, second, tau, low, high, concordant, discordant, tied."""
+        return [
+            {
+                "first": name(self.rows[p.first]),
+                "second": name(self.rows[p.second]),
+                "tau": p.tau,
+                "low": None if p.interval is None else p.interval[0],
+                "high": None if p.interval is None else p.interval[1],
+                "concordant": p.concordant,
+                "discordant": p.discordant,
+                "tied": p.tied,
+            }
+            for p in self.pairs
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/agreement/1``."""
-        quarrels = None
-        if self.quarrel_of is not None:
-            quarrels = {
-                "metrics": [name(self.rows[i]) for i in self.quarrel_of],
+        disagreements = None
+        if self.listed is not None:
+            disagreements = {
+                "metrics": [name(self.rows[i]) for i in self.listed],
                 "queries": self.queries,
                 "discordant": self.discordant,
                 "worst": [
                     {
-                        "query": q.query,
-                        "text": q.text,
-                        "disagreement": q.disagreement,
-                        "values": dict(zip(self.systems, map(list, q.values), strict=True)),
+                        "query": d.query,
+                        "caption": d.caption,
+                        "disagreement": d.amount,
+                        "values": dict(zip(self.systems, map(list, d.values), strict=True)),
                     }
-                    for q in self.quarrels
+                    for d in self.disagreements
                 ],
             }
         return {
@@ -124,7 +164,7 @@ class Agreement:
                 }
                 for p in self.pairs
             ],
-            "quarrels": quarrels,
+            "disagreements": disagreements,
         }
 
 
@@ -134,26 +174,9 @@ def name(row: Row) -> str:
 
 
 def order(row: Row, systems: Sequence[str]) -> list[list[str]]:
-    """Systems from best to worst by a metric; those with one value share a place."""
+    """Systems from best to worst by a metric; those of equal value are one entry."""
     distinct = sorted(set(row.values), reverse=row.metric.higher_is_better)
     return [[s for s, v in zip(systems, row.values, strict=True) if v == value] for value in distinct]
-
-
-def grids(study: Agreement, most: int) -> list[Grid]:
-    """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), and quarrels."""
-    rankings = Grid(
-        f"{study.split} · how the metrics order {len(study.systems)} systems",
-        ("metric", "direction", "best to worst"),
-        3,
-        tuple(
-            cells(
-                str(r.metric), ARROWS[r.direction], " > ".join(" = ".join(place) for place in order(r, study.systems))
-            )
-            for r in study.rows
-        ),
-    )
-    matrix = [_matrix(study)] if 2 < len(study.rows) <= _MATRIX else []
-    return [rankings, *matrix, _least(study, most), *_quarrels(study)]
 
 
 def _matrix(study: Agreement) -> Grid:
@@ -168,8 +191,8 @@ def _matrix(study: Agreement) -> Grid:
     return Grid("tau between the rankings", ("", *(name(r) for r in study.rows)), 1, rows)
 
 
-def _least(study: Agreement, most: int) -> Grid:
-    shown = sorted(study.pairs, key=lambda p: 2.0 if p.tau is None else p.tau)[:most]
+def _least(study: Agreement) -> Grid:
+    shown = sorted(study.pairs, key=lambda p: 2.0 if p.tau is None else p.tau)[: study.most]
     rows = tuple(
         (
             *cells(name(study.rows[p.first]), name(study.rows[p.second])),
@@ -181,44 +204,43 @@ def _least(study: Agreement, most: int) -> Grid:
     few = len(shown) < len(study.pairs)
     title = f"the {len(shown)} of {len(study.pairs):,} pairs of metrics that agree least" if few else "pairs of metrics"
     note = (
-        "tau: Kendall's tau-b between the rankings of the systems, 1 the same order, -1 the reverse, — undefined "
-        f"because a metric ties all systems. {interval_words(study.how)}."
+        f"tau: Kendall's tau-b between the rankings of the systems, 1 the same order, -1 the reverse, {UNDEFINED} "
+        f"undefined because a metric ties all systems. {interval_words(study.how)}."
     )
     return Grid(title, ("metric", "metric", "tau", "pairs of systems: alike / opposite / tied"), 2, rows, (note,))
 
 
 def _tau(pair: Pair) -> str:
-    return "—" if pair.tau is None else f"{pair.tau:.2f}"
+    return UNDEFINED if pair.tau is None else f"{pair.tau:.2f}"
 
 
-def _quarrels(study: Agreement) -> list[Grid]:
-    if study.quarrel_of is None:
+def _disagreements(study: Agreement) -> list[Grid]:
+    if study.listed is None:
         return []
-    first, second = (study.rows[i] for i in study.quarrel_of)
-    if not study.quarrels:
-        pair = f"{name(first)} and {name(second)}"
-        note = f"{pair} order no two systems in opposite ways on any of {study.queries:,} queries."
-        return [Grid("", ("queries",), 1, (), (note,))]
-    texts = any(q.text for q in study.quarrels)
+    first, second = (name(study.rows[i]) for i in study.listed)
+    if not study.disagreements:
+        both = f"{first} and {second}"
+        return [text_only(f"{both} order no two systems in opposite ways on any of {study.queries:,} queries.")]
+    captions = any(d.caption for d in study.disagreements)
     rows = tuple(
         (
-            *cells(q.query, *([_short(q.text or "")] if texts else [])),
-            *cells(*(f"{_value(a)} / {_value(b)}" for a, b in q.values)),
+            *cells(d.query, *([_short(d.caption or "")] if captions else [])),
+            *cells(*(f"{_value(a)} / {_value(b)}" for a, b in d.values)),
         )
-        for q in study.quarrels
+        for d in study.disagreements
     )
-    headings = ("query", *(["text"] if texts else []), *study.systems)
-    title = f"queries on which {name(first)} and {name(second)} disagree most"
+    headings = ("query", *(["caption"] if captions else []), *study.systems)
     note = (
-        f"Values of a query: {name(first)} / {name(second)}. On {study.discordant:,} of {study.queries:,} queries they "
+        f"Values of a query: {first} / {second}. On {study.discordant:,} of {study.queries:,} queries they "
         "order some pair of systems in opposite ways."
     )
-    return [Grid(title, headings, 2 if texts else 1, rows, (note,))]
+    title = f"queries on which {first} and {second} disagree most"
+    return [Grid(title, headings, 2 if captions else 1, rows, (note,))]
 
 
 def _short(text: str) -> str:
     text = " ".join(text.split())
-    return text if len(text) <= 60 else text[:59] + "…"
+    return text if len(text) <= _TEXT else text[: _TEXT - 1] + "…"
 
 
 def _value(value: float) -> str:

@@ -1,15 +1,23 @@
-"""What a comparison of systems is: values, one test for every pair of systems and metric, and how they were made."""
+"""A comparison of systems: their values, one test for every pair of systems and metric, and their tables."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from ..errors import UsageError
 from ..types import Direction
-from .model import MetricName
+from .format import ARROWS, UNDEFINED, UNITS, bracketed, printed, probability, signed
+from .grid import Cell, Grid, cells
+from .model import MetricName, Resampling
+from .render import Rendered
 
 SCHEMA = "vsebench/comparison/1"
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+_CORRECTIONS = {
+    "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -17,12 +25,15 @@ class Rules:
     """How systems are tested.
 
     Attributes:
-        permutations: random swaps of a test; also the most that are looked at one by one.
+        permutations: random permutations of a test; with at most so many possible ones, all are counted instead.
         correction: ``holm``, ``bh`` or ``none``, over all tests of the comparison.
         alpha: corrected p-values up to it are called significant.
         level: of the intervals of differences, in percent.
         resamples: of these intervals.
-        seed: fixes swaps and resamples.
+        seed: of the permutations and resamples.
+
+    Raises:
+        UsageError: a value out of range.
     """
 
     permutations: int = 10_000
@@ -33,10 +44,13 @@ class Rules:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        if self.correction not in ("holm", "bh", "none"):
+        if self.correction not in _CORRECTIONS:
             raise UsageError(f"the correction is '{self.correction}'", fix="use holm, bh or none")
         if not 0 < self.alpha < 1:
             raise UsageError(f"alpha is {self.alpha}", fix="use a probability such as 0.05")
+        if not 10 <= self.permutations <= 10_000_000:
+            raise UsageError(f"{self.permutations} permutations", fix="use 10 to 10000000")
+        Resampling(self.level, self.resamples, self.seed)
 
 
 @dataclass(frozen=True)
@@ -52,9 +66,15 @@ class Row:
     direction: Direction | None
     values: tuple[float, ...]
 
+    @property
     def best(self) -> float:
         """The best of the values."""
         return max(self.values) if self.metric.higher_is_better else min(self.values)
+
+    @property
+    def heading(self) -> str:
+        """The metric, with an arrow when lower is better."""
+        return str(self.metric) + ("" if self.metric.higher_is_better else " ↓")
 
 
 @dataclass(frozen=True)
@@ -67,8 +87,8 @@ class Test:
         n: queries that both have; images for a sum over both directions.
         difference: value of the second minus value of the first, on these queries.
         interval: of the difference, or None.
-        p: two-sided, of the swap test.
-        exact: every swap was looked at.
+        p: two-sided, of the permutation test.
+        exact: all possible permutations were counted.
         corrected: p after correction.
         standardised, superiority, wins, ties, losses: the effect, oriented so that more means the second is better.
         winner: index of the significantly better system, or None.
@@ -92,17 +112,18 @@ class Test:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Rendered):
     """Systems, their values, and the tests between them.
 
     Attributes:
         split: name of the test set.
         systems: names.
         signatures: one a system.
-        baseline: index of the system that all others are tested against, or None when every pair is.
+        baseline: index of the system that all others are tested against, or None when every pair is tested.
         rows, tests: values and tests.
         rules: how the tests were made.
-        warnings: what the reader should know.
+        warnings: what may be wrong.
+        details: the tables of tests are shown also for more than two systems.
     """
 
     split: str
@@ -113,8 +134,32 @@ class Comparison:
     tests: tuple[Test, ...]
     rules: Rules
     warnings: tuple[str, ...]
+    details: bool = False
 
-    def to_json(self) -> dict[str, Any]:
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return f"Comparison on {self.split}"
+
+    def grids(self) -> list[Grid]:
+        """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
+        return [_values(self), *(_tests(self) if self.details or len(self.systems) == 2 else ())]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""
+        found = []
+        for test in self.tests:
+            row, facts = self.rows[test.row], self._facts(test)
+            low, high = facts.pop("interval") or (None, None)
+            found.append({
+                "metric": str(row.metric), "direction": row.direction,
+                "first": facts.pop("first"), "second": facts.pop("second"),
+                "first_value": row.values[test.first], "second_value": row.values[test.second],
+                "n": facts.pop("n"), "difference": facts.pop("difference"), "low": low, "high": high, **facts,
+            })  # fmt: skip
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/comparison/1``: systems by name, fractions as fractions, no NaN."""
         return {
             "schema": SCHEMA,
@@ -130,16 +175,100 @@ class Comparison:
                     "unit": r.metric.unit,
                     "better": "higher" if r.metric.higher_is_better else "lower",
                     "values": dict(zip(self.systems, r.values, strict=True)),
-                    "tests": [self._test(t) for t in self.tests if t.row == i],
+                    "tests": [self._facts(t) for t in self.tests if t.row == i],
                 }
                 for i, r in enumerate(self.rows)
             ],
         }
 
-    def _test(self, test: Test) -> dict[str, Any]:
+    def _facts(self, test: Test) -> dict[str, Any]:
+        """The fields of a test, with systems by name."""
         facts = asdict(test)
         del facts["row"]
         for side in ("first", "second", "winner"):
             facts[side] = None if facts[side] is None else self.systems[facts[side]]
         facts["interval"] = None if test.interval is None else list(test.interval)
         return facts
+
+
+def _values(comparison: Comparison) -> Grid:
+    labels = _labels(len(comparison.systems))
+    if comparison.baseline is None:
+        headings = [f"{name} ({label})" for name, label in zip(comparison.systems, labels, strict=True)]
+    else:
+        headings = [n + (" (baseline)" if i == comparison.baseline else "") for i, n in enumerate(comparison.systems)]
+    rows = []
+    for i, row in enumerate(comparison.rows):
+        marks = _marks(comparison, i, labels)
+        values = [
+            Cell(printed(value, row.metric.unit), mark, best=value == row.best)
+            for value, mark in zip(row.values, marks, strict=True)
+        ]
+        rows.append((*cells(row.heading, ARROWS[row.direction]), *values))
+    title = f"{comparison.split} · {len(comparison.systems)} systems"
+    return Grid(title, ("metric", "direction", *headings), 2, tuple(rows), (_note(comparison),))
+
+
+def _note(comparison: Comparison) -> str:
+    rules = comparison.rules
+    tested = (
+        f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {len(comparison.tests):,} two-sided paired "
+        f"permutation tests over images ({rules.permutations:,} permutations, seed {rules.seed})"
+    )
+    if comparison.baseline is None:
+        marks = f"A letter marks a value that is significantly better than that system's: {tested}."
+    else:
+        name = comparison.systems[comparison.baseline]
+        marks = f"+ and - mark values significantly better and worse than those of {name}: {tested}."
+    return f"{UNITS} Best in bold. {marks}"
+
+
+def _tests(comparison: Comparison) -> Iterator[Grid]:
+    pairs = dict.fromkeys((t.first, t.second) for t in comparison.tests)
+    level = f"{comparison.rules.level:g} %"
+    notes: tuple[str, ...] = (
+        f"Difference: second minus first, with its {level} bootstrap interval over images "
+        f"({comparison.rules.resamples:,} resamples); in bold when it is significant. In parentheses behind p: before "
+        "correction. d: mean over standard deviation of the images' differences. P: share of queries on which the "
+        "second is better, ties counted half. Positive d, P above 50 and wins mean that the second is better, also "
+        "where lower is better. For a sum, images are counted instead of queries.",
+    )
+    corrected = comparison.rules.correction != "none"
+    p = f"p {comparison.rules.correction}" if corrected else "p"
+    headings = ("metric", "", "difference", p, "d", "P", "wins:losses")
+    for first, second in pairs:
+        tests = [t for t in comparison.tests if (t.first, t.second) == (first, second)]
+        rows = tuple(_test(t, comparison.rows[t.row], corrected) for t in tests)
+        title = f"{comparison.systems[second]} against {comparison.systems[first]}"
+        yield Grid(title, headings, 2, rows, notes)
+        notes = ()
+
+
+def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:
+    unit = row.metric.unit
+    d = UNDEFINED if test.standardised is None else f"{test.standardised:+.2f}".replace("-0.00", "+0.00")
+    raw = probability(test.p) + (" exact" if test.exact else "")
+    return (
+        *cells(row.heading, row.direction or "sum"),
+        Cell(signed(test.difference, unit), aside=bracketed(test.interval, unit), best=test.winner is not None),
+        Cell(probability(test.corrected), aside=f"({raw})") if corrected else Cell(raw),
+        *cells(d, f"{100 * test.superiority:.1f}"),
+        Cell(f"{test.wins:,}:{test.losses:,}", aside=f"({test.ties:,} ties)"),
+    )
+
+
+def _marks(comparison: Comparison, row: int, labels: list[str]) -> list[str]:
+    """One a system: the systems that it is significantly better than, or its sign against the baseline."""
+    beaten: list[list[int]] = [[] for _ in comparison.systems]
+    for t in comparison.tests:
+        if t.row == row and t.winner is not None:
+            beaten[t.winner].append(t.first + t.second - t.winner)
+    if comparison.baseline is None:
+        between = "" if len(labels) <= len(_LETTERS) else ","
+        return [between.join(labels[i] for i in sorted(lost)) for lost in beaten]
+    worse = set(beaten[comparison.baseline])
+    return ["+" if lost and i != comparison.baseline else "-" if i in worse else "" for i, lost in enumerate(beaten)]
+
+
+def _labels(systems: int) -> list[str]:
+    return list(_LETTERS[:systems]) if systems <= len(_LETTERS) else [str(i + 1) for i in range(systems)]

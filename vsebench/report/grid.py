@@ -1,10 +1,8 @@
-"""Grids: tables of text that every renderer can draw. What stands in a cell is decided before, how it looks after."""
+"""Grids: tables of text. Layout modules decide what stands in a cell, renderers how it looks in their format."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", None: "sum"}
 
 
 @dataclass(frozen=True)
@@ -13,7 +11,7 @@ class Cell:
 
     Attributes:
         text: as printed.
-        mark: a superscript behind it.
+        mark: a superscript behind the text.
         aside: what belongs to the text and may be dim or on a second line, such as an interval.
         best: to be set in bold.
     """
@@ -23,21 +21,18 @@ class Cell:
     aside: str = ""
     best: bool = False
 
-    def plain(self) -> str:
-        """Text and aside on one line."""
-        return f"{self.text} {self.aside}" if self.aside else self.text
-
 
 @dataclass(frozen=True)
 class Grid:
     """One table.
 
     Attributes:
-        title: above it.
+        title: above the table.
         headings: one a column.
         words: how many columns, from the left, hold words; the others hold numbers and are set to the right.
         rows: cells, as many as headings.
-        notes: sentences below it.
+        notes: sentences below the table.
+        literal: a line below the notes that no renderer wraps, such as a signature.
     """
 
     title: str
@@ -45,16 +40,17 @@ class Grid:
     words: int
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
+    literal: str = ""
 
 
 @dataclass(frozen=True)
 class Kind:
-    """What a column of a grid holds.
+    """What a column of a grid contains.
 
     Attributes:
-        words: not numbers.
+        words: words instead of numbers.
         mark: the longest mark of its numbers.
-        aside: its numbers have asides.
+        aside: some of its numbers have asides.
     """
 
     words: bool
@@ -63,7 +59,7 @@ class Kind:
 
 
 def kinds_of(grid: Grid) -> list[Kind]:
-    """One a column: what renderers that line numbers up digit by digit must leave room for."""
+    """One a column: what renderers that align numbers digit by digit must leave room for."""
     columns = [[row[i] for row in grid.rows] for i in range(len(grid.headings))]
     return [
         Kind(True)
@@ -78,6 +74,6 @@ def cells(*texts: str) -> tuple[Cell, ...]:
     return tuple(Cell(t) for t in texts)
 
 
-def probability(p: float) -> str:
-    """A p-value as printed: four decimals, or one digit and an exponent when it is smaller."""
-    return f"{p:.4f}" if p >= 0.00005 or p == 0 else f"{p:.0e}"
+def text_only(*notes: str, literal: str = "") -> Grid:
+    """A grid without a table: sentences, and a line that is not wrapped."""
+    return Grid("", (), 0, (), notes, literal)

@@ -1,4 +1,4 @@
-"""Grids -> one HTML page that needs nothing else: no scripts, no fonts, no network."""
+"""Grids -> HTML without scripts, fonts or network: a whole page, or the tables alone for a notebook."""
 
 from __future__ import annotations
 
@@ -7,18 +7,23 @@ from html import escape
 
 from .grid import Cell, Grid, Kind, kinds_of
 
-_STYLE = """
+_PAGE = """
 :root { color-scheme: light dark; }
 body { font: 15px/1.45 system-ui, sans-serif; margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }
-h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
-div.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
-th, td { padding: .25rem .7rem; text-align: left; white-space: nowrap; }
-thead th { border-bottom: 2px solid; white-space: normal; vertical-align: bottom; }
-tbody tr + tr td { border-top: 1px solid #8884; }
-.n { text-align: right; } th[colspan] { text-align: center; }
-td.n:has(+ .beside) { padding-right: 0; } td.beside { padding-left: .4em; }
-.aside, .note { opacity: .7; } sup { line-height: 0; } .n sup { display: inline-block; text-align: left; }
+h1 { font-size: 1.4rem; }
+"""
+
+_TABLES = """
+.vsebench h2 { font-size: 1.1rem; margin-top: 2rem; }
+.vsebench div.wide { overflow-x: auto; }
+.vsebench table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+.vsebench th, .vsebench td { padding: .25rem .7rem; text-align: left; white-space: nowrap; }
+.vsebench thead th { border-bottom: 2px solid; white-space: normal; vertical-align: bottom; }
+.vsebench tbody tr + tr td { border-top: 1px solid #8884; }
+.vsebench .n { text-align: right; } .vsebench th[colspan] { text-align: center; }
+.vsebench td.n:has(+ .beside) { padding-right: 0; } .vsebench td.beside { padding-left: .4em; }
+.vsebench .aside, .vsebench .note { opacity: .7; } .vsebench code { overflow-wrap: anywhere; }
+.vsebench sup { line-height: 0; } .vsebench .n sup { display: inline-block; text-align: left; }
 """
 
 _NUMBER = " class='n'"
@@ -26,12 +31,17 @@ _NUMBER = " class='n'"
 
 def page(title: str, grids: Sequence[Grid]) -> str:
     """A whole document with one table a grid; every text is escaped."""
-    head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{_STYLE}</style>"
-    body = "\n".join(_grid(g) for g in grids)
+    head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{_PAGE}</style>"
     return (
         f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>\n"
-        f"<h1>{escape(title)}</h1>\n{body}\n</body></html>\n"
+        f"<h1>{escape(title)}</h1>\n{fragment(grids)}\n</body></html>\n"
     )
+
+
+def fragment(grids: Sequence[Grid]) -> str:
+    """The tables of a page with their style, to be placed in another page."""
+    body = "\n".join(_grid(g) for g in grids)
+    return f"<div class='vsebench'><style>{_TABLES}</style>\n{body}</div>"
 
 
 def _grid(grid: Grid) -> str:
@@ -41,6 +51,8 @@ def _grid(grid: Grid) -> str:
         "<tr>" + "".join(_cell(c, kind) for c, kind in zip(row, kinds, strict=True)) + "</tr>" for row in grid.rows
     )
     notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in grid.notes)
+    if grid.literal:
+        notes += f"<p class='note'><code>{escape(grid.literal)}</code></p>\n"
     title = f"<h2>{escape(grid.title)}</h2>\n" if grid.title else ""
     if not grid.rows:
         return title + notes

@@ -26,10 +26,10 @@ def _grid(grid: Grid) -> str:
     headings = [_heading(h, kind) for h, kind in zip(grid.headings, kinds, strict=True)]
     lines = [f"% {_comment(grid.title)}"] if grid.title else []
     if not grid.rows:
-        return "\n".join([*lines, *(f"% {_comment(note)}" for note in grid.notes)])
+        return "\n".join([*lines, *_comments(grid)])
     lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", _line(headings), "\\midrule"]
     lines += [_line([_cell(c, kind) for c, kind in zip(row, kinds, strict=True)]) for row in grid.rows]
-    lines += ["\\bottomrule", "\\end{tabular}", *(f"% {_comment(note)}" for note in grid.notes)]
+    lines += ["\\bottomrule", "\\end{tabular}", *_comments(grid)]
     return "\n".join(lines)
 
 
@@ -75,6 +75,10 @@ def _line(texts: Sequence[str]) -> str:
 
 def _escaped(text: str) -> str:
     return "".join(_SPECIAL.get(c, c) for c in text if c.isprintable() or c == "\u00a0")
+
+
+def _comments(grid: Grid) -> list[str]:
+    return [f"% {_comment(text)}" for text in (*grid.notes, *([grid.literal] if grid.literal else []))]
 
 
 def _comment(text: str) -> str:

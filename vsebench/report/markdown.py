@@ -21,6 +21,7 @@ def _grid(grid: Grid) -> str:
         lines.append(_line(["---"] * grid.words + ["---:"] * numbers))
     lines += [_line([_cell(c) for c in row]) for row in grid.rows]
     lines += [f"\n{_escaped(note)}" for note in grid.notes]
+    lines += [f"\n`{grid.literal}`"] if grid.literal else []
     return "\n".join(lines) + "\n"
 
 

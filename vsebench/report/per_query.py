@@ -1,16 +1,39 @@
-"""Per-query values of every metric, as parquet or CSV."""
+"""Per-query values of every metric as one table, and its parquet or CSV file."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from ..errors import MissingPackage, UsageError
-from .model import Report
+from .model import Result
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
+
+
+def frame(results: Sequence[Result]) -> Any:
+    """A ``pandas.DataFrame`` of metric, direction, query (as text) and value, one row a query of a metric.
+
+    Sums have no per-query values. Queries that a metric leaves out have no row.
+    """
+    import pandas as pd
+
+    found = [(r, r.queries, r.per_query) for r in results if r.queries is not None and r.per_query is not None]
+    lengths = [len(values) for _, _, values in found]
+
+    def column(names: list[str]) -> Any:
+        kinds = list(dict.fromkeys(names))
+        return pd.Categorical.from_codes(np.repeat([kinds.index(x) for x in names], lengths).astype(int), kinds)
+
+    return pd.DataFrame({
+        "metric": column([str(r.metric) for r, _, _ in found]),
+        "direction": column([str(r.direction) for r, _, _ in found]),
+        "query": np.concatenate([np.empty(0, np.str_), *(queries.astype(str) for _, queries, _ in found)]),
+        "value": np.concatenate([np.empty(0), *(values for _, _, values in found)]),
+    })  # fmt: skip
 
 
 def check_path(path: Path) -> Path:
@@ -40,29 +63,12 @@ def check_path(path: Path) -> Path:
     return path
 
 
-def write(report: Report, path: Path) -> None:
-    """Write columns metric, direction, query, value to a path that ``check_path`` accepts, atomically.
-
-    Queries that a metric leaves out have no row."""
-    import pandas as pd
-
+def write(values: Any, path: Path) -> None:
+    """Write the frame of ``frame`` (``report.per_query()``) to a path that ``check_path`` accepts, atomically."""
     from ..data.atomic import write_atomically
 
-    held, queries, values = report.per_query()
-    lengths = [len(r.per_query) for r in held if r.per_query is not None]
-
-    def column(names: list[str]) -> Any:
-        kinds = list(dict.fromkeys(names))
-        return pd.Categorical.from_codes(np.repeat([kinds.index(x) for x in names], lengths), kinds)
-
-    table = pd.DataFrame({
-        "metric": column([str(r.metric) for r in held]),
-        "direction": column([str(r.direction) for r in held]),
-        "query": queries.astype(str),
-        "value": values,
-    })  # fmt: skip
     with write_atomically(path) as stream:
         if path.suffix == ".parquet":
-            table.to_parquet(stream, index=False)
+            values.to_parquet(stream, index=False)
         else:
-            table.to_csv(stream, index=False, compression="gzip" if path.suffix == ".gz" else None)
+            values.to_csv(stream, index=False, compression="gzip" if path.suffix == ".gz" else None)

@@ -1,15 +1,15 @@
-"""What a breakdown of a metric is: its values in bins, with their intervals."""
+"""Slices: metrics in bins of their queries, with intervals, and their tables."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from ..types import Direction
-from .grid import ARROWS, Cell, Grid, cells
+from .format import ARROWS, UNITS, bracketed, interval_words, printed
+from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling
-from .table import bracketed, interval_words, printed
+from .render import Rendered
 
 SCHEMA = "vsebench/slices/1"
 
@@ -19,7 +19,7 @@ class Bin:
     """One slice.
 
     Attributes:
-        label: what is in it.
+        label: its number, range or category.
         n: queries of the first system.
         images: images they belong to.
         values, intervals: one a system.
@@ -33,23 +33,18 @@ class Bin:
 
 
 @dataclass(frozen=True)
-class Slices:
-    """One metric in one direction, broken down.
+class Breakdown:
+    """One metric in one direction, in bins.
 
     Attributes:
-        split, systems: what was evaluated.
         metric, direction: as in a ``Result``.
-        by: what the queries are sliced by.
+        by: the attribute of the queries that the bins are made of.
         bins: the slices; a query with several labels is in several.
         values: over all queries, one a system.
         n: all queries of the first system.
         outside: those that are in no slice.
-        how: the resampling behind the intervals.
-        warnings: what the reader should know.
     """
 
-    split: str
-    systems: tuple[str, ...]
     metric: MetricName
     direction: Direction
     by: str
@@ -57,70 +52,108 @@ class Slices:
     values: tuple[float, ...]
     n: int
     outside: int
+
+
+@dataclass(frozen=True)
+class Slices(Rendered):
+    """Metrics in bins of their queries.
+
+    Attributes:
+        split, systems: what was evaluated.
+        breakdowns: one a metric and direction.
+        how: the resampling of the intervals.
+        warnings: what may be wrong.
+        top: how many slices of a breakdown a table shows.
+    """
+
+    split: str
+    systems: tuple[str, ...]
+    breakdowns: tuple[Breakdown, ...]
     how: Resampling
     warnings: tuple[str, ...]
+    top: int = 30
 
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return f"Slices of {self.split}"
 
-def to_json(slices: Sequence[Slices]) -> dict[str, Any]:
-    """The document of schema ``vsebench/slices/1``."""
-    first = slices[0]
-    return {
-        "schema": SCHEMA,
-        "split": first.split,
-        "systems": list(first.systems),
-        "intervals": {"level": first.how.level, "resamples": first.how.resamples, "seed": first.how.seed},
-        "warnings": list(first.warnings),
-        "slices": [
+    def grids(self) -> list[Grid]:
+        """One table a metric and direction, of at most ``top`` slices."""
+        return [*(self._grid(b) for b in self.breakdowns), text_only(f"{UNITS} {interval_words(self.how)}.")]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One a slice and system: metric, direction, by, slice, system, value, low, high, n, images."""
+        return [
             {
-                "metric": str(s.metric),
-                "direction": s.direction,
-                "by": s.by,
-                "values": dict(zip(s.systems, s.values, strict=True)),
+                "metric": str(b.metric),
+                "direction": b.direction,
+                "by": b.by,
+                "slice": s.label,
+                "system": system,
+                "value": value,
+                "low": None if ends is None else ends[0],
+                "high": None if ends is None else ends[1],
                 "n": s.n,
-                "outside": s.outside,
-                "bins": [
-                    {
-                        "label": b.label,
-                        "n": b.n,
-                        "images": b.images,
-                        "values": dict(zip(s.systems, b.values, strict=True)),
-                        "intervals": {
-                            name: None if ends is None else list(ends)
-                            for name, ends in zip(s.systems, b.intervals, strict=True)
-                        },
-                    }
-                    for b in s.bins
-                ],
+                "images": s.images,
             }
-            for s in slices
-        ],
-    }
+            for b in self.breakdowns
+            for s in b.bins
+            for system, value, ends in zip(self.systems, s.values, s.intervals, strict=True)
+        ]
 
+    def to_dict(self) -> dict[str, Any]:
+        """The document of schema ``vsebench/slices/1``."""
+        return {
+            "schema": SCHEMA,
+            "split": self.split,
+            "systems": list(self.systems),
+            "intervals": {"level": self.how.level, "resamples": self.how.resamples, "seed": self.how.seed},
+            "warnings": list(self.warnings),
+            "slices": [
+                {
+                    "metric": str(b.metric),
+                    "direction": b.direction,
+                    "by": b.by,
+                    "values": dict(zip(self.systems, b.values, strict=True)),
+                    "n": b.n,
+                    "outside": b.outside,
+                    "bins": [
+                        {
+                            "label": s.label,
+                            "n": s.n,
+                            "images": s.images,
+                            "values": dict(zip(self.systems, s.values, strict=True)),
+                            "intervals": {
+                                name: None if ends is None else list(ends)
+                                for name, ends in zip(self.systems, s.intervals, strict=True)
+                            },
+                        }
+                        for s in b.bins
+                    ],
+                }
+                for b in self.breakdowns
+            ],
+        }
 
-def grids(slices: Sequence[Slices], most: int) -> list[Grid]:
-    """One table a metric and direction, of at most so many bins."""
-    out = [_grid(s, most) for s in slices]
-    words = f"Fractions are printed times 100, ranks as ranks (↓ lower is better). {interval_words(slices[0].how)}."
-    return [*out, Grid("", (), 0, (), (words,))]
-
-
-def _grid(s: Slices, most: int) -> Grid:
-    rows = [
-        (
-            *cells(b.label, f"{b.n:,}"),
-            *(
-                Cell(printed(v, s.metric.unit), aside="" if ends is None else bracketed(ends, s.metric.unit))
-                for v, ends in zip(b.values, b.intervals, strict=True)
-            ),
-        )
-        for b in s.bins[:most]
-    ]
-    rows.append((*cells("all queries", f"{s.n:,}"), *(Cell(printed(v, s.metric.unit)) for v in s.values)))
-    notes = []
-    if len(s.bins) > most:
-        notes.append(f"{len(s.bins) - most} smaller slices are not shown (--top).")
-    if s.outside:
-        notes.append(f"{s.outside:,} of {s.n:,} queries are in no slice.")
-    arrow = "" if s.metric.higher_is_better else " ↓"
-    title = f"{s.split} · {s.metric}{arrow} ({ARROWS[s.direction]}) by {s.by}"
-    return Grid(title, (s.by, "queries", *s.systems), 1, tuple(rows), tuple(notes))
+    def _grid(self, b: Breakdown) -> Grid:
+        unit = b.metric.unit
+        rows = [
+            (
+                *cells(s.label, f"{s.n:,}"),
+                *(
+                    Cell(printed(value, unit), aside=bracketed(ends, unit))
+                    for value, ends in zip(s.values, s.intervals, strict=True)
+                ),
+            )
+            for s in b.bins[: self.top]
+        ]
+        rows.append((*cells("all queries", f"{b.n:,}"), *(Cell(printed(value, unit)) for value in b.values)))
+        notes = []
+        if len(b.bins) > self.top:
+            notes.append(f"{len(b.bins) - self.top} smaller slices are not shown (--top).")
+        if b.outside:
+            notes.append(f"{b.outside:,} of {b.n:,} queries are in no slice.")
+        arrow = "" if b.metric.higher_is_better else " ↓"
+        title = f"{self.split} · {b.metric}{arrow} ({ARROWS[b.direction]}) by {b.by}"
+        return Grid(title, (b.by, "queries", *self.systems), 1, tuple(rows), tuple(notes))

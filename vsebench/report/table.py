@@ -1,89 +1,103 @@
-"""Reports -> Table: the only layout logic. Renderers draw what this decides."""
+"""Layout of a report: which tables there are, and what stands in their cells."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Direction
-from .grid import ARROWS
-from .model import Report, Resampling, Result
+from .format import ARROWS, UNITS, bracketed, interval_words, printed
+from .grid import Cell, Grid, cells, text_only
+from .model import Resampling, Result
 
-Directions = tuple[Direction, Direction]
-BETWEEN: Directions = ("i2t", "t2i")  # the modalities
-INSIDE: Directions = ("i2i", "t2t")  # one of them
+CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
+INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
+LABELS = "labels"  # the view of continuous labels: its tables have one row a list length
 
 
-@dataclass(frozen=True)
-class Section:
-    """One block of rows under a title.
+def grids(split: str, results: Sequence[Result], how: Resampling | None, signature: str) -> list[Grid]:
+    """One table for each view and kind of retrieval, then a text: how to read them, and the signature.
 
-    Attributes:
-        title: of the block.
-        headings: of the two directions.
-        rows: (metric, first direction, second direction, both, queries).
-        intervals: for every row those of the two directions and both; empty texts where there are none.
+    Args:
+        split: name of the test set.
+        results: in the order of their rows.
+        how: how intervals were made.
+        signature: of the report.
     """
-
-    title: str
-    headings: tuple[str, str]
-    rows: tuple[tuple[str, str, str, str, str], ...]
-    intervals: tuple[tuple[str, str, str], ...]
-
-
-def number(result: Result | None) -> str:
-    """A value as printed: fractions times 100 with two decimals, ranks with one (or none when whole)."""
-    return "" if result is None else printed(result.value, result.unit)
-
-
-def printed(value: float, unit: str) -> str:
-    """A number as printed: fractions times 100, two decimals; ranks with one or, when whole, none; distances as is."""
-    if unit == "distance":
-        return f"{value:.4g}"
-    if unit == "rank":
-        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
-    return f"{100 * value:.2f}"
-
-
-def interval(result: Result | None) -> str:
-    """The interval of a value as printed: ``[35.21, 37.80]``, or nothing."""
-    if result is None or result.interval is None:
-        return ""
-    return bracketed(result.interval, result.unit)
+    if not results:
+        return [text_only("There are no results: no requested metric has a value.", literal=signature)]
+    groups: dict[tuple[str, tuple[Direction, ...]], list[Result]] = {}
+    for result in results:
+        directions = INTRA_MODAL if result.direction in INTRA_MODAL else CROSS_MODAL
+        groups.setdefault((result.metric.view, directions), []).append(result)
+    tables = []
+    for (view, directions), group in groups.items():
+        if view == LABELS:
+            tables.append(_by_length(group))
+            continue
+        title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
+        if view == "gt" and directions == CROSS_MODAL:
+            title = f"{split} · {title}"
+        tables.append(_by_metric(title, directions, group))
+    by_labels = all(view == LABELS for view, _ in groups)
+    words = "nDCG is printed times 100, label distances as they are (↓ lower is better)." if by_labels else UNITS
+    if how is not None and any(r.interval for r in results):
+        words += f" {interval_words(how, 'queries' if by_labels else 'images')}."
+    return [*tables, text_only(words, literal=signature)]
 
 
-def bracketed(ends: tuple[float, float], unit: str) -> str:
-    """Two ends as printed."""
-    return f"[{printed(ends[0], unit)}, {printed(ends[1], unit)}]"
-
-
-def interval_words(how: Resampling) -> str:
-    """How intervals were made, as a clause: what stands in brackets."""
-    kind = "" if how.method == "percentile" else "BCa "
-    return (
-        f"In brackets: {how.level:g} % {kind}bootstrap interval over images "
-        f"({how.resamples:,} resamples, seed {how.seed})"
+def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[Result]) -> Grid:
+    """One row a metric, its directions side by side."""
+    rows: dict[str, dict[Direction | None, Result]] = {}
+    for result in results:
+        rows.setdefault(result.metric.name + _arrow(result), {})[result.direction] = result
+    shown = [d for d in (*directions, None) if any(d in row for row in rows.values())]
+    return Grid(
+        title,
+        ("metric", *(ARROWS[d] for d in shown), "queries"),
+        1,
+        tuple(
+            (
+                *cells(name),
+                *(_value(row.get(d)) for d in shown),
+                *cells(" / ".join(f"{row[d].n:,}" for d in directions if d in row)),
+            )
+            for name, row in rows.items()
+        ),
     )
 
 
-def sections(report: Report) -> list[Section]:
-    """Results grouped by view and by pair of directions, one row a metric, directions side by side."""
-    views: dict[tuple[str, Directions], dict[str, dict[str | None, Result]]] = {}
-    for result in report.results:
-        pair = INSIDE if result.direction in INSIDE else BETWEEN
-        by_name = views.setdefault((result.metric.view, pair), {})
-        by_name.setdefault(result.metric.name, {})[result.direction] = result
-    out = []
-    for (view, pair), metrics in views.items():
-        rows, intervals = [], []
-        for name, by in metrics.items():
-            counts = [f"{by[d].n:,}" for d in pair if d in by]
-            arrow = "" if next(iter(by.values())).higher_is_better else " ↓"
-            sides = [by.get(pair[0]), by.get(pair[1]), by.get(None)]
-            first, second, both = map(number, sides)
-            rows.append((name + arrow, first, second, both, " / ".join(counts)))
-            intervals.append((interval(sides[0]), interval(sides[1]), interval(sides[2])))
-        title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
-        title = f"{report.split} · {title}" if view == "gt" and pair == BETWEEN else title
-        out.append(Section(title, (ARROWS[pair[0]], ARROWS[pair[1]]), tuple(rows), tuple(intervals)))
-    return out
+def _by_length(results: Sequence[Result]) -> Grid:
+    """One row a list length k, its metrics side by side."""
+    rows: dict[int | None, dict[str, Result]] = {}
+    for result in results:
+        rows.setdefault(result.metric.k, {})[result.metric.template] = result
+    shown = {name: result for row in rows.values() for name, result in row.items()}
+    return Grid(
+        "judged by labels",
+        ("k", *(_heading(result) for result in shown.values()), "queries"),
+        0,
+        tuple(
+            (
+                *cells(str(k)),
+                *(_value(row.get(name)) for name in shown),
+                *cells(f"{next(iter(row.values())).n:,}"),
+            )
+            for k, row in rows.items()
+        ),
+    )
+
+
+def _heading(result: Result) -> str:
+    name = "mean label distance@k" if result.unit == "distance" else result.metric.template.format(k="k")
+    return name + _arrow(result)
+
+
+def _arrow(result: Result) -> str:
+    return "" if result.higher_is_better else " ↓"
+
+
+def _value(result: Result | None) -> Cell:
+    if result is None:
+        return Cell("")
+    return Cell(printed(result.value, result.unit), aside=bracketed(result.interval, result.unit))

@@ -1,99 +1,125 @@
-"""Table -> terminal, with rich."""
+"""Grids -> terminal, with rich."""
 
 from __future__ import annotations
 
+import io
+import shutil
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .grid import Grid
-from .model import Report
-from .table import interval_words, sections
+from .grid import Cell, Grid
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
     from rich.text import Text
 
-WIDE = 96  # columns from which on intervals stand beside their values
+GAP = 3  # columns between two columns of a table
+LEAST = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
 
 
-def show(report: Report, console: Console) -> None:
-    """Print a report: one table for each set of judgements, then the signature.
+def text(grids: Sequence[Grid]) -> str:
+    """The tables as plain text, as wide as the terminal, or 120 columns without one."""
+    from rich.console import Console
+
+    stream = io.StringIO()
+    width = shutil.get_terminal_size((120, 24)).columns
+    show(grids, Console(file=stream, width=width, color_system=None, force_terminal=False, force_jupyter=False))
+    return "\n".join(line.rstrip() for line in stream.getvalue().rstrip("\n").split("\n"))
+
+
+def show(grids: Sequence[Grid], console: Console) -> None:
+    """Print every grid with its title and notes; asides stand below their numbers where the terminal is narrow.
 
     Args:
-        report: what to print.
+        grids: what to print.
         console: where; rich leaves out colour when it is not a terminal or NO_COLOR is set.
     """
+    from rich.text import Text
+
+    beside = all(_width(grid) <= console.width for grid in grids if grid.rows)
+    for grid in grids:
+        if grid.title:
+            console.print(Text(grid.title, style="bold"))
+        if grid.rows:
+            console.print(_table(grid, console.width, beside))
+        for note in grid.notes:
+            console.print(Text(note), style="dim")
+        if grid.literal:
+            console.print(Text(grid.literal), style="dim", soft_wrap=True)
+
+
+def _width(grid: Grid) -> int:
+    """The width of a table with its asides beside the numbers."""
+    return sum(_natural(grid, True)) + GAP * len(grid.headings) - 1
+
+
+def _natural(grid: Grid, beside: bool) -> list[int]:
+    """The widths of the columns where nothing is folded."""
+    columns = zip(grid.headings, _texts(grid), _longest(grid, "aside"), strict=True)
+    return [
+        max(len(heading), text + (aside and aside + 1) if beside else max(text, aside))
+        for heading, text, aside in columns
+    ]
+
+
+def _texts(grid: Grid) -> list[int]:
+    """The widths of the columns without asides and headings."""
+    return [t + (m and m + 1) for t, m in zip(_longest(grid, "text"), _longest(grid, "mark"), strict=True)]
+
+
+def _longest(grid: Grid, part: str) -> list[int]:
+    return [max(len(getattr(cell, part)) for cell in column) for column in zip(*grid.rows, strict=True)]
+
+
+def _fitted(natural: list[int], least: list[int], room: int) -> list[int]:
+    """Widths that add up to ``room``: the widest column is narrowed first, below ``least`` only when all are there."""
+    widths = list(natural)
+    for floor in (least, [LEAST] * len(least)):
+        while sum(widths) > room:
+            spare = [i for i, width in enumerate(widths) if width > floor[i]]
+            if not spare:
+                break
+            widths[max(spare, key=lambda i: widths[i])] -= 1
+    return widths
+
+
+def _table(grid: Grid, width: int, beside: bool) -> Table:
+    """A rich table at most ``width`` wide; asides stand beside their numbers or below them."""
     from rich import box
     from rich.table import Table
     from rich.text import Text
 
-    found = sections(report)
-    if not found:
-        console.print("nothing to show: no metric that was asked for has a value")
-        console.print(report.signature, style="dim", soft_wrap=True, highlight=False)
-        return
-    for section in found:
-        table = Table(
-            title=section.title, title_justify="left", box=box.SIMPLE_HEAD, title_style="bold", pad_edge=False
-        )
-        table.add_column("metric", overflow="fold")
-        for heading in (*section.headings, "sum"):
-            # A number is never cut short; on a narrow terminal the headings fold.
-            table.add_column(heading, justify="right", overflow="fold", min_width=6)
-        table.add_column("queries", justify="right", style="dim")
-        has_sum = any(row[3] for row in section.rows)
-        if not has_sum:
-            table.columns.pop(3)
-        widths = [max(map(len, ends)) if console.width >= WIDE else 0 for ends in zip(*section.intervals, strict=True)]
-        for (name, *values, n), intervals in zip(section.rows, section.intervals, strict=True):
-            cells = [cell(v, ends, wide) for v, ends, wide in zip(values, intervals, widths, strict=True)]
-            table.add_row(Text(name), *(cells if has_sum else cells[:2]), n)
-        console.print(table)
-    words = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
-    if report.intervals is not None and any(r.interval for r in report.results):
-        words += f" {interval_words(report.intervals)}."
-    console.print(words, style="dim")
-    console.print(report.signature, style="dim", soft_wrap=True, highlight=False)
-
-
-def cell(value: str, ends: str, width: int) -> Text:
-    """A value and its interval side by side, the interval filled up to ``width``; below each other when that is 0."""
-    from rich.text import Text
-
-    if not ends:
-        return Text(value + " " * (width + 1 if value and width else 0))
-    return Text.assemble(value, (f" {ends:<{width}}" if width else f"\n{ends}", "dim"))
-
-
-def show_grid(grid: Grid, console: Console) -> None:
-    """Print a grid and its notes; the aside of a cell goes below it on a narrow terminal."""
-    from rich import box
-    from rich.table import Table
-    from rich.text import Text
-
-    if grid.title:
-        console.print(Text(grid.title, style="bold"))
+    # a number is folded last, after headings, asides and words
+    least = [min(text, LEAST) if i < grid.words else text for i, text in enumerate(_texts(grid))]
+    widths = _fitted(_natural(grid, beside), least, width - GAP * len(least) + 1)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    marks, asides, natural = [], [], 0
-    for i, heading in enumerate(grid.headings):
-        column = [row[i] for row in grid.rows]
-        marks.append(max((len(c.mark) for c in column), default=0))
-        asides.append(max((len(c.aside) for c in column), default=0))
-        beside = max((len(c.text) for c in column), default=0) + marks[-1] + asides[-1] + bool(marks[-1] or asides[-1])
-        natural += max(len(heading), beside) + 3
-        table.add_column(Text(heading), justify="left" if i < grid.words else "right", overflow="fold", min_width=4)
-    if natural > console.width:
-        asides = [0] * len(asides)
+    for i, (heading, n) in enumerate(zip(grid.headings, widths, strict=True)):
+        table.add_column(Text(heading), justify="left" if i < grid.words else "right", overflow="fold", width=n)
+    marks = _longest(grid, "mark")
+    asides = _longest(grid, "aside") if beside else [0] * len(marks)
     for row in grid.rows:
-        drawn = []
-        for c, mark, aside in zip(row, marks, asides, strict=True):
-            text = cell(c.text, c.aside, aside) if not mark else Text(c.text)
-            if c.best:
-                text.stylize("bold", 0, len(c.text))
-            if mark:
-                text.append(f" {c.mark:<{mark}}", style="dim")
-            drawn.append(text)
-        table.add_row(*drawn)
-    if grid.rows:
-        console.print(table)
-    for note in grid.notes:
-        console.print(Text(note), style="dim")
+        table.add_row(*(_cell(*parts) for parts in zip(row, marks, asides, strict=True)))
+    return table
+
+
+def _cell(cell: Cell, mark: int, aside: int) -> Text:
+    """The text with its mark and aside, filled up to the widths of their column so that digits align.
+
+    Args:
+        cell: what to draw.
+        mark: width of the longest mark of the column.
+        aside: width of the longest aside, 0 to put asides on a second line.
+    """
+    from rich.text import Text
+
+    drawn = Text(cell.text)
+    if cell.best:
+        drawn.stylize("bold", 0, len(cell.text))
+    if mark:
+        drawn.append(f" {cell.mark:<{mark}}", style="dim")
+    if cell.aside:
+        drawn.append(f" {cell.aside:<{aside}}" if aside else f"\n{cell.aside}", style="dim")
+    elif aside and cell.text:
+        drawn.append(" " * (aside + 1))
+    return drawn

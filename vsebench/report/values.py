@@ -1,60 +1,27 @@
-"""The per-query values inside a report's JSON: who was asked, and one packed column a metric and direction."""
+"""The per-query values in the document of a report: the items, and one packed column a metric and direction."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
 
 from ..errors import BadInput
 from ..numeric.parallel import each
 from ..types import Direction, Float, Ids, Int, Modality, Split
-from .model import MetricName, Report, Result
+from .model import MetricName, Result
 from .packed import pack, unpack
+
+if TYPE_CHECKING:
+    from .schema import ColumnDocument, PerQueryDocument
 
 SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption"}
 
 
-class ColumnDocument(BaseModel):
-    """The values of one metric in one direction.
-
-    Attributes:
-        queries: packed places among the images (i2t, i2i) or captions (t2i, t2t); None for all of them in order.
-        values: packed, one a query.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    metric: str
-    direction: Direction
-    queries: str | None
-    values: str
-
-
-class PerQueryDocument(BaseModel):
-    """All per-query values of a report; arrays are packed, see ``packed``.
-
-    Attributes:
-        images, captions: ids.
-        image_of: for every caption the place of its image.
-        fold: for every image the number of its fold, or None.
-        columns: the values.
-    """
-
-    model_config = ConfigDict(extra="forbid")
-
-    images: str
-    captions: str
-    image_of: str
-    fold: str | None
-    columns: list[ColumnDocument]
-
-
 def places(ids: Ids, wanted: Ids) -> Int:
-    """(wanted,) int64: where each of ``wanted`` stands in ``ids``; -1 for those that do not."""
+    """(wanted,) int64: the index in ``ids`` of each of ``wanted``, -1 for those that are not among them."""
     if len(ids) == len(wanted) and np.array_equal(ids, wanted):
         return np.arange(len(ids), dtype=np.int64)
     if not len(ids):
@@ -66,44 +33,40 @@ def places(ids: Ids, wanted: Ids) -> Int:
     return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
 
-def write(report: Report) -> dict[str, Any] | None:
-    """The section ``per_query`` of a report, or None when there are no per-query values."""
-    asked = report.asked
-    if asked is None:
-        return None
+def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
+    """The section ``per_query`` of a document: the values of all results that have some.
+
+    Args:
+        items: the images and captions.
+        results: their queries are among ``items``.
+    """
     columns: list[dict[str, Any]] = []
     found: list[Float] = []
-    known: dict[tuple[Direction, int], str | None] = {}  # many metrics are asked by the same queries
-    for result in (*report.results, *report.parts):
+    known: dict[tuple[Direction, int], str | None] = {}  # many metrics share their array of queries
+    for result in results:
         if result.per_query is None or result.queries is None or result.direction is None:
             continue
         key = result.direction, id(result.queries)
         if key not in known:
-            ids = asked.ids(SIDE[result.direction])
+            ids = items.ids(SIDE[result.direction])
             at = places(ids, result.queries)
-            everyone = len(at) == len(ids) and bool((at == np.arange(len(ids))).all())
-            known[key] = None if everyone else pack(at)
-        columns.append(
-            {
-                "metric": str(result.metric),
-                "direction": result.direction,
-                "queries": known[key],
-            }
-        )
+            everything = len(at) == len(ids) and bool((at == np.arange(len(ids))).all())
+            known[key] = None if everything else pack(at)
+        columns.append({"metric": str(result.metric), "direction": result.direction, "queries": known[key]})
         found.append(result.per_query)
     for column, values in zip(columns, each(pack, found), strict=True):
         column["values"] = values
     return {
-        "images": pack(asked.image_ids),
-        "captions": pack(asked.caption_ids),
-        "image_of": pack(asked.image_of),
-        "fold": None if asked.fold is None else pack(asked.fold),
+        "images": pack(items.image_ids),
+        "captions": pack(items.caption_ids),
+        "image_of": pack(items.image_of),
+        "fold": None if items.fold is None else pack(items.fold),
         "columns": columns,
     }
 
 
 def read(section: PerQueryDocument, split: str) -> Split:
-    """The items that were asked.
+    """The items of the section; ``split`` is their name.
 
     Raises:
         BadInput: an array is damaged, or does not fit the others.
@@ -115,24 +78,33 @@ def read(section: PerQueryDocument, split: str) -> Split:
 
 
 def restore(
-    section: PerQueryDocument, asked: Split, results: Sequence[Result], parse: Callable[[str], MetricName]
+    section: PerQueryDocument, items: Split, results: Sequence[Result], parse: Callable[[str], MetricName]
 ) -> tuple[Result, ...]:
-    """``results`` with their per-query values; ``parse`` gives the metric of a name.
+    """``results`` with their per-query values.
+
+    Args:
+        section: the columns.
+        items: from ``read``.
+        results: without per-query values.
+        parse: the metric of a name.
 
     Raises:
         BadInput: a column is damaged, fits no result, or names a query that does not exist.
     """
-    held = {(str(parse(c.metric)), c.direction): c for c in section.columns}
-    if len(held) != len(section.columns) or not held.keys() <= {(str(r.metric), r.direction) for r in results}:
+    columns = {(str(parse(c.metric)), c.direction): c for c in section.columns}
+    if len(columns) != len(section.columns) or not columns.keys() <= {(str(r.metric), r.direction) for r in results}:
         raise BadInput("per_query: the columns are not those of the results", fix="write the report again")
-    return tuple(_restored(r, held.get((str(r.metric), r.direction)), asked) for r in results)  # type: ignore[arg-type]
+    return tuple(
+        _restored(r, columns.get((str(r.metric), r.direction)), items)  # type: ignore[arg-type]
+        for r in results
+    )
 
 
-def _restored(result: Result, column: ColumnDocument | None, asked: Split) -> Result:
+def _restored(result: Result, column: ColumnDocument | None, items: Split) -> Result:
     if column is None:
         return result
     name = f"per_query: {column.metric} ({column.direction})"
-    ids = asked.ids(SIDE[column.direction])
+    ids = items.ids(SIDE[column.direction])
     values = unpack(column.values)
     at = np.arange(len(ids)) if column.queries is None else _whole(column.queries, name)
     if values.dtype.kind not in "if" or not np.isfinite(values).all() or len(values) != len(at):
@@ -145,5 +117,5 @@ def _restored(result: Result, column: ColumnDocument | None, asked: Split) -> Re
 def _whole(text: str, name: str) -> Int:
     array = unpack(text)
     if array.dtype.kind != "i":
-        raise BadInput(f"{name} does not hold whole numbers", fix="write the report again")
+        raise BadInput(f"{name} does not contain whole numbers", fix="write the report again")
     return array

@@ -1,1 +1,13 @@
-"""Statistics over images: intervals, paired tests, corrections and agreement. Knows arrays, not metrics or files."""
+"""Statistics over images, on arrays of per-query values: intervals, paired tests, corrections and agreement.
+
+- ``columns``: per-query values with the image of every query, and their means and medians under weights of the images
+- ``bootstrap``: resamples of the images; percentile and bias-corrected accelerated intervals
+- ``paired``: permutation tests and effect sizes of two systems
+- ``correction``: p-values of many tests
+- ``agreement``: Kendall's tau between metrics, and how far they disagree about a query
+- ``kernels``: random draws and weighted medians (numba)
+
+An image is the unit of every draw, with all queries that belong to it::
+
+    values (query,), image (query,) ──► Column ──► prepare ──► evaluate under (block, image) weights ──► (block, column)
+"""

@@ -1,7 +1,7 @@
-"""Do metrics order systems alike: Kendall's tau between their rankings, and the queries they quarrel about.
+"""Whether metrics order systems alike: Kendall's tau between their rankings, and disagreement about queries.
 
-Pairs of systems grow with the square of the systems, so what has a value for each of them is walked in blocks. The
-result does not depend on the size of a block, not even in its last bit.
+The number of pairs of systems grows with the square of the systems, so arrays with a value a pair are processed in
+blocks. The result does not depend on the size of a block, not even in its last bit.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ import numpy as np
 from ..types import Float, Int
 from .bootstrap import percentile
 
-_BLOCK = 1 << 19  # float64 values that are held together; some ten arrays of them live at once
+_BLOCK = 1 << 19  # float64 values of a block; some ten arrays of this size exist at once
 _BUFFER = 1 << 12
 
 
 def orders(values: Float) -> Float:
-    """(..., pair, metric) float64: +1, 0 or -1 for every pair of systems, by which of the two a metric prefers.
+    """(..., pair, metric) float64: +1, 0 or -1 for every pair of systems: which of the two a metric ranks higher.
 
     Args:
         values: (..., system, metric), oriented so that more is better. A missing value counts as a tie.
@@ -31,7 +31,7 @@ def orders(values: Float) -> Float:
 def tau_b(preferred: Float) -> Float:
     """(..., metric, metric) float64 Kendall's tau-b between the rankings of the systems; NaN where it is undefined.
 
-    (concordant - discordant) / sqrt(pairs that the one metric orders x pairs that the other orders).
+    (concordant - discordant) / sqrt(pairs that one metric orders x pairs that the other orders).
     Kendall, The Treatment of Ties in Ranking Problems, 1945.
 
     Args:
@@ -50,7 +50,7 @@ def tau_intervals(samples: Float, level: float) -> Float:
     """
     resamples, _, metrics = samples.shape
     out = np.empty((metrics, metrics, 2))
-    # all of (resample, metric, metric) would not fit: so many pairs of metrics at a time, each in all resamples
+    # an array (resample, metric, metric) would not fit into memory: so many pairs of metrics at a time
     rows, columns = np.triu_indices(metrics)
     together = max(1, _BLOCK // max(1, resamples))
     for start in range(0, len(rows), together):
@@ -59,18 +59,18 @@ def tau_intervals(samples: Float, level: float) -> Float:
     return out
 
 
-def quarrels(first: Float, second: Float) -> tuple[Float, Int]:
+def disagreement(first: Float, second: Float) -> tuple[Float, Int]:
     """How far two metrics disagree about a query.
 
-    For every pair of systems both metrics say how much better the one is, in units of that metric's root mean square
-    difference; where they say opposite things the product of the two is added up.
+    Every pair of systems has a difference by either metric, in units of that metric's root mean square difference;
+    the absolute products of differences of opposite sign are added up.
 
     Args:
         first, second: (system, query) float64 oriented values of the two metrics.
 
     Returns:
-        (query,) float64 disagreement, 0 where no pair of systems is ordered in opposite ways; and (query,) int64, how
-        many pairs are.
+        (query,) float64 disagreement, 0 where no pair of systems is ordered in opposite ways; and (query,) int64, the
+        number of pairs that are.
     """
     queries = first.shape[1]
     a, b = np.triu_indices(len(first), 1)
@@ -81,18 +81,18 @@ def quarrels(first: Float, second: Float) -> tuple[Float, Int]:
         for start in range(0, len(a), together):
             one, other = a[start : start + together], b[start : start + together]
             gaps = (values[one, low:high] - values[other, low:high] for values in (first, second))
-            against, beside = (gap / scale for gap, scale in zip(gaps, scales, strict=True))
-            product = against * beside
+            one_way, other_way = (gap / scale for gap, scale in zip(gaps, scales, strict=True))
+            product = one_way * other_way
             apart = np.maximum(-product, 0.0)
-            if start:  # added pair by pair, whichever block a pair is in
+            if start:  # added pair by pair, as if all pairs were in one block
                 apart = np.concatenate([amount[None, low:high], apart])
             amount[low:high] = apart.sum(axis=0)
             opposite[low:high] += (product < 0).sum(axis=0)
     return amount, opposite
 
 
-def _taus(agreeing: Float, ordered: Float, too: Float) -> Float:
-    norm = np.sqrt(ordered * too)
+def _taus(agreeing: Float, ordered_by_one: Float, ordered_by_other: Float) -> Float:
+    norm = np.sqrt(ordered_by_one * ordered_by_other)
     return np.asarray(np.divide(agreeing, norm, out=np.full(agreeing.shape, np.nan), where=norm > 0))
 
 
@@ -112,7 +112,7 @@ def _resampled_taus(samples: Float, i: Int, j: Int) -> Float:
 
 
 def _parts(n: int, most: int) -> list[tuple[int, int]]:
-    """``range(n)`` cut evenly into parts of at most so many: one alone would be added up in another order."""
+    """``range(n)`` cut evenly into parts of at most ``most``; a part of one would be added up in another order."""
     count = max(1, -(-n // most))
     edges = [n * part // count for part in range(count + 1)]
     return [(low, high) for low, high in pairwise(edges) if low < high]
@@ -125,7 +125,7 @@ def _root_mean_square(values: Float, a: Int, b: Int) -> float:
 
 
 def _sum_of_squares(values: Float, a: Int, b: Int, start: int, stop: int) -> float:
-    """Over a part of the differences laid end to end, by halves, see ``_pairwise``."""
+    """Over a part of the concatenated differences, by halves, see ``_pairwise``."""
     n = stop - start
     if n > _BLOCK:
         half = _half(n)
@@ -148,7 +148,7 @@ def _sum_of_squares(values: Float, a: Int, b: Int, start: int, stop: int) -> flo
 
 
 def _pairwise(values: Float) -> float:
-    """The sum by halves. numpy does the same to an array that its buffer holds, some of its versions to any array."""
+    """The sum by halves. numpy does the same for arrays that fit its buffer, some of its versions for any array."""
     if len(values) <= _BUFFER:
         return float(values.sum())
     half = _half(len(values))

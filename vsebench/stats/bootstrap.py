@@ -1,4 +1,4 @@
-"""Bootstrap over images: how far a value could move if other images of the same kind had been drawn.
+"""Bootstrap over images: how a value varies when other images of the same kind are drawn.
 
 A resample draws as many images as there are, with replacement, and takes all queries of each. Columns, systems
 and sums share their resamples, so that sums and differences have intervals of their own.
@@ -25,11 +25,11 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
         resamples: how many.
         seed: 0 to 2^64 - 1, fixes the resamples; resample r is the same however many there are.
         threads: never changes a result.
-        together: folded and plain columns see the same resamples, drawn within folds as soon as one is folded: what
-            compares them with each other needs that.
+        together: folded and plain columns have the same resamples, drawn within folds as soon as one is folded; needed
+            where they are compared with each other.
 
     Returns:
-        (resample, column + sum) float64; NaN where a resample holds no query of a metric.
+        (resample, column + sum) float64; NaN where a resample has no query of a metric.
     """
     word = np.uint64(seed)
     out = np.empty((resamples, ready.width))
@@ -105,26 +105,26 @@ def bca(samples: Float, values: Float, left_out: Float, level: float) -> Float:
     out = np.empty((samples.shape[1], 2))
     tails = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
     for c in range(samples.shape[1]):
-        held = samples[~np.isnan(samples[:, c]), c]
-        if not len(held):
+        known = samples[~np.isnan(samples[:, c]), c]
+        if not len(known):
             out[c] = np.nan
             continue
-        # Where the value stands among its resamples; never quite at an end, which would have no quantile.
-        share = ((held < values[c]).sum() + 0.5 * (held == values[c]).sum()) / len(held)
-        bias = ndtri(np.clip(share, 0.5 / len(held), 1 - 0.5 / len(held)))
-        known = left_out[~np.isnan(left_out[:, c]), c]
-        away = known.mean() - known
+        # Share of the resamples below the value; never 0 or 1, which have no normal quantile.
+        share = ((known < values[c]).sum() + 0.5 * (known == values[c]).sum()) / len(known)
+        bias = ndtri(np.clip(share, 0.5 / len(known), 1 - 0.5 / len(known)))
+        jackknifed = left_out[~np.isnan(left_out[:, c]), c]
+        away = jackknifed.mean() - jackknifed
         spread_of = float((away**2).sum())
         skew = float((away**3).sum()) / (6 * spread_of**1.5) if spread_of > 0 else 0.0
         level_low, level_high = ndtr(bias + (bias + tails) / (1 - skew * (bias + tails)))
-        out[c] = _ends(held, float(level_low), float(level_high), len(samples))
+        out[c] = _ends(known, float(level_low), float(level_high), len(samples))
     return out
 
 
-def _ends(held: Float, low: float, high: float, asked: int) -> Float:
-    if len(held) < max(1, asked / 2):
+def _ends(known: Float, low: float, high: float, resamples: int) -> Float:
+    if len(known) < max(1, resamples / 2):
         return np.array([np.nan, np.nan])
-    return np.asarray(np.quantile(held, [low, high]))
+    return np.asarray(np.quantile(known, [low, high]))
 
 
 def _block(images: int) -> int:

@@ -1,7 +1,7 @@
-"""What is resampled: columns of per-query values over a population of images.
+"""Columns of per-query values over a population of images, and their values under weights of the images.
 
-A query moves with its image: the five captions of an image were written for one picture and are no five independent
-observations. So an image is the unit of every resample and of every swap.
+An image is the unit of every resample and of every permutation, together with all queries that belong to it: the five
+captions of an image are not five independent observations.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ class Column:
 
 @dataclass(frozen=True, eq=False)
 class _Means:
-    """Columns that are means, over the same strata: sums and numbers of queries by image."""
+    """Columns that are means over the same strata: sums and numbers of queries by image."""
 
-    which: Int  # (c,) places among all columns
+    which: Int  # (c,) indices of the columns
     edges: Int
     sums: Float  # (image, c)
     counts: Float  # (image, distinct)
@@ -73,7 +73,7 @@ class _Median:
 
 @dataclass(frozen=True, eq=False)
 class Prepared:
-    """Columns made ready to be evaluated under many weightings of the images."""
+    """Columns prepared for evaluation under many weightings of the images."""
 
     population: Population
     size: int
@@ -93,17 +93,17 @@ def prepare(columns: Sequence[Column], population: Population, sums: Sequence[Se
     Args:
         columns: the metrics.
         population: the images.
-        sums: which columns every sum (such as RSum) adds up.
+        sums: for every sum (such as RSum) the indices of the columns that it adds up.
     """
     parts: list[_Means | _Median] = []
     folded: list[bool] = []
     for in_folds in (False, True):
-        held = [i for i, c in enumerate(columns) if c.folded == in_folds]
+        chosen = [i for i, c in enumerate(columns) if c.folded == in_folds]
         edges = population.edges(in_folds)
-        if means := [i for i in held if not columns[i].median]:
+        if means := [i for i in chosen if not columns[i].median]:
             parts.append(_means(means, columns, population.images, edges))
             folded.append(in_folds)
-        for i in held:
+        for i in chosen:
             if columns[i].median:
                 parts.append(_median(i, columns[i], population.images, edges))
                 folded.append(in_folds)
@@ -111,7 +111,7 @@ def prepare(columns: Sequence[Column], population: Population, sums: Sequence[Se
 
 
 def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
-    """The value of every column and sum when images count as often as their weights say.
+    """The value of every column and sum when every image counts as often as its weight.
 
     Args:
         ready: the columns.
@@ -157,9 +157,9 @@ def _means(which: list[int], columns: Sequence[Column], images: int, edges: Int)
 
 
 def _on_a_grid(sums: Float) -> Float:
-    """``sums`` as multiples of a power of two so coarse that no sum over resampled images is ever rounded.
+    """``sums`` rounded to multiples of a power of two so large that no sum over resampled images is rounded.
 
-    Then the order in which a BLAS adds cannot be seen in the result. The grid is finer than 1e-11 for 5,000 images.
+    The result then does not depend on the order in which a BLAS adds. The grid is finer than 1e-11 for 5,000 images.
     """
     largest = float(np.abs(sums).max(initial=0.0)) * len(sums)
     if largest == 0.0:

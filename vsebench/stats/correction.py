@@ -1,4 +1,4 @@
-"""Many tests at once: p-values corrected so that the errors of the whole table stay bounded."""
+"""Corrections of the p-values of many tests, which bound the errors over all of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..types import Float
 
 
 def holm(p: npt.ArrayLike) -> Float:
-    """Corrected p-values (test,) whose rejections hold the family-wise error rate.
+    """Corrected p-values (test,) whose rejections keep the family-wise error rate.
 
     Sorted ascending, p_(i) becomes the largest of (m - j + 1) p_(j) over j <= i, at most 1.
     Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
@@ -24,7 +24,7 @@ def holm(p: npt.ArrayLike) -> Float:
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Float:
-    """Corrected p-values (test,) whose rejections hold the false discovery rate.
+    """Corrected p-values (test,) whose rejections keep the false discovery rate.
 
     Sorted ascending, p_(i) becomes the smallest of m p_(j) / j over j >= i.
     Benjamini and Hochberg, Controlling the False Discovery Rate, 1995.

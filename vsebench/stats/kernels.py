@@ -1,7 +1,7 @@
-"""Kernels of resampling: which images a resample holds, which a permutation swaps, and weighted medians.
+"""Kernels of resampling: the images of a resample, the signs of a permutation, and weighted medians.
 
 Random numbers are those of splitmix64 (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators,
-OOPSLA 2014), written out here: a resample is a function of the seed and of its own number alone, so blocks,
+OOPSLA 2014), implemented here: a resample is a function of the seed and of its own number alone, so blocks,
 threads, machines and versions of other packages cannot change it.
 """
 
@@ -27,7 +27,7 @@ def mix(word):
 
 @numba.njit(nogil=True, cache=True)
 def start(seed, number):
-    """Where the random words of one resample begin."""
+    """The first state of the random numbers of one resample."""
     return mix(mix(seed + _STEP) + np.uint64(number) * _B)
 
 
@@ -76,7 +76,7 @@ def draw_signs(seed, first, out):
 
 @numba.njit(nogil=True, cache=True)
 def all_signs(first, out):
-    """Row r holds the binary digits of ``first + r`` as signs: together all 2^image of them."""
+    """Row r is the binary digits of ``first + r`` as signs; 2^image rows are all combinations."""
     for r in range(out.shape[0]):
         for i in range(out.shape[1]):
             out[r, i] = -1.0 if ((first + r) >> i) & 1 else 1.0
@@ -84,7 +84,7 @@ def all_signs(first, out):
 
 @numba.njit(nogil=True, cache=True)
 def weighted_medians(values, image, weights, totals, out):
-    """Median of ``values`` when the queries of an image count as often as its weight says.
+    """Median of ``values`` when the queries of an image count as often as the weight of the image.
 
     Args:
         values: (query,) float64, ascending.
@@ -113,7 +113,7 @@ def weighted_medians(values, image, weights, totals, out):
 
 @numba.njit(nogil=True, cache=True)
 def swapped_medians(values, image, second, signs, first_out, second_out):
-    """Medians of two systems on the same queries after the values of some images have changed hands.
+    """Medians of two systems on the same queries after their values of some images are swapped.
 
     Args:
         values: (2 * query,) float64, ascending: those of both systems.
@@ -130,7 +130,7 @@ def swapped_medians(values, image, second, signs, first_out, second_out):
         lower_first = lower_second = 0.0
         missing = 2
         for q in range(len(values)):
-            # counted without a branch: which system a value is of is a coin flip that no processor foresees
+            # counted without a branch, which a processor would predict wrongly half of the time
             of_second += np.int64(second[q] != (signs[r, image[q]] < 0))
             if of_second >= want_second:
                 if want_second == low:

@@ -1,7 +1,7 @@
-"""Two systems on the same queries: is the difference more than chance, and how large is it.
+"""Two systems on the same queries: whether the difference is more than chance, and how large it is.
 
-If two systems were equally good, their values of an image could be swapped without anybody noticing. The test swaps
-them at random - all captions of an image together - and counts how often a difference at least as large comes out.
+Under the hypothesis that two systems are equally good, swapping their values of an image changes nothing. The test
+swaps them at random, all captions of an image together, and counts how often the difference is at least as large.
 Fisher, The Design of Experiments, 1935; Smucker, Allan and Carterette, A Comparison of Statistical Significance Tests
 for Information Retrieval Evaluation, CIKM 2007.
 """
@@ -19,14 +19,14 @@ from ..types import Bool, Float, Int
 from . import kernels
 from .columns import Column, Population
 
-_BLOCK_BYTES = 6 << 20  # of the swaps that one thread looks at together
+_BLOCK_BYTES = 6 << 20  # of the permutations that one thread processes together
 _ROOM_BYTES = 48 << 20  # of those of all threads
 _SLACK = 1e-10  # differences this close, relative to all that can be swapped, count as equal: sums are rounded
 
 
 @dataclass(frozen=True)
 class Effect:
-    """How large a difference is. All of it is oriented: positive, or above one half, means the second is better.
+    """How large a difference is, oriented: positive, or above one half, means that the second is better.
 
     Attributes:
         standardised: mean over images of the difference, divided by its standard deviation (Cohen's d of paired
@@ -57,15 +57,15 @@ def contributions(first: Column, second: Column, population: Population) -> Floa
     return np.asarray(change / (np.maximum(queries, 1) * (queries > 0).sum())[fold])
 
 
-def swap_test(changes: Float, permutations: int, seed: int, threads: int | None = None) -> tuple[Float, Bool]:
+def permutation_test(changes: Float, permutations: int, seed: int, threads: int | None = None) -> tuple[Float, Bool]:
     """Two-sided p-values of differences that are sums over images.
 
     Args:
         changes: (image, test) float64, see ``contributions``.
-        permutations: how many random swaps. When the images that differ have no more than this many swaps in all,
-            every one of them is looked at and the p-value is exact; otherwise it is
+        permutations: how many random ones. When the images that differ have no more than this many permutations in
+            all, every one of them is counted and the p-value is exact; otherwise it is
             (1 + those as extreme) / (1 + permutations).
-        seed: fixes the swaps; all tests share them.
+        seed: of the permutations, which all tests share.
         threads: never changes a result.
 
     Returns:
@@ -76,10 +76,10 @@ def swap_test(changes: Float, permutations: int, seed: int, threads: int | None 
     for test in np.flatnonzero(_few(differing, permutations)):
         p[test], exact[test] = _exact_share(changes[changes[:, test] != 0, test]), True
     many = np.flatnonzero(~exact)
-    held = changes[:, many]
+    sampled = changes[:, many]
 
     def count(signs: Float) -> Int:
-        return np.asarray(_extreme(signs @ held, held).sum(axis=0), np.int64)
+        return np.asarray(_extreme(signs @ sampled, sampled).sum(axis=0), np.int64)
 
     if len(many):
         p[many] = _share(count, len(changes), len(many), permutations, seed, threads)
@@ -89,7 +89,7 @@ def swap_test(changes: Float, permutations: int, seed: int, threads: int | None 
 def median_test(
     first: Column, second: Column, population: Population, permutations: int, seed: int, threads: int | None = None
 ) -> tuple[float, bool]:
-    """``swap_test`` of a difference of medians, which is no sum: both medians are taken anew after every swap."""
+    """``permutation_test`` of a difference of medians, which is no sum: both are computed anew every time."""
     strata = []
     for low, high in pairwise(population.edges(first.folded).tolist()):
         inside = (first.image >= low) & (first.image < high)
@@ -109,10 +109,10 @@ def median_test(
             total += other - one
         return total
 
-    seen = abs(float(differences(np.ones((1, population.images)))[0]))
+    observed = abs(float(differences(np.ones((1, population.images)))[0]))
 
     def count(signs: Float) -> Int:
-        return np.array([(np.abs(differences(signs)) >= seen).sum()])
+        return np.array([(np.abs(differences(signs)) >= observed).sum()])
 
     def all_of_them(first_row: int, signs: Float) -> None:
         own = np.empty((len(signs), len(differs)))
@@ -121,8 +121,8 @@ def median_test(
         signs[:, differs] = own
 
     if _few(np.array([len(differs)]), permutations)[0]:
-        swaps = 2 ** len(differs)
-        return float(_count(all_of_them, count, population.images, 1, swaps, threads)[0] / swaps), True
+        number = 2 ** len(differs)
+        return float(_count(all_of_them, count, population.images, 1, number, threads)[0] / number), True
     return float(_share(count, population.images, 1, permutations, seed, threads)[0]), False
 
 
@@ -136,8 +136,8 @@ def effect(first: Column, second: Column, changes: Float, higher_is_better: bool
     """
     sign = 1.0 if higher_is_better else -1.0
     better = sign * (second.values - first.values)
-    asked = np.bincount(first.image, minlength=len(changes)) > 0
-    return _effect(better, sign * changes[asked])
+    has_queries = np.bincount(first.image, minlength=len(changes)) > 0
+    return _effect(better, sign * changes[has_queries])
 
 
 def effect_of_images(changes: Float) -> Effect:
@@ -156,14 +156,14 @@ def _effect(better: Float, changes: Float) -> Effect:
 
 
 def _exact_share(changes: Float) -> float:
-    """Share of all swaps of (image,) changes that are as extreme as none."""
-    held = changes[:, None]
+    """Share of all permutations of (image,) changes that are as extreme as the observed one."""
+    column = changes[:, None]
 
     def count(signs: Float) -> Int:
-        return np.asarray(_extreme(signs @ held, held).sum(axis=0), np.int64)
+        return np.asarray(_extreme(signs @ column, column).sum(axis=0), np.int64)
 
-    swaps = 2 ** len(changes)
-    return float(_count(kernels.all_signs, count, len(changes), 1, swaps, threads=1)[0] / swaps)
+    number = 2 ** len(changes)
+    return float(_count(kernels.all_signs, count, len(changes), 1, number, threads=1)[0] / number)
 
 
 def _few(differing: Int, permutations: int) -> Bool:
@@ -198,20 +198,20 @@ def _count(
     count: Callable[[Float], Int],
     images: int,
     tests: int,
-    swaps: int,
+    permutations: int,
     threads: int | None,
 ) -> Int:
-    """(test,) int64: how many swaps ``count`` finds extreme, walked in blocks; a swap is a function of its number.
+    """(test,) int64: how many permutations ``count`` finds extreme, in blocks.
 
     Args:
-        fill: writes the swaps from a number on into (block, image) signs.
+        fill: writes the permutations from a number on into (block, image) signs; each is a function of its number.
         count: (block, image) signs -> (test,) how many of them are extreme.
         images, tests: sizes.
-        swaps: how many.
+        permutations: how many.
         threads: never changes a result.
     """
-    threads = max(1, min(default_threads() if threads is None else threads, swaps))
-    row = 8 * max(1, images + 2 * tests)  # swaps, and two values a test
+    threads = max(1, min(default_threads() if threads is None else threads, permutations))
+    row = 8 * max(1, images + 2 * tests)  # signs, and two values a test
     rows = max(1, min(256, _BLOCK_BYTES // row, _ROOM_BYTES // (threads * row)))
     found = np.zeros((threads, tests), np.int64)
 
@@ -222,5 +222,5 @@ def _count(
             fill(begin, block)
             found[part] += count(block)
 
-    spread(work, swaps, threads)
+    spread(work, permutations, threads)
     return np.asarray(found.sum(axis=0), np.int64)

@@ -24,7 +24,8 @@ from ..metrics.graded_ranking import GradedRanking
 from ..metrics.suites import words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
-from ..report.model import Report, Resampling, Result
+from ..report.model import Resampling, Result
+from ..report.report import Report
 from ..types import Direction, Embeddings, Float, Ids, Modality, Split, Vectors
 from .distances import LabelDistance
 from .files import Read, read_vectors
@@ -259,7 +260,7 @@ def _report(
         (*notes, *labels.notes, sizes),
         intervals=how,
         # A split has captions: here each item is its own.
-        asked=Split("custom", ids, ids, np.arange(len(ids))),
+        items=Split("custom", ids, ids, np.arange(len(ids))),
     )
 
 

@@ -1,14 +1,14 @@
-"""Systems -> Comparison: paired tests on every metric that the systems share."""
+"""Paired tests between systems on every metric that they share."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from typing import Literal
 
 import numpy as np
 
-from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, population
 from ..registry import unknown
 from ..report.comparison import Comparison, Row, Rules, Test
@@ -16,14 +16,14 @@ from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, evaluate, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Float
-from .systems import System, check_alike, common, members, shared_keys, shown
+from .systems import Names, Reports, System, check_comparable, label, load, paired_columns, parts_of, shared_keys
 
-_TOGETHER = 128  # tests that share one pass of resamples and swaps; bounds the memory
+_TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
 
 
 @dataclass(frozen=True, eq=False)
 class _Case:
-    """One test before it is made: the paired columns of a metric, or of all parts of a sum."""
+    """The data of one test: the paired columns of a metric, or of all parts of a sum."""
 
     row: int
     first: int
@@ -33,37 +33,64 @@ class _Case:
 
 
 def compare(
-    systems: Sequence[System],
-    metrics: str | None = None,
+    reports: Reports,
+    *,
+    metrics: Names | None = None,
     baseline: str | None = None,
-    rules: Rules | None = None,
+    correction: Literal["holm", "bh", "none"] = "holm",
+    alpha: float = 0.05,
+    permutations: int = 10_000,
+    ci: float = 95,
+    resamples: int = 1000,
+    seed: int = 0,
+    details: bool = False,
     force: bool = False,
     threads: int | None = None,
 ) -> Comparison:
-    """Test systems against each other, image by image, on every metric they share.
+    """Test systems against each other with paired permutation tests over images, on every metric they share.
 
     Args:
-        systems: at least two, with per-query values.
-        metrics: names and families separated by commas; None for all that they share.
-        baseline: the system that all others are tested against; None for every pair.
-        rules: how.
+        reports: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
+            them; all with per-query values.
+        metrics: names and families, as a list or separated by commas; None for all that the reports share.
+        baseline: name of the system that all others are tested against; None for every pair.
+        correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
+        alpha: corrected p-values up to it are called significant.
+        permutations: random permutations of a test.
+        ci: level of the intervals of differences, in percent.
+        resamples: of these intervals.
+        seed: of the permutations and resamples.
+        details: show the tests of every pair also for more than two systems.
         force: compare systems that were not measured alike, on the queries they share.
         threads: never changes a result.
 
     Raises:
-        UsageError: fewer than two systems, an unknown metric or baseline, signatures that differ.
+        UsageError: fewer than two systems, an unknown metric or baseline, signatures that differ, a value out of range.
         BadInput: a report lacks values that are needed.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench
+        >>> from vsebench.analysis.comparison import compare
+        >>> rng = np.random.default_rng(0)
+        >>> images = rng.standard_normal((50, 8))
+        >>> captions = np.repeat(images, 5, axis=0)
+        >>> def evaluate(noise):
+        ...     noisy = captions + noise * rng.standard_normal(captions.shape)
+        ...     return vsebench.evaluate(images, noisy, captions_per_image=5, metrics="R@1")
+        >>> comparison = compare({"good": evaluate(0.5), "bad": evaluate(2.0)}, permutations=1000)
+        >>> comparison.to_frame()[["metric", "direction", "winner"]].values.tolist()
+        [['R@1', 'i2t', 'good'], ['R@1', 't2i', 'good']]
+        >>> comparison.save("table.tex")
     """
-    rules = rules or Rules()
-    if len(systems) < 2:
-        raise UsageError(f"{len(systems)} system given, 2 needed", fix="name more reports")
+    rules = Rules(permutations, correction, alpha, float(ci), resamples, seed)
+    systems = load(reports, 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
-    warnings = check_alike(systems, force)
-    keys, partial = shared_keys(systems, metrics)
-    if partial:
-        warnings.append(f"left out, because not every report has them: {', '.join(partial)}")
+    warnings = check_comparable(systems, force)
+    keys, left_out = shared_keys(systems, metrics)
+    warnings += left_out
     against = None if baseline is None else names.index(baseline)
     pairs = (
         list(combinations(range(len(systems)), 2))
@@ -71,7 +98,7 @@ def compare(
         else [(against, i) for i in range(len(systems)) if i != against]
     )
     rows = [Row(*key, tuple(s.results[key].value for s in systems)) for key in keys]
-    images = population(systems[0].asked)
+    images = population(systems[0].items)
     tests: list[Test] = []
     for cases in _batches(_cases(keys, pairs, systems, images)):
         tests += _tested(cases, rows, images, rules, threads)
@@ -79,9 +106,8 @@ def compare(
     if rules.correction != "none" and floor > rules.alpha and not all(t.exact for t in tests):
         warnings.append(
             f"{len(tests)} tests with {rules.permutations:,} permutations: no p-value can be corrected to less than "
-            f"{floor:.2g} unless others are small too; ask for more --permutations or fewer --metrics"
+            f"{floor:.2g} unless others are small too; use more --permutations or fewer --metrics"
         )
-    warnings += _few_queries(tests, keys, systems)
     return Comparison(
         systems[0].report.split,
         tuple(names),
@@ -90,7 +116,8 @@ def compare(
         tuple(rows),
         tuple(_corrected(tests, rows, rules)),
         rules,
-        tuple(warnings),
+        (*warnings, *_few_queries(tests, keys, systems)),
+        details,
     )
 
 
@@ -100,7 +127,9 @@ def _cases(
     for row, key in enumerate(keys):
         for a, b in pairs:
             # images are numbered as in the first report, whichever pair is compared
-            columns = tuple(common(part, systems[a], systems[b], systems[0].asked) for part in members(key, systems[a]))
+            columns = tuple(
+                paired_columns(part, systems[a], systems[b], systems[0].items) for part in parts_of(key, systems[a])
+            )
             changes = np.sum([paired.contributions(*pair, images) for pair in columns], axis=0)
             yield _Case(row, a, b, columns, changes)
 
@@ -131,7 +160,9 @@ def _tested(
     values = evaluate(ready, once, once)[0, ready.size :]
     samples = bootstrap.resample(ready, rules.resamples, rules.seed, threads)[:, ready.size :]
     ends = bootstrap.percentile(samples[:, 1::2] - samples[:, ::2], rules.level / 100)
-    p, exact = paired.swap_test(np.stack([c.changes for c in cases], axis=1), rules.permutations, rules.seed, threads)
+    p, exact = paired.permutation_test(
+        np.stack([c.changes for c in cases], axis=1), rules.permutations, rules.seed, threads
+    )
     tests = []
     for i, case in enumerate(cases):
         first, second = case.pairs[0]
@@ -180,5 +211,5 @@ def _few_queries(tests: Sequence[Test], keys: Sequence[Key], systems: Sequence[S
         key = keys[t.row]
         most = max(systems[i].results[key].n for i in (t.first, t.second))
         if key[1] is not None and t.n < most:
-            out[key] = f"{shown(key)} is compared on the {t.n:,} queries that both systems have, of {most:,}"
+            out[key] = f"{label(key)} is compared on the {t.n:,} queries that both systems have, of {most:,}"
     return list(out.values())

@@ -1,0 +1,107 @@
+"""Bins of an attribute: its labels, its distinct numbers, or ranges of numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+
+import numpy as np
+
+from ..errors import UsageError
+from ..types import Bool, Float
+from .attributes import Attribute
+
+_DISTINCT = 10  # distinct whole numbers up to which every one is a bin of its own
+
+
+def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
+    """A number of bins, or edges.
+
+    Args:
+        bins: a whole number, edges in ascending order, or either as text, with commas between edges.
+
+    Raises:
+        UsageError: none of these, or more than 1000 bins.
+    """
+    wrong = UsageError(f"bins is '{bins}'", fix="give a number such as 5, or ascending edges such as 0,5,10,20")
+    listed = bins.split(",") if isinstance(bins, str) else [bins] if isinstance(bins, (int, float)) else bins
+    try:
+        edges = [float(part) for part in listed]
+    except ValueError:
+        raise wrong from None
+    if len(edges) == 1:
+        if not edges[0].is_integer() or not 1 <= edges[0] <= 1000:
+            raise wrong
+        return int(edges[0])
+    if not edges or any(not a < b for a, b in pairwise(edges)):
+        raise wrong
+    return edges
+
+
+def masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, Bool], Bool]:
+    """Which queries are in which bin.
+
+    Args:
+        attribute: of the queries.
+        bins: how many bins of about equal size numbers are cut into, or the edges: a bin goes from an edge up to the
+            next, which is in the bin only if it is the last. Every label is a bin, and so is each infinity without
+            edges; what is not a number is in no bin.
+
+    Returns:
+        (query,) masks by label, in the order of the bins; and (query,) whether a query is in no bin.
+
+    Raises:
+        UsageError: the attribute has neither labels nor numbers.
+    """
+    if attribute.labels is not None:
+        count: dict[str, int] = {}
+        for labels in attribute.labels:
+            for label in labels:
+                count[label] = count.get(label, 0) + 1
+        order = sorted(count, key=lambda label: (-count[label], label))
+        found = {label: np.zeros(len(attribute.labels), bool) for label in order}
+        for i, labels in enumerate(attribute.labels):
+            for label in labels:
+                found[label][i] = True
+    elif attribute.numbers is not None:
+        found = _ranges(attribute.numbers, attribute.whole, bins)
+    else:
+        raise UsageError(f"'{attribute.name}' has no values", fix="choose another column")
+    inside = np.any([np.zeros(attribute.size, bool), *found.values()], axis=0)
+    return found, ~inside
+
+
+def _ranges(numbers: Float, whole: bool, bins: int | Sequence[float]) -> dict[str, Bool]:
+    if not isinstance(bins, int):
+        return _between([float(e) for e in bins], numbers, whole)
+    distinct = np.unique(numbers[~np.isnan(numbers)])
+    finite = numbers[np.isfinite(numbers)]
+    if whole and len(distinct) <= _DISTINCT:
+        return {f"{v:,.0f}": numbers == v for v in distinct.tolist()}
+    out = {}
+    if len(finite):
+        # edges are whole numbers, so that the label of a bin names the numbers in it
+        levels = np.linspace(0, 1, bins + 1)
+        cut = np.quantile(finite, levels, method="higher") if whole else np.quantile(finite, levels)
+        out = _between(np.unique(cut).tolist(), numbers, whole)
+    # no quantile lies between the largest number and infinity, so an infinity is a bin of its own
+    low, high = ({f"{end:g}": numbers == end} if end in distinct else {} for end in (-np.inf, np.inf))
+    return {**low, **out, **high}
+
+
+def _between(edges: list[float], numbers: Float, whole: bool) -> dict[str, Bool]:
+    if len(edges) < 2:
+        return {_label(edges[0], edges[0], whole, True): numbers == edges[0]}
+    out = {}
+    for low, high in pairwise(edges):
+        last = high == edges[-1]
+        mask = (numbers >= low) & ((numbers <= high) if last else (numbers < high))
+        out[_label(low, high, whole, last)] = mask
+    return out
+
+
+def _label(low: float, high: float, whole: bool, last: bool) -> str:
+    if whole and float(low).is_integer() and float(high).is_integer():
+        top = high if last else high - 1
+        return f"{low:,.0f}" if low == top else f"{low:,.0f} to {top:,.0f}"
+    return f"{low:.4g} to {high:.4g}" if last else f"{low:.4g} to below {high:.4g}"

@@ -1,0 +1,45 @@
+"""Numbers and directions as text: percent exists only here and in what calls it."""
+
+from __future__ import annotations
+
+from .model import Resampling, Unit
+
+ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", None: "sum"}
+UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
+UNDEFINED = "—"
+
+
+def printed(value: float, unit: Unit) -> str:
+    """A number as printed: fractions times 100, two decimals; ranks with one or, when whole, none; distances as is."""
+    if unit == "distance":
+        return f"{value:.4g}"
+    if unit == "rank":
+        return f"{value:,.0f}" if float(value).is_integer() else f"{value:,.1f}"
+    return f"{100 * value:.2f}"
+
+
+def signed(value: float, unit: Unit) -> str:
+    """A difference as printed, with its sign; none when it is printed as zero."""
+    text = printed(value, unit)
+    if not any(c in "123456789" for c in text):
+        return text.lstrip("-")
+    return text if value < 0 else f"+{text}"
+
+
+def bracketed(ends: tuple[float, float] | None, unit: Unit) -> str:
+    """An interval as printed, ``[35.21, 37.80]``; the empty text without one."""
+    return "" if ends is None else f"[{printed(ends[0], unit)}, {printed(ends[1], unit)}]"
+
+
+def probability(p: float) -> str:
+    """A p-value as printed: four decimals, or one digit and an exponent when it is smaller."""
+    return f"{p:.4f}" if p >= 0.00005 or p == 0 else f"{p:.0e}"
+
+
+def interval_words(how: Resampling, units: str = "images") -> str:
+    """How the intervals in brackets were made, as a clause; ``units`` are what was resampled."""
+    kind = "" if how.method == "percentile" else "BCa "
+    return (
+        f"In brackets: {how.level:g} % {kind}bootstrap interval over {units} "
+        f"({how.resamples:,} resamples, seed {how.seed})"
+    )

@@ -1,0 +1,80 @@
+"""Rendering: every result is a list of grids, a list of records and a plain document; all formats come from these."""
+
+from __future__ import annotations
+
+import json
+import os
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import Any
+
+from ..errors import UsageError
+from . import html, latex, markdown, terminal
+from .grid import Grid
+
+
+class Rendered(ABC):
+    """A result that can be printed, shown in a notebook, and written as LaTeX, Markdown, HTML, JSON or a data frame."""
+
+    @property
+    @abstractmethod
+    def title(self) -> str:
+        """The title of a page."""
+
+    @abstractmethod
+    def grids(self) -> list[Grid]:
+        """The tables."""
+
+    @abstractmethod
+    def records(self) -> list[dict[str, Any]]:
+        """The rows of the data frame."""
+
+    @abstractmethod
+    def to_dict(self) -> dict[str, Any]:
+        """The JSON document as plain values: fractions as fractions, None instead of NaN."""
+
+    def __str__(self) -> str:
+        """The tables as in a terminal, without colours."""
+        return terminal.text(self.grids())
+
+    def _repr_html_(self) -> str:
+        return html.fragment(self.grids())
+
+    def to_frame(self) -> Any:
+        """A ``pandas.DataFrame``, one row a record."""
+        import pandas as pd
+
+        return pd.DataFrame.from_records(self.records())
+
+    def to_latex(self) -> str:
+        """One ``tabular`` a table, for the package booktabs."""
+        return latex.latex(self.grids())
+
+    def to_markdown(self) -> str:
+        """GitHub-flavoured tables."""
+        return markdown.markdown(self.grids())
+
+    def to_html(self) -> str:
+        """A whole page that needs no other file."""
+        return html.page(self.title, self.grids())
+
+    def to_json(self) -> str:
+        """The document as indented JSON text."""
+        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write a file, atomically, in the format of its ending: .json, .tex, .md or .html.
+
+        Raises:
+            UsageError: another ending.
+        """
+        from ..data.atomic import write_atomically
+
+        path = Path(path)
+        formats = {".json": self.to_json, ".tex": self.to_latex, ".md": self.to_markdown, ".html": self.to_html}
+        if path.suffix not in formats:
+            raise UsageError(
+                f"no format is called '{path.suffix}'", where=path, fix=f"end the name in {', '.join(formats)}"
+            )
+        with write_atomically(path, "w") as stream:
+            stream.write(formats[path.suffix]().rstrip("\n") + "\n")

@@ -1,0 +1,122 @@
+"""Report: the results of one evaluation with their signature; its JSON is what ``vsebench.analysis`` reads."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from ..types import Direction, Split
+from . import per_query, table, values
+from .grid import Grid
+from .model import MetricName, Resampling, Result
+from .render import Rendered
+
+SCHEMA = "vsebench/report/1"
+
+
+@dataclass(frozen=True, eq=False)
+class Report(Rendered):
+    """All results of one evaluation.
+
+    ``print(report)`` shows the tables, as does a notebook; ``report["R@1", "i2t"]`` is one result.
+
+    Attributes:
+        split: name of the test set.
+        signature: the one-line identity of the numbers.
+        results: in the order of the metrics that were requested.
+        warnings: what may be wrong.
+        notes: what was decided.
+        provenance: files, versions, machine and time.
+        intervals: how intervals were made, or None without them.
+        parts: results that a sum adds up and that were not requested by name.
+        items: the images and captions whose queries have per-query values (without captions as strings), or None.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench
+        >>> images = np.random.default_rng(0).standard_normal((20, 8))
+        >>> captions = np.repeat(images, 5, axis=0)
+        >>> report = vsebench.evaluate(images, captions, captions_per_image=5, metrics="R@1,MedR")
+        >>> report["R@1", "i2t"].value
+        1.0
+        >>> report.to_frame()[["metric", "direction", "value"]].to_string(index=False).splitlines()[1].split()
+        ['R@1', 'i2t', '1.0']
+        >>> print(report.to_markdown().splitlines()[4])
+        | R@1 | 100.00 \\[100.00, 100.00\\] | 100.00 \\[100.00, 100.00\\] | 20 / 100 |
+    """
+
+    split: str
+    signature: str
+    results: tuple[Result, ...]
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    provenance: dict[str, Any] = field(default_factory=dict)
+    intervals: Resampling | None = None
+    parts: tuple[Result, ...] = field(default=(), repr=False)
+    items: Split | None = field(default=None, repr=False)
+
+    def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:
+        """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured."""
+        metric, direction = key if isinstance(key, tuple) else (key, None)
+        for result in self.results:
+            if str(result.metric) == str(metric) and result.direction == direction:
+                return result
+        raise KeyError(key)
+
+    @property
+    def title(self) -> str:
+        """The title of a page."""
+        return f"Evaluation on {self.split}"
+
+    def grids(self) -> list[Grid]:
+        """One table for each set of judgements or gains; how to read them and the signature below the last."""
+        return table.grids(self.split, self.results, self.intervals, self.signature)
+
+    def records(self) -> list[dict[str, Any]]:
+        """One a result: metric, direction (None for a sum), value, low, high, n, undefined, unit."""
+        return [
+            {
+                "metric": str(r.metric),
+                "direction": r.direction,
+                "value": r.value,
+                "low": None if r.interval is None else r.interval[0],
+                "high": None if r.interval is None else r.interval[1],
+                "n": r.n,
+                "undefined": r.undefined,
+                "unit": r.unit,
+            }
+            for r in self.results
+        ]
+
+    def per_query(self) -> Any:
+        """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""
+        return per_query.frame(self.results)
+
+    def to_dict(self, per_query: bool = True) -> dict[str, Any]:
+        """The document of schema ``vsebench/report/1``.
+
+        Args:
+            per_query: also ``parts`` and the packed per-query values, which ``vsebench.analysis`` needs.
+        """
+        document: dict[str, Any] = {
+            "schema": SCHEMA,
+            "split": self.split,
+            "signature": self.signature,
+            "provenance": {**self.provenance, "notes": list(self.notes)},
+            "warnings": list(self.warnings),
+            "intervals": None if self.intervals is None else asdict(self.intervals),
+            "results": [r.to_dict() for r in self.results],
+        }
+        if per_query and self.items is not None:
+            document["parts"] = [r.to_dict() for r in self.parts]
+            document["per_query"] = values.write(self.items, (*self.results, *self.parts))
+        return document
+
+    def to_json(self, per_query: bool = True) -> str:
+        """The document as indented JSON text, checked against its schema; ``per_query`` as in ``to_dict``."""
+        from .schema import ReportDocument
+
+        document = self.to_dict(per_query)
+        ReportDocument.model_validate(document)
+        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)

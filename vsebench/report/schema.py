@@ -1,0 +1,80 @@
+"""The document of a report as pydantic models: what is allowed where. Unknown fields and NaN are refused."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from ..types import Direction
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+class ResultDocument(_Strict):
+    """One entry of ``results`` or ``parts``."""
+
+    metric: str
+    direction: Direction | None
+    value: float
+    n: int = Field(ge=0)
+    undefined: int = Field(ge=0)
+    interval: tuple[float, float] | None
+
+
+class IntervalsDocument(_Strict):
+    """How the intervals were made."""
+
+    level: float
+    resamples: int
+    seed: int
+    method: Literal["percentile", "bca"]
+
+
+class ColumnDocument(_Strict):
+    """The values of one metric in one direction.
+
+    Attributes:
+        queries: packed indices into the images (i2t, i2i) or captions (t2i, t2t); None for all of them in order.
+        values: packed, one a query.
+    """
+
+    metric: str
+    direction: Direction
+    queries: str | None
+    values: str
+
+
+class PerQueryDocument(_Strict):
+    """All per-query values of a report; arrays are packed, see ``packed``.
+
+    Attributes:
+        images, captions: ids.
+        image_of: for every caption the index of its image.
+        fold: for every image the number of its fold, or None.
+        columns: the values.
+    """
+
+    images: str
+    captions: str
+    image_of: str
+    fold: str | None
+    columns: list[ColumnDocument]
+
+
+class ReportDocument(_Strict):
+    """A whole report."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    schema_: Literal["vsebench/report/1"] = Field(alias="schema")
+    split: str
+    signature: str
+    provenance: dict[str, Any]
+    warnings: list[str]
+    intervals: IntervalsDocument | None = None
+    results: list[ResultDocument]
+    parts: list[ResultDocument] = []
+    per_query: PerQueryDocument | None = None
