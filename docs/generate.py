@@ -78,32 +78,33 @@ def _metric(family: Any) -> list[str]:
 
 def relevance_page() -> str:
     """Every judgement and every graded relevance: rule or formula, range, settings, source."""
-    from vsebench.relevance import DESCRIPTIONS
-    from vsebench.relevance.kinds import GRADED
+    from vsebench.relevance import JUDGEMENTS
+    from vsebench.relevance.kinds import GAINS
 
-    out = ["# Relevance\n\nWho is relevant to whom, and how much.\n\n## Judgements\n\n"]
-    for d in DESCRIPTIONS.values():
+    out = ["# Relevance\n\nWhich candidates are relevant to a query (judgements), and how much (gains).\n\n"]
+    out.append("## Judgements\n\n")
+    for d in JUDGEMENTS.values():
         out.append(f"### {d.name}: {d.title}\n\n")
-        where = ", ".join(f"`{s}`" for s in d.splits) or "every split"
+        where = ", ".join(f"`{s}`" for s in d.splits) or ("splits with folds" if d.folds else "every split")
         facts = [("relevant", d.rule), ("judged by", d.judged_by), ("where", where), ("source", d.reference)]
         out += [f"- {key}: {value}\n" for key, value in facts]
         out.append("\n")
     out.append(
-        "## Graded relevance\n\nHow much a caption is about an image, for every pair of a split. Named "
-        "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; a "
-        "`.npy` or `.npz` file of gains is named by its path, its settings are `rows` (images, captions: which of them "
-        "its rows are) and `negative`, and its metrics are called `matrix:CS@10`. "
-        "Without ids in it, its rows and columns follow a declared split, or for a "
-        "custom split the rows of the vectors, as caption vectors without ids do (`sentence:FILE`). "
-        "Metrics that add gains up (NCS, nDCG) take none below zero: with "
-        "`:negative=zero` those count as zero, for every metric. Gains are float32 "
-        "numbers: others are rounded. Settings stand in the signature of a report. The first "
-        "value of a setting is its default.\n\n"
+        "## Graded relevance\n\nA number (gain) for every image and caption of a split. Specified as "
+        "`KIND[:ARGUMENT][:key=value...]`, for example `cider:tokens=whitespace` or `sentence:all-MiniLM-L6-v2`; gains "
+        "in a `.npy` or `.npz` file are specified by its path, as in `gains.npy:rows=images` (rows are images or "
+        "captions), and their metrics are named `matrix:CS@10`. Rows and columns are matched by the ids in the file; "
+        "without ids they are in the order of a declared split, or for a custom split in the order of the vectors, as "
+        "are caption vectors without ids (`sentence:FILE`). Metrics that add gains up (NCS, nDCG) refuse negative gains: "
+        "with `:negative=zero` these count as zero, for every metric. Gains are float32 numbers: others are rounded. "
+        "The settings are part of the signature of a report. The first value of a setting is its default.\n\n"
     )
-    for g in GRADED.values():
+    for g in GAINS.values():
         low, high = ("no bound" if x is None else f"{x:g}" for x in (g.low, g.high))
         out.append(f"### {g.name}: {g.title}\n\n`{g.formula}`\n\n")
-        settings = "; ".join(f"`{k}`: {', '.join(v) or 'free'}" for k, v in g.settings.items())
+        settings = "; ".join(
+            f"`{k}`: {', '.join(v)}{' or a file' if k in g.open_settings else ''}" for k, v in g.settings.items()
+        )
         facts = [
             ("range", f"{low} to {high}"),
             ("argument", g.argument),

@@ -65,7 +65,7 @@ def run(
     with talk.progress("ranking") as progress:
         report = vsebench.evaluate_unimodal(
             file, labels, label_distance=label_distance, queries=queries, keep_queries=keep_queries,
-            modality=modality, metrics=metrics, similarity=similarity, key=key,  # type: ignore[arg-type]
+            modality=modality, metrics=metrics, similarity=similarity, key=key,
             labels_key=labels_key, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
             progress=progress,
         )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -59,7 +59,7 @@ class Input:
 
 
 def from_vectors(
-    images: npt.ArrayLike | Embeddings | PathLike,
+    images: npt.ArrayLike | Embeddings | PathLike | None,
     texts: npt.ArrayLike | Embeddings | PathLike | None,
     split: Split | str | None,
     image_key: str | None,
@@ -73,15 +73,17 @@ def from_vectors(
         UsageError: an unknown split, or keys for arrays in memory.
         MissingPackage: a format or a split needs a package that is not installed.
     """
-    if _is_path(images):
+    if images is None:
+        raise UsageError("nothing to evaluate", fix="give embeddings, scores or a run")
+    if is_path(images):
         raw = read.read_embeddings(
             Path(images),
             texts=None if texts is None else Path(texts),
             image_key=image_key,
-            text_key=text_key,  # type: ignore[arg-type]
+            text_key=text_key,
         )
     else:
-        if texts is None or _is_path(texts):
+        if texts is None or is_path(texts):
             raise UsageError("image vectors in memory come with text vectors in memory", fix="give both arrays")
         sides = [x if isinstance(x, Embeddings) else None for x in (images, texts)]
         arrays = [_array(x.vectors if isinstance(x, Embeddings) else x) for x in (images, texts)]
@@ -106,8 +108,8 @@ def from_scores(
     """
     if options.similarity != "auto":
         raise UsageError("--similarity has no meaning for a score matrix", fix="leave it out")
-    if _is_path(scores):
-        raw = read.read_scores(Path(scores), key=scores_key)  # type: ignore[arg-type]
+    if is_path(scores):
+        raw = read.read_scores(Path(scores), key=scores_key)
     else:
         raw = RawScores(_array(scores), None, None, None, "arrays", (ARRAYS,))
         split = split or "custom"
@@ -120,7 +122,7 @@ def from_scores(
 
 
 def from_run(
-    run: PathLike | Sequence[PathLike] | Mapping[str, PathLike], split: Split | str | None, options: Options
+    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike], split: Split | str | None, options: Options
 ) -> Input:
     """Retrieved lists of files: TREC runs and eccv-style JSON, by direction or as they say themselves.
 
@@ -132,22 +134,22 @@ def from_run(
             "retrieved lists have an order and no scores", fix="leave out --ties, --similarity and --save-run"
         )
     if isinstance(run, Mapping):
-        unknown = [d for d in run if d not in DIRECTIONS]
-        if unknown:
-            raise UsageError(f"retrieved lists of direction '{unknown[0]}'", fix="give i2t and t2i")
-        paths, directions = [Path(p) for p in run.values()], list(run)
+        strange = [d for d in run if d not in DIRECTIONS]
+        if strange:
+            raise UsageError(f"retrieved lists of direction '{strange[0]}'", fix="give i2t and t2i")
+        named = [(direction, Path(path)) for direction, path in run.items()]
     else:
-        named = [run_path(x) for x in ([run] if _is_path(run) else run)]  # type: ignore[list-item, union-attr]
-        paths, directions = [p for _, p in named], [d for d, _ in named]
-    raw = runs.read_runs(paths, directions)  # type: ignore[arg-type]
+        named = [run_path(x) for x in ([run] if is_path(run) else run)]
+    raw = runs.read_runs([path for _, path in named], [direction for direction, _ in named])
     lists = align_lists(raw, split.name if isinstance(split, Split) else split)
     return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, sources=raw.sources)
 
 
-def run_path(text: PathLike) -> tuple[str | None, Path]:
+def run_path(text: PathLike) -> tuple[Direction | None, Path]:
     """The direction and the path of ``i2t=FILE``, ``t2i=FILE`` or ``FILE``."""
     head, equals, tail = str(text).partition("=")
-    return (head, Path(tail)) if equals and head in DIRECTIONS else (None, Path(text))
+    direction = next((d for d in DIRECTIONS if equals and d == head), None)
+    return (direction, Path(tail)) if direction else (None, Path(text))
 
 
 def beside(options: Options) -> list[Path]:
@@ -186,7 +188,8 @@ def check_arguments(
         )
 
 
-def _is_path(x: Any) -> bool:
+def is_path(x: object) -> TypeGuard[PathLike]:
+    """Whether an argument is a path, not an array."""
     return isinstance(x, str) or hasattr(x, "__fspath__")
 
 

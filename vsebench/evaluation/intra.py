@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Protocol
+from typing import Literal, Protocol
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from .options import Options
 from .plan import Plan
 
 VIEW = "cxc"
-TASK: dict[Modality, str] = {"image": "sis", "caption": "sts"}
+TASK: dict[Modality, Literal["sis", "sts"]] = {"image": "sis", "caption": "sts"}
 THRESHOLD: dict[Modality, float] = {"image": 2.5, "caption": 3.0}
 _INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 _BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # whose queries are of that modality

@@ -92,10 +92,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         )
     intra, asked = _intra(options, data)
     chosen = gains_of.choose(options.gains)
-    if intra and not asked:
-        metrics, split, gains, notes = [], data.split, {}, []
-    else:
-        metrics, split, gains, notes = _metrics_and_gains(data, options, asked, chosen, directions)
+    metrics, split, gains, notes = _metrics_and_gains(data, options, asked, chosen, directions)
     requests = _requests(metrics, split, directions)
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
@@ -196,7 +193,10 @@ def _metrics_and_gains(
     directions: Sequence[Direction],
 ) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:
     """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
-    split, kinds = data.split, chosen or {DEFAULT_GAINS: None}
+    split = data.split
+    if asked == []:
+        return [], split, {}, []  # only metrics inside the modalities
+    kinds: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
     metrics = choose_metrics(asked, split, directions, kinds)
     captions = None if options.captions is None else Path(options.captions)
     try:

@@ -34,7 +34,7 @@ def evaluate(
     texts: Vectors | PathLike | None = None,
     *,
     scores: npt.ArrayLike | PathLike | None = None,
-    run: PathLike | Sequence[PathLike] | Mapping[str, PathLike] | None = None,
+    run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike] | None = None,
     split: Split | str | None = None,
     metrics: str | Sequence[str] | None = None,
     gains: str | Sequence[str] = (),

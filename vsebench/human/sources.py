@@ -12,7 +12,7 @@ from ..numeric.parallel import one_blas_thread
 from ..registry import unknown
 from ..relevance.captioning import TITLES, pair_scores
 from ..relevance.gains import Spec
-from ..relevance.kinds import GRADED, load_gains, parse_spec
+from ..relevance.kinds import GAINS, NAMED, kind_of, load_gains, parse_spec
 from ..types import Float, Int, Split
 from .protocols import PairGain, Task
 
@@ -39,8 +39,8 @@ def check(name: str) -> str:
     """
     head = name.strip().partition(":")[0]
     if head not in (BINARY, *TITLES) or head != name.strip():
-        if head not in GRADED and not head.endswith((".npy", ".npz")):
-            raise unknown("relevance", head, [BINARY, *GRADED, *TITLES])
+        if kind_of(head) is None:
+            raise unknown("relevance", head, [BINARY, *NAMED, *TITLES])
         parse_spec(name)
     return name.strip()
 

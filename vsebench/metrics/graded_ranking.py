@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Bool, Float, Int, Vectors
+from ..types import Bool, Float, Int
 from .gain_order import GainOrder
 
 
@@ -18,20 +18,20 @@ class GradedRanking:
     """The rankings of some queries and the gains of one view. A field that no metric reads is empty or None.
 
     Attributes:
-        gains: (query, depth) float32 gains of the retrieved items, best score first.
+        gains: (query, depth) float32 (float64 for label distances) gains of the retrieved items, best score first.
         tied: (query, depth) bool, the item has exactly the score of the one before it.
         count: (query,) int64, how many candidates a query has, at most depth.
-        ideal: (query, ideal depth) float32, the largest gains among the candidates, descending; 0 behind the last.
+        ideal: (query, ideal depth), the largest gains among the candidates, descending; 0 behind the last.
         pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives.
         pseudo_positives: (query,) int64, number of pseudo-positives.
         gain_order: the ranks of the retrieved items in descending order of their gains.
         distance: (query, depth) float64 label distances of the retrieved items, for gains made from distances.
     """
 
-    gains: Vectors
+    gains: npt.NDArray[np.floating[Any]]
     tied: Bool
     count: Int
-    ideal: Vectors | None = None
+    ideal: npt.NDArray[np.floating[Any]] | None = None
     pseudo_positive: Bool | None = None
     pseudo_positives: Int | None = None
     gain_order: GainOrder | None = None

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from .. import __version__, signature
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
+from ..evaluation.inputs import is_path
 from ..evaluation.intervals import Key
 from ..evaluation.options import PathLike, Progress, check_allowed
 from ..metrics import Metric, parse
@@ -110,9 +111,9 @@ def evaluate_unimodal(
         chosen = select(n, read_queries(text, n, read.ids), keep_queries, where=where)
     else:
         chosen = select(n, None if queries is None else np.asarray(queries), keep_queries, where=where)
-    if isinstance(labels, str) or hasattr(labels, "__fspath__"):
-        judged = read_labels(Path(labels), label_distance, read.ids, modality, labels_key)  # type: ignore[arg-type]
-        sources.insert(1, Path(labels))  # type: ignore[arg-type]
+    if is_path(labels):
+        judged = read_labels(Path(labels), label_distance, read.ids, modality, labels_key)
+        sources.insert(1, Path(labels))
     else:
         judged = labels if isinstance(labels, LabelDistance) else label_distance_of(np.asarray(labels), label_distance)
     if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
@@ -188,7 +189,7 @@ def judge_lists(
             ranking = GradedRanking(
                 gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(b - a, depth),
                 gain_of_distance(ideal), distance=retrieved,
-            )  # type: ignore[arg-type] # fmt: skip
+            )  # fmt: skip
             for group in groups.values():
                 columns = values(group, ranking)
                 for i, m in enumerate(group):
@@ -205,8 +206,8 @@ def _vectors(
     vectors: npt.ArrayLike | Embeddings | PathLike, modality: Modality, key: str | None
 ) -> tuple[Read, list[Path]]:
     """The vectors of a file or an array, and the files that were read."""
-    if isinstance(vectors, str) or hasattr(vectors, "__fspath__"):
-        path = Path(vectors)  # type: ignore[arg-type]
+    if is_path(vectors):
+        path = Path(vectors)
         return read_vectors(path, modality, key), [path]
     ids = vectors.ids if isinstance(vectors, Embeddings) else None
     array = vectors.vectors if isinstance(vectors, Embeddings) else np.asarray(vectors)

@@ -60,7 +60,7 @@ def neighbours(
     from ..rank.scorers import Dot
 
     scorer = Dot(queries, gallery, cosine=similarity == "cosine")
-    deep = observe(scorer, [], depth={"i2t": k + left_out}, threads=threads, progress=progress)["i2t"].lists["all"]
+    deep = observe(scorer, [], depth={"i2t": k + left_out}, threads=threads, progress=progress)["i2t"].top
     return deep.items if own is None or not left_out else _without(deep.items, own, k)
 
 
