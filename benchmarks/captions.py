@@ -15,7 +15,7 @@ def load(images: int) -> tuple[Split, str]:
     from vsebench.data.splits import catalogue as splits
 
     try:
-        whole = splits.load("coco-5k", captions=True)
+        whole = splits.load_split("coco-5k", captions=True)
     except MissingPackage as error:
         return part(invented(images), images), f"invented captions: {error.what}"
     return (whole if images == len(whole.image_ids) else part(whole, images)), "captions of COCO 5K"

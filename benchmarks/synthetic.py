@@ -52,7 +52,7 @@ class World:
         if self.split_name == "coco-5k":
             from vsebench.data.splits import catalogue as splits
 
-            return splits.load("coco-5k")
+            return splits.load_split("coco-5k")
         n = len(self.images)
         image_of = np.repeat(np.arange(n), CAPTIONS)
         return Split("custom", self.image_ids, self.caption_ids, image_of, fold=np.arange(n) * 5 // n)
@@ -106,7 +106,7 @@ def _drawn_together(points: Array) -> Array:
     from vsebench import relevance
     from vsebench.data.splits import catalogue as splits
 
-    split = splits.load("coco-5k")
+    split = splits.load_split("coco-5k")
     linked = scipy.sparse.coo_matrix(points.shape[:1] * 2)
     for name in ("eccv", "cxc"):
         judged = relevance.load(name, split, "i2t")
@@ -142,7 +142,7 @@ def _ids(images: int) -> tuple[Array, Array, bool]:
     from vsebench.data.splits import catalogue as splits
 
     try:
-        coco = splits.load("coco-5k")
+        coco = splits.load_split("coco-5k")
     except MissingPackage:
         return np.arange(images), np.arange(images * CAPTIONS), False
     return coco.image_ids[:images], coco.caption_ids[: images * CAPTIONS], True

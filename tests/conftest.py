@@ -48,7 +48,7 @@ def coco() -> Split:
         pytest.skip("eccv_caption is not installed (pip install 'vsebench[text]')")
     import vsebench
 
-    return vsebench.load("coco-5k")
+    return vsebench.load_split("coco-5k")
 
 
 @pytest.fixture(scope="session")

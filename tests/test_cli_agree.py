@@ -58,7 +58,7 @@ def test_disagreements_are_real(four: list[str]) -> None:
     assert disagreements["metrics"] == ["MRR i2t", "Recall@5 i2t"]
     assert disagreements["queries"] == reports.IMAGES
     assert 0 < len(disagreements["worst"]) <= min(3, disagreements["discordant"])
-    loaded = {s.name: s.report for s in systems.load(four)}
+    loaded = {s.name: s.report for s in systems.load_systems(four)}
     amounts = []
     for worst in disagreements["worst"]:
         pairs = list(worst["values"].values())

@@ -164,7 +164,7 @@ def test_data_build_and_verify(empty_cache: Path, coco: Split) -> None:
     checks = {c["check"]: c for c in json.loads(invoke("data", "verify", "coco-5k", "--json").stdout)["checks"]}
     assert all(c["ok"] for name, c in checks.items() if name != "texts")
     assert result.exit_code == (0 if checks["texts"]["ok"] else 1)
-    assert np.array_equal(vsebench.load("coco-5k").caption_ids, coco.caption_ids)
+    assert np.array_equal(vsebench.load_split("coco-5k").caption_ids, coco.caption_ids)
 
 
 def test_a_damaged_cache_is_found(empty_cache: Path, coco: Split) -> None:

@@ -57,7 +57,7 @@ def test_values_and_intervals_are_those_of_the_queries_in_a_bin(two: list[str], 
     assert [b["label"] for b in got["bins"]] == ["0 to below 0.3", "0.3 to below 0.6", "0.6 to 1"]
     assert got["n"] == len(CAPTION_IDS) and got["outside"] == 0 and got["by"] == "score"
     assert sum(b["n"] for b in got["bins"]) == got["n"]
-    for name, report in ((s.name, s.report) for s in systems.load(two)):
+    for name, report in ((s.name, s.report) for s in systems.load_systems(two)):
         values = report["R@1", "t2i"].per_query
         for b, (low, high) in zip(got["bins"], [(0, 0.3), (0.3, 0.6), (0.6, 1.01)], strict=True):
             inside = (numbers >= low) & (numbers < high)
@@ -130,7 +130,7 @@ def test_positives_and_medians(two: list[str]) -> None:
 
 def test_caption_length(coco: Split, tmp_path: Path) -> None:
     try:
-        texts = splits.load("coco-5k", captions=True).captions
+        texts = splits.load_split("coco-5k", captions=True).captions
     except MissingPackage:
         pytest.skip("the COCO captions are not installed (pip install 'vsebench[text]')")
     images = np.random.default_rng(0).standard_normal((5000, 4))

@@ -57,7 +57,7 @@ def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
 
 def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
     captions_file = tmp_path / "captions.txt"
     captions_file.write_text("\n".join(split.captions or ()) + "\n")
     scores = (images @ captions.T).astype(np.float64)
@@ -89,7 +89,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
 
 def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
     run = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(run))
     how = {"metrics": "cider:NCS@3,cider:NCS@5", "directions": ("i2t",)}

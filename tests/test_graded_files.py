@@ -15,7 +15,7 @@ from vsebench.evaluation import run as evaluation
 def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tau from a run that says its scores is tau from the scores; lists without scores say what they do not know."""
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
     scores = np.round(images @ captions.T, 1)  # every item has many equals
     paths: dict[str, list[Path]] = {"trec": [], "json": []}
     for name, table in (("i2t", scores), ("t2i", scores.T)):

@@ -254,7 +254,7 @@ def lines(path: Path) -> list[str]:
 def test_cxc_as_published(real_data: Path, coco: Split) -> None:
     from vsebench.data.splits import catalogue as splits
 
-    split = splits.load("coco-5k", captions=True)
+    split = splits.load_split("coco-5k", captions=True)
     sits = cxc_task(read_cxc("sits", real_data), split)
     found = {}
     for name in ("binary", "cider:tokens=whitespace", "cider"):

@@ -224,7 +224,7 @@ def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
 def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
     with pytest.raises(UsageError, match="--captions-per-image has no meaning for split 'coco-5k'"):
         match_rows(coco_rows(coco), "coco-5k", 5)
-    assert splits.load("coco-5k").name == "coco-5k"
+    assert splits.load_split("coco-5k").name == "coco-5k"
 
 
 def test_image_of_text_that_contradicts_a_declared_split_is_refused(coco: Split) -> None:

@@ -56,7 +56,7 @@ def coco_lines(n: int = 2) -> list[dict[str, Any]]:
 def test_names_and_unknown_names() -> None:
     assert splits.names() == ["coco-5k", "coco-1k", "f30k"]
     with pytest.raises(UsageError, match=r"unknown split 'coco5k'\n  fix: did you mean 'coco-5k'"):
-        splits.load("coco5k")
+        splits.load_split("coco5k")
     for split in DECLARED.values():
         assert split.captions == 5 * split.images and split.cite and split.licence and split.sources
 
@@ -65,7 +65,7 @@ def test_names_and_unknown_names() -> None:
 def test_coco_ids_come_from_the_installed_package_without_reading_captions(monkeypatch: pytest.MonkeyPatch) -> None:
     coco = replace(sources.PACKAGES["coco-5k"], rows=lambda: pytest.fail("captions were read"))
     monkeypatch.setitem(sources.PACKAGES, "coco-5k", coco)
-    five, one = splits.load("coco-5k"), splits.load("coco-1k")
+    five, one = splits.load_split("coco-5k"), splits.load_split("coco-1k")
     assert five.image_ids[0] == 391895 and five.caption_ids[:2].tolist() == [770337, 771687]
     assert (len(five.image_ids), len(five.caption_ids)) == (5000, 25000) and five.captions is None
     assert np.array_equal(five.image_of, np.arange(25000) // 5)
@@ -84,7 +84,7 @@ def test_build_keeps_coco_in_the_cache(cache: Path, monkeypatch: pytest.MonkeyPa
     assert splits.status()[0].to_json() == {
         "name": "coco-5k", "images": 5000, "captions": 25000, "available": "cached", "texts": True, "needs": "",
     }  # fmt: skip
-    split = splits.load("coco-5k", captions=True)
+    split = splits.load_split("coco-5k", captions=True)
     assert (
         split.captions is not None and split.captions[0] == "A man with a red helmet on a small moped on a dirt road. "
     )
@@ -119,12 +119,12 @@ def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> N
     with pytest.raises(
         MissingPackage, match=r"'f30k' is not built here.*\n  fix: run: vsebench data build f30k --from FILE"
     ):
-        splits.load("f30k")
+        splits.load_split("f30k")
     no_packages(monkeypatch)
     with pytest.raises(
         MissingPackage, match=r"eccv_caption.*\n  fix: pip install 'vsebench\[text\]', or run: vsebench data"
     ):
-        splits.load("coco-5k")
+        splits.load_split("coco-5k")
     assert [r.available for r in splits.status()] == ["absent"] * 3
     assert splits.status()[0].needs == "pip install 'vsebench[text]', or vsebench data build coco-5k --from FILE"
 
@@ -133,10 +133,10 @@ def test_absent_splits_say_how_to_get_them(monkeypatch: pytest.MonkeyPatch) -> N
 def test_captions_without_their_package(monkeypatch: pytest.MonkeyPatch) -> None:
     real = packages.package_file
     monkeypatch.setattr(packages, "package_file", lambda p, r: None if p == packages.CAPTIONS_PACKAGE else real(p, r))
-    assert splits.load("coco-5k").captions is None
+    assert splits.load_split("coco-5k").captions is None
     assert splits.status()[0].needs == "pip install 'vsebench[text]' for the captions"
     with pytest.raises(MissingPackage, match="pycocoevalcap"):
-        splits.load("coco-5k", captions=True)
+        splits.load_split("coco-5k", captions=True)
     assert {c.name: c.ok for c in splits.verify("coco-5k")}["texts"] is False
 
 
@@ -145,7 +145,7 @@ def test_a_damaged_cache_is_refused(cache: Path) -> None:
     path.parent.mkdir(parents=True)
     path.write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(BadInput, match=r"damaged.*\n  fix: build it again: vsebench data build f30k --force"):
-        splits.load("f30k")
+        splits.load_split("f30k")
 
 
 @needs_ids
@@ -203,7 +203,7 @@ def test_ids_name_their_split(coco: Split, monkeypatch: pytest.MonkeyPatch) -> N
 def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
     source = real_data / "coco5k" / "captions.jsonl"
     splits.build("coco-5k", source)
-    built = splits.load("coco-5k", captions=True)
+    built = splits.load_split("coco-5k", captions=True)
     raw = [json.loads(line) for line in source.read_text(encoding="utf-8").splitlines()]
     assert built.captions == tuple(r["caption"] for r in raw)
     if packages.has_captions() and packages.has_ids():
@@ -214,7 +214,7 @@ def test_real_coco_lines_equal_the_packages(real_data: Path) -> None:
 def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, tmp_path: Path) -> None:
     source = real_data / "f30k" / "test.jsonl"
     splits.build("f30k", source)
-    split = splits.load("f30k", captions=True)
+    split = splits.load_split("f30k", captions=True)
     assert (len(split.image_ids), len(split.caption_ids), split.fold) == (1000, 5000, None)
     assert split.image_ids[0] == "1007129816.jpg" and split.caption_ids[6] == "1009434119.jpg#1"
     assert identity.matches_ids(split.image_ids, split.caption_ids) == "f30k"
@@ -222,12 +222,12 @@ def test_real_flickr_lines_in_any_order_and_as_a_karpathy_file(real_data: Path, 
     assert split.captions is not None
     text = source.read_text(encoding="utf-8").splitlines(keepends=True)
     splits.build("f30k", write(tmp_path / "back.jsonl", "".join(text[::-1])), force=True)
-    assert splits.load("f30k", captions=True).captions == split.captions
+    assert splits.load_split("f30k", captions=True).captions == split.captions
     images = [
         {"filename": name, "split": "test", "sentences": [{"raw": t} for t in split.captions[5 * i : 5 * i + 5]]}
         for i, name in enumerate(split.image_ids.tolist())
     ]
     splits.build("f30k", write(tmp_path / "dataset.json", {"images": images}), force=True)
-    assert splits.load("f30k", captions=True).captions == split.captions
+    assert splits.load_split("f30k", captions=True).captions == split.captions
     with pytest.raises(BadInput, match="5,070 captions of 1,014 images"):
         splits.build("f30k", real_data / "f30k" / "dev.jsonl", force=True)

@@ -74,7 +74,7 @@ def test_places(ids: list[int], wanted: list[int]) -> None:
 def test_a_report_comes_back_whole(tmp_path: Path) -> None:
     done = reports.report(1.0, metrics="RSum,MedR,1k:MeanR,mAP@R")
     path = Path(reports.write(tmp_path / "r.json", done))
-    again = systems.load_report(path)
+    again = systems.load(path)
     assert again.to_json() == path.read_text(encoding="utf-8") == done.to_json()
     for old, new in zip((*done.results, *done.parts), (*again.results, *again.parts), strict=True):
         assert (old.metric, old.direction, old.unit, old.higher_is_better, old.interval) == (
@@ -93,7 +93,7 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
 def test_ids_may_be_texts(tmp_path: Path) -> None:
     world = reports.split()
     named = type(world)("custom", world.image_ids.astype(str), world.caption_ids.astype(str), world.image_of)
-    again = systems.load_report(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
+    again = systems.load(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
     assert again.items.caption_ids.tolist() == named.caption_ids.tolist()
 
 
@@ -107,9 +107,9 @@ def test_a_report_without_per_query_values(tmp_path: Path) -> None:
         json.dumps({k: v for k, v in data.items() if k != "intervals"}),
     ):
         path.write_text(text, encoding="utf-8")
-        assert systems.load_report(path).items is None
+        assert systems.load(path).items is None
         with pytest.raises(BadInput) as error:
-            systems.load([str(path)])
+            systems.load_systems([str(path)])
         assert str(error.value) == (
             f"{path}: has no per-query values, which are needed here\n"
             "  fix: make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
@@ -143,7 +143,7 @@ def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, message: str
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(BadInput, match=message) as error:
-        systems.load_report(path)
+        systems.load(path)
     assert error.value.where == str(path)
 
 
@@ -154,9 +154,9 @@ def test_systems_and_their_names(tmp_path: Path) -> None:
         reports.write(tmp_path / folder / "r.json", done)
     reports.write(tmp_path / "x=y.json", done)
     texts = [str(tmp_path / "a" / "r.json"), str(tmp_path / "b" / "r.json"), f"vse={tmp_path / 'a' / 'r.json'}"]
-    assert [s.name for s in systems.load(texts)] == ["a/r", "b/r", "vse"]
-    assert [s.name for s in systems.load([str(tmp_path / "x=y.json")])] == ["x=y"]
+    assert [s.name for s in systems.load_systems(texts)] == ["a/r", "b/r", "vse"]
+    assert [s.name for s in systems.load_systems([str(tmp_path / "x=y.json")])] == ["x=y"]
     with pytest.raises(UsageError, match="two systems are called 'a/r'\n  fix: give names: NAME=FILE"):
-        systems.load([texts[0], texts[0]])
+        systems.load_systems([texts[0], texts[0]])
     with pytest.raises(UsageError, match="1 report given, 2 needed"):
-        systems.load(texts[:1], 2)
+        systems.load_systems(texts[:1], 2)

@@ -1,7 +1,14 @@
 """vsebench: exact, complete evaluation of image-text retrieval.
 
-``evaluate`` ranks and measures; ``load`` gives a declared split; the command line does both:
-``vsebench eval embeddings.npz``.
+- ``evaluate`` ranks and measures vectors, score matrices and retrieved lists; ``evaluate_unimodal`` measures retrieval
+  inside one modality, judged by continuous labels
+- ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports; ``correlate`` compares relevances
+  with human judgements
+- ``load_split`` gives a declared split; ``metric`` declares a metric, ``parse`` reads a metric's name
+
+The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up: ``numeric``,
+``data``, ``text``, ``relevance``, ``metrics``, ``rank``, ``graded``, ``stats``, ``report``, ``human``, ``evaluation``,
+``unimodal``, ``analysis``, ``cli``; each describes itself in its docstring.
 """
 
 from __future__ import annotations
@@ -13,29 +20,43 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "evaluate": "vsebench.evaluation.run",
     "evaluate_unimodal": "vsebench.unimodal.evaluate",
-    "evaluate_file": "vsebench.evaluation.run",
-    "load": "vsebench.data.splits.catalogue",
+    "load": "vsebench.analysis.systems",
+    "compare": "vsebench.analysis.comparison",
+    "agree": "vsebench.analysis.agreement",
+    "slice": "vsebench.analysis.slices",
+    "correlate": "vsebench.human.study",
+    "load_split": "vsebench.data.splits.catalogue",
+    "metric": "vsebench.metrics",
+    "metric_sum": "vsebench.metrics",
+    "parse": "vsebench.metrics",
+    "Metric": "vsebench.metrics",
+    "Report": "vsebench.report.report",
     "Split": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
-    "Report": "vsebench.report.report",
-    "metric": "vsebench.metrics",
-    "parse": "vsebench.metrics",
     "VsebenchError": "vsebench.errors",
 }
 
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
-    from .data.splits.catalogue import load as load
+    from .analysis.agreement import agree as agree
+    from .analysis.comparison import compare as compare
+    from .analysis.slices import slice as slice
+    from .analysis.systems import load as load
+    from .data.splits.catalogue import load_split as load_split
     from .errors import VsebenchError as VsebenchError
     from .evaluation.run import evaluate as evaluate
+    from .human.study import correlate as correlate
+    from .metrics import Metric as Metric
     from .metrics import metric as metric
+    from .metrics import metric_sum as metric_sum
     from .metrics import parse as parse
     from .report.report import Report as Report
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance
     from .types import Split as Split
+    from .unimodal.evaluate import evaluate_unimodal as evaluate_unimodal
 
 
 def __getattr__(name: str) -> Any:

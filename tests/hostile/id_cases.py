@@ -31,7 +31,7 @@ def coco(folder: Path, *more: str, images: Any = slice(None), texts: Any = slice
     """A file of COCO 5K, two numbers a vector, or some of its rows."""
     from vsebench.data.splits import catalogue as splits
 
-    split = splits.load("coco-5k")
+    split = splits.load_split("coco-5k")
     angle = np.linspace(0, 6, len(split.image_ids))
     circle = np.stack([np.cos(angle), np.sin(angle)], 1).astype(np.float32)
     full = {

@@ -19,7 +19,7 @@ def ids() -> tuple[list[int], list[int]]:
     """Image and caption ids of COCO 5K."""
     from vsebench.data.splits import catalogue as splits
 
-    split = splits.load("coco-5k")
+    split = splits.load_split("coco-5k")
     return split.image_ids.tolist(), split.caption_ids.tolist()
 
 

@@ -4,7 +4,7 @@ Every function takes the reports of ``vsebench.evaluate``, as files or as object
 ``vsebench.report`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
 The values of the queries are in the reports; nothing is ranked again::
 
-    reports ──► systems.load ──► systems that were measured alike, with their metrics
+    reports ──► systems.load_systems ──► systems that were measured alike, with their metrics
                                    │
                                    ├─► comparison.compare ──► Comparison   paired tests, corrected, with effect sizes
                                    ├─► agreement.agree    ──► Agreement    Kendall's tau between metrics

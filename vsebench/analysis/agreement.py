@@ -17,7 +17,7 @@ from ..report.values import SIDE, places
 from ..stats import agreement, bootstrap
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .systems import Names, Reports, System, check_comparable, column_of, label, load, parts_of, shared_keys
+from .systems import Names, Reports, System, check_comparable, column_of, label, load_systems, parts_of, shared_keys
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 
@@ -73,7 +73,7 @@ def agree(
     how = Resampling(float(ci), resamples, seed)
     if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
         raise UsageError(f"direction is '{direction}'", fix="use i2t, t2i, i2i or t2t")
-    systems = load(reports, 3)
+    systems = load_systems(reports, 3)
     warnings = check_comparable(systems, force)
     keys, left_out = shared_keys(systems, metrics)
     if len(keys) < 2:
@@ -229,7 +229,7 @@ def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:
     if key[1] is None or SIDE[key[1]] == "image" or name not in catalogue.names():
         return [None] * len(queries)
     try:
-        split = catalogue.load(name, captions=True)
+        split = catalogue.load_split(name, captions=True)
     except VsebenchError:
         return [None] * len(queries)
     at = places(split.caption_ids, queries)

@@ -16,7 +16,17 @@ from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, evaluate, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Float
-from .systems import Names, Reports, System, check_comparable, label, load, paired_columns, parts_of, shared_keys
+from .systems import (
+    Names,
+    Reports,
+    System,
+    check_comparable,
+    label,
+    load_systems,
+    paired_columns,
+    parts_of,
+    shared_keys,
+)
 
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
 
@@ -84,7 +94,7 @@ def compare(
         >>> comparison.save("table.tex")
     """
     rules = Rules(permutations, correction, alpha, float(ci), resamples, seed)
-    systems = load(reports, 2)
+    systems = load_systems(reports, 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)

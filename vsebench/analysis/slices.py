@@ -20,7 +20,7 @@ from ..types import Bool, Direction, Int, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
-from .systems import Names, Reports, System, check_comparable, column_of, label, load, shared_keys
+from .systems import Names, Reports, System, check_comparable, column_of, label, load_systems, shared_keys
 
 By = Literal["length", "positives", "category", "column"]
 BY = ("length", "positives", "category", "column")
@@ -84,7 +84,7 @@ def slice(
     """
     _check(by, direction, file, captions)
     how, cut = Resampling(float(ci), resamples, seed), read_bins(bins)
-    systems = load(reports)
+    systems = load_systems(reports)
     keys, _ = shared_keys(systems, metrics)
     keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
     if not keys:

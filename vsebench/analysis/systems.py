@@ -56,7 +56,7 @@ class System:
         return {key_of(r): r for r in (*self.report.parts, *self.report.results)}
 
 
-def load_report(path: str | os.PathLike[str]) -> Report:
+def load(path: str | os.PathLike[str]) -> Report:
     """The report in a JSON file that ``report.save`` or ``vsebench eval --json`` wrote.
 
     Raises:
@@ -65,17 +65,17 @@ def load_report(path: str | os.PathLike[str]) -> Report:
     Example:
         >>> import numpy as np
         >>> import vsebench
-        >>> from vsebench.analysis.systems import load_report
+        >>> from vsebench import load
         >>> vectors = np.eye(4)
         >>> report = vsebench.evaluate(vectors, vectors, captions_per_image=1, metrics="R@1")
         >>> report.save("A.json")
-        >>> load_report("A.json")["R@1", "i2t"].value
+        >>> load("A.json")["R@1", "i2t"].value
         1.0
     """
     return document.read(Path(path), parse)
 
 
-def load(reports: Reports, needed: int = 1) -> list[System]:
+def load_systems(reports: Reports, needed: int = 1) -> list[System]:
     """The systems of some reports.
 
     Args:
@@ -98,7 +98,7 @@ def load(reports: Reports, needed: int = 1) -> list[System]:
             raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
     out = []
     for name, (_, source) in zip(names, given, strict=True):
-        report = source if isinstance(source, Report) else load_report(source)
+        report = source if isinstance(source, Report) else load(source)
         where = name if isinstance(source, Report) else str(source)
         if report.items is None:
             raise BadInput(

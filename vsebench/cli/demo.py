@@ -40,7 +40,7 @@ def run(
     if out.exists() and not out.is_dir():
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")
     talk.note("reading the COCO 5K test captions and judgements from the installed packages ...")
-    split = splits.load("coco-5k", captions=True)
+    split = splits.load_split("coco-5k", captions=True)
     talk.note("making the text stand-in (TF-IDF, truncated SVD) ...")
     images, captions = standin.standin_embeddings(split)
     file = out / "embeddings.npz"

@@ -239,7 +239,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if split is not None:
         from ..data.splits import catalogue as splits
 
-        captions = list(splits.load(split, captions=True).captions or ())
+        captions = list(splits.load_split(split, captions=True).captions or ())
     else:
         captions = _read(file)
     if form == "ptb":

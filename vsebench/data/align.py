@@ -203,7 +203,7 @@ def align_lists(raw: RawLists, name: str | None) -> AlignedLists:
             "retrieved lists do not say which caption belongs to which image, so they need a declared split",
             fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings",
         )
-    split = splits.load(name) if name else _split_of(raw)
+    split = splits.load_split(name) if name else _split_of(raw)
     image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())
     found: dict[Direction, dict[int, Int]] = {}
     tied: dict[Direction, dict[int, Int]] = {}
@@ -282,7 +282,7 @@ def _split_of(raw: RawLists) -> Split:
         if name == "coco-1k":
             continue
         try:
-            split = splits.load(name)
+            split = splits.load_split(name)
         except ImportError:
             continue
         # A few shared ids may be a coincidence, a majority is not.

@@ -40,7 +40,7 @@ def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, 
     elif split.captions is not None:
         found = split.captions
     elif split.name != "custom":
-        found = _by_id(split, splits.load(split.name, captions=True))
+        found = _by_id(split, splits.load_split(split.name, captions=True))
     else:
         found = _coco_captions(split)
     return dataclasses.replace(split, captions=found)
@@ -118,6 +118,6 @@ def _coco_captions(split: Split) -> tuple[str, ...]:
         known = packages.coco_id_rows().caption_id
         if ids.dtype.kind != "i" or np.array_equal(ids, np.arange(len(ids))) or not np.isin(ids, known).all():
             raise unknown
-        return _by_id(split, splits.load("coco-5k", captions=True))
+        return _by_id(split, splits.load_split("coco-5k", captions=True))
     except MissingPackage as error:
         raise unknown from error

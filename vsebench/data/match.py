@@ -97,7 +97,7 @@ def match_rows(file: FileRows, name: str | None = None, captions_per_image: int 
         return _custom(file, captions_per_image)
     if captions_per_image is not None:
         raise UsageError(f"--captions-per-image has no meaning for split '{name}'", fix="leave it out")
-    return _declared(file, splits.load(name))
+    return _declared(file, splits.load_split(name))
 
 
 def _recognise(file: FileRows) -> str:
@@ -110,7 +110,7 @@ def _recognise(file: FileRows) -> str:
         if found:
             return found
     try:
-        known = splits.load("coco-5k")
+        known = splits.load_split("coco-5k")
     except MissingPackage:
         return "custom"
     if file.image_ids is not None and file.text_ids is not None:
@@ -340,7 +340,7 @@ def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
     if file.image_ids is None or file.text_ids is None:
         return None
     try:
-        known = splits.load("coco-5k")
+        known = splits.load_split("coco-5k")
     except MissingPackage:
         return None
     image_ids, text_ids = _converted(file.image_ids, known.image_ids), _converted(file.text_ids, known.caption_ids)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -73,18 +73,14 @@ def from_vectors(
         UsageError: an unknown split, or keys for arrays in memory.
         MissingPackage: a format or a split needs a package that is not installed.
     """
-    if images is None:
-        raise UsageError("nothing to evaluate", fix="give embeddings, scores or a run")
+    if images is None or is_path(images) != (is_path(images) if texts is None else is_path(texts)):
+        raise UsageError("images and texts are not both files or both arrays", fix="give two files or two arrays")
     if is_path(images):
-        raw = read.read_embeddings(
-            Path(images),
-            texts=None if texts is None else Path(texts),
-            image_key=image_key,
-            text_key=text_key,
-        )
+        second = Path(texts) if is_path(texts) else None
+        raw = read.read_embeddings(Path(images), texts=second, image_key=image_key, text_key=text_key)
     else:
-        if texts is None or is_path(texts):
-            raise UsageError("image vectors in memory come with text vectors in memory", fix="give both arrays")
+        if texts is None:
+            raise UsageError("image vectors need text vectors", fix="give both arrays")
         sides = [x if isinstance(x, Embeddings) else None for x in (images, texts)]
         arrays = [_array(x.vectors if isinstance(x, Embeddings) else x) for x in (images, texts)]
         ids = [None if side is None else side.ids for side in sides]
@@ -137,9 +133,9 @@ def from_run(
         strange = [d for d in run if d not in DIRECTIONS]
         if strange:
             raise UsageError(f"retrieved lists of direction '{strange[0]}'", fix="give i2t and t2i")
-        named = [(direction, Path(path)) for direction, path in run.items()]
+        named: list[tuple[Direction | None, Path]] = [(direction, Path(path)) for direction, path in run.items()]
     else:
-        named = [run_path(x) for x in ([run] if is_path(run) else run)]
+        named = [run_path(run)] if is_path(run) else [run_path(x) for x in cast("Sequence[PathLike]", run)]
     raw = runs.read_runs([path for _, path in named], [direction for direction, _ in named])
     lists = align_lists(raw, split.name if isinstance(split, Split) else split)
     return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, sources=raw.sources)

@@ -24,7 +24,7 @@ _GRID = 1e-10
 
 
 def key_of(result: Result) -> Key:
-    """The metric and direction of a result that ``evaluate`` or ``analysis.load_report`` made."""
+    """The metric and direction of a result that ``evaluate`` or ``analysis.load`` made."""
     return cast(Metric, result.metric), result.direction
 
 

@@ -165,7 +165,7 @@ def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: Path
 
 def _cxc(chosen: Sequence[str], folder: PathLike | None, captions: bool) -> list[Task]:
     ratings = [read_cxc(task, folder) for task in TASKS if task in chosen]
-    split = catalogue.load(SPLIT, captions=captions)
+    split = catalogue.load_split(SPLIT, captions=captions)
     return [cxc_task(r, split) for r in ratings]
 
 

@@ -6,7 +6,7 @@
 ```
 
 Judgements are small and loaded as index lists. Gains are a matrix of 125 million values at the size of COCO 5K, so a
-``Gains`` computes the rows or pairs that are asked for. Both are listed in one table each. Modules:
+``Gains`` computes rows and pairs on request. There is one table of judgements and one of kinds of gains. Modules:
 
 - ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``
 - ``gains``: the protocol of graded relevance
@@ -14,7 +14,7 @@ Judgements are small and loaded as index lists. Gains are a matrix of 125 millio
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
 - ``matrix``: gains in a file; ``coarse``: gains of two kinds combined; ``nonnegative``: gains below zero set to zero
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
-- ``arrays``, ``checks``: arrays in files, and checks of the indices that gains are asked for
+- ``arrays``, ``checks``: arrays in files, and checks of requested rows and pairs
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Checks of the rows and pairs that gains are asked for."""
+"""Checks of the rows and pairs that are requested of gains."""
 
 from __future__ import annotations
 

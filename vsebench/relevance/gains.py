@@ -1,8 +1,8 @@
 """Graded relevance: the interface of gains, and a specification of which gains are meant.
 
 Gains are a matrix with one number for every image and caption of a split, 125 million of them at the size of COCO 5K.
-The matrix is never stored: rows and pairs are computed when they are asked for. The value of a pair does not depend
-on the direction, the block, the thread or the method (``rows`` or ``at``).
+The matrix is never stored: rows and pairs are computed on request. The value of a pair does not depend on the
+direction, the block, the thread or the method (``rows`` or ``at``).
 """
 
 from __future__ import annotations

@@ -24,7 +24,7 @@ FIELD = Field("gains", ("gains", "gain", "relevance", "phi", *SCORES.names))
 
 @dataclass(frozen=True, eq=False)
 class MatrixGains:
-    """Gains given as an array, of which only the rows and pairs that are asked for are read.
+    """Gains given as an array, of which only the requested rows and pairs are read.
 
     Attributes:
         values: (image, caption) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is

@@ -49,7 +49,7 @@ def evaluate_unimodal(
     label_distance: str | None = None,
     queries: npt.ArrayLike | str | int | None = None,
     keep_queries: bool = False,
-    modality: Modality = "image",
+    modality: str = "image",
     metrics: str | Sequence[str] | None = None,
     similarity: str = "euclidean",
     key: str | None = None,
@@ -102,8 +102,9 @@ def evaluate_unimodal(
         raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
     if modality not in DIRECTION:
         raise UsageError(f"--modality is '{modality}'", fix="use image or caption")
+    side: Modality = "image" if modality == "image" else "caption"
     how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
-    read, sources = _vectors(vectors, modality, key)
+    read, sources = _vectors(vectors, side, key)
     n, where = len(read.values), None if queries is None else "--queries"
     if isinstance(queries, str | int):
         text = str(queries)
@@ -112,7 +113,7 @@ def evaluate_unimodal(
     else:
         chosen = select(n, None if queries is None else np.asarray(queries), keep_queries, where=where)
     if is_path(labels):
-        judged = read_labels(Path(labels), label_distance, read.ids, modality, labels_key)
+        judged = read_labels(Path(labels), label_distance, read.ids, side, labels_key)
         sources.insert(1, Path(labels))
     else:
         judged = labels if isinstance(labels, LabelDistance) else label_distance_of(np.asarray(labels), label_distance)
@@ -124,7 +125,7 @@ def evaluate_unimodal(
         )
     found = judge_lists(read.values, judged, chosen, asked, similarity, threads, block, progress)
     ids = np.arange(n) if read.ids is None else read.ids
-    report = _report(found, judged, chosen, ids, DIRECTION[modality], similarity, how, threads, read.notes)
+    report = _report(found, judged, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
     return provenance.attach(report, started, threads, sources)
 
 

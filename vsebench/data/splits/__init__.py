@@ -4,7 +4,7 @@
 
 A source becomes caption rows, the rows are proven to be a declared split, and a built split is kept in the cache::
 
-    file or package -> sources -> CaptionRows -> identity.settle -> stored (cache) -> catalogue.load -> Split
+    file or package -> sources -> CaptionRows -> identity.settle -> stored (cache) -> catalogue.load_split -> Split
 
 - the declared splits, as data: ``declared``; ids, fingerprints and canonical order: ``identity``
 - the sources, as tables: ``sources``; readers: ``annotations`` (official COCO), ``karpathy``, ``jsonl``, ``packages``

@@ -77,7 +77,7 @@ def declared(name: str) -> DeclaredSplit:
     return DECLARED[name]
 
 
-def load(name: str, *, captions: bool = False) -> Split:
+def load_split(name: str, *, captions: bool = False) -> Split:
     """A declared split, from the cache or else from installed packages; nothing is written.
 
     Both ``coco-5k`` and ``coco-1k`` have the five folds of 1,000 images. Ids alone take some milliseconds, captions

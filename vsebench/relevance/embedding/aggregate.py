@@ -7,7 +7,7 @@ With unit vectors e, the captions C(i) of image i, and caption j:
     first  g(i, j) = <e_m, e_j>, m the first caption of i
 
 Products are float32 and always computed in tiles of the same shape at the same place, so that a value does not depend
-on which rows or pairs are asked for. The gain of a caption with its own image is computed once in float64 instead, so
+on which rows or pairs are requested. The gain of a caption with its own image is computed once in float64 instead, so
 that the cosine of a caption with itself is exactly 1.
 """
 
@@ -46,7 +46,7 @@ class CaptionCosine:
         notes: edge cases.
         shape: (images, captions).
         candidates: (caption, dim) float32 unit vectors, zero-padded to full tiles.
-        references: (reference, dim) float32, likewise: the vectors that stand for the images, in order of images.
+        references: (reference, dim) float32, likewise: the vectors that represent the images, sorted by image.
         first: (image + 1,) int64, where the references of each image start.
         image_of: (caption,) int64.
         own: (caption,) float32 gain with the caption's own image.
@@ -143,7 +143,7 @@ def caption_cosine(
 
     Args:
         name: the view in metric names.
-        split: which caption belongs to which image.
+        split: the items, with the image of every caption.
         vectors: (caption, dim) finite floats of any norm, maybe memory-mapped. The gains of a zero vector are 0.
         agg: ``max``, ``mean`` or ``first`` of the image's captions.
         own: with its own image, a caption is compared with all captions (``in``) or with the others (``out``; gain 0

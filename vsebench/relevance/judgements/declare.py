@@ -27,7 +27,7 @@ class Judgements:
         load: ``load(split, direction)`` gives the judgements of a split; raises UsageError for a split that was not
             judged, MissingPackage when the judgements are not installed, BadInput when their files are damaged.
         identity: ``identity(split)`` gives, for the signature, the source of the judgements and eight hexadecimal
-            digits of the SHA-256 of their files; None when the split decides alone, or nothing is installed.
+            digits of the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
         splits: names of the splits that were judged; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         counts: by direction the published numbers of queries, positives, and positives that are not in the gallery.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...data.splits.catalogue import Check, declared, load
+from ...data.splits.catalogue import Check, declared, load_split
 from ...data.splits.packages import has_ids
 from ...errors import VsebenchError
 from .eccv_caption import COUNTS, JUDGED_SPLIT, judged
@@ -21,7 +21,7 @@ def verify_judgements(name: str) -> list[Check]:
     if declared(name).built_as != JUDGED_SPLIT or not has_ids():
         return []
     checks = []
-    split = load(JUDGED_SPLIT)
+    split = load_split(JUDGED_SPLIT)
     for (judgements, direction), published in COUNTS.items():
         try:
             found = judged(judgements, split, direction)

@@ -32,7 +32,7 @@ class GainsKind:
         cite: citation key of ``docs/references.md``.
         endings: of file names; a specification that begins with such a file is of this kind, the file its argument.
         open_settings: keys of settings that take other values too, such as a file.
-        nested: whether the argument is made of other specifications, to which settings behind it belong.
+        nested: whether the argument consists of other specifications with settings of their own.
         needs_captions: whether it can only be loaded for a split with captions.
         uses_captions: whether values may depend on the captions of the split.
         from_distance: whether gains are 1 / (1 + d) of a distance d, so that mean label distance is defined.

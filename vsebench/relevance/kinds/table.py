@@ -35,7 +35,7 @@ NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified 
 
 
 def kind_of(head: str) -> GainsKind | None:
-    """The kind of a specification by what stands before its first colon: a name, or a file of gains; else None."""
+    """The kind that the first part of a specification names: the name of a kind, or a file of gains; else None."""
     for kind in GAINS.values():
         if head.endswith(kind.endings) if kind.endings else head == kind.name:
             return kind
@@ -76,8 +76,8 @@ def parse_spec(text: str) -> Spec:
 
 
 def _own_settings(kind: GainsKind, parts: list[str]) -> tuple[list[str], list[str]]:
-    """The settings of a nested kind itself, and what follows them: the specifications that it is made of."""
-    if parts and parts[-1].startswith("negative="):  # at the end it is a setting of the whole, as with any other kind
+    """The settings of a nested kind itself, and the rest: the parts of the specifications that it combines."""
+    if parts and parts[-1].startswith("negative="):  # at the end it is a setting of ``coarse``
         parts = [parts[-1], *parts[:-1]]
     end = next((at for at, part in enumerate(parts) if part.partition("=")[0] not in kind.settings), len(parts))
     return parts[:end], parts[end:]
@@ -94,7 +94,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     Raises:
         UsageError: an unknown kind or setting.
         BadInput: the split has no captions, or a file is damaged.
-        MissingPackage: something has to be installed or built first; the message holds the command.
+        MissingPackage: something has to be installed or built first; the message has the command.
     """
     spec = parse_spec(text) if isinstance(text, str) else text
     kind = GAINS[spec.kind]

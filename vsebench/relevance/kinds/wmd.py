@@ -1,4 +1,4 @@
-"""``wmd``: word mover's distance between a caption and the captions of an image, made a gain."""
+"""``wmd``: word mover's distance between a caption and the captions of an image, as a gain."""
 
 from __future__ import annotations
 

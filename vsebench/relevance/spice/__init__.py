@@ -12,5 +12,5 @@
 - ``encode``: tuples as integers, merging graphs, similar concepts
 - ``postings``: matching the tuples of captions and images; saved in the cache
 - ``kernels``: the compiled parts
-- ``parser``: everything about running the official parser
+- ``parser``: running the official parser
 """

@@ -120,7 +120,7 @@ def load(
 
     Raises:
         UsageError: another setting, or an argument.
-        NotParsed: captions are not parsed yet; the message holds the command.
+        NotParsed: captions are not parsed yet; the message has the command.
         BadInput: the split has no captions, or stored tuples are damaged.
     """
     if argument is not None:
