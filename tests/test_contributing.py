@@ -31,7 +31,7 @@ RECIPES = recipes((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
 def test_recipes_are_found_and_joined():
     text = "a\n```python recipe=x\none\n```\n```python\nno\n```\n```python recipe=x\ntwo\n```\n"
     assert recipes(text) == {"x": "one\n\ntwo\n"}
-    assert "loss" in RECIPES
+    assert set(RECIPES) == {"metric", "graded-metric", "gains", "judgements", "loss", "format"}
 
 
 @pytest.mark.parametrize("name", RECIPES)
@@ -41,7 +41,7 @@ def test_recipe_runs(name, tmp_path):
         pytest.skip(f"recipe '{name}' needs torch, which is not installed (extra: train)")
     assert len(code.splitlines()) <= SCREEN
     assert "def test_" in code, f"recipe '{name}' tests nothing"
-    file, settings = tmp_path / f"test_recipe_{name}.py", tmp_path / "pytest.ini"
+    file, settings = tmp_path / f"test_recipe_{name.replace('-', '_')}.py", tmp_path / "pytest.ini"
     file.write_text(code, encoding="utf-8")
     settings.write_text("[pytest]\n", encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", str(settings), str(file)]
