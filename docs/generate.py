@@ -95,8 +95,8 @@ def relevance_page() -> str:
         "in a `.npy` or `.npz` file are specified by its path, as in `gains.npy:rows=images` (rows are images or "
         "captions), and their metrics are named `matrix:CS@10`. Rows and columns are matched by the ids in the file; "
         "without ids they are in the order of a declared split, or for a custom split in the order of the vectors, as "
-        "are caption vectors without ids (`sentence:FILE`). Metrics that add gains up (NCS, nDCG) refuse negative gains: "
-        "with `:negative=zero` these count as zero, for every metric. Gains are float32 numbers: others are rounded. "
+        "are caption vectors without ids (`sentence:FILE`). Metrics that add gains up (NCS, nDCG) refuse negative "
+        "gains: with `:negative=zero` these count as zero, for every metric. Gains are float32 numbers: others are rounded. "
         "The settings are part of the signature of a report. The first value of a setting is its default.\n\n"
     )
     for g in GAINS.values():
@@ -173,10 +173,34 @@ def formats_page() -> str:
     return before + TABLE[0] + formats_table() + TABLE[1] + rest.partition(TABLE[1])[2]
 
 
+def api_page() -> str:
+    """Every public name with its signature and its documentation."""
+    import vsebench
+
+    out = ["# Python API\n\n"]
+    out.append(
+        "`import vsebench as vb`. Functions have the names and defaults of the commands' options; results print as "
+        "the terminal table, render in notebooks and have `to_frame`, `to_latex`, `to_markdown`, `to_html` and "
+        "`to_json`.\n\n"
+    )
+    for name in vsebench.__all__[1:]:
+        member = getattr(vsebench, name)
+        parameters = [
+            p.name if p.default is p.empty else f"{p.name}={p.default!r}" if p.name != "_" else ""
+            for p in inspect.signature(member).parameters.values()
+        ]
+        out.append(f"## {name}\n\n")
+        if not inspect.isclass(member):
+            out.append(f"`{name}({', '.join(parameters)})`\n\n")
+        out.append(f"```text\n{inspect.cleandoc(member.__doc__ or '')}\n```\n\n")
+    return "".join(out)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "relevance.md": relevance_page,
     "cli.md": cli_page,
+    "api.md": api_page,
 }
 
 

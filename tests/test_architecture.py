@@ -108,7 +108,7 @@ def imports_of(module: str, path: Path) -> list[Import]:
 
 def package_of(name: str) -> str:
     """The package (or module beside the packages) of a dotted name in vsebench: ``data`` of ``vsebench.data.read``."""
-    return (name.split(".") + [""])[1]
+    return [*name.split("."), ""][1]
 
 
 def violations(root: Path) -> Iterator[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import doctest
+import inspect
 import io
 import re
 import shlex
@@ -10,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+import vsebench
 from docs import generate
+from tests import human_files
 from vsebench.errors import EXIT_CODES
-from vsebench.metrics import FAMILIES, REGISTRY, parse
+from vsebench.metrics import declare, families, parse
+from vsebench.metrics.suites import SUITES
 from vsebench.relevance import JUDGEMENTS
 
 ROOT = Path(__file__).parent.parent
@@ -27,7 +32,7 @@ def test_generated_page_is_current(name):
 
 def test_every_metric_view_and_exit_code_is_documented():
     metrics = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
-    for family in REGISTRY:
+    for family in families():
         assert f"## {family.template.replace('{k}', 'k')}\n" in metrics
         assert family.formula in metrics
     for view in JUDGEMENTS:
@@ -39,14 +44,14 @@ def test_every_metric_view_and_exit_code_is_documented():
 
 def test_every_citation_key_has_a_reference():
     listed = set(re.findall(r"^- `(\w+)`:", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), re.M))
-    used = {key for family in REGISTRY for key in family.cite} | {d.cite for d in JUDGEMENTS.values()}
+    used = {key for family in families() for key in family.cite} | {d.cite for d in JUDGEMENTS.values()}
     assert used <= listed
-    assert all(family.cite for family in REGISTRY)
+    assert all(family.cite for family in families())
 
 
-def test_families_hold_only_metrics_that_exist():
-    for members in FAMILIES.values():
-        assert [str(parse(m)) for m in members] == list(members)
+def test_suites_hold_only_metrics_that_exist():
+    for suite in SUITES.values():
+        assert [parse(m).name for m in suite.metrics] == [m.rpartition(":")[2] for m in suite.metrics]
 
 
 @pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
@@ -78,3 +83,17 @@ def test_links_lead_somewhere():
     for page in PROSE:
         for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
             assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+@pytest.mark.parametrize("name", [n for n in vsebench.__all__ if inspect.isfunction(getattr(vsebench, n))])
+def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monkeypatch):
+    if name == "load_split":
+        pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(declare._FAMILIES, "_items", dict(declare._FAMILIES._items))
+    function = getattr(vsebench, name)
+    names = {**vars(inspect.getmodule(function)), "folder": human_files.flickr8k(tmp_path / "human")}
+    example = doctest.DocTestParser().get_doctest(function.__doc__, names, name, None, 0)
+    said: list[str] = []
+    doctest.DocTestRunner().run(example, out=said.append)
+    assert example.examples and said == [], "".join(said)

@@ -39,8 +39,9 @@ def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
 
 def test_a_metric_may_look_at_the_order_and_the_extended_ground_truth() -> None:
     """What a metric of one's own asks for is there, and its limit on gains is kept, whatever it looks at."""
-    from vsebench.metrics.declare import GRADED, Option
     from vsebench.metrics.graded import graded
+
+    from vsebench.metrics.declare import GRADED, Option
 
     def both(falling: Any, members: Any, ks: Any) -> Any:
         assert (np.sort(falling.items, axis=1) < members.shape[1]).all()

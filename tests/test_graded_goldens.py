@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vsebench.metrics.gain import mean_of_first, ndcg
 
 from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World
 from vsebench.graded.run import Found, run
 from vsebench.metrics import parse
-from vsebench.metrics.gain import mean_of_first, ndcg
 from vsebench.metrics.gain_order import fall
 from vsebench.metrics.tau import kendall
 from vsebench.rank.scorers import Matrix

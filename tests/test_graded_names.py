@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from vsebench.metrics.graded import graded, graded_sum, needs, values
 
 from tests.graded_worlds import asked, large_world, measured
 from vsebench.errors import UsageError
 from vsebench.metrics import GRADED, Family, Metric, parse
 from vsebench.metrics.declare import DEPTHS, known_names, separate
-from vsebench.metrics.graded import graded, graded_sum, needs, values
 from vsebench.types import DIRECTIONS
 
 SINGLE = [m for m in map(parse, (f"cider:{n}" for n in known_names(GRADED))) if m.family.compute is not None]

@@ -86,12 +86,11 @@ def correlate(
         MissingPackage: judgements, captions or a package are absent; the message tells how to get them.
         BadInput: a damaged file.
 
-    Example:
-        .. code-block:: python
-
-            study = vsebench.correlate("cxc", gains="binary,cider", human_data="Crisscrossed-Captions/data")
-            print(study)
-            study.to_frame().query("task == 'SITS'")
+    Example, with ``folder`` that of the ratings:
+        >>> import vsebench
+        >>> study = vsebench.correlate("flickr8k", gains="cider", human_data=folder, ci=0)
+        >>> [row.task for row in study.rows]
+        ['Expert', 'CrowdFlower']
     """
     chosen = _tasks(data, tasks)
     default = gains is None and embeddings is None

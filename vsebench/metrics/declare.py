@@ -174,6 +174,12 @@ def metric(
     ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the metric
     is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which say what competes.
 
+    >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", cite=(), high=None, ks=(5,))
+    ... def found(ranks, k):
+    ...     return ranks.within(k)
+    >>> parse("gt:Found@5").family.formula
+    'number of relevant items with rank <= k'
+
     Args:
         template: name with ``{k}`` where the depth goes.
         formula: one line.
@@ -213,7 +219,12 @@ def _refuse_unknown(template: str, parameters: tuple[str, ...], allowed: tuple[s
 def metric_sum(
     template: str, *, parts: tuple[str, ...], formula: str, cite: tuple[str, ...], aliases: tuple[str, ...] = ()
 ) -> None:
-    """Declare a sum of other metrics over both directions; it is graded if its parts are."""
+    """Declare a sum of other metrics over both directions; it is graded if its parts are.
+
+    >>> metric_sum("R1Sum", parts=("R@1",), formula="R@1 in both directions", cite=())
+    >>> [str(part) for part in parse("eccv:R1Sum").parts()]
+    ['eccv:R@1']
+    """
     graded = parse(parts[0]).graded
     options = {"captions": Option(tuple(CAPTIONS), "as of its parts"), "on": FOLDS} if graded else {}
     _declare(
@@ -311,6 +322,10 @@ _NAME = re.compile(
 
 def parse(text: str) -> Metric:
     """The metric of a name.
+
+    >>> m = parse("eccv:mAP@R")
+    >>> m.view, m.name, m.higher_is_better, str(parse("NCS[gt=out]@10"))
+    ('eccv', 'mAP@R', True, 'cider:NCS[gt=out]@10')
 
     Raises:
         UsageError: no such metric (with close matches), an option it does not have or a value that the option

@@ -87,6 +87,11 @@ def load_split(name: str, *, captions: bool = False) -> Split:
         name: the split, one of ``names()``.
         captions: also read the captions.
 
+    >>> import vsebench
+    >>> split = vsebench.load_split("coco-5k")
+    >>> len(split.image_ids), len(split.caption_ids), split.image_of[:6].tolist()
+    (5000, 25000, [0, 0, 0, 0, 0, 1])
+
     Raises:
         UsageError: no such split.
         MissingPackage: neither built nor installed; the message gives the command that installs it.
