@@ -180,7 +180,7 @@ def test_the_table(report: Report) -> None:
 
 
 def test_a_direction_that_was_not_measured_has_no_column() -> None:
-    report = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", directions=("t2i",))
+    report = vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", direction="t2i")
     assert report.grids()[0].headings == ("metric", "text→image", "queries")
 
 

@@ -91,7 +91,8 @@ def compare(
         >>> comparison = compare({"good": evaluate(0.5), "bad": evaluate(2.0)}, permutations=1000)
         >>> comparison.to_frame()[["metric", "direction", "winner"]].values.tolist()
         [['R@1', 'i2t', 'good'], ['R@1', 't2i', 'good']]
-        >>> comparison.save("table.tex")
+        >>> print(comparison.to_markdown().splitlines()[4].split(" | ")[:2])
+        ['| R@1', 'image→text']
     """
     rules = Rules(permutations, correction, alpha, float(ci), resamples, seed)
     systems = load_systems(reports, 2)

@@ -63,13 +63,15 @@ def load(path: str | os.PathLike[str]) -> Report:
         BadInput: not such a file, or damaged.
 
     Example:
+        >>> import tempfile
         >>> import numpy as np
         >>> import vsebench
         >>> from vsebench import load
         >>> vectors = np.eye(4)
         >>> report = vsebench.evaluate(vectors, vectors, captions_per_image=1, metrics="R@1")
-        >>> report.save("A.json")
-        >>> load("A.json")["R@1", "i2t"].value
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report.save(f"{folder}/A.json")
+        ...     load(f"{folder}/A.json")["R@1", "i2t"].value
         1.0
     """
     return document.read(Path(path), parse)
