@@ -62,7 +62,7 @@ def compare(
     Args:
         reports: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
             them; all with per-query values.
-        metrics: names and families, as a list or separated by commas; None for all that the reports share.
+        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         baseline: name of the system that all others are tested against; None for every pair.
         correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
         alpha: corrected p-values up to it are called significant.

@@ -182,7 +182,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
 
     Args:
         systems: to be compared.
-        names: names and families, as a list or separated by commas, or None for everything.
+        names: names and suites, as a list or separated by commas, or None for everything.
 
     Returns:
         The shared keys, in the order of ``names`` or of the first system; and no or one warning.
@@ -207,7 +207,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
 
 
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
-    """The shared keys that a name or family stands for."""
+    """The shared keys that a name or suite stands for."""
     metrics = _metrics_of(word, shared)
     found = [k for k in shared if k[0] in metrics]
     if found:
@@ -225,7 +225,7 @@ def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_eac
 
 
 def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:
-    """The metrics that a name or family stands for; graded ones in every graded view that the reports have."""
+    """The metrics that a name or suite stands for; graded ones in every graded view that the reports have."""
     if word.lower() == "all":
         return {metric for metric, _ in shared}
     views = list(dict.fromkeys(metric.view for metric, _ in shared))

@@ -25,7 +25,7 @@ def pack(array: npt.NDArray[Any]) -> str:
     """A one-dimensional array of numbers or strings as one string, in the smallest kind that represents it exactly."""
     if array.dtype.kind == "U":
         return _text("text", json.dumps(array.tolist(), ensure_ascii=False).encode())
-    kind = next(k for k in KINDS if _holds(k, array))
+    kind = next(k for k in KINDS if _fits(k, array))
     return _text(kind, array.astype(f"<{kind}").tobytes())
 
 
@@ -56,7 +56,7 @@ def unpack(text: str) -> npt.NDArray[Any]:
     return array.astype(np.float64 if kind[0] == "f" else np.int64)
 
 
-def _holds(kind: str, array: npt.NDArray[Any]) -> bool:
+def _fits(kind: str, array: npt.NDArray[Any]) -> bool:
     """Whether ``array`` is the same after a conversion to ``kind`` and back."""
     if kind == "f8" or not len(array):
         return True
