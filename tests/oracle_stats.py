@@ -41,10 +41,10 @@ def drawn(seed: int, number: int, sizes: Sequence[int]) -> list[int]:
 
 def value(values: Sequence[float], image: Sequence[int], images: Sequence[int], median: bool) -> float | None:
     """Mean or floor-median over the queries of some images, each as often as it is listed."""
-    held = [v for i in images for v, owner in zip(values, image, strict=True) if owner == i]
-    if not held:
+    selected = [v for i in images for v, owner in zip(values, image, strict=True) if owner == i]
+    if not selected:
         return None
-    return math.floor(statistics.median(held) - 1) + 1 if median else math.fsum(held) / len(held)
+    return math.floor(statistics.median(selected) - 1) + 1 if median else math.fsum(selected) / len(selected)
 
 
 def folded(
@@ -52,8 +52,8 @@ def folded(
 ) -> float | None:
     """The mean over folds of the value inside a fold; folds without queries are left out."""
     inside = [value(values, image, [i for i in images if fold[i] == f], median) for f in sorted(set(fold))]
-    held = [v for v in inside if v is not None]
-    return sum(held) / len(held) if held else None
+    defined = [v for v in inside if v is not None]
+    return sum(defined) / len(defined) if defined else None
 
 
 def swap_p(first: Sequence[float], second: Sequence[float], image: Sequence[int], median: bool = False) -> float:
@@ -67,9 +67,9 @@ def swap_p(first: Sequence[float], second: Sequence[float], image: Sequence[int]
             return math.floor(statistics.median(b)) - math.floor(statistics.median(a))
         return (math.fsum(b) - math.fsum(a)) / len(a)
 
-    seen = abs(difference(set()))
+    observed = abs(difference(set()))
     swaps = [set(s) for r in range(len(images) + 1) for s in itertools.combinations(images, r)]
-    return sum(abs(difference(s)) >= seen - 1e-12 for s in swaps) / len(swaps)
+    return sum(abs(difference(s)) >= observed - 1e-12 for s in swaps) / len(swaps)
 
 
 def tau_b(x: Sequence[float], y: Sequence[float]) -> float | None:

@@ -1,4 +1,4 @@
-"""``vsebench correlate``: what stands on the screen, in the JSON and in the figure, and every message."""
+"""``vsebench correlate``: its tables, JSON, figure and every message."""
 
 from __future__ import annotations
 

@@ -188,9 +188,9 @@ def inside_a_modality(path: str) -> str:
     """Adds image-image and text-text retrieval to a report, as ``cxc-intra`` has it."""
     data = json.loads(Path(path).read_text())
     for old, new in (("i2t", "i2i"), ("t2i", "t2t")):
-        for held in (data["results"], data["per_query"]["columns"]):
-            (found,) = [r for r in held if (r["metric"], r["direction"]) == ("R@1", old)]
-            held.append({**found, "metric": "cxc:R@1", "direction": new})
+        for rows in (data["results"], data["per_query"]["columns"]):
+            (found,) = [r for r in rows if (r["metric"], r["direction"]) == ("R@1", old)]
+            rows.append({**found, "metric": "cxc:R@1", "direction": new})
     other = Path(path).with_name("intra.json")
     other.write_text(json.dumps(data))
     return str(other)

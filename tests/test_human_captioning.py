@@ -1,4 +1,4 @@
-"""METEOR, ROUGE-L and BLEU of given pairs against pycocoevalcap, and what is said when something is missing."""
+"""METEOR, ROUGE-L and BLEU of given pairs against pycocoevalcap, and messages when something is missing."""
 
 from __future__ import annotations
 
@@ -70,22 +70,22 @@ def test_equal_to_the_package(name: str) -> None:
 @pytest.mark.java
 @pytest.mark.slow
 def test_meteor_is_that_of_the_package_and_is_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    told: list[tuple[int, int]] = []
+    progress: list[tuple[int, int]] = []
     found = pair_scores(
-        "meteor", TEXTS, REFERENCES, CAPTIONS, IMAGES, progress=lambda done, total: told.append((done, total))
+        "meteor", TEXTS, REFERENCES, CAPTIONS, IMAGES, progress=lambda done, total: progress.append((done, total))
     )
     assert found[EMPTY].tolist() == [0, 0, 0] and found[0] == found[3] == found[9] == 1.0
-    assert told == [(7, 7)]  # eleven pairs, one of them asked twice, three without words
-    monkeypatch.setattr(captioning, "_meteor", lambda *_: pytest.fail("asked again"))
+    assert progress == [(7, 7)]  # eleven pairs, one of them twice, three without words
+    monkeypatch.setattr(captioning, "_meteor", lambda *_: pytest.fail("computed again"))
     assert pair_scores("meteor", TEXTS, REFERENCES, CAPTIONS, IMAGES).tolist() == found.tolist()
-    if shutil.which("java"):  # the package itself knows only the Java on the path
+    if shutil.which("java"):  # the package itself finds only the Java on the path
         from pycocoevalcap.meteor.meteor import Meteor
 
         assert found.tolist() == pytest.approx(official(Meteor()), abs=1e-12)
 
 
 @needs_package
-@pytest.mark.skipif(sys.platform == "win32", reason="a shell script stands for Java")
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell script instead of Java")
 @pytest.mark.parametrize(
     ("says", "message"),
     [

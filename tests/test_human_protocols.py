@@ -26,7 +26,7 @@ TABLE = np.array([[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], [20, 21, 22, 23, 24.0]]
 
 
 def table(images: Int, captions: Int) -> Float:
-    """A gain that tells which pair was asked for."""
+    """A gain that identifies its pair."""
     found: Float = TABLE[images, captions]
     return found
 

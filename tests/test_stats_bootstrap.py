@@ -156,10 +156,10 @@ def test_the_interval_of_symmetric_data_holds_the_value(away: list[float], centr
 
 
 def test_coverage(rng: np.random.Generator) -> None:
-    held = {"percentile": 0, "bca": 0}
-    worlds_seen, images = 400, 80
+    covered = {"percentile": 0, "bca": 0}
+    worlds_drawn, images = 400, 80
     captions = np.repeat(np.arange(images), 5)
-    for world in range(worlds_seen):
+    for world in range(worlds_drawn):
         ease = rng.beta(2, 2, images)  # how easy an image is; its captions share it
         hits = (rng.random(len(captions)) < ease[captions]).astype(float)
         ready = prepare([Column(hits, captions)], Population(images))
@@ -169,8 +169,8 @@ def test_coverage(rng: np.random.Generator) -> None:
             "bca": bootstrap.bca(samples, np.array([hits.mean()]), bootstrap.jackknife(ready), 0.95)[0],
         }
         for method, (low, high) in ends.items():
-            held[method] += low <= 0.5 <= high
-    assert all(0.92 <= n / worlds_seen <= 0.975 for n in held.values()), held
+            covered[method] += low <= 0.5 <= high
+    assert all(0.92 <= n / worlds_drawn <= 0.975 for n in covered.values()), covered
 
 
 def test_few_queries_may_be_absent_from_a_resample() -> None:
@@ -239,7 +239,7 @@ def test_one_image_has_no_interval() -> None:
         ({"ci": -1}, "the level of an interval is -1"),
         ({"resamples": 2}, "2 resamples\n  fix: use 10 to 1000000"),
         ({"seed": -3}, "the seed is -3"),
-        ({"interval": "exact"}, "the method of an interval is 'exact'\n  fix: use percentile or bca"),
+        ({"interval": "exact"}, "--interval is 'exact'\n  fix: use percentile or bca"),
     ],
 )
 def test_settings_that_are_refused(options: dict[str, Any], message: str) -> None:

@@ -93,7 +93,7 @@ def test_medians_of_folds(rng: np.random.Generator) -> None:
     a, b = rng.integers(1, 20, (2, 8)).astype(float)
     sides = [Column(v, np.arange(8), folded=True, median=True) for v in (a, b)]
     p, exact = paired.median_test(*sides, Population(8, fold), 256, 0)
-    seen, extreme = None, 0
+    observed, extreme = None, 0
     for swap in range(256):
         change = 0.0
         for f in (0, 4):
@@ -101,8 +101,8 @@ def test_medians_of_folds(rng: np.random.Generator) -> None:
             one = [b[f + i] if c else a[f + i] for i, c in enumerate(chosen)]
             other = [a[f + i] if c else b[f + i] for i, c in enumerate(chosen)]
             change += np.floor(np.median(other)) - np.floor(np.median(one))
-        seen = abs(change) if seen is None else seen
-        extreme += abs(change) >= seen
+        observed = abs(change) if observed is None else observed
+        extreme += abs(change) >= observed
     assert exact and p == pytest.approx(extreme / 256)
 
 
@@ -182,7 +182,7 @@ def test_effects_by_hand() -> None:
     assert changes.tolist() == pytest.approx([1 / 4, -1 / 4, 1 / 8, 0])
     got = paired.effect(first, second, changes, True)
     assert (got.wins, got.ties, got.losses, got.superiority) == (2, 1, 1, (2 + 0.5) / 4)
-    held = [1 / 4, -1 / 4, 1 / 8]
-    assert got.standardised == pytest.approx(np.mean(held) / np.std(held, ddof=1))
+    differences = [1 / 4, -1 / 4, 1 / 8]
+    assert got.standardised == pytest.approx(np.mean(differences) / np.std(differences, ddof=1))
     constant = paired.effect_of_images(np.full(5, 0.1))
     assert constant.standardised is None and (constant.wins, constant.superiority) == (5, 1.0)

@@ -54,7 +54,7 @@ def test_the_format_is_what_the_documentation_says() -> None:
         ("u1:" + base64.b64encode(b"plain").decode(), "a packed array is damaged"),
         (pack(np.arange(1000))[:-8], "a packed array is damaged"),
         ("f8:" + base64.b64encode(zlib.compress(b"1234567")).decode(), "a packed array is damaged"),
-        ("text:" + base64.b64encode(zlib.compress(b'{"a": 1}')).decode(), "not a list of texts"),
+        ("text:" + base64.b64encode(zlib.compress(b'{"a": 1}')).decode(), "not a list of strings"),
         ("text:" + base64.b64encode(zlib.compress(b"[" * 100_000)).decode(), "a packed array is damaged"),
     ],
 )

@@ -41,7 +41,7 @@ def agree(
     Args:
         reports: three or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
             them; all with per-query values.
-        metrics: names and families, as a list or separated by commas; None for all that the reports share.
+        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         pair: two metrics, whose queries are listed; None for those that agree least.
         direction: of the pair; None for the first direction that has both.
         top: how many queries to list.

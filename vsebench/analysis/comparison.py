@@ -62,7 +62,7 @@ def compare(
     Args:
         reports: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
             them; all with per-query values.
-        metrics: names and families, as a list or separated by commas; None for all that the reports share.
+        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         baseline: name of the system that all others are tested against; None for every pair.
         correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
         alpha: corrected p-values up to it are called significant.
@@ -91,7 +91,8 @@ def compare(
         >>> comparison = compare({"good": evaluate(0.5), "bad": evaluate(2.0)}, permutations=1000)
         >>> comparison.to_frame()[["metric", "direction", "winner"]].values.tolist()
         [['R@1', 'i2t', 'good'], ['R@1', 't2i', 'good']]
-        >>> comparison.save("table.tex")
+        >>> print(comparison.to_markdown().splitlines()[4].split(" | ")[:2])
+        ['| R@1', 'image→text']
     """
     rules = Rules(permutations, correction, alpha, float(ci), resamples, seed)
     systems = load_systems(reports, 2)

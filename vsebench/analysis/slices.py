@@ -52,7 +52,7 @@ def slice(
             them; all with per-query values.
         by: ``length`` (words of the caption), ``positives`` (number of relevant items), ``category`` (labels in
             ``file``, an item may have several) or ``column`` (of ``file``).
-        metrics: names and families, as a list or separated by commas.
+        metrics: names and suites, as a list or separated by commas.
         direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
         file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
         column: of ``file``; None for ``category``, ``label`` or the only one.

@@ -63,13 +63,15 @@ def load(path: str | os.PathLike[str]) -> Report:
         BadInput: not such a file, or damaged.
 
     Example:
+        >>> import tempfile
         >>> import numpy as np
         >>> import vsebench
         >>> from vsebench import load
         >>> vectors = np.eye(4)
         >>> report = vsebench.evaluate(vectors, vectors, captions_per_image=1, metrics="R@1")
-        >>> report.save("A.json")
-        >>> load("A.json")["R@1", "i2t"].value
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     report.save(f"{folder}/A.json")
+        ...     load(f"{folder}/A.json")["R@1", "i2t"].value
         1.0
     """
     return document.read(Path(path), parse)
@@ -180,7 +182,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
 
     Args:
         systems: to be compared.
-        names: names and families, as a list or separated by commas, or None for everything.
+        names: names and suites, as a list or separated by commas, or None for everything.
 
     Returns:
         The shared keys, in the order of ``names`` or of the first system; and no or one warning.
@@ -205,7 +207,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
 
 
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
-    """The shared keys that a name or family stands for."""
+    """The shared keys that a name or suite stands for."""
     metrics = _metrics_of(word, shared)
     found = [k for k in shared if k[0] in metrics]
     if found:
@@ -223,7 +225,7 @@ def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_eac
 
 
 def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:
-    """The metrics that a name or family stands for; graded ones in every graded view that the reports have."""
+    """The metrics that a name or suite stands for; graded ones in every graded view that the reports have."""
     if word.lower() == "all":
         return {metric for metric, _ in shared}
     views = list(dict.fromkeys(metric.view for metric, _ in shared))

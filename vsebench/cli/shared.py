@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .talk import Talk
 
 Metrics = Annotated[
-    str | None, typer.Option(help="Names or families separated by commas; by default all that they share.")
+    str | None, typer.Option(help="Names or suites separated by commas; by default all that they share.")
 ]
 Level = Annotated[float, typer.Option(min=1, max=99.99, help="Level of the intervals in percent.")]
 Resamples = Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")]

@@ -23,7 +23,7 @@ def run(
             help="length (words of the caption), positives, category (labels in --file) or column (of --file)."
         ),
     ],
-    metrics: Annotated[str, typer.Option(help="Names or families separated by commas.")] = "R@1",
+    metrics: Annotated[str, typer.Option(help="Names or suites separated by commas.")] = "R@1",
     direction: Annotated[str, typer.Option(help="both (all there are), i2t, t2i, i2i or t2t.")] = "both",
     file: Annotated[
         Path | None,

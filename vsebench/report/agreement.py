@@ -10,7 +10,7 @@ from .comparison import Row
 from .format import ARROWS, UNDEFINED, interval_words
 from .grid import Cell, Grid, cells, text_only
 from .model import Resampling
-from .render import Rendered
+from .render import Rendered, low_high
 
 SCHEMA = "vsebench/agreement/1"
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
@@ -110,8 +110,7 @@ class Agreement(Rendered):
                 "first": name(self.rows[p.first]),
                 "second": name(self.rows[p.second]),
                 "tau": p.tau,
-                "low": None if p.interval is None else p.interval[0],
-                "high": None if p.interval is None else p.interval[1],
+                **low_high(p.interval),
                 "concordant": p.concordant,
                 "discordant": p.discordant,
                 "tied": p.tied,

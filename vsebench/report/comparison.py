@@ -11,7 +11,7 @@ from ..types import Direction
 from .format import ARROWS, UNDEFINED, UNITS, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling
-from .render import Rendered
+from .render import Rendered, low_high
 
 SCHEMA = "vsebench/comparison/1"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -150,12 +150,12 @@ class Comparison(Rendered):
         found = []
         for test in self.tests:
             row, facts = self.rows[test.row], self._facts(test)
-            low, high = facts.pop("interval") or (None, None)
+            facts.pop("interval")
             found.append({
                 "metric": str(row.metric), "direction": row.direction,
                 "first": facts.pop("first"), "second": facts.pop("second"),
                 "first_value": row.values[test.first], "second_value": row.values[test.second],
-                "n": facts.pop("n"), "difference": facts.pop("difference"), "low": low, "high": high, **facts,
+                "n": facts.pop("n"), "difference": facts.pop("difference"), **low_high(test.interval), **facts,
             })  # fmt: skip
         return found
 

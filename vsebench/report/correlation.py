@@ -8,7 +8,7 @@ from typing import Any, Literal
 from .format import UNDEFINED
 from .grid import Cell, Grid, cells, text_only
 from .model import Resampling
-from .render import Rendered
+from .render import Rendered, low_high
 
 SCHEMA = "vsebench/correlation/1"
 Over = Literal["images", "pairs"]
@@ -126,8 +126,7 @@ class Study(Rendered):
                 "relevance": row.relevance,
                 "coefficient": name,
                 "value": found.value,
-                "low": None if found.interval is None else found.interval[0],
-                "high": None if found.interval is None else found.interval[1],
+                **low_high(found.interval),
                 "pairs": row.pairs,
                 "points": row.points,
             }

@@ -1,4 +1,4 @@
-"""Grids: tables of text. Layout modules decide what stands in a cell, renderers how it looks in their format."""
+"""Grids: tables of text. Results decide the text of a cell, renderers its look in their format."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Arrays as short texts inside JSON: ``kind:base64``, zlib-compressed, little-endian, exact.
+"""Arrays as short strings inside JSON: ``kind:base64``, zlib-compressed, little-endian, exact.
 
-Kinds are ``u1 u2 u4 i4 i8`` (whole numbers), ``f4 f8`` (floats) and ``text`` (a JSON list of strings).
+Kinds are ``u1 u2 u4 i4 i8`` (integers), ``f4 f8`` (floats) and ``text`` (a JSON list of strings).
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ LEVEL = 3  # of zlib: 3 % more than its default of 6, in half the time
 
 
 def pack(array: npt.NDArray[Any]) -> str:
-    """A one-dimensional array of numbers or texts as one text, in the narrowest kind that loses nothing."""
+    """A one-dimensional array of numbers or strings as one string, in the smallest kind that represents it exactly."""
     if array.dtype.kind == "U":
         return _text("text", json.dumps(array.tolist(), ensure_ascii=False).encode())
-    kind = next(k for k in KINDS if _holds(k, array))
+    kind = next(k for k in KINDS if _fits(k, array))
     return _text(kind, array.astype(f"<{kind}").tobytes())
 
 
 def unpack(text: str) -> npt.NDArray[Any]:
     """The array that ``pack`` wrote: int64, float64 or unicode.
 
-    Whole numbers come back as int64 whatever they were before; the caller knows what is a float.
+    Integral values are returned as int64, also those of a float array; the caller converts them.
 
     Raises:
         BadInput: no such kind, damaged, or more than 1 GiB.
@@ -48,7 +48,7 @@ def unpack(text: str) -> npt.NDArray[Any]:
         if kind == "text":
             words = json.loads(raw)
             if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
-                raise ValueError("not a list of texts")
+                raise ValueError("not a list of strings")
             return np.array(words, dtype=np.str_)
         array = np.frombuffer(raw, f"<{kind}")
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
@@ -56,8 +56,8 @@ def unpack(text: str) -> npt.NDArray[Any]:
     return array.astype(np.float64 if kind[0] == "f" else np.int64)
 
 
-def _holds(kind: str, array: npt.NDArray[Any]) -> bool:
-    """Whether ``array`` goes through ``kind`` and back without a change."""
+def _fits(kind: str, array: npt.NDArray[Any]) -> bool:
+    """Whether ``array`` is the same after a conversion to ``kind`` and back."""
     if kind == "f8" or not len(array):
         return True
     floats = array.dtype.kind == "f"
@@ -67,7 +67,7 @@ def _holds(kind: str, array: npt.NDArray[Any]) -> bool:
         limits = np.iinfo(kind)
         if not (limits.min <= array.min() and array.max() <= limits.max):
             return False
-        # a float beyond 2^53 or a negative zero is no whole number that comes back the same
+        # a float beyond 2^53 or a negative zero does not come back from an integer
         if floats and (kind == "i8" or np.signbit(array[array == 0]).any()):
             return False
     with np.errstate(all="ignore"):

@@ -78,3 +78,9 @@ class Rendered(ABC):
             )
         with write_atomically(path, "w") as stream:
             stream.write(formats[path.suffix]().rstrip("\n") + "\n")
+
+
+def low_high(interval: tuple[float, float] | None) -> dict[str, float | None]:
+    """The columns ``low`` and ``high`` of a record; missing values without an interval."""
+    low, high = interval or (None, None)
+    return {"low": low, "high": high}

@@ -10,7 +10,7 @@ from ..types import Direction, Split
 from . import per_query, table, values
 from .grid import Grid
 from .model import MetricName, Resampling, Result
-from .render import Rendered
+from .render import Rendered, low_high
 
 SCHEMA = "vsebench/report/1"
 
@@ -80,8 +80,7 @@ class Report(Rendered):
                 "metric": str(r.metric),
                 "direction": r.direction,
                 "value": r.value,
-                "low": None if r.interval is None else r.interval[0],
-                "high": None if r.interval is None else r.interval[1],
+                **low_high(r.interval),
                 "n": r.n,
                 "undefined": r.undefined,
                 "unit": r.unit,

@@ -9,7 +9,7 @@ from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling
-from .render import Rendered
+from .render import Rendered, low_high
 
 SCHEMA = "vsebench/slices/1"
 
@@ -92,8 +92,7 @@ class Slices(Rendered):
                 "slice": s.label,
                 "system": system,
                 "value": value,
-                "low": None if ends is None else ends[0],
-                "high": None if ends is None else ends[1],
+                **low_high(ends),
                 "n": s.n,
                 "images": s.images,
             }

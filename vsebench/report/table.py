@@ -1,4 +1,4 @@
-"""Layout of a report: which tables there are, and what stands in their cells."""
+"""Layout of a report: its tables and their cells."""
 
 from __future__ import annotations
 

@@ -38,7 +38,9 @@ def show(grids: Sequence[Grid], console: Console) -> None:
     from rich.text import Text
 
     beside = all(_width(grid) <= console.width for grid in grids if grid.rows)
-    for grid in grids:
+    for i, grid in enumerate(grids):
+        if i and grid.title and grids[i - 1].notes:
+            console.print()
         if grid.title:
             console.print(Text(grid.title, style="bold"))
         if grid.rows:

@@ -1,0 +1,171 @@
+"""Results as text, notebook table, data frame, LaTeX, Markdown, HTML and JSON: the same methods for every result."""
+
+from __future__ import annotations
+
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+import vsebench
+from tests import human_files, reports
+from vsebench.analysis.agreement import agree
+from vsebench.analysis.comparison import compare
+from vsebench.analysis.slices import slice
+from vsebench.cli import agree as agree_command
+from vsebench.cli import compare as compare_command
+from vsebench.cli import correlate as correlate_command
+from vsebench.cli import slice as slice_command
+from vsebench.errors import BadInput, UsageError
+from vsebench.human.study import correlate
+from vsebench.report.grid import Cell, Grid
+from vsebench.report.render import Rendered
+from vsebench.report.report import Report
+from vsebench.report.terminal import show, text
+
+NAMES = ("report", "comparison", "agreement", "slices", "study")
+COLUMNS = {
+    "report": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
+    "comparison": [
+        "metric", "direction", "first", "second", "first_value", "second_value", "n", "difference", "low", "high",
+        "p", "exact", "corrected", "standardised", "superiority", "wins", "ties", "losses", "winner",
+    ],
+    "agreement": ["first", "second", "tau", "low", "high", "concordant", "discordant", "tied"],
+    "slices": ["metric", "direction", "by", "slice", "system", "value", "low", "high", "n", "images"],
+    "study": ["task", "subset", "relevance", "coefficient", "value", "low", "high", "pairs", "points"],
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def three() -> list[Report]:
+    return [reports.report(noise, seed, metrics="R@1,MedR,RSum") for seed, noise in enumerate((0.3, 0.9, 3.0))]
+
+
+@pytest.fixture(scope="module")
+def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rendered]:
+    folder = human_files.flickr8k(tmp_path_factory.mktemp("human"))
+    return {
+        "report": three[0],
+        "comparison": compare(three, permutations=100, resamples=20),
+        "agreement": agree(three, resamples=20),
+        "slices": slice(three, "positives", resamples=20),
+        "study": correlate("flickr8k", gains="binary", human_data=folder, resamples=20),
+    }
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_every_result_has_every_format(results: dict[str, Rendered], name: str, tmp_path: Path) -> None:
+    result = results[name]
+    grids = [grid for grid in result.grids() if grid.rows]
+    frame = result.to_frame()
+    assert list(frame.columns) == COLUMNS[name] and len(frame) > 0
+    assert str(result).count("─\n") == len(grids) and not any(line.endswith(" ") for line in str(result).split("\n"))
+    assert result.to_latex().count(r"\begin{tabular}") == len(grids)
+    assert result.to_markdown().count("| ---") >= len(grids)
+    assert result._repr_html_().count("<table>") == result.to_html().count("<table>") == len(grids)
+    assert result.to_html().startswith("<!doctype html>") and "<html" not in result._repr_html_()
+    assert json.loads(result.to_json())["schema"].startswith("vsebench/")
+    for ending, content in (
+        ("json", result.to_json()), ("tex", result.to_latex()), ("md", result.to_markdown()), ("html", result.to_html())
+    ):  # fmt: skip
+        path = tmp_path / f"result.{ending}"
+        result.save(path)
+        assert path.read_text(encoding="utf-8").rstrip("\n") == content.rstrip("\n")
+    with pytest.raises(UsageError, match=r"no format is called '\.xlsx'\n  fix: end the name in \.json, \.tex"):
+        result.save(tmp_path / "result.xlsx")
+
+
+def test_the_frame_of_a_report(three: list[Report]) -> None:
+    frame = three[1].to_frame().set_index(["metric", "direction"])
+    result = three[1]["R@1", "i2t"]
+    row = frame.loc["R@1", "i2t"]
+    assert (row.value, row.n, row.undefined, row.unit) == (result.value, result.n, 0, "fraction")
+    assert (row.low, row.high) == result.interval
+    assert three[1].to_frame().query("metric == 'RSum'").direction.isna().all()
+
+
+def test_per_query_values_of_a_report(three: list[Report]) -> None:
+    frame = three[1].per_query()
+    assert list(frame.columns) == ["metric", "direction", "query", "value"]
+    means = frame[frame.metric == "R@1"].groupby("direction", observed=True).value.mean()
+    assert means["i2t"] == pytest.approx(three[1]["R@1", "i2t"].value)
+    assert means["t2i"] == pytest.approx(three[1]["R@1", "t2i"].value)
+    assert not (frame.metric == "RSum").any()
+
+
+def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
+    frame: pd.DataFrame = results["comparison"].to_frame()
+    document = json.loads(results["comparison"].to_json())
+    assert len(frame) == sum(len(m["tests"]) for m in document["metrics"])
+    assert set(frame["first"]) | set(frame["second"]) == {"A", "B", "C"}
+    assert (frame.difference - (frame.second_value - frame.first_value)).abs().max() < 1e-9
+
+
+def test_a_saved_report_is_loaded(three: list[Report], tmp_path: Path) -> None:
+    three[0].save(tmp_path / "A.json")
+    again = vsebench.load(tmp_path / "A.json")
+    assert again.to_json() == three[0].to_json() and str(again) == str(three[0])
+
+
+def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path) -> None:
+    files = []
+    for name, report in zip(("good", "worse", "bad"), three, strict=True):
+        report.save(tmp_path / f"{name}.json")
+        files.append(tmp_path / f"{name}.json")
+    few: dict[str, Any] = {"metrics": ["R@1"], "permutations": 100, "resamples": 20}
+    named = dict(zip(("good", "worse", "bad"), three, strict=True))
+    want = compare(files, **few)
+    assert compare([str(f) for f in files], **few) == compare(named, **few) == want
+    assert compare([f"good={files[0]}", *files[1:]], **few) == want
+    assert compare([three[0], files[1]], metrics="R@1", permutations=10).systems == ("A", "worse")
+    assert slice(files[0], "positives", resamples=20) == slice({"good": three[0]}, "positives", resamples=20)
+    assert slice(three[0], by="positives", resamples=20).systems == ("A",)
+    bare = vsebench.load(reports.write(tmp_path / "bare.json", three[0], per_query=False))
+    with pytest.raises(BadInput, match="B: has no per-query values, which are needed here"):
+        compare([three[0], bare])
+
+
+@pytest.mark.parametrize(
+    ("function", "command", "only_command", "only_function"),
+    [
+        (compare, compare_command.run, set(), set()),
+        (agree, agree_command.run, set(), set()),
+        (slice, slice_command.run, set(), set()),
+        (correlate, correlate_command.run, {"figure"}, {"bar"}),
+    ],
+)
+def test_a_command_is_its_function(
+    function: Any, command: Any, only_command: set[str], only_function: set[str]
+) -> None:
+    shared = {"style", "output", "as_json", "quiet", "no_progress", *only_command}  # how a command prints
+    options = {n: p.default for n, p in inspect.signature(command).parameters.items() if n not in shared}
+    parameters = {n: p.default for n, p in inspect.signature(function).parameters.items() if n not in only_function}
+    if function is slice:  # the command reads text
+        assert (options.pop("bins"), parameters.pop("bins")) == ("5", 5)
+    assert options == parameters
+
+
+@pytest.mark.parametrize("width", [30, 50, 70, 90, 200])
+def test_a_terminal_of_any_width(results: dict[str, Rendered], width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", str(width))
+    for result in results.values():
+        signature = getattr(result, "signature", None)
+        lines = [line for line in str(result).split("\n") if line != signature]
+        assert max(map(len, lines)) <= width
+
+
+def test_numbers_are_folded_last() -> None:
+    from rich.console import Console
+
+    grid = Grid(
+        "", ("a heading of many words", "value"), 1,
+        tuple((Cell("word " * 6), Cell("123,456.78", aside="[100,000.00, 200,000.00]")) for _ in range(2)),
+    )  # fmt: skip
+    console = Console(record=True, width=28)
+    show([grid], console)
+    drawn = console.export_text()
+    assert drawn.count("123,456.78") == 2 and max(map(len, drawn.splitlines())) <= 28
+    assert text([Grid("", (), 0, (), ("only words",), "a:b|" * 60)]).endswith("a:b|" * 60)
