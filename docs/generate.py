@@ -96,7 +96,8 @@ def relevance_page() -> str:
         "captions), and their metrics are named `matrix:CS@10`. Rows and columns are matched by the ids in the file; "
         "without ids they are in the order of a declared split, or for a custom split in the order of the vectors, as "
         "are caption vectors without ids (`sentence:FILE`). Metrics that add gains up (NCS, nDCG) refuse negative "
-        "gains: with `:negative=zero` these count as zero, for every metric. Gains are float32 numbers: others are rounded. "
+        "gains: with `:negative=zero` these count as zero, for every metric. Gains are float32 numbers: others are "
+        "rounded. "
         "The settings are part of the signature of a report. The first value of a setting is its default.\n\n"
     )
     for g in GAINS.values():
