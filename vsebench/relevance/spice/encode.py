@@ -197,8 +197,8 @@ def similar_concepts(encoded: Encoded, graphs: Graphs) -> tuple[Int, Int32]:
     keep = np.repeat(used, np.diff(ptr))
     ptr, of = offsets(np.where(used, np.diff(ptr), 0)), of[keep]
     back_ptr, back = transpose(ptr, of, width)
-    near_ptr, near = compose(ptr, of, back_ptr, back, n_concept)
-    return near_ptr, near
+    similar_ptr, similar = compose(ptr, of, back_ptr, back, n_concept)
+    return similar_ptr, similar
 
 
 def offsets(lengths: npt.NDArray[Any]) -> Int:

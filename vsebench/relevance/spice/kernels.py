@@ -5,7 +5,7 @@ Ragged lists are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``. A tupl
 concept. The slot of the first word, the *head*, identifies the concept; ``follow`` links it to its other slots.
 
 The arrays of a graph: ``word`` (slot,) the word; ``follow`` (slot,) the next slot of the concept or -1; ``last``
-(slot,) of a head, the last slot; ``owner`` (slot,) the head; ``nodes`` the heads of the objects; ``wide`` (slot,) of a
+(slot,) of a head, the last slot; ``owner`` (slot,) the head; ``nodes`` the heads of the objects; ``n_syn`` (slot,) of a
 head, its number of distinct synsets; ``count`` the numbers of slots, nodes, attributes and relations. A synset z is
 marked when ``mark[z]`` is the current token, a number that is increased instead of clearing the array.
 """
@@ -64,7 +64,7 @@ def _merge_if_similar(w, token, head, word, follow, last, owner, count, syn_ptr,
 
 
 @nb.njit(nogil=True, cache=True)
-def _node(w, nodes, wide, word, follow, last, owner, count, syn_ptr, syn, mark, seen):
+def _node(w, nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark, seen):
     """The node of a word: that of this word only, else the most similar one (the word is appended), else a new one."""
     for k in range(count[NODES]):
         if _is_only(w, nodes[k], word, follow):
@@ -86,16 +86,16 @@ def _node(w, nodes, wide, word, follow, last, owner, count, syn_ptr, syn, mark, 
         if contained:
             similarity = 1.0
         elif common > 0:
-            similarity = common / (own + wide[nodes[k]] - common)
+            similarity = common / (own + n_syn[nodes[k]] - common)
         if similarity > largest:
             best, best_contained, best_common, largest = np.int64(nodes[k]), contained, common, similarity
     if best < 0:
         best = _add(w, NONE, word, follow, last, owner, count)
-        nodes[count[NODES]], wide[best] = best, own
+        nodes[count[NODES]], n_syn[best] = best, own
         count[NODES] += 1
     elif not best_contained:
         _add(w, best, word, follow, last, owner, count)
-        wide[best] += own - best_common
+        n_syn[best] += own - best_common
     return best
 
 
@@ -133,7 +133,7 @@ def build_graphs(
     for g in range(start, stop):
         most = max(most, base[g + 1] - base[g])
     follow, last, owner = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
-    nodes, wide = np.empty(most, np.int32), np.empty(most, np.int32)
+    nodes, n_syn = np.empty(most, np.int32), np.empty(most, np.int32)
     attributes = np.empty((most + 1, 3), np.int32)
     relations = np.empty((most + 1, 3), np.int32)
     mark, seen = np.zeros(n_synset, np.int64), np.zeros(n_synset, np.int64)
@@ -145,7 +145,7 @@ def build_graphs(
         word = slot_word[b : base[g + 1]]
         for m in range(member_ptr[g], member_ptr[g + 1]):
             for t in range(text_ptr[member[m]], text_ptr[member[m] + 1]):
-                one = _node(tuples[t, 0], nodes, wide, word, follow, last, owner, count, syn_ptr, syn, mark, seen)
+                one = _node(tuples[t, 0], nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark, seen)
                 if tuples[t, 1] < 0:
                     continue
                 if tuples[t, 2] < 0:
@@ -155,7 +155,7 @@ def build_graphs(
                     ):
                         count[ATTRIBUTES] += 1
                     continue
-                two = _node(tuples[t, 1], nodes, wide, word, follow, last, owner, count, syn_ptr, syn, mark, seen)
+                two = _node(tuples[t, 1], nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark, seen)
                 n = count[RELATIONS]
                 if not _link(
                     tuples[t, 2], one, two, relations, n, word, follow, last, owner, count, syn_ptr, syn, mark
@@ -208,15 +208,15 @@ def compose(a_ptr, a, b_ptr, b, width):
 
 
 @nb.njit(nogil=True, cache=True)
-def similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, cost):
+def similar_tuples(start, stop, left, right, similar_ptr, similar, group_ptr, group, cost):
     """For tuples ``start:stop`` of ``left`` (tuple, 3) the tuples of ``right`` whose elements are all similar.
 
-    ``near`` lists the concepts similar to a concept. ``group[p]`` lists the tuples of ``right`` by the concept of
+    ``similar`` lists the concepts similar to a concept. ``group[p]`` lists the tuples of ``right`` by the concept of
     element p and their size, in row ``3 * concept + size - 1``; ``cost[p]`` of that row is the number of tuples with
     a similar concept as element p. The candidates are those of the element with the smallest cost.
     """
     ptr, items = np.zeros(stop - start + 1, np.int64), np.empty(8 * (stop - start) + 16, np.int32)
-    mark = np.zeros((3, near_ptr.shape[0] - 1), np.int64)
+    mark = np.zeros((3, similar_ptr.shape[0] - 1), np.int64)
     used = 0
     for u in range(start, stop):
         size = 1 + (left[u, 1] >= 0) + (left[u, 2] >= 0)
@@ -226,11 +226,11 @@ def similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, c
                 rare = p
         for p in range(size):
             if p != rare:
-                for x in range(near_ptr[left[u, p]], near_ptr[left[u, p] + 1]):
-                    mark[p, near[x]] = u + 1
+                for x in range(similar_ptr[left[u, p]], similar_ptr[left[u, p] + 1]):
+                    mark[p, similar[x]] = u + 1
         items = _grown(items, used + cost[rare, 3 * left[u, rare] + size - 1])
-        for x in range(near_ptr[left[u, rare]], near_ptr[left[u, rare] + 1]):
-            row = 3 * near[x] + size - 1
+        for x in range(similar_ptr[left[u, rare]], similar_ptr[left[u, rare] + 1]):
+            row = 3 * similar[x] + size - 1
             for z in range(group_ptr[rare, row], group_ptr[rare, row + 1]):
                 v = group[rare, z]
                 good = True
@@ -244,15 +244,15 @@ def similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, c
 
 
 @nb.njit(nogil=True, cache=True)
-def count_pairs(start, stop, left_ptr, left, right_ptr, right, near_ptr, near, found):
+def count_pairs(start, stop, left_ptr, left, right_ptr, right, similar_ptr, similar, found):
     """Count the tuples in row r of ``left`` that match a tuple in row r of ``right``; adds to ``found`` (row,)."""
-    mark = np.zeros((3, near_ptr.shape[0] - 1), np.int64)
+    mark = np.zeros((3, similar_ptr.shape[0] - 1), np.int64)
     for r in range(start, stop):
         for u in range(left_ptr[r], left_ptr[r + 1]):
             size = 1 + (left[u, 1] >= 0) + (left[u, 2] >= 0)
             for p in range(size):
-                for x in range(near_ptr[left[u, p]], near_ptr[left[u, p] + 1]):
-                    mark[p, near[x]] = u + 1
+                for x in range(similar_ptr[left[u, p]], similar_ptr[left[u, p] + 1]):
+                    mark[p, similar[x]] = u + 1
             for v in range(right_ptr[r], right_ptr[r + 1]):
                 good = size == 1 + (right[v, 1] >= 0) + (right[v, 2] >= 0)
                 for p in range(size):

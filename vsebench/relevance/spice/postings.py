@@ -94,12 +94,12 @@ def postings(
     member_ptr = np.concatenate([np.arange(n_text), n_text + captions_of])
     graphs = build(encoded, member_ptr, np.concatenate([np.arange(n_text), text_of[by_image]]), threads)
     report(0.5 * end)
-    near_ptr, near = similar_concepts(encoded, graphs)
+    similar_ptr, similar = similar_concepts(encoded, graphs)
     cut = graphs.ptr[n_text]
-    left, left_of = distinct(graphs.tuples[:cut], len(near_ptr) - 1)
-    right, right_of = distinct(graphs.tuples[cut:], len(near_ptr) - 1)
+    left, left_of = distinct(graphs.tuples[:cut], len(similar_ptr) - 1)
+    right, right_of = distinct(graphs.tuples[cut:], len(similar_ptr) - 1)
     report(0.75 * end)
-    same_ptr, same = match(left, right, near_ptr, near, threads)
+    same_ptr, same = match(left, right, similar_ptr, similar, threads)
     from .kernels import compose
 
     of_image = np.repeat(np.arange(n_image, dtype=np.int32), graphs.size[n_text:])
@@ -135,11 +135,11 @@ def distinct(tuples: Int32, n_concept: int) -> tuple[Int32, Int32]:
     return tuples[first], inverse.reshape(-1).astype(np.int32)
 
 
-def match(left: Int32, right: Int32, near_ptr: Int, near: Int32, threads: int | None = None) -> tuple[Int, Int32]:
+def match(left: Int32, right: Int32, similar_ptr: Int, similar: Int32, threads: int | None = None) -> tuple[Int, Int32]:
     """For every tuple of ``left`` (tuple, 3) the matching ones of ``right``: equal size, all elements similar."""
     from .kernels import similar_tuples
 
-    n_concept = len(near_ptr) - 1
+    n_concept = len(similar_ptr) - 1
     size = (right >= 0).sum(1)
     group_ptr = np.zeros((3, 3 * n_concept + 1), np.int64)
     group = np.zeros((3, len(right)), np.int32)
@@ -150,14 +150,14 @@ def match(left: Int32, right: Int32, near_ptr: Int, near: Int32, threads: int | 
         group[p, : len(there)] = there[np.argsort(key, kind="stable")]
         count = np.bincount(key, minlength=3 * n_concept)
         group_ptr[p] = offsets(count)
-        summed = np.zeros((len(near) + 1, 3), np.int64)
-        np.cumsum(count.reshape(n_concept, 3)[near], axis=0, out=summed[1:])
-        cost[p] = (summed[near_ptr[1:]] - summed[near_ptr[:-1]]).reshape(-1)
+        summed = np.zeros((len(similar) + 1, 3), np.int64)
+        np.cumsum(count.reshape(n_concept, 3)[similar], axis=0, out=summed[1:])
+        cost[p] = (summed[similar_ptr[1:]] - summed[similar_ptr[:-1]]).reshape(-1)
     threads = max(1, min(threads or default_threads(), len(left)))
     parts: list[Any] = [None] * threads
 
     def work(start: int, stop: int, part: int) -> None:
-        parts[part] = similar_tuples(start, stop, left, right, near_ptr, near, group_ptr, group, cost)
+        parts[part] = similar_tuples(start, stop, left, right, similar_ptr, similar, group_ptr, group, cost)
 
     spread(work, len(left), threads)
     lengths = [np.diff(ptr) for ptr, _ in parts]
@@ -165,13 +165,13 @@ def match(left: Int32, right: Int32, near_ptr: Int, near: Int32, threads: int | 
 
 
 def count_matches(
-    left: tuple[Int, Int32], right: tuple[Int, Int32], near_ptr: Int, near: Int32, threads: int | None = None
+    left: tuple[Int, Int32], right: tuple[Int, Int32], similar_ptr: Int, similar: Int32, threads: int | None = None
 ) -> Int:
     """tp of pairs of graphs: the number of tuples in row r of ``left`` that match a tuple in row r of ``right``.
 
     Args:
         left, right: ragged lists of tuples, (pair + 1,) and (tuple, 3).
-        near_ptr, near: ragged lists of the concepts similar to a concept.
+        similar_ptr, similar: ragged lists of the concepts similar to a concept.
         threads: number of threads; does not change the result.
 
     Returns:
@@ -183,7 +183,7 @@ def count_matches(
     found = np.zeros(n, np.int64)
 
     def work(start: int, stop: int, _part: int) -> None:
-        count_pairs(start, stop, *left, *right, near_ptr, near, found)
+        count_pairs(start, stop, *left, *right, similar_ptr, similar, found)
 
     spread(work, n, threads or default_threads())
     return found
@@ -238,9 +238,9 @@ def _own_f(
         is_self = other == np.repeat(place, np.diff(ptr))
         member = np.concatenate([text_of[by_image[place]], text_of[by_image[other[~is_self]]]])
         graphs = build(encoded, np.concatenate([np.arange(n), n + ptr - np.arange(n + 1)]), member, threads)
-        near_ptr, near = similar_concepts(encoded, graphs)
+        similar_ptr, similar = similar_concepts(encoded, graphs)
         left, right = (graphs.ptr[: n + 1], graphs.tuples), (graphs.ptr[n:], graphs.tuples)
-        found = count_matches(left, right, near_ptr, near, threads)
+        found = count_matches(left, right, similar_ptr, similar, threads)
         f[by_image[place]] = f_from_counts(found, graphs.size[:n], graphs.size[n:])
         report((start + n) / len(by_image))
     return f

@@ -1,0 +1,99 @@
+"""The table of the kinds of gains, and a new kind: one file and one entry of the table."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import vsebench
+from tests.word_world import split_of
+from vsebench.errors import BadInput, UsageError
+from vsebench.metrics import parse
+from vsebench.relevance.kinds import GAINS, NAMED, kind_of, load_gains, parse_spec
+from vsebench.types import DIRECTIONS
+
+LENGTHS = '''
+"""Gains from the difference in length of captions."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from vsebench.relevance.checks import as_pairs
+from vsebench.relevance.kinds.declare import GainsKind
+
+KIND = GainsKind(
+    name="lengths", title="Difference in length", formula="1 / (1 + |l_j - mean l_m|)", low=0.0, high=1.0,
+    settings={"unit": ("words", "letters")}, needs="the captions of the split", module=__name__,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class LengthGains:
+    values: np.ndarray
+    settings: dict
+    notes: tuple = ()
+    name: str = "lengths"
+    lowest: float = 0.0
+    rows_affordable: bool = True
+
+    @property
+    def shape(self):
+        return self.values.shape
+
+    def rows(self, direction, start, stop):
+        return (self.values if direction == "i2t" else self.values.T)[start:stop].copy()
+
+    def at(self, direction, queries, items):
+        return self.values[as_pairs(self.shape, direction, queries, items)].reshape(np.shape(items))
+
+
+def load(split, argument, settings, progress):
+    unit = KIND.value(settings, "unit")
+    length = np.array([len(c.split() if unit == "words" else c) for c in split.captions], float)
+    mean = np.bincount(split.image_of, length) / np.bincount(split.image_of)
+    values = (1 / (1 + np.abs(mean[:, None] - length))).astype(np.float32)
+    return LengthGains(values, {"unit": unit})
+'''
+
+
+@pytest.fixture
+def lengths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module with a new kind, and its entry in the table."""
+    (tmp_path / "length_gains.py").write_text(LENGTHS, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    import length_gains  # type: ignore[import-not-found]
+
+    monkeypatch.setitem(GAINS, "lengths", length_gains.KIND)
+
+
+def test_a_new_kind_is_one_file_and_one_entry(lengths: None) -> None:
+    split = split_of(["a dog", "a big dog", "cats"], [0, 0, 1])
+    gains = load_gains("lengths", split)
+    assert gains.rows("i2t", 0, 2).tolist() == np.float32([[2 / 3, 2 / 3, 0.4], [0.5, 1 / 3, 1]]).tolist()
+    assert dict(load_gains("lengths:unit=letters", split).settings) == {"unit": "letters"}
+    with pytest.raises(UsageError, match="lengths: unit is 'lines'\n  fix: use words, letters"):
+        parse_spec("lengths:unit=lines")
+    with pytest.raises(UsageError, match="lengths takes no 'x'\n  fix: settings are unit"):
+        parse_spec("lengths:x")
+    with pytest.raises(BadInput, match="lengths needs the captions of split 'custom'"):
+        load_gains("lengths", vsebench.Split("custom", split.image_ids, split.caption_ids, split.image_of))
+    assert str(parse("lengths:NCS@5")) == "lengths:NCS@5"
+    for direction in DIRECTIONS:
+        n = gains.shape[0] if direction == "i2t" else gains.shape[1]
+        every = np.tile(np.arange(sum(gains.shape) - n), (n, 1))
+        assert np.array_equal(gains.at(direction, np.arange(n), every), gains.rows(direction, 0, n))
+
+
+def test_the_table_is_consistent() -> None:
+    for name, kind in GAINS.items():
+        assert kind.name == name
+        assert all((kind.title, kind.formula, kind.needs)) and (kind.reference or kind.endings)
+        assert callable(kind.loader())
+        assert all(len(values) > 1 or key in kind.open_settings for key, values in kind.settings.items())
+        assert kind.low is None or kind.high is None or kind.low < kind.high
+        assert kind_of("gains.npy" if kind.endings else name) is kind
+    assert [name for name, kind in GAINS.items() if not kind.endings] == NAMED
+    assert kind_of("nothing") is kind_of("matrix") is None
