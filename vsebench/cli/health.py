@@ -8,7 +8,6 @@ import os
 import platform
 import shutil
 import subprocess
-import sys
 import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -26,7 +25,6 @@ OPTIONAL: dict[str, str] = {
     "pycocoevalcap": "text",
     **{f.package: f.extra for f in FORMATS.values() if f.package and f.extra and f.package != "torch"},
 }
-FAISS = ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu12", "faiss-gpu-cuvs")
 
 
 @dataclass(frozen=True)
@@ -65,7 +63,6 @@ def examine() -> list[Finding]:
         *(_optional(name, extra) for name, extra in OPTIONAL.items()),
         *_splits(),
         _torch(),
-        _faiss(),
         _java(),
     ]
 
@@ -138,39 +135,6 @@ def _torch() -> Finding:
     except Exception as error:  # a broken installation raises anything from OSError to ImportError
         return Finding("torch", "fault", f"does not import: {error}", "install torch again")
     return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'no GPU'}")
-
-
-def _faiss() -> Finding:
-    found = [n for n in FAISS if _installed(n)]
-    if len(found) > 1:
-        return Finding(
-            "faiss",
-            "fault",
-            f"{' and '.join(found)} are both installed and overwrite each other's files",
-            f"pip uninstall -y {' '.join(found)}, then install one: pip install 'vsebench[cpu]' or 'vsebench[gpu]'",
-        )
-    if not found:
-        return Finding("faiss", "absent", "not installed", "pip install 'vsebench[cpu]' or 'vsebench[gpu]'")
-    if importlib.util.find_spec("faiss") is None:
-        return Finding(
-            "faiss",
-            "fault",
-            f"{found[0]} is listed but its files are missing",
-            f"pip install --force-reinstall {found[0]}",
-        )
-    # In a process of its own: a wheel that does not fit the GPU driver aborts instead of raising.
-    code = "import faiss; print(faiss.__version__, faiss.get_num_gpus() if hasattr(faiss, 'get_num_gpus') else 0)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
-    if done.returncode:
-        last = (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
-        return Finding(
-            "faiss",
-            "fault",
-            f"{found[0]} does not import: {last}",
-            f"pip install --force-reinstall {found[0]}",
-        )
-    version, gpus = done.stdout.split()
-    return Finding("faiss", "ok", f"{found[0]} {version}, {gpus} GPUs")
 
 
 def _installed(name: str) -> bool:
