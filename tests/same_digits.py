@@ -1,6 +1,6 @@
 """``python -m tests.same_digits OLD NEW``: do two checkouts print the same numbers, to the last bit?
 
-Every command of CASES runs in both checkouts, in the same interpreter and on the same files; exit codes, JSON documents
+Every command of ``same_digits_cases.txt`` runs in both checkouts, in the same interpreter and on the same files; exit codes, JSON documents
 and written files are compared. Floats must have equal bits and strings must be equal; sentences written for people may
 differ and are only counted (``--texts`` shows them). Nothing of either checkout is imported here.
 
@@ -34,172 +34,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Name, * when it takes long, and what stands behind `vsebench`. --json is added unless there is --format or --terminal
-# (which stands for no --json). `in` holds what is made below, `data` the test data. NAME.json is what case NAME prints;
-# other files that it writes are called NAME.something. NAME=VALUE in front sets a variable, as in a shell.
-CASES = """
-# what others need, kept in the cache
-build-f30k    data build f30k --from data/f30k/test.jsonl
-spice-coco    relevance import spice data/spice/coco5k.tuples.jsonl.gz --synsets in/synsets.gz --split coco-5k
-spice-f30k    relevance import spice data/spice/f30k_test.tuples.jsonl.gz --synsets in/synsets.gz --split f30k
-spice-flickr  relevance import spice in/flickr8k.tuples --synsets in/synsets.gz --captions in/flickr8k.txt
-# COCO 5K and COCO 1K
-coco          eval in/coco.npz
-a             eval in/coco.npz --metrics recall,eccv,cxc,1k,cs,ncs
-b             eval in/rough.npz --metrics recall,eccv,cxc,1k,cs,ncs
-c             eval in/objects.npz --metrics recall,eccv,cxc,1k,cs,ncs
-d             eval in/zeroshot.npz --metrics recall,eccv,cxc,1k,cs,ncs
-all         * eval in/coco.npz --metrics all --gains cider,spice
-graded        eval in/coco.npz --metrics cs,ncs,sr,ndcg,spice:cs,spice:sr --gains cider,spice
-dot           eval in/rough.npz --metrics binary --similarity dot
-ties          eval in/ties.npz --metrics binary,cs,sr
-optimistic    eval in/ties.npz --metrics binary --ties optimistic
-pessimistic   eval in/ties.npz --metrics binary --ties pessimistic
-mean          eval in/ties.npz --metrics binary --ties mean
-miss          eval in/coco.npz --metrics R@1,Recall@5,MRR,cxc:R@1,cxc:MRR,cxc:mAP@R --no-positive miss
-i2t           eval in/coco.npz --metrics binary --direction i2t
-t2i           eval in/coco.npz --metrics binary,spice:ncs --direction t2i
-bca           eval in/coco.npz --metrics R@1,MedR,RSum,eccv,1k:R@1,cider:NCS@10 --interval bca
-ci-99         eval in/coco.npz --ci 99 --resamples 3000 --seed 5 --no-per-query
-sums          eval in/coco.npz --metrics RSum,1k:RSum,cxc:RSum,eccv:RSum,Nsum,NsumN,spice:NsumN[captions=first]
-tau           eval in/coco.npz --metrics CS[tau=a]@100,CS[tau=c]@100,CS[gt=out]@200,CS[captions=all]@100
-eq5           eval in/coco.npz --metrics NCS[eq5=5]@10,NCS[gt=out]@10,NCS[captions=first]@10,nDCG[gt=out]@10
-extended      eval in/coco.npz --metrics SR[m=3]@5,SR[unit=image]@10,R[unit=image]@5,R[m=10]@5,SR[gt=out]@10
-folds         eval in/coco.npz --metrics CS[on=folds]@100,NCS[on=folds]@10,SR[on=folds,unit=image]@5,Nsum[on=folds]
-block         eval in/coco.npz --metrics CS[on=block]@100,NCS[on=block]@10,SR[on=block]@5,nDCG[on=block]@5
-deep          eval in/coco.npz --metrics R@100,R@30000,Recall@100,eccv:R-P,eccv:mAP@R,cxc:Recall@10,eccv:MedR,1k:MRR
-kendall     * eval in/ties.npz --metrics Kendall,Kendall[captions=first,gt=out],spice:Kendall[tau=b,on=folds]
-intra         eval in/coco.npz --metrics cxc-intra --human-data data/cxc
-intra-ties    eval in/ties.npz --metrics R@1,cxc-intra --human-data data/cxc --ties mean --similarity cosine
-top           eval in/coco.npz --metrics R@1,cxc:R@1 --save-run top.lists --depth 60 --per-query top.csv
-parquet       eval in/coco.npz --metrics eccv,cs --per-query parquet.parquet --output parquet.report.json
-print         eval in/coco.npz --metrics recall,eccv,cs,ncs --terminal
-pair          eval in/images.npy --texts in/texts.npy --split coco-5k --metrics binary,ncs
-by-sentence   eval in/coco.npz --metrics cs,ncs,sr --gains sentence:in/texts.npy
-by-words      eval in/coco.npz --metrics ncs --gains bow:in/words.txt:idf=yes:agg=mean:negative=zero --ci 0
-whitespace    eval in/coco.npz --metrics cs,ncs,sr,ndcg --gains cider:tokens=whitespace:own=out --direction i2t
-matrix      * eval --scores in/coco-scores.npy --split coco-5k --metrics binary,cs
-1k-all      * eval in/coco.npz --split coco-1k --metrics all --gains cider,spice
-1k-pair       eval in/images.npy --texts in/texts.npy --split coco-1k --metrics recall,ncs --interval bca
-# Flickr30K
-f30k          eval in/f30k.npz --save-run f30k.lists
-f30k-all      eval in/f30k.npz --metrics all --gains cider,spice
-f30k-pair     eval in/f30k.npy --texts data/minilm/f30k_test_captions.f16.npy --split f30k --metrics all
-f30k-rough    eval in/f30k-rough.npz --metrics recall,ncs,cs
-f30k-scores   eval --scores in/f30k-scores.npz --metrics all --ties mean
-# score matrices and retrieved lists
-scores        eval --scores in/scores.npz --scores-key scores --metrics recall,ncs,MRR --captions in/small.jsonl
-scores-plain  eval --scores in/scores.npy --captions-per-image 5
-trec          eval --run i2t=in/i2t.trec --run t2i=in/t2i.trec --metrics R@1,R@10,R-P,eccv:R@1 --short-lists miss
-trec-short    eval --run i2t=in/i2t.trec --run in/t2i.trec --metrics R@50,1k:R@1,eccv:R@5,mAP@R --short-lists miss
-trec-graded   eval --run in/i2t.trec --gains cider,spice --metrics NCS@10,nDCG@10,SR@5,spice:CS[tau=a,captions=all]@10
-lists         eval --run top.lists --metrics R@1,R@10,eccv:R@1,cxc:RSum,NCS@10,CS[captions=all]@50
-lists-i2t     eval --run top.lists --metrics R@50,NCS[captions=first]@3 --direction i2t --short-lists miss
-lists-f30k    eval --run f30k.lists --metrics R@1,RSum,ncs --gains spice
-# a split of one's own, with and without ids, in every format
-small         eval in/small.npz --metrics all --captions in/small.jsonl
-plain         eval in/plain.npz --metrics all --captions in/small.txt
-small-parquet eval in/small.parquet --metrics binary
-small-pt      eval in/small.pt --metrics binary
-small-h5      eval in/small.h5 --metrics binary
-small-tensors eval in/small.safetensors --metrics binary
-small-shards  eval in/shards --metrics binary
-small-keys    eval in/keys.npz --image-key left --text-key right --captions-per-image 4
-repeated      eval in/repeated.npz
-trust         eval in/misordered.npz --trust
-wikipedia     eval in/wikipedia.npz --captions-per-image 1 --metrics all
-# graded relevance of that split
-cider-java    eval in/small.npz --captions in/small.jsonl --gains cider:tokens=ptb-java --metrics cs,ncs
-cider-plain   eval in/small.npz --captions in/small.jsonl --gains cider:variant=plain:own=out --metrics graded
-spice         eval in/small.npz --captions in/small.jsonl --gains spice --metrics all
-spice-out     eval in/small.npz --captions in/small.jsonl --gains spice:own=out --metrics graded
-bow           eval in/small.npz --captions in/small.jsonl --gains bow:in/words.txt:negative=zero --metrics graded
-bow-idf       eval in/plain.npz --captions in/small.txt --gains bow:in/words.txt:idf=yes:agg=first:own=one --metrics sr
-wmd           eval in/tiny.npz --captions in/tiny.txt --gains wmd:in/words.txt --metrics graded
-wmd-out       eval in/tiny.npz --captions in/tiny.txt --gains wmd:in/words.txt:own=out:tokens=whitespace --metrics MLD@5
-sentence      eval in/plain.npz --gains sentence:in/sentence.npy:agg=mean:own=out --metrics cs,sr
-sentence-zero eval in/plain.npz --gains sentence:in/sentence.npy:own=one:negative=zero --metrics graded
-model         eval in/small.npz --captions in/small.jsonl --gains sentence:all-MiniLM-L6-v2 --metrics cs,sr
-gains         eval in/plain.npz --gains in/gains.npy --metrics cs,sr,Kendall
-gains-ids     eval in/small.npz --gains in/gains.npz:rows=captions:negative=zero --metrics graded
-coarse        eval in/small.npz --captions in/small.jsonl --gains coarse:cider:above=0.2:spice --metrics graded
-coarse-zero   eval in/plain.npz --captions in/small.txt --gains coarse:elsewhere=zero:cider:above=0.5:spice --metrics sr
-# one modality, judged by labels
-labels        unimodal in/items.npz --labels in/topics.npz
-labels-apart  unimodal in/items.npz --labels in/topics.npz --queries 100 --metrics nDCG@5,MLD@5,nDCG@1000 --interval bca
-labels-kept   unimodal in/items.npz --labels in/topics.npz --queries in/queries.txt --keep-queries --similarity cosine
-by-text       unimodal in/items.npz --labels in/topics.npy --modality caption --similarity dot --per-query by-text.csv
-labels-coco * unimodal in/coco.npz --labels in/categories.npz --labels-key objects --queries 500
-precomputed   unimodal in/items.npy --labels in/distances.npy --label-distance precomputed
-masks         unimodal in/items.npy --labels in/masks.npy --label-distance miou:ignore=7 --queries 20 --keep-queries
-classes       unimodal in/items.npy --labels in/classes.npy --label-distance miou --metrics MLD --ci 0
-labels-wmd    unimodal in/tiny.npz --labels in/tiny.jsonl --label-distance wmd:in/words.txt
-labels-print  unimodal in/items.npz --labels in/topics.npz --terminal
-# comparing, agreeing, slicing
-compare       compare a.json b.json
-compare-three compare a.json b.json objects=c.json --metrics recall,eccv,cider:ncs --correction bh --details
-compare-base  compare a.json b.json c.json d.json --baseline a --seed 3 --correction none --permutations 99 --alpha 0.01
-compare-f30k  compare x=f30k.json y=f30k-rough.json --ci 90 --resamples 500
-compare-force compare optimistic.json pessimistic.json --force --metrics R@1,MeanR,eccv
-compare-items compare labels.json labels-kept.json --force
-compare-latex compare a.json b.json c.json --metrics recall --format latex
-compare-html  compare a.json b.json c.json --metrics recall --format html
-agree         agree a.json b.json c.json d.json --metrics R@1,RSum,eccv,cs,MedR
-agree-pair    agree a.json b.json c.json --pair R@1,eccv:mAP@R --direction i2t --top 30 --resamples 200 --seed 2
-agree-print   agree a.json b.json c.json --metrics R@1,MedR,cider:NCS@10 --terminal
-length        slice a.json --by length --metrics R@1,MedR,cider:NCS@10,1k:R@1
-length-small  slice x=small.json --by length --captions in/small.jsonl --bins 3,8,12,100 --metrics R@1,cider:SR@5
-positives     slice a.json c.json --by positives --metrics eccv,cxc:R@1 --bins 8 --ci 90 --resamples 300
-category      slice a.json b.json --by category --file data/coco5k/images.jsonl --column labels --metrics R@1,eccv:mAP@R
-column        slice a.json --by column --file in/column.csv --column size --bins 4 --direction i2t --seed 9
-column-kind   slice a.json --by column --file in/column.csv --column kind --metrics recall --format markdown
-column-intra  slice intra.json --by column --file in/column.csv --column size --metrics cxc:R@1
-# agreement with people
-cxc           correlate cxc --data data/cxc
-cxc-gains   * correlate cxc --data data/cxc --tasks sits --gains spice,sentence:in/texts.npy,bow:in/words.txt,bleu-1
-cxc-model     correlate cxc --data data/cxc --embeddings in/coco.npz --similarity dot --over pairs
-cxc-pair      correlate cxc --data data/cxc --embeddings in/images.npy --texts in/texts.npy --tasks sts,sis --ci 0
-flickr8k      correlate flickr8k --data data/flickr8k --gains cider,spice,cider:df=split:tokens=whitespace,bleu-4,binary
-flickr8k-one  correlate flickr8k --data data/flickr8k --gains cider --tasks crowdflower --ci 90 --resamples 200 --seed 4
-meteor      * correlate flickr8k --data data/flickr8k --gains meteor,bow:in/words.txt --tasks expert
-cxc-print     correlate cxc --data data/cxc --tasks sts --terminal
-# what is there
-metrics       metrics
-metrics-all   metrics all
-metrics-one   metrics CS[tau=a,on=folds]@100
-inspect       inspect in/coco.npz
-inspect-lists inspect in/scores.npz --scores
-data-list     data list
-verify-coco   data verify coco-5k
-verify-f30k   data verify f30k
-needs-none    relevance build cider
-export        relevance export spice export.jsonl.gz --split f30k
-spare-import  VSEBENCH_CACHE=spare relevance import spice export.jsonl.gz
-spare-list    VSEBENCH_CACHE=spare relevance list
-spare-clear   VSEBENCH_CACHE=spare relevance clear spice --yes
-demo        * demo --out demo.out
-# what is refused
-no-file       eval in/none.npz
-no-metric     eval in/coco.npz --metrics R@1,hitrate
-no-option     eval in/coco.npz --no-such-option
-no-captions   eval in/small.npz --metrics cs
-no-sums       eval in/plain.npz --gains in/gains.npy --metrics ncs
-no-spice      VSEBENCH_CACHE=empty eval in/coco.npz --gains spice --metrics spice:ncs
-no-f30k       VSEBENCH_CACHE=empty eval in/f30k.npz --split f30k
-no-order      eval in/misordered.npz
-no-depths     eval --run in/i2t.trec
-no-miss       eval in/coco.npz --metrics cxc:MeanR --no-positive miss
-no-labels     unimodal in/items.npy --labels in/topics.npy
-no-likeness   compare optimistic.json pessimistic.json
-"""
-
-DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+CASES = Path(__file__).with_name("same_digits_cases.txt")  # the commands, and how they are written
 PACKAGES = {"numpy", "scipy", "numba", "pandas", "eccv-caption", "pycocoevalcap", "POT"}
 FILL = (("data", "build"), ("relevance", "import"))  # commands that fill the cache
 # Keys of documents: what is about the run, and sentences for people.
 ABOUT = {"provenance", "file", "folder", "seconds", "used"}
 WORDS = {"warnings", "notes", "fault", "detail", "meaning", "definition", "formula", "view", "views", "graded_views"}
 WORDS |= {"needs", "looks_at"}
+RENAMED = {"quarrels": "disagreements", "text": "caption"}
+STYLE = re.compile(rb"<style>.*?</style>", re.S)
 PACKED = re.compile(r"(u1|u2|u4|i4|i8|f4|f8|text):([A-Za-z0-9+/]*=*)")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
@@ -397,7 +240,8 @@ class Case:
 def read_cases() -> dict[str, Case]:
     """The table."""
     cases: dict[str, Case] = {}
-    for name, *words in (line.split() for line in CASES.splitlines() if line and not line.startswith("#")):
+    text = CASES.read_text(encoding="utf-8")
+    for name, *words in (line.split() for line in text.splitlines() if line and not line.startswith("#")):
         slow = words[0] == "*"
         words = words[slow:]
         files = {w.rpartition("=")[2].partition(".")[0] for w in words if "." in w}
@@ -519,8 +363,9 @@ class Comparison:
         """Two files: documents by value, printed tables by their numbers, others by their bytes."""
         first, second = (p.read_bytes() if p.is_file() else b"(no file)" for p in (old, new))
         if old.suffix == ".json" and {first[:1], second[:1]} <= {b"{", b"["}:
-            self.values(json.loads(first), json.loads(second), "")
+            self.values(renamed(json.loads(first)), renamed(json.loads(second)), "")
             return
+        first, second = STYLE.sub(b"", first), STYLE.sub(b"", second)
         numbers = [NUMBER.findall(x.decode("latin1")) for x in (first, second)]
         self.numbers += len(numbers[0]) * (old.suffix != ".err")
         if first != second:
@@ -529,6 +374,13 @@ class Comparison:
             told = old.suffix == ".err" or (old.suffix == ".text" and numbers[0] == numbers[1])
             among = self.words if told else self.wrong
             among.append((f"{at}, byte {k}", repr(first[k : k + 150]), repr(second[k : k + 150])))
+
+
+def renamed(value: Any) -> Any:
+    """A JSON value with its old keys under their present names."""
+    if isinstance(value, dict):
+        return {RENAMED.get(key, key): renamed(x) for key, x in value.items()}
+    return [renamed(x) for x in value] if isinstance(value, list) else value
 
 
 def unpack(text: str) -> Array:
@@ -567,7 +419,12 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.same_digits", description="Compare two checkouts.")
     parser.add_argument("old", type=Path, help="a checkout")
     parser.add_argument("new", type=Path, nargs="?", help="another; without it the outputs of OLD are made, no more")
-    parser.add_argument("--data", type=Path, help="the test data; else VSEBENCH_TEST_DATA, else ../shared/data")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=os.environ.get("VSEBENCH_TEST_DATA"),
+        help="the test data; by default VSEBENCH_TEST_DATA",
+    )
     parser.add_argument("--only", nargs="+", default=["*"], metavar="NAME", help="such cases, as in 'labels*'")
     parser.add_argument("--quick", action="store_true", help="leave out the cases that take long")
     parser.add_argument("--work", type=Path, help="a folder of outputs, which are kept and used again")
@@ -576,7 +433,9 @@ def main() -> int:
     parser.add_argument("--threads", type=int, default=2, help="of every command; never changes a result")
     told = parser.parse_args()
     checkouts = [p for p in (told.old, told.new) if p is not None]
-    data = (told.data or Path(os.environ.get("VSEBENCH_TEST_DATA") or DATA)).resolve()
+    if told.data is None:
+        parser.error("give --data FOLDER or set VSEBENCH_TEST_DATA")
+    data = Path(told.data).resolve()
     for folder in (data, *(p / "vsebench" for p in checkouts)):
         if not folder.is_dir():
             parser.error(f"{folder} is no folder")
