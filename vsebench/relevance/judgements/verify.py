@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...data.splits.catalogue import Check, declared, load_split
 from ...data.splits.packages import has_ids
 from ...errors import VsebenchError
-from .eccv_caption import COUNTS, JUDGED_SPLIT, judged
+from .table import COUNTS, JUDGEMENTS, load
 
 
 def verify_judgements(name: str) -> list[Check]:
@@ -18,13 +18,15 @@ def verify_judgements(name: str) -> list[Check]:
         UsageError: no such split.
         MissingPackage: the split is neither built nor installed.
     """
-    if declared(name).built_as != JUDGED_SPLIT or not has_ids():
+    split_name = declared(name).built_as
+    counted = {key: counts for key, counts in COUNTS.items() if split_name in JUDGEMENTS[key[0]].splits}
+    if not counted or not has_ids():
         return []
     checks = []
-    split = load_split(JUDGED_SPLIT)
-    for (judgements, direction), published in COUNTS.items():
+    split = load_split(split_name)
+    for (judgements, direction), published in counted.items():
         try:
-            found = judged(judgements, split, direction)
+            found = load(judgements, split, direction)
         except VsebenchError as error:
             checks.append(Check(f"{judgements} {direction}", False, error.what))
             continue
