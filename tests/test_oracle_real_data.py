@@ -83,8 +83,8 @@ def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...
             order = oracle.ordering(scores[q], range(len(others)), set(items), ties)
             assert [next(rank) for _ in items] == [order.index(g) + 1 for g in items]
             if ties == "index":
-                assert seen.lists["all"].items[q].tolist() == order[:20]
-                assert seen.lists["all"].scores[q].tolist() == [scores[q][g] for g in order[:20]]
+                assert seen.top.items[q].tolist() == order[:20]
+                assert seen.top.scores[q].tolist() == [scores[q][g] for g in order[:20]]
         if d == "t2i":
             assert seen.ranks["x"].tied.mean() > 0.2
 
