@@ -60,9 +60,10 @@ def neighbours(
     from ..rank.scorers import Dot
 
     scorer = Dot(queries, gallery, cosine=similarity == "cosine")
-    deep = observe(scorer, [], depth={"i2t": k + left_out}, threads=threads, progress=progress)["i2t"].top
-    assert deep is not None
-    return deep.items if own is None or not left_out else _without(deep.items, own, k)
+    observed = observe(scorer, [], depth={"i2t": k + left_out}, threads=threads, progress=progress)["i2t"]
+    assert observed.top is not None
+    items = observed.top.items
+    return items if own is None or not left_out else _without(items, own, k)
 
 
 def _without(items: Int, own: Int, k: int) -> Int:
