@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -73,6 +73,19 @@ def golden() -> Callable[[str], dict[str, Any]]:
         return cases[name]
 
     return case
+
+
+@pytest.fixture
+def new_metrics() -> Iterator[None]:
+    """Metrics that a test declares are removed from the table of metrics after it."""
+    from vsebench.metrics import declare
+
+    table = declare._FAMILIES
+    items, aliases = dict(table._items), dict(table._aliases)
+    try:
+        yield
+    finally:
+        table._items, table._aliases = items, aliases
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Small worlds with graded relevance, and gains read off a matrix."""
+"""Small worlds with graded relevance, and gains of a matrix in memory."""
 
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
     return run(Matrix(world.scores), world.split, [parse(n) for n in names], gains, **options)
 
 
-def asked(metric: Metric) -> oracle_graded.Ask:
-    """The metric in the words of the oracle."""
+def spec_of(metric: Metric) -> oracle_graded.Spec:
+    """The metric as the oracle takes it."""
     stem = metric.template.partition("@")[0]
     given = {key: metric.option(key) for key in metric.family.options}
     eq5 = given.pop("eq5", "no")
     m = int(given.pop("m", "5"))
-    return oracle_graded.Ask(stem, metric.k, m=m, eq5=None if eq5 == "no" else int(eq5), **given)
+    return oracle_graded.Spec(stem, metric.k, m=m, eq5=None if eq5 == "no" else int(eq5), **given)
 
 
 def check(world: oracle_graded.World, *names: str, **options: Any) -> None:
@@ -88,6 +88,6 @@ def check(world: oracle_graded.World, *names: str, **options: Any) -> None:
     found = measured(world, *names, **options)
     assert set(found) == {(parse(n), d) for n in names for d in DIRECTIONS}
     for (metric, direction), ours in found.items():
-        want = world.values(asked(metric), direction)
-        assert ours.queries.tolist() == list(want), metric
+        want = world.values(spec_of(metric), direction)
+        assert ours.queries.index.tolist() == list(want), metric
         assert ours.values.tolist() == pytest.approx(list(want.values()), abs=1e-9, nan_ok=True), str(metric)

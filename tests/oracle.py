@@ -1,7 +1,7 @@
-"""The slow truth: rankings by sorting, metrics by walking down the sorted list.
+"""Rankings by sorting, and metrics by a loop over the sorted list.
 
-Nothing here shares code with the library; of vsebench it knows only the nouns. Everything is a loop over one
-query at a time, so that it can be checked by reading.
+Shares no code with the library but its data types. Queries are treated one at a time, so that the code can be checked
+by reading.
 """
 
 from __future__ import annotations
@@ -36,27 +36,27 @@ def positives(relevance: Relevance) -> dict[int, list[int]]:
     }
 
 
-def competitors(query: int, gallery: int, candidates: Candidates) -> list[int]:
-    """The items that a query chooses from."""
+def candidates_of(query: int, gallery: int, candidates: Candidates) -> list[int]:
+    """The items that may be returned for a query."""
     if isinstance(candidates, SameFold):
         return [g for g in range(gallery) if candidates.gallery_fold[g] == candidates.query_fold[query]]
     if isinstance(candidates, Without):
-        gone = set(positives(candidates.excluded).get(query, []))
-        return [g for g in range(gallery) if g not in gone]
+        excluded = set(positives(candidates.excluded).get(query, []))
+        return [g for g in range(gallery) if g not in excluded]
     return list(range(gallery))
 
 
 def ordering(score: Sequence[float], among: Iterable[int], relevant: set[int], ties: str = "index") -> list[int]:
     """Items best first. Ties: lower index, or the relevant ones first (optimistic) or last (pessimistic)."""
-    turn = {"index": 0, "optimistic": -1, "pessimistic": 1}[ties]
-    return sorted(among, key=lambda g: (-score[g], turn * (g in relevant), g))
+    sign = {"index": 0, "optimistic": -1, "pessimistic": 1}[ties]
+    return sorted(among, key=lambda g: (-score[g], sign * (g in relevant), g))
 
 
-def expected_places(size: int, relevant: int) -> list[Fraction]:
-    """Mean position (1-based) of the first, second, ... relevant item of a tie, over all its equally likely orders."""
+def expected_ranks(size: int, relevant: int) -> list[Fraction]:
+    """Mean rank of the first, second, ... relevant item of a tie, over all its equally likely orders."""
     total, count = [0] * relevant, 0
-    for places in combinations(range(1, size + 1), relevant):
-        total = [t + p for t, p in zip(total, places, strict=True)]
+    for ranks in combinations(range(1, size + 1), relevant):
+        total = [t + r for t, r in zip(total, ranks, strict=True)]
         count += 1
     return [Fraction(t, count) for t in total]
 
@@ -71,8 +71,8 @@ def query_ranks(score: Sequence[float], among: list[int], relevant: list[int], t
         above = sum(score[g] > value for g in among)
         group = [g for g in among if score[g] == value]
         own = sorted(g for g in relevant if score[g] == value)
-        for g, place in zip(own, expected_places(len(group), len(own)), strict=True):
-            out[g] = above + place
+        for g, rank in zip(own, expected_ranks(len(group), len(own)), strict=True):
+            out[g] = above + rank
     return out
 
 
@@ -81,48 +81,48 @@ def ranks(scores: Scores, relevance: Relevance, candidates: Candidates, ties: st
     out: list[Fraction] = []
     for query, relevant in positives(relevance).items():
         row = scores[query].tolist()
-        found = query_ranks(row, competitors(query, len(row), candidates), relevant, ties)
+        found = query_ranks(row, candidates_of(query, len(row), candidates), relevant, ties)
         out += [found[g] for g in relevant]
     return out
 
 
 def tied(scores: Scores, relevance: Relevance, candidates: Candidates) -> list[bool]:
-    """For every pair: does another candidate have exactly its score."""
+    """For every pair: whether another candidate has exactly its score."""
     out = []
     for query, relevant in positives(relevance).items():
         row = scores[query].tolist()
-        among = competitors(query, len(row), candidates)
+        among = candidates_of(query, len(row), candidates)
         out += [sum(row[g] == row[own] for g in among) > 1 for own in relevant]
     return out
 
 
 def recall_any(order: list[int], relevant: set[int], size: int, k: int) -> float:
-    """1 if the top k hold a relevant item."""
+    """1 if a relevant item is in the top k, else 0."""
     return float(any(g in relevant for g in order[:k]))
 
 
 def recall_fraction(order: list[int], relevant: set[int], size: int, k: int) -> float:
-    """Share of the relevant items in the top k."""
+    """Fraction of the relevant items that is in the top k."""
     return len(relevant & set(order[:k])) / size
 
 
 def first_hit(order: list[int], relevant: set[int]) -> int:
-    """1-based place of the first relevant item."""
-    return next(place for place, g in enumerate(order, 1) if g in relevant)
+    """Rank of the first relevant item."""
+    return next(rank for rank, g in enumerate(order, 1) if g in relevant)
 
 
 def r_precision(order: list[int], relevant: set[int], size: int, k: int) -> float:
-    """Share of the relevant items in the top R."""
+    """Fraction of the relevant items that is in the top R."""
     return len(relevant & set(order[:size])) / size
 
 
 def map_at_r(order: list[int], relevant: set[int], size: int, k: int) -> float:
-    """Precision at every hit within the top R, summed and divided by R."""
+    """Sum of the precisions at the ranks of relevant items in the top R, divided by R."""
     hits, total = 0, Fraction(0)
-    for place, g in enumerate(order[:size], 1):
+    for rank, g in enumerate(order[:size], 1):
         if g in relevant:
             hits += 1
-            total += Fraction(hits, place)
+            total += Fraction(hits, rank)
     return float(total / size)
 
 
@@ -138,7 +138,7 @@ PER_QUERY: dict[str, Callable[[list[int], set[int], int, int], float]] = {
 
 
 def aggregate(name: str, values: Sequence[float]) -> float:
-    """Mean over queries; the median counts from 0, is rounded down and moved back to 1."""
+    """Mean over queries; the median is that of ranks from 0, rounded down, plus 1."""
     if name != "MedR":
         return math.fsum(values) / len(values)
     zero_based = sorted(v - 1 for v in values)
@@ -155,7 +155,7 @@ def value(
     by_fold: dict[int, list[float]] = {}
     for i, (query, relevant) in enumerate(positives(relevance).items()):
         row = scores[query].tolist()
-        order = ordering(row, competitors(query, len(row), candidates), set(relevant), ties)
+        order = ordering(row, candidates_of(query, len(row), candidates), set(relevant), ties)
         fold = int(candidates.query_fold[query]) if isinstance(candidates, SameFold) else 0
         size = len(relevant) + int(relevance.missing[i])
         by_fold.setdefault(fold, []).append(PER_QUERY[name](order, set(relevant), size, k))

@@ -1,4 +1,4 @@
-"""``vsebench metrics``: the list, a metric, a family, and names that do not exist."""
+"""``vsebench metrics``: the list, a metric, a suite, and names that do not exist."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from vsebench.cli import app
-from vsebench.metrics import FAMILIES, GRADED, GRADED_FAMILIES, MEANINGS, REGISTRY, parse
-from vsebench.relevance import JUDGEMENTS
+from vsebench.metrics import families, parse
+from vsebench.metrics.suites import INTRA, SUITES, VIEWS
+
+LISTED = [s for s in SUITES.values() if not s.intra]
 
 
 def invoke(*args: str) -> Result:
@@ -19,7 +21,7 @@ def invoke(*args: str) -> Result:
 
 
 def document(*args: str) -> dict[str, Any]:
-    """The JSON document a command prints; nothing else may stand on stdout."""
+    """The JSON document a command prints; stdout contains nothing else."""
     result = invoke(*args, "--json")
     assert result.exit_code == 0, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
@@ -29,11 +31,9 @@ def document(*args: str) -> dict[str, Any]:
 def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # formulas in one line
     found = document("metrics")
-    assert [m["name"] for m in found["metrics"]] == [f.template.replace("{k}", "k") for f in REGISTRY]
-    families = FAMILIES | GRADED_FAMILIES
-    assert found["views"] == {name: j.meaning for name, j in JUDGEMENTS.items()}
-    assert found["families"] == {k: list(v) for k, v in families.items()}
-    assert [m["name"] for m in found["graded_metrics"]] == [f.template.replace("{k}", "k") for f in GRADED]
+    for key, graded in (("metrics", False), ("graded_metrics", True)):
+        assert [m["name"] for m in found[key]] == [f.template.replace("{k}", "k") for f in families(graded=graded)]
+    assert found["views"] == VIEWS and found["families"] == {s.name: list(s.metrics) for s in LISTED}
     assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
     text = invoke("metrics").stdout
     assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])
@@ -47,16 +47,17 @@ def test_a_metric_is_explained(name: str) -> None:
     assert facts["formula"][:20] in invoke("metrics", name).stdout
 
 
-@pytest.mark.parametrize("name", [*FAMILIES, *GRADED_FAMILIES, "spice:ncs", "NDCG"])
-def test_a_family_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("name", [*(s.name for s in LISTED), "spice:ncs", "NDCG"])
+def test_a_suite_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
     found = document("metrics", name)
     view, _, stem = name.rpartition(":")
-    assert found["family"] == name.lower() and found["meaning"] == MEANINGS[stem.lower()]
-    if stem in FAMILIES:
-        assert found["metrics"] == list(FAMILIES[stem])
+    suite = SUITES[stem.lower()]
+    assert found["family"] == name.lower() and found["meaning"] == suite.meaning
+    if not suite.graded:
+        assert found["metrics"] == list(suite.metrics)
     else:
-        assert found["metrics"] == [f"{view or 'cider'}:{m}" for m in GRADED_FAMILIES[stem.lower()]]
+        assert found["metrics"] == [f"{view or 'cider'}:{m}" for m in suite.metrics]
         assert view or found["view"].startswith("cider, or the first of --gains")
     text = invoke("metrics", name).stdout
     assert found["meaning"] in text and all(m in text for m in found["metrics"])
@@ -71,17 +72,14 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
     text = invoke("metrics", "all").stdout
     assert both["meaning"] in text and "eccv:mAP@R" in text and "cider:NsumN" in text
     intra = document("metrics", "CxC-intra")
-    assert intra["family"] == "cxc-intra" and "cxc:R@1" in intra["metrics"] and "--human-data" in intra["meaning"]
-    assert "cxc-intra" in invoke("metrics").stdout
+    assert intra["family"] == INTRA and "cxc:R@1" in intra["metrics"] and "--human-data" in intra["meaning"]
+    assert INTRA in invoke("metrics").stdout
 
 
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        (
-            "eccv:cs",
-            "'eccv' says who is relevant, and cs needs graded gains, which say how much\n  fix: write cider:cs",
-        ),
+        ("eccv:cs", "'eccv' are binary judgements, and cs needs gains\n  fix: write cider:cs"),
         ("eccc:cs", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
         ("mAP", "unknown metric 'mAP'\n  fix: did you mean 'mAP@R'"),
         ("medr@", "'medr@' is not a metric name\n  fix: write [view:]Name[@k]"),

@@ -13,7 +13,7 @@ import vsebench
 from tests.graded_worlds import FakeGains, large_world
 from tests.test_graded_eval import world
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation import graded as graded_eval
+from vsebench.evaluation.gains import leave_out
 from vsebench.graded.run import run
 from vsebench.metrics import parse
 from vsebench.rank.scorers import Matrix
@@ -48,9 +48,9 @@ def test_rows_and_pairs_are_cut_at_zero(file: Path) -> None:
 def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> None:
     split, images, captions = world()
     lowest = float(np.load(file).min())
-    for words in ("ncs", "NCS@1", "all,nDCG@5", "matrix:NCS@1"):
+    for metrics in ("ncs", "NCS@1", "all,nDCG@5", "matrix:NCS@1"):
         with pytest.raises(BadInput) as error:
-            vsebench.evaluate(images, captions, split=split, metrics=words, gains=(str(file),))
+            vsebench.evaluate(images, captions, split=split, metrics=metrics, gains=(str(file),))
         at, _, rest = str(error.value).partition(": ")
         assert at == str(file)
         assert rest.partition(": ")[2] == (
@@ -60,16 +60,16 @@ def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> 
         )
 
 
-def test_all_takes_what_the_gains_allow(file: Path) -> None:
+def test_all_measures_what_the_gains_allow(file: Path) -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(str(file),))
     names = {str(r.metric) for r in report.results}
     assert {"matrix:Kendall", "matrix:CS@100", "matrix:SR@1", "matrix:R@1", "R@1"} <= names
     assert not [n for n in names if "NCS" in n or "nDCG" in n or "Nsum" in n]
-    said = next(n for n in report.notes if "left out: gains of 'matrix' go down to" in n)
-    assert said.startswith("matrix:NCS@1, ")
-    whole = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(f"{file}:negative=zero",))
-    assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {str(r.metric) for r in whole.results}
+    note = next(n for n in report.notes if "left out: gains of 'matrix' go down to" in n)
+    assert note.startswith("matrix:NCS@1, ")
+    at_zero = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(f"{file}:negative=zero",))
+    assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {str(r.metric) for r in at_zero.results}
 
 
 def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
@@ -98,19 +98,22 @@ class PairsOnly(FakeGains):
         raise UsageError("rows would take hours")
 
 
-def test_gains_without_rows_are_asked_for_pairs() -> None:
+def test_pairs_are_computed_where_rows_are_refused() -> None:
     w = large_world(30, 3, seed=5)
     metrics = [parse(name) for name in ("CS@20", "CS[captions=all,gt=out]@20")]
-    found = run(Matrix(w.scores), w.split, metrics, {"cider": PairsOnly(w.gains)})
+    pairs_only = {"cider": PairsOnly(w.gains)}
+    found = run(Matrix(w.scores), w.split, metrics, pairs_only)
     want = run(Matrix(w.scores), w.split, metrics, {"cider": FakeGains(w.gains)})
-    for key, held in want.items():
-        assert found[key].values.tolist() == pytest.approx(held.values.tolist(), abs=0, nan_ok=True)
+    for key, values in want.items():
+        assert found[key].values.tolist() == pytest.approx(values.values.tolist(), abs=0, nan_ok=True)
     for name in ("Kendall", "NCS@1", "SR@1"):
-        why = graded_eval.unsuited(parse(f"cider:{name}"), PairsOnly(w.gains))
-        assert why == "it looks at every pair, which 'cider' would take hours for"
+        m, why = parse(f"cider:{name}"), "it reads every pair, which 'cider' would take hours for"
+        assert leave_out([m], [], pairs_only, {}) == ([], [f"{m} left out: {why}"])
+        with pytest.raises(BadInput, match=f"{m}: {why}"):
+            leave_out([m], [m], pairs_only, {})
         with pytest.raises(UsageError, match="hours"):
-            run(Matrix(w.scores), w.split, [parse(name)], {"cider": PairsOnly(w.gains)})
-    assert graded_eval.unsuited(metrics[0], PairsOnly(w.gains)) is None
+            run(Matrix(w.scores), w.split, [m], pairs_only)
+    assert leave_out(metrics, [], pairs_only, {}) == (metrics, [])
 
 
 def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
@@ -125,8 +128,8 @@ def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
     )
 
 
-def test_a_matrix_follows_the_rows_of_the_vectors(tmp_path: Path) -> None:
-    """Ids in any order put a custom split in another order than the file, which only the file's author knows."""
+def test_a_matrix_has_the_row_order_of_the_vectors(tmp_path: Path) -> None:
+    """A custom split has the order of the ids, which may differ from the order of the rows of both files."""
     rng = np.random.default_rng(7)
     images, texts = rng.standard_normal((6, 8)), rng.standard_normal((30, 8))
     gains, of = rng.random((6, 30)).astype(np.float32), np.repeat(np.arange(6), 5)
@@ -138,7 +141,6 @@ def test_a_matrix_follows_the_rows_of_the_vectors(tmp_path: Path) -> None:
         )  # fmt: skip
         np.save(tmp_path / f"{name}.npy", gains[row][:, col])
         for gain in (f"{tmp_path / name}.npy", f"{tmp_path / name}.npy:negative=zero"):
-            options = vsebench.evaluation.run.Options(metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
-            report = vsebench.evaluate(tmp_path / f"{name}.npz", options=options)
+            report = vsebench.evaluate(tmp_path / f"{name}.npz", metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
             found.append([(str(r.metric), r.direction, round(r.value, 12)) for r in report.results])
     assert found[0] == found[1] == found[2] == found[3]

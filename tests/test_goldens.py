@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import vsebench
 from tests.worlds import own, relevance, same_fold
 from vsebench import relevance as judgements
 from vsebench.errors import BadInput
-from vsebench.evaluation.run import Options, evaluate_scores, measure
+from vsebench.evaluation.binary import check_depth, measure
 from vsebench.metrics import parse
 from vsebench.rank.lists import ranks_from_lists
 from vsebench.report.report import Report
@@ -25,14 +26,13 @@ Golden = Callable[[str], dict[str, Any]]
 def score_file(path: Path, case: dict[str, Any], metrics: list[str], ties: str = "index") -> Report:
     """Evaluate a golden score matrix as a file without ids."""
     np.save(path, np.array(case["inputs"]["sims"], float))
-    options = Options(metrics=metrics, ties=ties, captions_per_image=case["inputs"]["captions_per_image"])
-    return evaluate_scores(path, options=options).report
+    return vsebench.evaluate(
+        scores=path, metrics=metrics, ties=ties, captions_per_image=case["inputs"]["captions_per_image"]
+    )
 
 
 @pytest.mark.parametrize("name", ["foundation"])
-def test_every_case_says_where_it_is_from(name: str) -> None:
-    import json
-
+def test_every_case_has_an_origin(name: str) -> None:
     document = json.loads((Path(__file__).parent / "golden" / f"{name}.json").read_text())
     assert document["origin"] and all(case["origin"] for case in document["cases"].values())
 
@@ -46,7 +46,7 @@ def test_recall_3x15(golden: Golden, tmp_path: Path) -> None:
         want = case["expected"][d]
         for k in ks:
             assert 100 * report[f"R@{k}", d].value == pytest.approx(want[f"R@{k}"])
-            fraction = want.get(f"Rfrac@{k}", want[f"R@{k}"])  # one image a caption: both are the same
+            fraction = want.get(f"Rfrac@{k}", want[f"R@{k}"])  # a caption has one image: both are the same
             assert 100 * report[f"Recall@{k}", d].value == pytest.approx(fraction)
         assert report["MedR", d].value == want["medr"]
         assert report["MeanR", d].value == pytest.approx(want["meanr"])
@@ -65,8 +65,8 @@ def test_recall_all_equal_scores(golden: Golden, tmp_path: Path, ties: str, dire
     assert best is not None and (best - 1).tolist() == want["ranks0"]
     assert 100 * report["R@1", direction].value == pytest.approx(want["R1"])
     assert report["R@1", direction].ties == (1.0, 0.0)
-    words = "100.0% of the relevant items (gt) tie exactly with another candidate (collapsed scores)"
-    assert [w.partition(";")[0] for w in report.warnings] == [f"i2t: {words}", f"t2i: {words}"]
+    warning = "100.0% of the relevant items (gt) tie exactly with another candidate (collapsed scores)"
+    assert [w.partition(";")[0] for w in report.warnings] == [f"i2t: {warning}", f"t2i: {warning}"]
 
 
 def test_recall_nan_score(golden: Golden, tmp_path: Path) -> None:
@@ -81,9 +81,9 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
     scores, ks = np.array(case["inputs"]["sims"]), case["inputs"]["ks"]
     image_of = np.repeat(np.arange(10), 5)
     split = Split("custom", np.arange(10), np.arange(50), image_of, fold=np.arange(10) // 2)
-    words = [f"{v}{m}" for v in ("", "1k:") for m in (*(f"R@{k}" for k in ks), "MedR", "MeanR")]
-    # Unit image vectors read the scores off the captions.
-    report = vsebench.evaluate(np.eye(10), scores.T, split=split, metrics=words, similarity="dot")
+    names = [f"{v}{m}" for v in ("", "1k:") for m in (*(f"R@{k}" for k in ks), "MedR", "MeanR")]
+    # With unit vectors as images, the entries of the caption vectors are the scores.
+    report = vsebench.evaluate(np.eye(10), scores.T, split=split, metrics=names, similarity="dot")
     want = case["expected"]
     for d in ("i2t", "t2i"):
         for k in ks:
@@ -104,7 +104,7 @@ def test_coco_5fold_10x50(golden: Golden) -> None:
     assert per_fold.tolist() == pytest.approx(want["per_fold_rsum"])
 
 
-def eccv_like(case: dict[str, Any], depth: int = 100) -> tuple[Ranks, list[str]]:
+def ranks_of(case: dict[str, Any], depth: int = 100) -> tuple[Ranks, list[str]]:
     lists = {int(q): np.array(items[:depth]) for q, items in case["inputs"]["retrieved"].items()}
     positives = {int(q): items for q, items in case["inputs"]["positives"].items()}
     return ranks_from_lists(relevance("i2t", positives), lists, gallery=40), sorted(case["inputs"]["positives"])
@@ -112,7 +112,7 @@ def eccv_like(case: dict[str, Any], depth: int = 100) -> tuple[Ranks, list[str]]
 
 def test_eccv_map_rp_3queries(golden: Golden) -> None:
     case = golden("eccv_map_rp_3queries")
-    ranks, queries = eccv_like(case)
+    ranks, queries = ranks_of(case)
     for name, key in (("mAP@R", "map_at_r"), ("R-P", "rprecision"), ("R@1", "r1")):
         values = parse(name).per_query(ranks)
         assert values.tolist() == pytest.approx([case["expected"]["per_query"][q][key] for q in queries])
@@ -133,8 +133,8 @@ def test_median_rank_even_count(golden: Golden) -> None:
     judged = relevance("i2t", {0: [0], 1: [1]})
     ranks = Ranks(judged, np.array(case["inputs"]["ranks0"]) + 1, np.zeros(2, bool))
     split = Split("custom", np.arange(2), np.arange(2), np.arange(2))
-    assert measure.measure(parse("MedR"), ranks, split, "i2t", "skip").value == case["expected"]["medr"]
-    assert measure.measure(parse("MeanR"), ranks, split, "i2t", "skip").value == case["expected"]["meanr"]
+    assert measure(parse("MedR"), ranks, split, "i2t", "skip").value == case["expected"]["medr"]
+    assert measure(parse("MeanR"), ranks, split, "i2t", "skip").value == case["expected"]["meanr"]
 
 
 def test_coco1k_truncated_ranking(golden: Golden) -> None:
@@ -144,26 +144,24 @@ def test_coco1k_truncated_ranking(golden: Golden) -> None:
     fold = same_fold(split, "i2t")
     judged = relevance("i2t", {int(q): items for q, items in case["inputs"]["positives"].items()})
 
-    def seen(depth: int) -> Observation:
+    def observed(depth: int) -> Observation:
         lists = {int(q): np.array(items[:depth]) for q, items in case["inputs"]["ranking_5k"].items()}
-        return Observation("i2t", {"1k": ranks_from_lists(judged, lists, 10, fold)}, {})
+        return Observation("i2t", {"1k": ranks_from_lists(judged, lists, 10, fold)})
 
-    full = seen(4)
-    assert parse("R@1").per_query(full.ranks["1k"]).mean() == case["expected"]["full"]["R@1"]
-    assert measure.refuse_shallow([parse("1k:R@1")], {"i2t": full}, split, Path("r.trec"), "refuse") == []
-    cut: dict[Direction, Observation] = {"i2t": seen(case["inputs"]["truncated_to"])}
+    complete = observed(4)
+    assert parse("R@1").per_query(complete.ranks["1k"]).mean() == case["expected"]["full"]["R@1"]
+    assert check_depth([parse("1k:R@1")], {"i2t": complete}, split, Path("r.trec"), "refuse") == []
+    cut: dict[Direction, Observation] = {"i2t": observed(case["inputs"]["truncated_to"])}
     with pytest.raises(BadInput) as error:
-        measure.refuse_shallow(
-            [parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")], cut, split, Path("r.trec"), "refuse"
-        )
+        check_depth([parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")], cut, split, Path("r.trec"), "refuse")
     assert str(error.value) == (
         "r.trec: the lists are too short for 1k:R@1 (i2t), 1k:R@5 (i2t), 1k:MRR (i2t): "
         "for 1k:R@1 (i2t) query 1 has 0 usable items and 1 are needed\n"
         "  fix: store longer lists, leave these metrics out, or count what is not listed as not found "
         "with --short-lists miss (not for median and mean ranks)"
     )
-    said = measure.refuse_shallow([parse("1k:R@1")], cut, split, Path("r.trec"), "miss")
-    assert said == ["lists are too short for 1k:R@1 (i2t); what they do not hold counts as not found"]
+    warnings = check_depth([parse("1k:R@1")], cut, split, Path("r.trec"), "miss")
+    assert warnings == ["lists are too short for 1k:R@1 (i2t); items that are not in them count as not found"]
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 
 

@@ -1,4 +1,4 @@
-"""What a block of queries looks up for its metrics."""
+"""What a block of queries computes for its metrics."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ import pytest
 from tests.graded_worlds import FakeGains
 from vsebench.errors import BadInput
 from vsebench.graded.run import run
-from vsebench.metrics import parse
+from vsebench.metrics import metric, parse
+from vsebench.metrics.declare import Option
 from vsebench.rank.scorers import Dot
 from vsebench.types import Direction, Split
 
@@ -20,7 +21,7 @@ from vsebench.types import Direction, Split
     "names", [("Kendall",), ("CS@1000", "nDCG@10"), ("Kendall", "SR[m=2]@5", "CS@100", "nDCG@300")]
 )
 def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
-    """Also where a gallery is so small that all of it is the top of a ranking."""
+    """Also where metrics read the complete ranking of a small gallery."""
     made: list[int] = []
 
     class Counted(FakeGains):
@@ -37,32 +38,26 @@ def test_gains_are_made_once(images: int, names: tuple[str, ...]) -> None:
     assert sum(made) <= 2 * images**2
 
 
-def test_a_metric_may_look_at_the_order_and_the_extended_ground_truth() -> None:
-    """What a metric of one's own asks for is there, and its limit on gains is kept, whatever it looks at."""
-    from vsebench.metrics.graded import graded
+@pytest.mark.usefixtures("new_metrics")
+def test_a_metric_may_read_the_gain_order_and_the_pseudo_positives() -> None:
+    """A new metric gets the fields it reads, and its lowest gain is checked whatever it reads."""
 
-    from vsebench.metrics.declare import GRADED, Option
-
-    def both(falling: Any, members: Any, ks: Any) -> Any:
-        assert (np.sort(falling.items, axis=1) < members.shape[1]).all()
-        return np.stack([members[:, :k].sum(1) for k in ks], 1)
+    def both(gain_order: Any, pseudo_positive: Any, ks: Any) -> Any:
+        assert (np.sort(gain_order.items, axis=1) < pseudo_positive.shape[1]).all()
+        return np.stack([pseudo_positive[:, :k].sum(1) for k in ks], 1)
 
     def ideal_alone(ideal: Any, ks: Any) -> Any:
         return np.stack([ideal[:, :k].sum(1) for k in ks], 1)
 
-    how: dict[str, Any] = {"formula": "x", "cite": (), "ks": (5,)}
-    items, aliases = dict(GRADED._items), dict(GRADED._aliases)
-    try:
-        graded("Both@{k}", options={"m": Option(("5",), "x", number=True)}, **how)(both)
-        graded("IdealAlone@{k}", lowest_gain=0.0, **how)(ideal_alone)
-        rng = np.random.default_rng(1)
-        one = np.arange(300)
-        split = Split("custom", one, one, one)
-        dot = Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2)))
-        gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
-        found = run(dot, split, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
-        assert all(np.isfinite(v.values).all() for v in found.values())
-        with pytest.raises(BadInput, match="it takes none below 0"):
-            run(dot, split, [parse("cider:IdealAlone@5")], gains)
-    finally:
-        GRADED._items, GRADED._aliases = items, aliases
+    facts: dict[str, Any] = {"formula": "x", "cite": (), "ks": (5,)}
+    metric("Both@{k}", options={"m": Option(("5",), "x", number=True)}, **facts)(both)
+    metric("IdealAlone@{k}", lowest_gain=0.0, **facts)(ideal_alone)
+    rng = np.random.default_rng(1)
+    one = np.arange(300)
+    split = Split("custom", one, one, one)
+    dot = Dot(*(rng.normal(size=(300, 8)).astype(np.float32) for _ in range(2)))
+    gains = {"cider": FakeGains(rng.normal(size=(300, 300)))}
+    found = run(dot, split, [parse("cider:Both@5"), parse("SR[m=5]@5")], gains)
+    assert all(np.isfinite(v.values).all() for v in found.values())
+    with pytest.raises(BadInput, match="it takes none below 0"):
+        run(dot, split, [parse("cider:IdealAlone@5")], gains)

@@ -1,4 +1,4 @@
-"""Graded metrics through the front door: the same values from vectors, scores and lists; what is said and refused."""
+"""Graded metrics of ``vsebench.evaluate``: equal values from vectors, scores and lists; notes, warnings and errors."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ import vsebench
 from vsebench.cli import app
 from vsebench.data.captions import with_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.evaluation import graded as graded_eval
-from vsebench.evaluation import run as evaluation
+from vsebench.graded.run import run
+from vsebench.rank.scorers import Matrix
+from vsebench.relevance.kinds import load_gains
 from vsebench.types import Split
 
 WORDS = ["a", "man", "dog", "rides", "red", "bike", "on", "the", "street", "two", "children", "play", "ball", "water"]
 
 
 def world(images: int = 12, seed: int = 3) -> tuple[Split, np.ndarray[Any, Any], np.ndarray[Any, Any]]:
-    """Captions of random words, and vectors that do not know them."""
+    """A split with captions of random words, and random vectors that do not depend on them."""
     rng = np.random.default_rng(seed)
-    texts = tuple(" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(5 * images))
+    captions = tuple(" ".join(rng.choice(WORDS, rng.integers(3, 9))) for _ in range(5 * images))
     split = Split(
-        "custom", np.arange(images), np.arange(5 * images), np.repeat(np.arange(images), 5), texts,
+        "custom", np.arange(images), np.arange(5 * images), np.repeat(np.arange(images), 5), captions,
         np.arange(images) * 3 // images,
     )  # fmt: skip
     return split, unit(rng.standard_normal((images, 16))), unit(rng.standard_normal((5 * images, 16)))
 
 
 def unit(x: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Unit rows of float32, as float64: inner product and cosine are one."""
+    """Unit rows of float32, as float64: inner product and cosine are equal."""
     return (x / np.linalg.norm(x, axis=1, keepdims=True)).astype(np.float32).astype(np.float64)
 
 
@@ -51,8 +52,8 @@ def test_names_without_a_view_take_the_first_gains(tmp_path: Path) -> None:
     assert [str(r.metric) for r in report.results] == ["matrix:NCS@3"] * 2 + ["cider:NCS@3"] * 2
     scores = images @ captions.T
     top = np.argsort(-scores, axis=1)[:, :3]
-    by_hand = np.take_along_axis(gains, top, 1).sum(1) / np.sort(gains, axis=1)[:, -3:].sum(1)
-    assert report["matrix:NCS@3", "i2t"].per_query == pytest.approx(by_hand, abs=1e-6)
+    want = np.take_along_axis(gains, top, 1).sum(1) / np.sort(gains, axis=1)[:, -3:].sum(1)
+    assert report["matrix:NCS@3", "i2t"].per_query == pytest.approx(want, abs=1e-6)
 
 
 def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,24 +63,16 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
     captions_file.write_text("\n".join(split.captions or ()) + "\n")
     scores = (images @ captions.T).astype(np.float64)
     np.save(tmp_path / "s.npy", scores)
-    run = {
+    lists = {
         "i2t": {str(q): np.argsort(-scores[q]).tolist() for q in range(12)},
         "t2i": {str(q): np.argsort(-scores[:, q]).tolist() for q in range(60)},
     }
-    (tmp_path / "run.json").write_text(json.dumps(run))
+    (tmp_path / "run.json").write_text(json.dumps(lists))
     metrics = "graded,cider:NCS[eq5=5]@3,cider:CS[tau=a,captions=all]@7,cider:SR[m=2,unit=image]@5"
-    told = {"metrics": metrics, "captions": captions_file, "ci": 0}
-    a = evaluation.evaluate(images.astype(np.float32), captions.astype(np.float32), "custom", **told)
-    b = evaluation.evaluate_scores(
-        tmp_path / "s.npy",
-        split="custom",
-        options=evaluation.Options(**told),  # type: ignore[arg-type]
-    ).report
-    c = evaluation.evaluate_runs(
-        [tmp_path / "run.json"],
-        split="coco-5k",
-        options=evaluation.Options(**told),  # type: ignore[arg-type]
-    ).report
+    options: dict[str, Any] = {"metrics": metrics, "captions": captions_file, "ci": 0}
+    a = vsebench.evaluate(images.astype(np.float32), captions.astype(np.float32), split="custom", **options)
+    b = vsebench.evaluate(scores=tmp_path / "s.npy", split="custom", **options)
+    c = vsebench.evaluate(run=[tmp_path / "run.json"], split="coco-5k", **options)
     assert set(values(a)) == set(values(b)) == set(values(c))
     assert len(values(a)) > 30
     for key, value in values(a).items():
@@ -87,23 +80,19 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
         assert values(c)[key] == pytest.approx(value, abs=1e-12), key
 
 
-def test_short_lists_are_refused_or_undefined(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
-    run = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
-    (tmp_path / "run.json").write_text(json.dumps(run))
-    how = {"metrics": "cider:NCS@3,cider:NCS@5", "directions": ("i2t",)}
+    monkeypatch.setattr("vsebench.data.align_runs.splits.load", lambda name: split)
+    lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
+    (tmp_path / "run.json").write_text(json.dumps(lists))
+    options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
     with pytest.raises(BadInput, match=r"lists are too short for cider:NCS@5 .i2t.*has 4 usable items and 5"):
-        evaluation.evaluate_runs([tmp_path / "run.json"], split="coco-5k", options=evaluation.Options(**how))  # type: ignore[arg-type]
-    with pytest.raises(BadInput, match="--short-lists miss is for binary relevance"):
-        evaluation.evaluate_runs(
-            [tmp_path / "run.json"],
-            split="coco-5k",
-            options=evaluation.Options(**how, short_lists="miss"),  # type: ignore[arg-type]
-        )
+        vsebench.evaluate(run=[tmp_path / "run.json"], **options)
+    with pytest.raises(BadInput, match="--short-lists miss is for binary judgements"):
+        vsebench.evaluate(run=[tmp_path / "run.json"], short_lists="miss", **options)
 
 
-def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_path: Path) -> None:
+def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp_path: Path) -> None:
     split, images, captions = world()
     order = np.random.default_rng(5).permutation(60)
     lines = np.array(split.captions)
@@ -114,25 +103,26 @@ def test_captions_follow_the_rows_of_the_vectors_and_stand_in_the_signature(tmp_
             text_ids=rows, image_of_text=rows // 5,
         )  # fmt: skip
         (tmp_path / f"{name}.txt").write_text("\n".join(lines[rows]))
-        told = evaluation.Options(metrics="cider:NCS@5", captions=tmp_path / f"{name}.txt", ci=0)
-        found.append(vsebench.evaluate(tmp_path / f"{name}.npz", options=told))
+        found.append(
+            vsebench.evaluate(
+                tmp_path / f"{name}.npz", metrics="cider:NCS@5", captions=tmp_path / f"{name}.txt", ci=0
+            )
+        )
     assert values(found[0]) == values(found[1])
     assert found[0].signature == found[1].signature
     (tmp_path / "a.txt").write_text("\n".join(lines[order]))
-    other = evaluation.evaluate_file(
-        tmp_path / "a.npz", options=evaluation.Options(metrics="cider:NCS@5", captions=tmp_path / "a.txt", ci=0)
-    ).report
+    other = vsebench.evaluate(tmp_path / "a.npz", metrics="cider:NCS@5", captions=tmp_path / "a.txt", ci=0)
     assert other.signature != found[0].signature
 
 
-def test_all_leaves_graded_metrics_out_and_says_so_when_captions_are_not_known() -> None:
+def test_all_leaves_graded_metrics_out_with_a_note_when_captions_are_not_known() -> None:
     split, images, captions = world()
-    bare = Split("custom", split.image_ids, split.caption_ids, split.image_of)
-    report = vsebench.evaluate(images, captions, split=bare, metrics="all")
+    without_captions = Split("custom", split.image_ids, split.caption_ids, split.image_of)
+    report = vsebench.evaluate(images, captions, split=without_captions, metrics="all")
     assert not any(str(r.metric).startswith("cider:") for r in report.results)
     assert any("graded relevance left out: the captions of a custom split are not known" in n for n in report.notes)
     with pytest.raises(UsageError, match="captions of a custom split are not known"):
-        vsebench.evaluate(images, captions, split=bare, metrics="ncs")
+        vsebench.evaluate(images, captions, split=without_captions, metrics="ncs")
 
 
 def test_all_has_every_graded_metric_when_captions_are_known() -> None:
@@ -162,19 +152,19 @@ def test_folds_are_averaged() -> None:
     report = vsebench.evaluate(
         images, captions, split=split, metrics="cider:NCS[on=folds]@2,cider:NCS[on=block]@2", ci=0
     )
-    whole = []
+    means = []
     for f in range(3):
-        inside, written = np.flatnonzero(split.fold == f), np.flatnonzero(split.caption_fold == f)
-        folded = evaluation.graded_pass.run(
-            evaluation.Matrix((images @ captions.T)[np.ix_(inside, written)]),
-            Split("custom", inside, written, np.repeat(np.arange(len(inside)), 5)),
+        of_image, of_caption = np.flatnonzero(split.fold == f), np.flatnonzero(split.caption_fold == f)
+        folded = run(
+            Matrix((images @ captions.T)[np.ix_(of_image, of_caption)]),
+            Split("custom", of_image, of_caption, np.repeat(np.arange(len(of_image)), 5)),
             [vsebench.parse("cider:NCS@2")],
-            {"cider": _Part(graded_eval.load_gains("cider", split), inside, written)},  # type: ignore[dict-item]
+            {"cider": _Part(load_gains("cider", split), of_image, of_caption)},  # type: ignore[dict-item]
             ("i2t",),
         )
-        whole.append(next(iter(folded.values())).mean)
-    assert report["cider:NCS[on=folds]@2", "i2t"].value == pytest.approx(np.mean(whole), abs=1e-9)
-    assert report["cider:NCS[on=block]@2", "i2t"].value == pytest.approx(whole[0], abs=1e-9)
+        means.append(next(iter(folded.values())).mean)
+    assert report["cider:NCS[on=folds]@2", "i2t"].value == pytest.approx(np.mean(means), abs=1e-9)
+    assert report["cider:NCS[on=block]@2", "i2t"].value == pytest.approx(means[0], abs=1e-9)
     assert report["cider:NCS[on=block]@2", "i2t"].n == 4
 
 
@@ -201,12 +191,12 @@ class _Part:
         (("cider", "cider:own=out"), "ncs", "--gains names cider twice"),
         (("cidr",), "ncs", "unknown graded relevance 'cidr'"),
         ((), "matrix:NCS@3", "the view 'matrix' needs a file of gains"),
-        ((), "gt:NCS@3", "'gt' says who is relevant, and NCS needs how much"),
+        ((), "gt:NCS@3", "'gt' are binary judgements, and NCS needs gains"),
         ((), "nope:NCS@3", "unknown view 'nope'"),
         ((), "cider:R@1[m=2]", "is not a metric name"),
     ],
 )
-def test_wrong_requests_end_with_one_line(gains: tuple[str, ...], metrics: str, message: str) -> None:
+def test_arguments_that_are_refused(gains: tuple[str, ...], metrics: str, message: str) -> None:
     split, images, captions = world()
     with pytest.raises(UsageError) as caught:
         vsebench.evaluate(images, captions, split=split, gains=gains, metrics=metrics)
@@ -220,9 +210,9 @@ def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:
     command = ["eval", str(tmp_path / "e.npz"), "--captions", str(tmp_path / "c.txt"), "--metrics", "cs,ncs", "--json"]
     done = CliRunner().invoke(app, [*command, "--no-per-query"])
     assert done.exit_code == 0, done.output
-    shown = json.loads(done.stdout)
-    assert {r["metric"] for r in shown["results"]} >= {"cider:NCS@10", "cider:NsumN"}
-    assert "per_query" not in shown
+    document = json.loads(done.stdout)
+    assert {r["metric"] for r in document["results"]} >= {"cider:NCS@10", "cider:NsumN"}
+    assert "per_query" not in document
     (tmp_path / "c.txt").write_text("one\ntwo\n")
     done = CliRunner().invoke(app, command)
     assert done.exit_code == 3
@@ -233,24 +223,24 @@ def test_captions_are_matched_by_id_and_missing_ones_are_named(tmp_path: Path) -
     rows = [{"image_id": i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in reversed(rows)))
-    told = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
-    assert with_captions(told, path).captions == tuple(f"text {i}" for i in range(10))
+    split = Split("custom", np.arange(2), np.arange(100, 110), np.repeat([0, 1], 5))
+    assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(r) for r in rows[:-1]))
     with pytest.raises(BadInput, match=r"lacks 1 of the 10 captions of split 'custom' \(first: 109\)"):
-        with_captions(told, path)
+        with_captions(split, path)
 
 
 def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> None:
-    told = Split("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
+    split = Split("custom", np.arange(2), np.arange(10), np.repeat([0, 1], 5))
     rows = [{"image_id": 7 + i // 5, "caption_id": 100 + i, "caption": f"text {i}"} for i in range(10)]
     path = tmp_path / "captions.jsonl"
     path.write_text("\n".join(json.dumps(r) for r in rows))
-    assert with_captions(told, path).captions == tuple(f"text {i}" for i in range(10))
+    assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
-    with pytest.raises(BadInput, match="groups captions by image differently from the embeddings"):
-        with_captions(told, path)
+    with pytest.raises(BadInput, match="puts other captions together than the embeddings"):
+        with_captions(split, path)
     # Under the same ids, too.
-    named = dataclasses.replace(told, caption_ids=np.arange(100, 110))
+    named = dataclasses.replace(split, caption_ids=np.arange(100, 110))
     for changed, wrong in ((rows, False), ([*rows[:-1], {**rows[-1], "image_id": 7}], True)):
         path.write_text("\n".join(json.dumps(r) for r in changed))
         if wrong:
@@ -260,7 +250,7 @@ def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> 
             assert with_captions(named, path).captions == tuple(f"text {i}" for i in range(10))
 
 
-def test_the_screen_shows_options_and_empty_gains_are_refused(tmp_path: Path) -> None:
+def test_the_table_shows_options_and_empty_gains_are_refused(tmp_path: Path) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
     (tmp_path / "c.txt").write_text("\n".join(split.captions or ()))
@@ -282,28 +272,28 @@ def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
     assert found is not None and len(found) == 15 and all(t.strip() for t in found)
 
 
-def test_a_tie_rule_is_no_part_of_the_signature_of_metrics_that_have_none() -> None:
+def test_the_tie_rule_is_no_part_of_the_signature_of_graded_metrics() -> None:
     split, images, captions = world()
 
-    def signed(metrics: str, ties: str) -> str:
+    def signature(metrics: str, ties: str) -> str:
         return vsebench.evaluate(images, captions, split=split, metrics=metrics, ties=ties).signature
 
-    assert signed("ncs", "mean") == signed("ncs", "index")
-    assert signed("ncs,R@1", "mean") != signed("ncs,R@1", "index")
+    assert signature("ncs", "mean") == signature("ncs", "index")
+    assert signature("ncs,R@1", "mean") != signature("ncs,R@1", "index")
 
 
-def test_an_extended_ground_truth_beyond_the_gallery_is_told() -> None:
+def test_more_pseudo_positives_than_the_gallery_give_a_warning() -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="SR[m=40]@3,SR[m=70]@3")
     assert [w for w in report.warnings if "larger" in w] == [
-        "cider:SR[m=70]@3 (i2t): k, or the extended ground truth, is larger than a gallery of 60; the whole gallery is "
-        "looked at",
-        "cider:SR[m=40]@3 (t2i), cider:SR[m=70]@3 (t2i): k, or the extended ground truth, is larger than a gallery of "
-        "12; the whole gallery is looked at",
+        "cider:SR[m=70]@3 (i2t): k, or the number of pseudo-positives, is larger than a gallery of 60; all of the "
+        "gallery counts",
+        "cider:SR[m=40]@3 (t2i), cider:SR[m=70]@3 (t2i): k, or the number of pseudo-positives, is larger than a "
+        "gallery of 12; all of the gallery counts",
     ]
 
 
-def test_captions_that_no_metric_uses_are_told(tmp_path: Path) -> None:
+def test_captions_that_no_metric_uses_give_a_note(tmp_path: Path) -> None:
     split, images, captions = world()
     path = tmp_path / "c.txt"
     path.write_text("a dog\n" * 60)

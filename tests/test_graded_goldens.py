@@ -15,7 +15,8 @@ from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World
 from vsebench.graded.run import Found, run
 from vsebench.metrics import parse
-from vsebench.metrics.gain_order import fall
+from vsebench.metrics.discounted import label_distance, ndcg
+from vsebench.metrics.gain_order import gain_order
 from vsebench.metrics.tau import kendall
 from vsebench.rank.scorers import Matrix
 from vsebench.types import DIRECTIONS, Split
@@ -24,18 +25,18 @@ Golden = Callable[[str], dict[str, Any]]
 
 
 def world_of(scores: Any, gains: Any, captions_per_image: int) -> World:
-    """A world of full matrices, captions in the order of their images."""
+    """A world of complete matrices, captions in the order of their images."""
     n, m = np.shape(scores)
     split = Split("custom", np.arange(n), np.arange(m), np.arange(m) // captions_per_image)
     return World(split, np.array(scores, float), np.array(gains, float))
 
 
 def measured(world: World, *names: str) -> Found:
-    """Our values of full matrices, in float64."""
+    """Our values of complete matrices, in float64."""
     return run(Matrix(world.scores), world.split, [parse(n) for n in names], {"cider": FakeGains(world.gains)})
 
 
-def test_every_case_says_where_it_is_from() -> None:
+def test_every_case_has_an_origin() -> None:
     document = json.loads((Path(__file__).parent / "golden" / "graded.json").read_text())
     assert document["origin"] and all(case["origin"] for case in document["cases"].values())
     assert len(document["cases"]) == 9
@@ -60,7 +61,7 @@ def test_tau_with_relevance_ties(golden: Golden) -> None:
     want = {"b": case["expected"]["tau_b"], "a": case["variants"]["tau_a"], "c": case["variants"]["tau_c"]}
     for variant, value in want.items():
         five = np.array([5])
-        found = kendall(fall(gains, five), np.zeros(gains.shape, bool), five, [5], variant)
+        found = kendall(gain_order(gains, five), np.zeros(gains.shape, bool), five, [5], variant)
         assert found[0, 0] == pytest.approx(value, rel=1e-15)
 
 
@@ -89,7 +90,7 @@ def test_ncs_6x30_with_gt(golden: Golden) -> None:
 
 
 def test_ncs_subset_of_images(golden: Golden) -> None:
-    # The ideal list comes from the gallery at hand; the published code takes it from captions outside as well.
+    # The ideal gains are those of the gallery; the published code takes captions outside the gallery as well.
     case = golden("ncs_subset_of_images")
     gains = np.array(case["inputs"]["phi_caps_by_images_full_rows"])[: case["inputs"]["gallery_captions"]]
     ours = ncs(world_of(case["inputs"]["sims"], gains.T, 5), case["inputs"]["ks"])
@@ -99,16 +100,16 @@ def test_ncs_subset_of_images(golden: Golden) -> None:
     assert ours["i2t_N@1"] != pytest.approx(case["official"]["i2t"]["1"], rel=1e-2)
 
 
-def test_a_block_of_a_larger_split_has_its_own_ideal(golden: Golden) -> None:
+def test_ideal_gains_of_a_block_are_those_of_its_gallery(golden: Golden) -> None:
     case = golden("ncs_subset_of_images")
     gains = np.array(case["inputs"]["phi_caps_by_images_full_rows"]).T
-    full = np.zeros((6, 30))
-    full[:3, :15] = case["inputs"]["sims"]
-    full_gains = np.zeros((6, 30))
-    full_gains[:3] = gains
+    all_scores = np.zeros((6, 30))
+    all_scores[:3, :15] = case["inputs"]["sims"]
+    all_gains = np.zeros((6, 30))
+    all_gains[:3] = gains
     split = Split("custom", np.arange(6), np.arange(30), np.arange(30) // 5, fold=np.arange(6) // 3)
     names = [f"NCS[on=block]@{k}" for k in case["inputs"]["ks"]]
-    found = measured(World(split, full, full_gains), *names)
+    found = measured(World(split, all_scores, all_gains), *names)
     for (metric, d), values in found.items():
         assert 100 * values.mean == pytest.approx(case["expected"][f"{d}_N@{metric.k}"], rel=1e-6)
 
@@ -145,17 +146,17 @@ def test_ndcg_mld_2x6(golden: Golden) -> None:
     vectors, n = np.array(case["inputs"]["embeddings"]), case["inputs"]["n_query"]
     distance, ks = np.array(case["inputs"]["label_distance"]), case["inputs"]["ks"]
     scores = -((vectors[:n, None] - vectors[None, n:]) ** 2).sum(2)
-    # Two "images" ask for six "captions": squared Euclidean scores, gains 1 / (1 + d).
+    # Two "images" are the queries, six "captions" the gallery: squared Euclidean scores, gains 1 / (1 + d).
     world = World(Split("custom", np.arange(2), np.arange(6), np.arange(6) % 2), scores, 1 / (1 + distance))
     found = measured(world, *(f"{stem}@{k}" for stem in ("nDCG", "MLD") for k in ks))
     order = np.argsort(-scores, axis=1, kind="stable")
     best = -np.sort(-1 / (1 + distance), axis=1)
     retrieved = np.take_along_axis(1 / (1 + distance), order, 1)
-    plain = ndcg(retrieved, best, ks).mean(0)
-    means = mean_of_first(np.take_along_axis(distance, order, 1), ks).mean(0)
+    direct = ndcg(retrieved, best, ks).mean(0)
+    means = label_distance(np.take_along_axis(distance, order, 1), np.full(n, distance.shape[1]), ks).mean(0)
     for i, k in enumerate(ks):
         assert found[parse(f"nDCG@{k}"), "i2t"].mean == pytest.approx(case["expected"]["ndcg"][str(k)], rel=1e-6)
-        assert plain[i] == pytest.approx(case["expected"]["ndcg"][str(k)], rel=1e-12)
+        assert direct[i] == pytest.approx(case["expected"]["ndcg"][str(k)], rel=1e-12)
         want = case["expected"]["mean_label_distance"][str(k)]
         assert found[parse(f"MLD@{k}"), "i2t"].mean == pytest.approx(want, rel=1e-6)
         assert means[i] == pytest.approx(want, rel=1e-12)

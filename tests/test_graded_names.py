@@ -1,4 +1,4 @@
-"""Names and facts of the graded metrics, read from their registry."""
+"""Names and facts of the graded metrics, read from the table of metrics."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from vsebench.metrics.graded import graded, graded_sum, needs, values
 
-from tests.graded_worlds import asked, large_world, measured
+from tests.graded_worlds import large_world, measured, spec_of
 from vsebench.errors import UsageError
-from vsebench.metrics import GRADED, Family, Metric, parse
-from vsebench.metrics.declare import DEPTHS, known_names, separate
+from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
+from vsebench.metrics.declare import BINARY, DEPTHS, family_of, known_names, separate
+from vsebench.metrics.suites import VIEWS
+from vsebench.metrics.values import values
 from vsebench.types import DIRECTIONS
 
-SINGLE = [m for m in map(parse, (f"cider:{n}" for n in known_names(GRADED))) if m.family.compute is not None]
-SUMS = [m for m in map(parse, (f"cider:{n}" for n in known_names(GRADED))) if m.family.compute is None]
+GRADED = families(graded=True)
+SINGLE = [m for m in map(parse, (f"cider:{n}" for n in known_names(graded=True))) if m.family.compute is not None]
+SUMS = [m for m in map(parse, (f"cider:{n}" for n in known_names(graded=True))) if m.family.compute is None]
 CHOICES = [
     Metric(m.template, m.k, "cider", ((key, word),))
     for m in SINGLE
@@ -36,7 +39,7 @@ def refused(text: str) -> str:
 @st.composite
 def metrics(draw: st.DrawFn) -> Metric:
     """Any graded metric with any options."""
-    family = draw(st.sampled_from(list(GRADED)))
+    family = draw(st.sampled_from(GRADED))
     k = draw(st.integers(family.least_k, 10**6)) if family.takes_k else None
     options = []
     for key, option in family.options.items():
@@ -75,7 +78,7 @@ def test_ways_to_write_a_name(text: str, name: str) -> None:
     assert str(parse(text)) == name
 
 
-def test_sums_hand_their_options_on() -> None:
+def test_parts_of_a_sum_have_its_options() -> None:
     assert [str(p) for p in parse("Nsum").parts()] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
     parts = [f"spice:NCS[gt=out,on=folds]@{k}" for k in (1, 5, 10)]
     assert [str(p) for p in parse("spice:NsumN[on=folds]").parts()] == parts
@@ -95,8 +98,8 @@ def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
             "k of 'CS@1' is '1', and the least k of CS is 2\n  fix: give a whole number of at least 2, as in CS@100",
         ),
         ("CS@x", "k of 'CS@x' is 'x'\n  fix: give a whole number of at least 2, as in CS@100"),
-        ("gt:CS@100", "'gt' says who is relevant, and CS needs how much\n  fix: write cider:CS@100"),
-        ("eccv:Kendall", "'eccv' says who is relevant, and Kendall needs how much\n  fix: write cider:Kendall"),
+        ("gt:CS@100", "'gt' are binary judgements, and CS needs gains\n  fix: write cider:CS@100"),
+        ("eccv:Kendall", "'eccv' are binary judgements, and Kendall needs gains\n  fix: write cider:Kendall"),
         ("cs@100", "unknown metric 'cs@100'\n  fix: did you mean 'CS@100'?"),
         ("CS", "'CS' needs a k\n  fix: write CS@1000"),
         ("CS[tau=d]@5", "CS: tau is 'd'\n  fix: use b, a, c"),
@@ -117,7 +120,7 @@ def test_what_is_refused(text: str, message: str) -> None:
     assert refused(text) == message
 
 
-@pytest.mark.parametrize("family", list(GRADED), ids=lambda f: f.template)
+@pytest.mark.parametrize("family", GRADED, ids=lambda f: f.template)
 def test_facts_are_declared(family: Family) -> None:
     assert family.formula and "\n" not in family.formula and family.cite
     assert family.depth in DEPTHS
@@ -128,7 +131,7 @@ def test_facts_are_declared(family: Family) -> None:
         assert family.high == 2 * sum(parse(f"cider:{p}").family.high or 0 for p in family.parts)
     else:
         assert not family.parts and len(family.doc.strip().splitlines()[0]) > 20
-        assert needs(Metric(family.template, family.ks[-1] if family.ks else None, "cider"))
+        assert family.needs
 
 
 @pytest.mark.parametrize("m", SINGLE + CHOICES, ids=str)
@@ -140,7 +143,7 @@ def test_range_and_oracle(m: Metric) -> None:
         value = found[m, d].values
         known = value[~np.isnan(value)]
         assert len(known) and (known >= m.family.low).all() and (known <= (m.family.high or np.inf)).all()
-        assert value.tolist() == pytest.approx(list(world.values(asked(m), d).values()), rel=1e-6, nan_ok=True)
+        assert value.tolist() == pytest.approx(list(world.values(spec_of(m), d).values()), rel=1e-6, nan_ok=True)
 
 
 @pytest.mark.parametrize("m", [m for m in SINGLE if m.template != "MLD@{k}"], ids=str)
@@ -148,28 +151,30 @@ def test_the_best_possible_ranking(m: Metric) -> None:
     world = large_world(14, 3, seed=5)
     world.gains[:] = np.random.default_rng(5).permutation(world.gains.size).reshape(world.gains.shape) + 1
     world.scores[:] = world.gains
-    for values_ in measured(world, str(m)).values():
+    for found in measured(world, str(m)).values():
         want = min(m.k or 1, 5) / 5 if m.template == "SR@{k}" else 1.0
-        assert values_.values.tolist() == pytest.approx([want] * len(values_.values), rel=1e-12)
+        assert found.values.tolist() == pytest.approx([want] * len(found.values), rel=1e-12)
 
 
-def test_registering() -> None:
+@pytest.mark.usefixtures("new_metrics")
+def test_declarations_that_are_refused() -> None:
     def known(gains: Any, ks: Any) -> Any:
         return gains
 
-    def strange(gains: Any, colour: Any) -> Any:
+    def unknown(gains: Any, colour: Any) -> Any:
         return gains
 
     with pytest.raises(UsageError, match="is registered twice"):
-        graded("CS@{k}", formula="x", cite=("x",))(known)
+        metric("CS@{k}", formula="x", cite=("x",))(known)
     with pytest.raises(UsageError, match="is registered twice"):
-        graded_sum("Nsum", parts=("NCS@1",), formula="x", cite=("x",))
+        metric_sum("Nsum", parts=("NCS@1",), formula="x", cite=("x",))
     with pytest.raises(UsageError) as error:
-        graded("Colour@{k}", formula="x", cite=("x",))(strange)
+        metric("Colour@{k}", formula="x", cite=("x",))(unknown)
     assert str(error.value) == (
-        "metric 'Colour@{k}' asks for 'colour'\n  fix: ask for gains, tied, count, ideal, members, size, falling, ks"
+        "metric 'Colour@{k}' takes 'colour'\n  fix: take some of ranks, gains, tied, count, ideal, pseudo_positive, "
+        "pseudo_positives, gain_order, distance, ks"
     )
-    assert "Colour@{k}" not in GRADED
+    assert family_of("Colour@{k}", graded=True) is None and families(graded=True) == GRADED
 
 
 @pytest.mark.parametrize("m", SUMS, ids=str)

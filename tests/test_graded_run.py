@@ -1,4 +1,4 @@
-"""Values of graded metrics: equal to loops over one query at a time, whatever the blocks and threads."""
+"""Values of graded metrics: equal to loops over single queries, for any block size and number of threads."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ NAMES = (
 FOLDED = ("CS[on=folds]@3", "NCS[on=folds]@2", "Kendall[on=block]", "SR[m=2,unit=image,on=folds]@3", "nDCG[on=block]@2")
 
 
-def crowded_out(world: oracle_graded.World) -> bool:
-    """Whether some query has no candidate left without its ground truth; the oracle divides by their number."""
+def no_candidates(world: oracle_graded.World) -> bool:
+    """Whether queries have no candidates without their ground truth; the oracle divides by their number."""
     return len(world.split.image_ids) < 2
 
 
 @given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=6, unique=True))
 def test_small_worlds_full_of_ties(world: oracle_graded.World, names: list[str]) -> None:
-    if crowded_out(world):
+    if no_candidates(world):
         names = [n for n in names if "gt=out" not in n] or ["NCS@1"]
     check(world, *names)
 
@@ -46,7 +46,7 @@ def test_small_worlds_in_folds(world: oracle_graded.World, names: list[str]) -> 
 
 
 @given(graded_worlds(lowest=-4), st.sampled_from(["CS[captions=all]@5", "Kendall", "SR[m=2]@3", "R[m=1,gt=in]@2"]))
-def test_gains_below_zero_where_they_mean_something(world: oracle_graded.World, name: str) -> None:
+def test_negative_gains(world: oracle_graded.World, name: str) -> None:
     check(world, name)
 
 
@@ -55,7 +55,7 @@ def test_label_distance(world: oracle_graded.World, k: int) -> None:
     check(world, f"wmd:MLD@{k}")
 
 
-def test_a_larger_world_all_at_once() -> None:
+def test_all_metrics_of_a_larger_world() -> None:
     check(large_world(60, 3, seed=1), *NAMES, *FOLDED, "CS[captions=all]@100", "NCS@150", "SR[m=70]@80", threads=2)
 
 
@@ -72,14 +72,14 @@ def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     }[scorer_of]
     metrics = [parse(name) for name in (*NAMES, *FOLDED)]
     gains = {"cider": FakeGains(world.gains)}
-    plain = run(scorer, world.split, metrics, gains, threads=1)
+    default = run(scorer, world.split, metrics, gains, threads=1)
     for block, threads in ((1, 2), (7, 3), (89, 1), (10**6, 2), (None, 5)):
-        same(plain, run(scorer, world.split, metrics, gains, threads=threads, block=block))
-    # A metric alone is what it is in company.
+        same(default, run(scorer, world.split, metrics, gains, threads=threads, block=block))
+    # The other metrics of a run do not change a metric.
     for metric in metrics:
         alone = run(scorer, world.split, [metric], gains, threads=1)
         for key, values in alone.items():
-            assert np.array_equal(values.values, plain[key].values, equal_nan=True), str(metric)
+            assert np.array_equal(values.values, default[key].values, equal_nan=True), str(metric)
 
 
 def same(a: Found, b: Found) -> None:
@@ -87,31 +87,32 @@ def same(a: Found, b: Found) -> None:
     assert set(a) == set(b)
     for key, values in a.items():
         assert np.array_equal(values.values, b[key].values, equal_nan=True), str(key[0])
-        assert values.queries.tolist() == b[key].queries.tolist()
+        assert values.queries.index.tolist() == b[key].queries.index.tolist()
 
 
-def test_the_order_of_items_changes_nothing_but_the_order() -> None:
+def test_permuted_items_give_permuted_values() -> None:
     rng = np.random.default_rng(4)
     world = large_world(40, 3, seed=4)
     world.scores[:] = rng.permutation(world.scores.size).reshape(world.scores.shape)  # no ties, nor in gains
     world.gains[:] = rng.permutation(world.gains.size).reshape(world.gains.shape)
     split = world.split
     images, captions = rng.permutation(len(split.image_ids)), rng.permutation(len(split.caption_ids))
-    turned = oracle_graded.World(
+    permuted = oracle_graded.World(
         Split("custom", images, captions, np.argsort(images)[split.image_of[captions]]),
         world.scores[images][:, captions],
         world.gains[images][:, captions],
     )
     names = [n for n in NAMES if "captions=first" not in n and not n.startswith("CS@") and "tau=a" not in n]
-    a, b = measured(world, *names), measured(turned, *names)
+    a, b = measured(world, *names), measured(permuted, *names)
     for (metric, direction), values in b.items():
-        back = images if direction == "i2t" else captions
-        assert np.allclose(values.values, a[metric, direction].values[back], rtol=1e-12, equal_nan=True), str(metric)
+        index = images if direction == "i2t" else captions
+        assert np.allclose(values.values, a[metric, direction].values[index], rtol=1e-12, equal_nan=True), str(metric)
 
 
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, dict[int, Int]]:
     seen = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
-    return {d: dict(enumerate(seen[d].lists["all"].items)) for d in DIRECTIONS}
+    tops = {d: seen[d].top for d in DIRECTIONS}
+    return {d: dict(enumerate(top.items)) for d, top in tops.items() if top is not None}
 
 
 def test_lists_that_are_deep_enough_give_the_same() -> None:
@@ -145,13 +146,15 @@ def test_values_have_their_queries_and_folds() -> None:
     world = large_world(20, 3, seed=6)
     found = measured(world, "CS@3", "NCS@2", "NCS[on=folds]@2", "NCS[on=block]@2")
     first = found[parse("CS@3"), "t2i"]
-    assert first.queries.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
-    assert first.gallery == 20 and found[parse("NCS@2"), "i2t"].gallery == len(world.split.caption_ids)
+    assert first.queries.index.tolist() == np.unique(world.split.image_of, return_index=True)[1].tolist()
+    assert first.queries.gallery == 20
+    assert found[parse("NCS@2"), "i2t"].queries.gallery == len(world.split.caption_ids)
     folds = found[parse("NCS[on=folds]@2"), "t2i"]
-    assert folds.fold is not None and folds.fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
-    assert folds.mean == pytest.approx(np.mean([folds.values[folds.fold == f].mean() for f in range(4)]))
+    fold = folds.queries.fold
+    assert fold is not None and fold.tolist() == world.split.caption_fold.tolist()  # type: ignore[union-attr]
+    assert folds.mean == pytest.approx(np.mean([folds.values[fold == f].mean() for f in range(4)]))
     block = found[parse("NCS[on=block]@2"), "i2t"]
-    assert block.queries.tolist() == [0, 1, 2, 3, 4] and block.gallery == int((folds.fold == 0).sum())
+    assert block.queries.index.tolist() == [0, 1, 2, 3, 4] and block.queries.gallery == int((fold == 0).sum())
     assert np.array_equal(block.values, found[parse("NCS[on=folds]@2"), "i2t"].values[:5])
 
 
@@ -159,9 +162,9 @@ def test_coco_1k_is_its_folds() -> None:
     world = large_world(20, 3, seed=7)
     split = world.split
     declared = Split("coco-1k", split.image_ids, split.caption_ids, split.image_of, fold=split.fold)
-    plain = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), "t2i"]
+    coco_1k = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), "t2i"]
     folds = measured(world, "NCS[on=folds]@2")[parse("NCS[on=folds]@2"), "t2i"]
-    assert np.array_equal(plain.values, folds.values) and plain.mean == folds.mean
+    assert np.array_equal(coco_1k.values, folds.values) and coco_1k.mean == folds.mean
 
 
 def test_undefined_queries_are_left_out_and_counted() -> None:
@@ -180,16 +183,16 @@ def test_a_k_beyond_the_gallery_is_cut() -> None:
     world = large_world(12, 2, seed=9)
     found = measured(world, "CS@12", "CS@4000", "NCS@10000000", "SR[m=3]@9999", "nDCG@77")
     assert np.array_equal(found[parse("CS@12"), "i2t"].values, found[parse("CS@4000"), "i2t"].values)
-    assert found[parse("CS@4000"), "i2t"].gallery == 12
+    assert found[parse("CS@4000"), "i2t"].queries.gallery == 12
     assert (found[parse("NCS@10000000"), "t2i"].values == 1).all()
     assert (found[parse("SR[m=3]@9999"), "t2i"].values == 1).all()
 
 
-def test_progress_goes_to_the_end() -> None:
+def test_progress_ends_at_the_number_of_blocks() -> None:
     world = large_world(30, 2, seed=10)
-    told: list[tuple[int, int]] = []
-    measured(world, "CS@5", "NCS@3", threads=2, block=7, progress=lambda done, n: told.append((done, n)))
-    assert sorted(told) == [(i + 1, len(told)) for i in range(len(told))]
+    calls: list[tuple[int, int]] = []
+    measured(world, "CS@5", "NCS@3", threads=2, block=7, progress=lambda done, n: calls.append((done, n)))
+    assert sorted(calls) == [(i + 1, len(calls)) for i in range(len(calls))]
 
 
 @pytest.mark.parametrize(
@@ -199,30 +202,30 @@ def test_progress_goes_to_the_end() -> None:
         (["spice:NCS@1"], ["cider"], "no gains for view 'spice'\n  fix: give them, or leave out spice:..."),
     ],
 )
-def test_what_cannot_be_measured(names: list[str], views: list[str], message: str) -> None:
+def test_metrics_that_are_refused(names: list[str], views: list[str], message: str) -> None:
     world = large_world(9, 2, seed=11)
     with pytest.raises(UsageError) as error:
         run(Matrix(world.scores), world.split, [parse(n) for n in names], {v: FakeGains(world.gains) for v in views})
     assert str(error.value) == message
 
 
-def test_shapes_that_do_not_fit() -> None:
+def test_shapes_that_are_refused() -> None:
     world = large_world(9, 2, seed=11)
     gains = {"cider": FakeGains(world.gains)}
     with pytest.raises(UsageError, match=r"scores of shape \(8, 21\) for a split of 9 images and 21 captions"):
         run(Matrix(world.scores[1:]), world.split, [parse("NCS@1")], gains)
     with pytest.raises(UsageError, match=r"gains 'cider' of shape \(9, 20\) for a split of 9 images and 21 captions"):
         run(Matrix(world.scores), world.split, [parse("NCS@1")], {"cider": FakeGains(world.gains[:, 1:])})
-    plain = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
+    without_folds = Split("custom", np.arange(9), np.arange(21), world.split.image_of)
     with pytest.raises(UsageError) as error:
-        run(Matrix(world.scores), plain, [parse("NCS[on=folds]@1")], gains)
+        run(Matrix(world.scores), without_folds, [parse("NCS[on=folds]@1")], gains)
     assert str(error.value) == (
         "cider:NCS[on=folds]@1 needs folds, and split 'custom' has none\n  fix: use --split coco-5k"
     )
 
 
 @pytest.mark.parametrize("name", ["NCS@3", "nDCG@3", "MLD@3"])
-def test_gains_that_a_metric_does_not_take(name: str) -> None:
+def test_gains_below_the_lowest_of_a_metric_are_refused(name: str) -> None:
     world = large_world(9, 2, seed=12)
     world.gains[2, 5] = -0.25
     with pytest.raises(BadInput) as error:
@@ -234,7 +237,7 @@ def test_gains_that_a_metric_does_not_take(name: str) -> None:
 
 
 @pytest.mark.parametrize("gain", [0.0, 1.5])
-def test_gains_that_are_no_distance(gain: float) -> None:
+def test_gains_that_are_not_of_distances_are_refused(gain: float) -> None:
     world = large_world(9, 2, seed=12)
     world.gains[:] = gain
     with pytest.raises(BadInput) as error:

@@ -1,4 +1,4 @@
-"""What every metric promises, read from the registry: a new metric is tested by being registered."""
+"""Properties of every metric of binary judgements, read from the table: a declared metric is tested."""
 
 from __future__ import annotations
 
@@ -13,14 +13,16 @@ from hypothesis import strategies as st
 import vsebench
 from tests import oracle
 from tests.worlds import relevance
-from vsebench.evaluation import measure
-from vsebench.metrics import FAMILIES, REGISTRY, Family, Metric, parse
-from vsebench.metrics.declare import DEPTHS, known_names, metric, summary
-from vsebench.relevance import JUDGEMENTS
+from vsebench.evaluation.binary import measure
+from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
+from vsebench.metrics.declare import DEPTHS, family_of, known_names
+from vsebench.metrics.suites import SUITES, VIEWS
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
 
-PER_QUERY = [m for m in map(parse, [*known_names(), "R@2", "Recall@3"]) if m.family.compute is not None]
-SUMS = [m for m in map(parse, known_names()) if m.family.compute is None]
+BINARY = families(graded=False)
+NAMES = known_names(graded=False)
+PER_QUERY = [m for m in map(parse, [*NAMES, "R@2", "Recall@3"]) if m.family.compute is not None]
+SUMS = [m for m in map(parse, NAMES) if m.family.compute is None]
 ALL = [*PER_QUERY, *SUMS]
 GALLERY = 6
 JUDGED = {
@@ -36,7 +38,7 @@ def identify(value: object) -> str:
 
 
 def ranked(judged: Relevance, order: tuple[int, ...]) -> Ranks:
-    """Ranks of one query whose gallery stands in this order."""
+    """Ranks of one query whose ranking is this order of the gallery."""
     rank = np.array([order.index(g) + 1 for g in judged.items.tolist()], np.int64)
     return Ranks(judged, rank, np.zeros(len(rank), bool))
 
@@ -48,7 +50,7 @@ def per_query(m: Metric, judged: Relevance, order: tuple[int, ...]) -> float:
 
 
 def better(m: Metric, a: float, b: float) -> bool:
-    """a is at least as good as b."""
+    """Whether a is at least as good as b."""
     return a >= b if m.family.higher_is_better else a <= b
 
 
@@ -56,24 +58,23 @@ def orders() -> Iterator[tuple[int, ...]]:
     return permutations(range(GALLERY))
 
 
-def test_every_family_is_exercised() -> None:
-    exercised = {m.template for m in ALL}
-    assert exercised == set(REGISTRY.names())
-    assert {f.template for f in REGISTRY} == exercised
-    # The oracle knows every metric that has a value for a query.
-    known = {m.name.split("@")[0] + "@" if m.family.takes_k else m.name for m in PER_QUERY}
-    assert known == set(oracle.PER_QUERY)
+def test_every_metric_is_tested() -> None:
+    assert {m.template for m in ALL} == {f.template for f in BINARY}
+    assert all(family_of(f.template, graded=False) is f for f in BINARY)
+    # The oracle defines every metric that has a value for a query.
+    stems = {m.name.split("@")[0] + "@" if m.family.takes_k else m.name for m in PER_QUERY}
+    assert stems == set(oracle.PER_QUERY)
 
 
 @pytest.mark.parametrize("m", ALL, ids=identify)
 @pytest.mark.parametrize("view", sorted(JUDGEMENTS))
 def test_the_name_parses_back(m: Metric, view: str) -> None:
-    seen = Metric(m.template, m.k, view)
-    assert parse(str(seen)) == seen
-    assert str(parse(str(seen))) == str(seen)
+    in_view = Metric(m.template, m.k, view)
+    assert parse(str(in_view)) == in_view
+    assert str(parse(str(in_view))) == str(in_view)
 
 
-@pytest.mark.parametrize("family", list(REGISTRY), ids=lambda f: f.template)
+@pytest.mark.parametrize("family", BINARY, ids=lambda f: f.template)
 def test_facts_are_declared(family: Family) -> None:
     assert family.formula and "\n" not in family.formula
     assert family.cite and all(key == key.strip().lower() for key in family.cite)
@@ -90,15 +91,16 @@ def test_facts_are_declared(family: Family) -> None:
         assert first.endswith(".") and len(first) > 20
 
 
-@pytest.mark.parametrize("family", list(REGISTRY), ids=lambda f: f.template)
+@pytest.mark.parametrize("family", BINARY, ids=lambda f: f.template)
 def test_aliases_mean_the_same(family: Family) -> None:
     for alias in family.aliases:
         assert parse(alias.format(k=4)) == parse(family.template.format(k=4))
 
 
-def test_families_of_the_command_line_hold_known_metrics() -> None:
-    for names in FAMILIES.values():
-        assert [str(parse(n)) for n in names] == list(names)
+def test_suites_of_the_command_line_have_known_metrics() -> None:
+    for suite in SUITES.values():
+        prefix = "cider:" if suite.graded else ""
+        assert [str(parse(prefix + n)) for n in suite.metrics] == [prefix + n for n in suite.metrics]
 
 
 @pytest.mark.parametrize("judged", JUDGED.values(), ids=JUDGED.keys())
@@ -123,14 +125,14 @@ def test_moving_a_relevant_item_up_never_hurts(m: Metric, judged: Relevance) -> 
     relevant = set(judged.items.tolist())
     for order in orders():
         before = per_query(m, judged, order)
-        for place in range(1, GALLERY):
-            if order[place] in relevant and order[place - 1] not in relevant:
-                up = (*order[: place - 1], order[place], order[place - 1], *order[place + 1 :])
+        for i in range(1, GALLERY):
+            if order[i] in relevant and order[i - 1] not in relevant:
+                up = (*order[: i - 1], order[i], order[i - 1], *order[i + 1 :])
                 assert better(m, per_query(m, judged, up), before)
 
 
 @given(st.permutations(range(GALLERY)), st.permutations(range(GALLERY)), st.sampled_from(sorted(JUDGED)))
-def test_names_of_gallery_items_do_not_matter(order: list[int], renamed: list[int], which: str) -> None:
+def test_the_numbering_of_gallery_items_does_not_matter(order: list[int], renamed: list[int], which: str) -> None:
     judged = JUDGED[which]
     other = relevance("i2t", {0: [renamed[g] for g in judged.items.tolist()]}, {0: int(judged.missing[0])})
     for m in PER_QUERY:
@@ -138,8 +140,8 @@ def test_names_of_gallery_items_do_not_matter(order: list[int], renamed: list[in
 
 
 @pytest.mark.parametrize("m", PER_QUERY, ids=identify)
-def test_a_deeper_list_than_declared_is_not_looked_at(m: Metric) -> None:
-    # What stands below the declared depth may be unknown: the value must be the same.
+def test_nothing_is_read_below_the_declared_depth(m: Metric) -> None:
+    # Ranks below the declared depth may be unknown: the value must be the same.
     for judged in JUDGED.values():
         for order in list(orders())[::7]:
             ranks = ranked(judged, order)
@@ -167,7 +169,7 @@ def test_the_order_of_queries_does_not_matter(m: Metric) -> None:
         judged = relevance("i2t", {i: rows[q] for i, q in enumerate(queries)})
         ranks = Ranks(judged, np.array([r for q in queries for r in rank[q]]), np.zeros(6, bool))
         split = Split("custom", np.arange(3), np.arange(6), np.arange(6) % 3)
-        return measure.measure(m, ranks, split, "i2t", "skip").value
+        return measure(m, ranks, split, "i2t", "skip").value
 
     assert {round(value([0, 1, 2]), 12)} == {round(value(list(p)), 12) for p in permutations(range(3))}
 
@@ -179,8 +181,7 @@ def test_sums_add_up_their_parts_in_both_directions(m: Metric, rng: np.random.Ge
     split = Split("custom", np.arange(12), np.arange(60), np.arange(60) // 5, fold=np.arange(12) // 4)
     for view in ("gt", "1k"):
         total = parse(f"{view}:{m}")
-        words = [str(total), *map(str, total.parts())]
-        report = vsebench.evaluate(x, y, split=split, metrics=words)
+        report = vsebench.evaluate(x, y, split=split, metrics=[str(total), *map(str, total.parts())])
         parts = [report[str(p), d].value for p in total.parts() for d in ("i2t", "t2i")]
         assert report[str(total)].value == pytest.approx(sum(parts), rel=1e-14)
         assert 0 < report[str(total)].value <= (m.family.high or 0)
@@ -188,12 +189,13 @@ def test_sums_add_up_their_parts_in_both_directions(m: Metric, rng: np.random.Ge
     assert perfect[str(m)].value == m.family.high
 
 
-def test_a_name_cannot_be_taken_twice() -> None:
-    for register in (
+@pytest.mark.usefixtures("new_metrics")
+def test_a_name_cannot_be_declared_twice() -> None:
+    for declare in (
         lambda: metric("R-P", depth="R", formula="x", cite=("x",))(lambda ranks: np.zeros(1)),
         lambda: metric("New", depth="R", formula="x", cite=("x",), aliases=("RV@{k}",))(lambda ranks: np.zeros(1)),
-        lambda: summary("RSum", parts=("R@1",), formula="x", cite=("x",)),
+        lambda: metric_sum("RSum", parts=("R@1",), formula="x", cite=("x",)),
     ):
         with pytest.raises(vsebench.VsebenchError, match="is registered twice"):
-            register()
-    assert "New" not in REGISTRY
+            declare()
+    assert family_of("New", graded=False) is None and families(graded=False) == BINARY

@@ -1,4 +1,4 @@
-"""The grammar of metric names: ``[view:]Name[@k]``, what it refuses, and with which words."""
+"""The grammar of metric names, ``[view:]Name[@k]``, and the messages for names and options that are refused."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from hypothesis import strategies as st
 
 import vsebench
 from vsebench.errors import USAGE, UsageError
-from vsebench.evaluation import measure
-from vsebench.metrics import FAMILIES, GRADED_FAMILIES, MEANINGS, REGISTRY, Metric, expand, members, parse
-from vsebench.metrics.suites import default_words
-from vsebench.relevance import JUDGEMENTS
+from vsebench.evaluation.plan import choose_metrics
+from vsebench.metrics import Metric, families, parse
+from vsebench.metrics.suites import INTRA, SUITES, VIEWS, default_words, expand, members
 from vsebench.types import DIRECTIONS, Split
 
 
@@ -23,7 +22,10 @@ def refused(text: str) -> str:
     return str(error.value)
 
 
-@given(st.sampled_from(REGISTRY.names()), st.sampled_from(sorted(JUDGEMENTS)), st.integers(1, 10**18 - 1))
+BINARY = [f.template for f in families(graded=False)]
+
+
+@given(st.sampled_from(BINARY), st.sampled_from(sorted(VIEWS)), st.integers(1, 10**18 - 1))
 def test_any_name_parses_back(template: str, view: str, k: int) -> None:
     m = Metric(template, k if "{k}" in template else None, view)
     assert parse(str(m)) == m
@@ -31,7 +33,7 @@ def test_any_name_parses_back(template: str, view: str, k: int) -> None:
 
 
 @given(st.text(max_size=12) | st.text("RMecallAPSum-@:015. {}k", max_size=9))
-def test_any_other_text_is_refused_in_words(text: str) -> None:
+def test_any_other_text_is_refused_with_a_fix(text: str) -> None:
     try:
         m = parse(text)
     except UsageError as error:
@@ -96,22 +98,24 @@ def test_a_missing_k(text: str) -> None:
     assert refused(text) == f"'{text}' needs a k\n  fix: write {text}@10"
 
 
-def test_families_in_a_view() -> None:
+def test_suites_in_a_view() -> None:
     assert members("CS") == ("cider:CS@100", "cider:CS@200", "cider:CS@1000")
     assert members("spice:sr") == ("spice:SR@1", "spice:SR@5", "spice:SR@10")
-    assert members("ncs", "wmd") == tuple(f"wmd:{name}" for name in GRADED_FAMILIES["ncs"])
-    assert members("ECCV") == FAMILIES["eccv"] and members("eccv:recall") is None and members("all") is None
-    assert set(MEANINGS) == {*FAMILIES, *GRADED_FAMILIES, measure.INTRA}
+    assert members("ncs", "wmd") == tuple(f"wmd:{name}" for name in SUITES["ncs"].metrics)
+    assert members("ECCV") == SUITES["eccv"].metrics
+    assert members("eccv:recall") is None and members("all") is None
+    assert all(name == suite.name and suite.meaning and suite.metrics for name, suite in SUITES.items())
+    assert [name for name, suite in SUITES.items() if suite.intra] == [INTRA]
 
 
 def test_lists_of_names() -> None:
     views = ["gt", "eccv"]
-    assert [str(m) for m in expand("R@1, eccv ,R@1,", views)] == ["R@1", *FAMILIES["eccv"]]
+    assert [str(m) for m in expand("R@1, eccv ,R@1,", views)] == ["R@1", *SUITES["eccv"].metrics]
     assert expand(["R@1", "RECALL"], views)[:2] == [parse("R@1"), parse("R@5")]
-    everything = expand("all", views)
-    assert {m.view for m in everything} == {"gt", "eccv"}
-    assert {m.template for m in everything} == set(REGISTRY.names())
-    assert len(everything) == len(set(everything))
+    metrics = expand("all", views)
+    assert {m.view for m in metrics} == {"gt", "eccv"}
+    assert {m.template for m in metrics} == set(BINARY)
+    assert len(metrics) == len(set(metrics))
     assert default_words(["gt", "1k", "eccv"]) == ["recall", "1k", "eccv"]
 
 
@@ -123,14 +127,8 @@ def test_lists_of_names() -> None:
         ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
         ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, cider"),
         ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
-        (
-            "R@1,eccv:cs",
-            "'eccv' says who is relevant, and cs needs graded gains, which say how much\n  fix: write cider:cs",
-        ),
-        (
-            "gt:nDCG",
-            "'gt' says who is relevant, and nDCG needs graded gains, which say how much\n  fix: write cider:ndcg",
-        ),
+        ("R@1,eccv:cs", "'eccv' are binary judgements, and cs needs gains\n  fix: write cider:cs"),
+        ("gt:nDCG", "'gt' are binary judgements, and nDCG needs gains\n  fix: write cider:ndcg"),
         ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give a whole number of at least 1, as in R@10"),
     ],
 )
@@ -154,23 +152,24 @@ def test_views_that_a_split_does_not_have(word: str) -> None:
 def test_a_sum_needs_both_directions() -> None:
     split = Split("custom", np.arange(3), np.arange(3), np.arange(3))
     with pytest.raises(UsageError) as error:
-        measure.plan("RSum", split, ["i2t"])
+        choose_metrics("RSum", split, ["i2t"])
     assert str(error.value) == (
         "RSum is a sum over both directions, and only i2t is ranked\n  fix: leave it out, or rank both directions"
     )
-    assert "RSum" not in [str(m) for m in measure.plan("recall", split, ["i2t"])]
-    assert [str(m) for m in measure.plan("RSum,R@1", split, DIRECTIONS)] == ["RSum", "R@1"]
+    assert "RSum" not in [str(m) for m in choose_metrics("recall", split, ["i2t"])]
+    assert [str(m) for m in choose_metrics("RSum,R@1", split, DIRECTIONS)] == ["RSum", "R@1"]
 
 
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("similarity", "euclid", "similarity is 'euclid'\n  fix: use auto, cosine, dot"),
-        ("empty", "drop", "empty is 'drop'\n  fix: use skip, miss"),
-        ("short", "no", "short is 'no'\n  fix: use refuse, miss"),
+        ("similarity", "euclid", "--similarity is 'euclid'\n  fix: use auto, cosine or dot"),
+        ("no_positive", "drop", "--no-positive is 'drop'\n  fix: use skip or miss"),
+        ("short_lists", "no", "--short-lists is 'no'\n  fix: use refuse or miss"),
+        ("interval", "exact", "--interval is 'exact'\n  fix: use percentile or bca"),
         ("ties", "meen", "unknown tie rule 'meen'\n  fix: use mean"),
-        ("directions", ("i2i",), "directions are ('i2i',)\n  fix: use i2t, t2i or both"),
-        ("directions", (), "directions are ()\n  fix: use i2t, t2i or both"),
+        ("direction", "i2i", "--direction is 'i2i'\n  fix: use both, i2t or t2i"),
+        ("direction", "", "--direction is ''\n  fix: use both, i2t or t2i"),
     ],
 )
 def test_options_that_are_refused(option: str, value: object, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Every metric, from vectors to report, against the oracle's walk down a sorted list."""
+"""Every metric, from vectors to the report, against the oracle's loop over a sorted list."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import vsebench
 from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, without_zero_rows, worlds
-from vsebench.evaluation import measure
-from vsebench.metrics import Metric, parse
+from vsebench.evaluation.binary import measure
+from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
 from vsebench.types import DIRECTIONS, Direction, Everyone, Ranks, Split
@@ -27,7 +27,7 @@ def oracle_name(name: str) -> tuple[str, int]:
 
 
 def a_split(n: int, m: int) -> Split:
-    """Any split of this size: only its ids are looked at."""
+    """Any split with so many images and captions: only its ids are read."""
     return Split("custom", np.arange(n), np.arange(m), np.arange(m) % n) if m >= n else Split(
         "custom", np.arange(n), np.arange(n), np.arange(n)
     )  # fmt: skip
@@ -41,7 +41,7 @@ def test_metrics_of_any_judgements(world: World, ties: str) -> None:
     for d in DIRECTIONS:
         ranks, scores = seen[d].ranks["x"], world.scores(d)
         for name in NAMES:
-            got = measure.measure(parse(name), ranks, split, d, "skip")
+            got = measure(parse(name), ranks, split, d, "skip")
             want = oracle.value(*oracle_name(name), scores, world.judged[d], Everyone(), ties)
             assert got.value == pytest.approx(want, rel=1e-12), (name, d)
             assert got.n == len(world.judged[d].queries)
@@ -63,18 +63,18 @@ def embedded_splits(draw: st.DrawFn) -> tuple[Split, World]:
 
 
 @given(embedded_splits(), st.sampled_from(RULES))
-def test_a_whole_report_with_folds(case: tuple[Split, World], ties: str) -> None:
+def test_a_report_with_folds(case: tuple[Split, World], ties: str) -> None:
     split, world = case
     names = ["R@1", "R@5", "R@10", "Recall@2", "MedR", "MeanR", "MRR", "R-P", "mAP@R"]
-    words = ["RSum", "1k:RSum", *names, *(f"1k:{n}" for n in names)]
+    metrics = ["RSum", "1k:RSum", *names, *(f"1k:{n}" for n in names)]
     report = vsebench.evaluate(
-        world.images, world.captions, split, metrics=words, ties=ties, similarity="dot", trust=True
+        world.images, world.captions, split=split, metrics=metrics, ties=ties, similarity="dot", trust=True
     )
     total = {"": 0.0, "1k:": 0.0}
     for d in DIRECTIONS:
-        for view, among in (("", Everyone()), ("1k:", same_fold(split, d))):
+        for view, candidates in (("", Everyone()), ("1k:", same_fold(split, d))):
             for name in names:
-                want = oracle.value(*oracle_name(name), world.scores(d), world.judged[d], among, ties)
+                want = oracle.value(*oracle_name(name), world.scores(d), world.judged[d], candidates, ties)
                 assert report[view + name, d].value == pytest.approx(want, rel=1e-12), (view + name, d)
                 if name in ("R@1", "R@5", "R@10"):
                     total[view] += want
@@ -86,7 +86,9 @@ def test_a_whole_report_with_folds(case: tuple[Split, World], ties: str) -> None
 def test_expected_ranks_in_metrics() -> None:
     # Two captions of one image among four equal scores: expected ranks 5/3 and 10/3.
     split = Split("custom", np.arange(2), np.arange(4), np.array([0, 0, 1, 1]))
-    report = vsebench.evaluate(np.ones((2, 1)), np.ones((4, 1)), split, metrics="all,R@2,Recall@4", ties="mean")
+    report = vsebench.evaluate(
+        np.ones((2, 1)), np.ones((4, 1)), split=split, metrics="all,R@2,Recall@4", ties="mean"
+    )
     want = {
         "R@1": 0,
         "R@2": 1,
@@ -104,15 +106,16 @@ def test_expected_ranks_in_metrics() -> None:
     assert [report[n, "t2i"].value for n in ("R@1", "MeanR", "MedR", "MRR")] == pytest.approx([0, 1.5, 1, 2 / 3])
 
 
-def hand(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None, skipped: int = 0) -> Ranks:
+def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None, skipped: int = 0) -> Ranks:
+    """Ranks from query -> {item: rank}."""
     judged = relevance("i2t", rows, missing)
     rank = [rows[q][g] for q, items in oracle.positives(judged).items() for g in items]
     object.__setattr__(judged, "skipped", skipped)
     return Ranks(judged, np.array(rank), np.zeros(len(rank), bool))
 
 
-def test_values_by_hand() -> None:
-    ranks = hand({0: {1: 1, 2: 3, 3: 9}, 1: {5: 2}, 2: {7: 4, 8: 5}}, missing={1: 1})
+def test_worked_values() -> None:
+    ranks = ranks_of({0: {1: 1, 2: 3, 3: 9}, 1: {5: 2}, 2: {7: 4, 8: 5}}, missing={1: 1})
     want = {
         "R@1": [1, 0, 0],
         "R@4": [1, 1, 1],
@@ -131,21 +134,21 @@ def test_values_by_hand() -> None:
 @pytest.mark.parametrize(
     ("best", "median"), [([1, 2], 1), ([1, 2, 3], 2), ([1, 4], 2), ([2, 3, 4, 5], 3), ([7], 7), ([1, 1, 9, 9], 5)]
 )
-def test_the_median_is_rounded_down_from_zero(best: list[int], median: int) -> None:
-    ranks = hand({q: {q: r} for q, r in enumerate(best)})
+def test_the_median_is_rounded_down(best: list[int], median: int) -> None:
+    ranks = ranks_of({q: {q: r} for q, r in enumerate(best)})
     n = len(best)
-    assert measure.measure(parse("MedR"), ranks, a_split(n, n), "i2t", "skip").value == median
+    assert measure(parse("MedR"), ranks, a_split(n, n), "i2t", "skip").value == median
 
 
 def test_queries_without_positives_are_skipped_or_missed() -> None:
-    ranks = hand({0: {0: 1}, 1: {1: 2}}, skipped=2)
+    ranks = ranks_of({0: {0: 1}, 1: {1: 2}}, skipped=2)
     split = a_split(4, 4)
-    skip = measure.measure(parse("R@1"), ranks, split, "i2t", "skip")
-    miss = measure.measure(parse("R@1"), ranks, split, "i2t", "miss")
+    skip = measure(parse("R@1"), ranks, split, "i2t", "skip")
+    miss = measure(parse("R@1"), ranks, split, "i2t", "miss")
     assert (skip.value, skip.n, skip.undefined) == (0.5, 2, 2)
     assert (miss.value, miss.n, miss.undefined) == (0.25, 4, 0)
     with pytest.raises(vsebench.VsebenchError) as error:
-        measure.measure(parse("MeanR"), ranks, split, "i2t", "miss")
+        measure(parse("MeanR"), ranks, split, "i2t", "miss")
     assert str(error.value) == (
         "MeanR (i2t) has no value for the 2 queries without positives\n"
         "  fix: leave out --no-positive miss, or the metric"
@@ -154,18 +157,18 @@ def test_queries_without_positives_are_skipped_or_missed() -> None:
 
 def test_a_direction_without_positives_is_refused() -> None:
     with pytest.raises(vsebench.VsebenchError, match=r"R@1 \(i2t\): no query has a relevant item"):
-        measure.measure(parse("R@1"), hand({}), a_split(1, 1), "i2t", "skip")
+        measure(parse("R@1"), ranks_of({}), a_split(1, 1), "i2t", "skip")
 
 
-def test_a_summary_has_no_value_for_one_query() -> None:
-    total: Metric = parse("RSum")
-    with pytest.raises(vsebench.VsebenchError, match="RSum is a sum over metrics and has no value for a single query"):
-        total.per_query(hand({0: {0: 1}}))
+@pytest.mark.parametrize("name", ["RSum", "cider:NCS@1"])
+def test_sums_and_graded_metrics_have_no_values_of_ranks(name: str) -> None:
+    with pytest.raises(vsebench.VsebenchError, match=f"{name} has no values by query from ranks of relevant items"):
+        parse(name).per_query(ranks_of({0: {0: 1}}))
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 def test_one_direction_alone_gives_the_same_numbers(direction: Direction, rng: np.random.Generator) -> None:
     x, y = rng.standard_normal((15, 8)), rng.standard_normal((75, 8))
     both = vsebench.evaluate(x, y, metrics="all")
-    one = vsebench.evaluate(x, y, metrics="all", directions=(direction,))
-    assert [r.to_dict() for r in one.results] == [r.to_dict() for r in both.results if r.direction == direction]
+    one = vsebench.evaluate(x, y, metrics="all", direction=direction)
+    assert [r.to_json() for r in one.results] == [r.to_json() for r in both.results if r.direction == direction]

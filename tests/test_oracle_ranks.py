@@ -1,4 +1,4 @@
-"""Ranks of the engine against ranks by sorting, on worlds full of ties."""
+"""Ranks of the relevant items against ranks by sorting, in worlds with many ties."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def check(
     requests: list[Request],
     rules: tuple[str, ...] = tuple(TIES),
 ) -> None:
-    """Every rank, tie flag and extreme of these requests equals the oracle's."""
+    """Ranks, tie flags and extremes of the requests are those of the oracle."""
     for ties in rules:
         seen = observe(scorer, requests, ties=ties, threads=1)
         for request in requests:
@@ -73,17 +73,17 @@ def test_folds(split, dim: int, seed: int) -> None:  # type: ignore[no-untyped-d
 
 @st.composite
 def with_excluded(draw: st.DrawFn) -> tuple[World, list[Request]]:
-    """Disjoint judged and excluded items; some queries exclude nothing."""
+    """Disjoint relevant and excluded items; some queries exclude nothing."""
     world = draw(worlds())
     requests = []
     for direction, gallery in (("i2t", len(world.captions)), ("t2i", len(world.images))):
         judged = world.judged[direction]  # type: ignore[index]
-        gone = {}
+        chosen = {}
         for query, items in oracle.positives(judged).items():
-            rest = sorted(set(range(gallery)) - set(items))
-            if rest:
-                gone[query] = draw(st.sets(st.sampled_from(rest), max_size=3))
-        excluded = relevance(direction, gone, name="own")  # type: ignore[arg-type]
+            others = sorted(set(range(gallery)) - set(items))
+            if others:
+                chosen[query] = draw(st.sets(st.sampled_from(others), max_size=3))
+        excluded = relevance(direction, chosen, name="own")  # type: ignore[arg-type]
         if len(excluded.queries):
             requests.append(Request("without", judged, Without(excluded)))
             requests.append(Request("all", judged))
@@ -104,15 +104,15 @@ def test_without_is_masking(case: tuple[World, list[Request]]) -> None:
         if not isinstance(request.candidates, Without):
             continue
         masked = world.scores(request.relevance.direction).astype(np.float32)
-        for query, gone in oracle.positives(request.candidates.excluded).items():
-            masked[query, gone] = -np.inf
+        for query, excluded in oracle.positives(request.candidates.excluded).items():
+            masked[query, excluded] = -np.inf
         image_rows = masked if request.relevance.direction == "i2t" else masked.T
         d = request.relevance.direction
         for ties in TIES:
-            removed = observe(Dot(world.images, world.captions), [request], ties=ties)[d].ranks["without"]
-            hidden = observe(Matrix(image_rows), [Request("x", request.relevance)], ties=ties)[d].ranks["x"]
-            assert removed.rank.tolist() == hidden.rank.tolist()
-            assert removed.tied.tolist() == hidden.tied.tolist()
+            without = observe(Dot(world.images, world.captions), [request], ties=ties)[d].ranks["without"]
+            of_masked = observe(Matrix(image_rows), [Request("x", request.relevance)], ties=ties)[d].ranks["x"]
+            assert without.rank.tolist() == of_masked.rank.tolist()
+            assert without.tied.tolist() == of_masked.tied.tolist()
 
 
 @pytest.mark.parametrize(
@@ -126,28 +126,28 @@ def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
         check(scorer, both(world), requests, rules)
 
 
-def test_expected_place_is_the_mean_over_all_orders() -> None:
-    # The oracle enumerates placements; here every order of a tie is listed one by one.
+def test_the_expected_rank_is_the_mean_over_all_orders() -> None:
+    # The oracle enumerates sets of ranks; here every order of a tie is enumerated.
     for size, relevant in ((2, 1), (3, 2), (4, 2), (5, 3), (5, 5)):
-        places = [sorted(order.index(item) + 1 for item in range(relevant)) for order in permutations(range(size))]
-        mean = np.mean(places, axis=0)
-        assert [float(p) for p in oracle.expected_places(size, relevant)] == pytest.approx(mean.tolist())
+        ranks = [sorted(order.index(item) + 1 for item in range(relevant)) for order in permutations(range(size))]
+        mean = np.mean(ranks, axis=0)
+        assert [float(r) for r in oracle.expected_ranks(size, relevant)] == pytest.approx(mean.tolist())
         scorer = Matrix(np.zeros((1, size), np.float32))
         judged = relevance("i2t", {0: range(size - relevant, size)})
         got = observe(scorer, [Request("x", judged)], ties="mean")["i2t"].ranks["x"]
         assert got.rank.tolist() == pytest.approx(mean.tolist())
 
 
-def test_several_relevances_in_one_pass_equal_one_at_a_time() -> None:
+def test_several_requests_in_one_pass_equal_single_requests() -> None:
     world = crowd(60, 400, 3, 2, seed=1)
     other = crowd(60, 400, 3, 2, seed=2)
     scorer = Dot(world.images, world.captions)
     kinds: list[tuple[str, Relevance, Candidates]] = []
     for w, name in ((world, "a"), (other, "b")):
         kinds += [(name, r, Everyone()) for r in w.judged.values()]
-    together = observe(scorer, [Request(*k) for k in kinds])
+    all_ranks = observe(scorer, [Request(*k) for k in kinds])
     for name, judged, candidates in kinds:
-        alone = observe(scorer, [Request(name, judged, candidates)])
-        one, many = alone[judged.direction].ranks[name], together[judged.direction].ranks[name]
-        assert one.rank.tolist() == many.rank.tolist()
-        assert one.tied.tolist() == many.tied.tolist()
+        single = observe(scorer, [Request(name, judged, candidates)])
+        one, several = single[judged.direction].ranks[name], all_ranks[judged.direction].ranks[name]
+        assert one.rank.tolist() == several.rank.tolist()
+        assert one.tied.tolist() == several.tied.tolist()

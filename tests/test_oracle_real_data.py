@@ -1,6 +1,6 @@
-"""Real text embeddings at full size: known bands, and the oracle on a sample of queries.
+"""Text embeddings of COCO 5K: known ranges of recall, and the oracle on a sample of queries.
 
-The vectors are stand-ins made from captions and object labels; no image was seen by them.
+The image vectors are made from captions and object labels; no image was encoded.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ pytestmark = pytest.mark.real_data
 
 # R@1, R@5, R@10 in percent of 5,000 image vectors (each the mean of four captions of an image) against the fifth
 # captions, as computed by other code: the ends are the pessimistic and the optimistic tie rule. A float32 product
-# cannot tell one near-tie apart and gives an optimistic i2t R@1 of 36.18.
-BANDS = {
+# does not resolve one near-tie and gives an optimistic i2t R@1 of 36.18.
+RANGES = {
     "i2t": {"R@1": (36.10, 36.16), "R@5": (59.62, 59.66), "R@10": (70.20, 70.26)},
     "t2i": {"R@1": (41.92, 41.92), "R@5": (65.16, 65.16), "R@10": (75.04, 75.04)},
 }
@@ -40,7 +40,7 @@ def test_one_caption_an_image(real_data: Path) -> None:
         for ties in ("index", "pessimistic", "optimistic")
     )
     for d in DIRECTIONS:
-        for name, (bottom, top) in BANDS[d].items():
+        for name, (bottom, top) in RANGES[d].items():
             assert bottom - 1e-9 <= 100 * report[name, d].value <= top + 1e-9
             assert 100 * low[name, d].value == pytest.approx(bottom, abs=1e-9)
             assert 100 * high[name, d].value == pytest.approx(top, abs=1e-9)
@@ -50,7 +50,7 @@ def test_one_caption_an_image(real_data: Path) -> None:
 
 @pytest.fixture(scope="module", params=["images", "images_zeroshot"])
 def label_proxy(request: pytest.FixtureRequest, real_data: Path) -> tuple[np.ndarray, np.ndarray]:
-    """Vectors of images from their object labels, thousands of them equal to another's, and of all captions."""
+    """Vectors of images made from object labels, thousands of them equal to another one, and of all captions."""
     (images,) = vectors(real_data, "coco5k_label_proxy.npz", request.param)
     (captions,) = vectors(real_data, "coco5k_minilm_proxy.npz", "captions")
     assert len(np.unique(images, axis=0)) < 3000
@@ -58,33 +58,33 @@ def label_proxy(request: pytest.FixtureRequest, real_data: Path) -> tuple[np.nda
 
 
 def some(direction: Direction, queries: list[int], gallery: int, rename: bool) -> Relevance:
-    """Their own items and three others for a few queries, which are numbered from 0 if they are all there is."""
+    """The ground truth of a few queries and three other items; with ``rename`` the queries are numbered from 0."""
     rng = np.random.default_rng(0)
     items = {}
-    for place, q in enumerate(queries):
+    for number, q in enumerate(queries):
         own = [*range(5 * q, 5 * q + 5)] if direction == "i2t" else [q // 5]
-        items[place if rename else q] = own + rng.choice(gallery, 3, replace=False).tolist()
+        items[number if rename else q] = own + rng.choice(gallery, 3, replace=False).tolist()
     return relevance(direction, items)
 
 
 def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...]) -> None:
-    """Ranks of these queries under some tie rules, and their lists of 20, against a full sort."""
+    """Ranks of the queries under some tie rules, and their top 20, against a complete sort."""
     d = judged.direction
     scorer = Dot(x.astype(np.float32), y.astype(np.float32))
     # float16 vectors are multiples of 2^-24: float64 products of unit vectors are exact in any order of summation.
-    ask, others = (
-        (x.astype(np.float64), y.astype(np.float64)) if d == "i2t" else (y.astype(np.float64), x.astype(np.float64))
-    )
-    scores = {int(q): (others @ ask[q]).tolist() for q in judged.queries}
+    sides = (x.astype(np.float64), y.astype(np.float64))
+    queries, gallery = sides if d == "i2t" else sides[::-1]
+    scores = {int(q): (gallery @ queries[q]).tolist() for q in judged.queries}
     for ties in rules:
         seen = observe(scorer, [Request("x", judged)], ties=ties, depth={d: 20})[d]
-        rank = iter(seen.ranks["x"].rank.tolist())
+        rank, top = iter(seen.ranks["x"].rank.tolist()), seen.top
+        assert top is not None
         for q, items in oracle.positives(judged).items():
-            order = oracle.ordering(scores[q], range(len(others)), set(items), ties)
+            order = oracle.ordering(scores[q], range(len(gallery)), set(items), ties)
             assert [next(rank) for _ in items] == [order.index(g) + 1 for g in items]
             if ties == "index":
-                assert seen.lists["all"].items[q].tolist() == order[:20]
-                assert seen.lists["all"].scores[q].tolist() == [scores[q][g] for g in order[:20]]
+                assert top.items[q].tolist() == order[:20]
+                assert top.scores[q].tolist() == [scores[q][g] for g in order[:20]]
         if d == "t2i":
             assert seen.ranks["x"].tied.mean() > 0.2
 

@@ -1,4 +1,4 @@
-"""Ranks as the metrics see them, ranks from retrieved lists, and what the engine refuses."""
+"""What metrics read of ranks, ranks from retrieved lists, and what the ranking refuses."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from vsebench.rank.scorers import Dot, Matrix, choose
 from vsebench.types import DIRECTIONS, UNRANKED, Embeddings, Ranks, Without
 
 
-def made(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
-    """Ranks written by hand: query -> {item: rank}."""
+def ranks_of(rows: dict[int, dict[int, int]], missing: dict[int, int] | None = None) -> Ranks:
+    """Ranks from query -> {item: rank}."""
     judged = relevance("i2t", rows, missing)
     rank = [rows[q][g] for q, items in oracle.positives(judged).items() for g in items]
     return Ranks(judged, np.array(rank, np.int64), np.zeros(len(rank), bool))
 
 
 def test_best_within_ordered() -> None:
-    ranks = made({0: {4: 7, 5: 2, 9: 3}, 3: {1: 1}, 8: {2: 5, 3: 4}}, {3: 2, 9: 1})
+    ranks = ranks_of({0: {4: 7, 5: 2, 9: 3}, 3: {1: 1}, 8: {2: 5, 3: 4}}, {3: 2, 9: 1})
     assert ranks.relevance.queries.tolist() == [0, 3, 8, 9]
     assert ranks.relevance.size.tolist() == [3, 3, 2, 1]
     assert ranks.relevance.unreachable == 3
@@ -38,18 +38,19 @@ def test_best_within_ordered() -> None:
 
 
 @given(worlds(), st.integers(1, 12))
-def test_lists_as_long_as_the_gallery_give_the_engine_s_ranks(world: World, k: int) -> None:
+def test_complete_lists_give_the_ranks_of_the_scores(world: World, k: int) -> None:
     scorer = Dot(world.images, world.captions)
     n, m = scorer.shape
     seen = observe(scorer, [Request("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
     for d in DIRECTIONS:
         gallery = m if d == "i2t" else n
-        direct, judged = seen[d].ranks["x"], world.judged[d]
-        whole = ranks_from_lists(judged, dict(enumerate(seen[d].lists["all"].items)), gallery)
-        assert whole.rank.tolist() == direct.rank.tolist()
-        assert whole.depth is not None and (whole.depth == gallery).all()
-        assert too_shallow(whole, "best", None, gallery) is None
-        cut = ranks_from_lists(judged, dict(enumerate(seen[d].lists["all"].items[:, :k])), gallery)
+        direct, top, judged = seen[d].ranks["x"], seen[d].top, world.judged[d]
+        assert top is not None
+        complete = ranks_from_lists(judged, dict(enumerate(top.items)), gallery)
+        assert complete.rank.tolist() == direct.rank.tolist()
+        assert complete.depth is not None and (complete.depth == gallery).all()
+        assert too_shallow(complete, "best", None, gallery) is None
+        cut = ranks_from_lists(judged, dict(enumerate(top.items[:, :k])), gallery)
         assert cut.rank.tolist() == [r if r <= k else UNRANKED for r in direct.rank.tolist()]
         assert cut.depth is not None and (cut.depth == min(k, gallery)).all()
 
@@ -62,7 +63,7 @@ def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # ty
     requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
     seen = observe(scorer, requests, depth={"i2t": m, "t2i": n})
     for d, gallery in (("i2t", m), ("t2i", n)):
-        lists = dict(enumerate(seen[d].lists["all"].items))  # type: ignore[index]
+        lists = dict(enumerate(seen[d].top.items))  # type: ignore[index]
         got = ranks_from_lists(own(split, d), lists, gallery, same_fold(split, d))  # type: ignore[arg-type]
         assert got.rank.tolist() == seen[d].ranks["1k"].rank.tolist()  # type: ignore[index]
         assert got.fold is not None and got.fold.tolist() == seen[d].ranks["1k"].fold.tolist()  # type: ignore[index, union-attr]
@@ -80,7 +81,7 @@ def test_a_query_without_a_list_has_an_empty_one() -> None:
     assert too_shallow(ranks, "best", None, 4) == (0, 0, 4)
 
 
-def test_how_deep_each_metric_looks() -> None:
+def test_the_depth_that_each_metric_reads() -> None:
     judged = relevance("i2t", {0: [1, 2, 3], 1: [0]}, {1: 2})
     lists = {0: np.array([2, 9, 8]), 1: np.array([5, 0, 7])}
     ranks = ranks_from_lists(judged, lists, gallery=10)
@@ -92,7 +93,7 @@ def test_how_deep_each_metric_looks() -> None:
     assert too_shallow(short, "R", None, 10) == (0, 2, 3)
 
 
-def test_excluding_what_is_judged_is_refused() -> None:
+def test_excluded_items_that_are_relevant_are_refused() -> None:
     judged = relevance("i2t", {0: [1, 2]}, name="eccv")
     excluded = relevance("i2t", {0: [2]}, name="gt")
     with pytest.raises(UsageError, match="relevance 'eccv' holds items that 'gt' excludes"):
@@ -120,7 +121,7 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
     def pair(scale: float) -> tuple[Embeddings, Embeddings]:
         return Embeddings("image", np.arange(2), unit * scale), Embeddings("caption", np.arange(2), unit)
 
-    for scale, asked, cosine, words in (
+    for scale, similarity, cosine, note in (
         (1.0, "auto", False, "vectors have unit length (lengths 1 to 1): inner product, the cosine up to rounding"),
         (1.0005, "auto", False, "vectors have unit length"),
         (
@@ -132,10 +133,10 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
         (2.0, "dot", False, "inner product as asked (lengths 1 to 2)"),
         (1.0, "cosine", True, "cosine as asked"),
     ):
-        scorer, decision = choose(*pair(scale), asked)
+        scorer, decision = choose(*pair(scale), similarity)
         assert scorer.cosine is cosine
         assert scorer.name == ("cosine" if cosine else "dot")
-        assert decision.startswith(words)
+        assert decision.startswith(note)
 
 
 def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

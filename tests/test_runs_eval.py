@@ -1,4 +1,4 @@
-"""Retrieved lists, from a file to a report."""
+"""Evaluating retrieved lists: files, directions, short lists, and matching their ids to a split."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vsebench.data.align import align_lists
-from vsebench.data.formats.raw import RawLists
+import vsebench
+from vsebench.data.align_runs import resolve
+from vsebench.data.formats.raw import RawRun
 from vsebench.errors import BadInput, UsageError
-from vsebench.evaluation.run import Evaluation, Options, evaluate_runs
 from vsebench.types import Direction, Split
 
 Lists = Mapping[Any, Any]
 
 
 def i2t(coco: Split, length: int = 12, queries: int | None = None) -> dict[int, list[int]]:
-    """Every image lists its own captions and the next ones."""
+    """The list of every image: its own captions and the next ones."""
     captions = np.concatenate([coco.caption_ids, coco.caption_ids]).tolist()
     return {q: captions[5 * i : 5 * i + length] for i, q in enumerate(coco.image_ids[:queries].tolist())}
 
 
 def t2i(coco: Split, length: int = 12, late: int = 0) -> dict[int, list[int]]:
-    """Every caption lists its own image in place ``late``."""
+    """The list of every caption, with its own image behind ``late`` others."""
     images = np.concatenate([coco.image_ids, coco.image_ids]).tolist()
     return {
         q: [*images[i + 1 : i + 1 + late], images[i], *images[i + 1 + late : i + length]]
@@ -47,18 +47,18 @@ def trec(path: Path, lists: Mapping[int, list[int]]) -> Path:
     return path
 
 
-def values(done: Evaluation) -> dict[tuple[str, str | None], float]:
+def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
     """(metric, direction) -> value."""
-    return {(str(r.metric), r.direction): r.value for r in done.report.results}
+    return {(str(r.metric), r.direction): r.value for r in report.results}
 
 
 def run(raw: Lists, split: str | None = None) -> Any:
-    """``resolve`` of lists that are in memory."""
-    return align_lists(RawLists(dict(raw), "eccv-json", (Path("r.json"),)), split)
+    """Lists in memory, aligned with a split."""
+    return resolve(RawRun(dict(raw), "eccv-json", (Path("r.json"),)), split)
 
 
 def refused(raw: Lists, split: str | None = None) -> BadInput:
-    """The refusal, which names the file and a fix."""
+    """The error, which names the file and a fix."""
     with pytest.raises(BadInput) as caught:
         run(raw, split)
     assert caught.value.where == "r.json" and caught.value.fix
@@ -67,9 +67,9 @@ def refused(raw: Lists, split: str | None = None) -> BadInput:
 
 def test_both_directions_from_json(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco), "t2i": t2i(coco, late=2)})
-    done = vsebench.evaluate(run=[file], metrics="R@1,R@5,mAP@R,MRR,RSum")
-    assert done.split.name == "coco-5k" and done.report.split == "coco-5k" and "run" in done.report.signature
-    found = values(done)
+    report = vsebench.evaluate(run=[file], metrics="R@1,R@5,mAP@R,MRR,RSum")
+    assert report.split == "coco-5k" and "|score:run|" in report.signature
+    found = values(report)
     assert found["R@1", "i2t"] == found["mAP@R", "i2t"] == found["MRR", "i2t"] == 1.0
     assert (found["R@1", "t2i"], found["R@5", "t2i"]) == (0.0, 1.0)
     assert found["MRR", "t2i"] == pytest.approx(1 / 3, abs=1e-12)
@@ -79,12 +79,12 @@ def test_both_directions_from_json(coco: Split, tmp_path: Path) -> None:
 def test_trec_gzip_and_two_files_agree(coco: Split, tmp_path: Path) -> None:
     first, second = i2t(coco, 2), t2i(coco, 2, late=1)
     file = write(tmp_path / "r.json", {"i2t": first, "t2i": second})
-    whole = vsebench.evaluate(run=[file], metrics="R@1,R@2")
-    runs = [trec(tmp_path / "a.trec", first), tmp_path / "b.json.gz"]
-    runs[1].write_bytes(gzip.compress(json.dumps(second).encode(), 1))
-    for directions in ((), ("i2t", "t2i")):
-        done = evaluate_runs(runs, directions=directions, options=Options(metrics="R@1,R@2"))
-        assert values(done) == values(whole) and done.report.signature == whole.report.signature
+    one_file = vsebench.evaluate(run=file, metrics="R@1,R@2")
+    paths = [trec(tmp_path / "a.trec", first), tmp_path / "b.json.gz"]
+    paths[1].write_bytes(gzip.compress(json.dumps(second).encode(), 1))
+    for files in (paths, dict(zip(("i2t", "t2i"), paths, strict=True)), [f"i2t={paths[0]}", paths[1]]):
+        report = vsebench.evaluate(run=files, metrics="R@1,R@2")
+        assert values(report) == values(one_file) and report.signature == one_file.signature
 
 
 def test_one_direction(coco: Split, tmp_path: Path) -> None:
@@ -98,12 +98,12 @@ def test_one_direction(coco: Split, tmp_path: Path) -> None:
 
 def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 60)})
-    done = vsebench.evaluate(run=[file], split="coco-1k", metrics="R@1,R@5")
-    assert done.split.name == "coco-1k" and set(values(done).values()) == {1.0}
+    report = vsebench.evaluate(run=[file], split="coco-1k", metrics="R@1,R@5")
+    assert report.split == "coco-1k" and set(values(report).values()) == {1.0}
 
 
 @pytest.mark.parametrize(
-    ("words", "named"),
+    ("metrics", "named"),
     [
         ("mAP@R", "mAP@R (i2t)"),
         ("R-P", "R-P (i2t)"),
@@ -113,26 +113,26 @@ def test_the_split_may_be_named(coco: Split, tmp_path: Path) -> None:
         ("eccv:R@1,R@4,R@6,R@7", "R@6 (i2t), R@7 (i2t)"),
     ],
 )
-def test_short_lists_are_refused_by_name(coco: Split, tmp_path: Path, words: str, named: str) -> None:
+def test_short_lists_are_refused_with_the_metrics(coco: Split, tmp_path: Path, metrics: str, named: str) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 4)})
     with pytest.raises(BadInput) as caught:
-        vsebench.evaluate(run=[file], metrics=words)
+        vsebench.evaluate(run=[file], metrics=metrics)
     assert caught.value.what.startswith(f"the lists are too short for {named}: for ")
     assert "usable items and" in caught.value.what and "--short-lists miss" in (caught.value.fix or "")
-    counted = vsebench.evaluate(run=[file], metrics=words, short_lists="miss")
-    assert any(w.startswith(f"lists are too short for {named}") for w in counted.report.warnings)
+    counted = vsebench.evaluate(run=[file], metrics=metrics, short_lists="miss")
+    assert any(w.startswith(f"lists are too short for {named}") for w in counted.warnings)
 
 
-def test_what_is_not_listed_counts_as_missed(coco: Split, tmp_path: Path) -> None:
+def test_items_that_are_not_listed_count_as_missed(coco: Split, tmp_path: Path) -> None:
     file = write(tmp_path / "r.json", {"i2t": i2t(coco, 3)})
     found = values(vsebench.evaluate(run=[file], metrics="Recall@5,mAP@R", short_lists="miss"))
     assert found == {("Recall@5", "i2t"): pytest.approx(0.6), ("mAP@R", "i2t"): pytest.approx(0.6)}
-    lost = write(tmp_path / "l.json", {"t2i": {q: x[1:] for q, x in t2i(coco, 3).items()}})
+    without_positives = write(tmp_path / "l.json", {"t2i": {q: x[1:] for q, x in t2i(coco, 3).items()}})
     with pytest.raises(BadInput, match="too short for MedR"):
-        vsebench.evaluate(run=[lost], metrics="MedR", short_lists="miss")
+        vsebench.evaluate(run=[without_positives], metrics="MedR", short_lists="miss")
 
 
-@pytest.mark.parametrize("option", [{"ties": "mean"}, {"similarity": "dot"}, {"depth": 5}])
+@pytest.mark.parametrize("option", [{"ties": "mean"}, {"similarity": "dot"}, {"depth": 5, "save_run": "top.json"}])
 def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="retrieved lists have an order and no scores"):
         vsebench.evaluate(run=[tmp_path / "none"], **option)
@@ -141,7 +141,7 @@ def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path) -> None:
 # Matching
 
 
-def test_directions_are_told_by_the_ids(coco: Split) -> None:
+def test_the_ids_give_the_directions(coco: Split) -> None:
     found = run({"?0": t2i(coco), "?1": i2t(coco)})
     assert set(found.lists) == {"i2t", "t2i"}
     assert found.lists["i2t"][3].tolist() == list(range(15, 27))
@@ -158,14 +158,14 @@ def test_exchanged_directions_are_refused(coco: Split, direction: Direction) -> 
 def test_unknown_ids_are_counted_and_the_first_is_named(coco: Split) -> None:
     good = i2t(coco, queries=10)
     first = next(iter(good))
-    strange = {**good, 1: [2], 3: [4]}
-    assert refused({"i2t": strange}).what == "i2t: 2 of the 12 query ids are not in split 'coco-5k' (first: 1)"
-    holed = {q: [*items, -5] for q, items in good.items()}
+    unknown_queries = {**good, 1: [2], 3: [4]}
+    assert refused({"i2t": unknown_queries}).what == "i2t: 2 of the 12 query ids are not in split 'coco-5k' (first: 1)"
+    unknown_items = {q: [*items, -5] for q, items in good.items()}
     expected = f"i2t: 10 of the 10 lists hold items that are not in split 'coco-5k' (first: item -5 of query {first})"
-    assert refused({"i2t": holed}).what == expected
+    assert refused({"i2t": unknown_items}).what == expected
 
 
-def test_strangers_and_ambiguity(coco: Split) -> None:
+def test_foreign_ids_and_ambiguous_directions(coco: Split) -> None:
     assert refused({"i2t": {"a": ["b"], "c": ["d"]}}).what.startswith(
         "query ids such as 'a' belong to no declared split"
     )

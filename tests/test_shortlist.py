@@ -1,4 +1,4 @@
-"""One product for both directions: lists kept from tiles give the orders and values that complete rows give."""
+"""One product for both directions: scores kept from tiles give the orders and values of complete rows."""
 
 from __future__ import annotations
 
@@ -59,16 +59,16 @@ def check(found: Shortlist, dot: Dot, k: int, captions: Int) -> None:
 @pytest.mark.parametrize("cosine", [False, True])
 @pytest.mark.parametrize("k", [1, 4, 60, 150])
 def test_the_k_best_of_every_image(k: int, cosine: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in (("SAMPLE", 150), ("PIECE", 40), ("PART", 2000)):  # less than one of everything is left over
+    for name, value in (("SAMPLE", 150), ("PIECE", 40), ("PART", 2000)):  # the last piece and part are incomplete
         monkeypatch.setattr(shortlist, name, value)
     dot = scorer(40, 700, cosine=cosine)
-    everyone, some = np.arange(700), np.sort(np.random.default_rng(2).choice(700, 300, replace=False))
-    for captions in (everyone, some, everyone[100:500]):
+    every, some = np.arange(700), np.sort(np.random.default_rng(2).choice(700, 300, replace=False))
+    for captions in (every, some, every[100:500]):
         for spoil in (0.0, 1e-3):
             check(kept(dot, k, captions, spoil=spoil), dot, k, captions)
 
 
-def test_images_below_their_limit_get_rows_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_images_with_too_few_kept_scores_get_complete_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "MARGIN", -6.0)
     dot = scorer(40, 700, seed=3)
     found = kept(dot, 60, np.arange(700))
@@ -76,7 +76,7 @@ def test_images_below_their_limit_get_rows_of_their_own(monkeypatch: pytest.Monk
     check(found, dot, 60, np.arange(700))
 
 
-def test_an_error_above_the_measured_one_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_above_the_measured_one_is_detected(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortlist, "PART", 2000)
     dot = scorer(30, 400, seed=5)
     scored: list[int] = []
@@ -89,14 +89,14 @@ def test_an_error_above_the_measured_one_is_found(monkeypatch: pytest.MonkeyPatc
     found = Shortlist(dot, 30, np.arange(400), 1)
     tile = full_order.columns_of(dot, 0, 400, np.empty(30 * 400, np.float32))
     tile += 1e-2 * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(np.float32)
-    found.add(tile, 0, 3e-6)  # as if the sample had been lucky
+    found.add(tile, 0, 3e-6)  # far below the error of the tile
     assert found.finish()
     monkeypatch.setattr(shortlist, "_rows", rows)
     check(found, dot, 30, np.arange(400))
     assert scored == list(range(30))
 
 
-def test_a_list_that_would_keep_too_much_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_that_is_too_large_is_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     """All captions tie, so all scores reach the limits; values come from complete rows, and memory stays small."""
     monkeypatch.setattr(shortlist, "SPARE", 0)
     world = large_world(150, 5, seed=11)
@@ -115,7 +115,7 @@ def test_a_list_that_would_keep_too_much_is_dropped(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.parametrize("captions", [1, 2, 4])
-def test_small_galleries_keep_everything(captions: int) -> None:
+def test_small_galleries_keep_all_scores(captions: int) -> None:
     rng = np.random.default_rng(captions)
     dot = Dot(rng.integers(1, 4, (3, 3)).astype(np.float32), rng.integers(1, 4, (captions, 3)).astype(np.float32))
     found = kept(dot, 1, np.arange(captions))
@@ -134,7 +134,7 @@ def test_columns_are_transposed_rows() -> None:
     ("low", "mean"), [(0.3, 0.4), (1e-4, 0.0), (0.0, 0.0), (-0.2, -0.3), (-np.inf, 0.0), (0.999, 0.9)]
 )
 @pytest.mark.parametrize("length", [1.0, 1e-12, 3e9])
-def test_scores_are_kept_as_closely_as_is_said(low: float, mean: float, length: float) -> None:
+def test_kept_scores_are_within_the_stated_loss(low: float, mean: float, length: float) -> None:
     rng = np.random.default_rng(1)
     images = np.eye(3, dtype=np.float32)
     limit = np.full(3, low * length, np.float32)
@@ -152,8 +152,8 @@ def test_scores_are_kept_as_closely_as_is_said(low: float, mean: float, length: 
     for row in range(3):
         want = np.flatnonzero(tile[row] >= limit[row])
         assert items[row, : count[row]].tolist() == (want + 1000).tolist()
-        exact, held = tile[row, want].astype(np.float64), scores[row, : count[row]].astype(np.float64)
-        assert (np.abs(held - exact) <= shortlist.LOSS * (np.abs(exact) + abs(float(shift[row])))).all()
+        exact, rounded = tile[row, want].astype(np.float64), scores[row, : count[row]].astype(np.float64)
+        assert (np.abs(rounded - exact) <= shortlist.LOSS * (np.abs(exact) + abs(float(shift[row])))).all()
         assert over[row] == (scores[row, : count[row]] >= least[row]).sum()
 
 
@@ -178,7 +178,7 @@ def products(source: Scorer, metrics: Any, split: Any, directions: Any = ("i2t",
 
 
 @pytest.mark.parametrize("names", [("CS[captions=all]@200", "Kendall"), ("CS[captions=all]@100",)])
-def test_what_does_not_share(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rankings_that_do_not_share_a_product(names: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics that read most captions, score matrices, one direction alone, narrow tiles, lists beyond the memory."""
     world = large_world(120, 5, seed=7)
     dot = scorer(world.scores.shape[0], world.scores.shape[1], seed=8)
@@ -196,6 +196,6 @@ def test_what_does_not_share(names: tuple[str, ...], monkeypatch: pytest.MonkeyP
 
 def _same(a: Found, b: Found) -> None:
     assert a.keys() == b.keys()
-    for key, held in a.items():
-        assert np.array_equal(held.values, b[key].values, equal_nan=True), key
-        assert held.queries.tolist() == b[key].queries.tolist()
+    for key, values in a.items():
+        assert np.array_equal(values.values, b[key].values, equal_nan=True), key
+        assert values.queries.index.tolist() == b[key].queries.index.tolist()

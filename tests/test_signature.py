@@ -1,8 +1,9 @@
-"""The signature: everything that can move a digit is in it, nothing else is."""
+"""The signature has a field for everything that can change a digit, and no other."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -37,7 +38,7 @@ def test_other_texts_are_no_signature(text: str) -> None:
         signature.read(text)
 
 
-def test_the_fingerprint_is_of_ids_and_owners() -> None:
+def test_the_fingerprint_is_that_of_ids_and_their_images() -> None:
     same = [
         replace(SPLIT, name="other"),
         replace(SPLIT, captions=("a", "b", "c", "d")),
@@ -57,20 +58,20 @@ def test_the_fingerprint_is_of_ids_and_owners() -> None:
 
 
 def test_the_fingerprint_is_the_same_on_every_machine() -> None:
-    # Computed by other code: sha256 of the ids a line each, a zero byte, ..., the owners as 8 bytes low end first.
+    # Computed by other code: sha256 of one id a line, a zero byte, ..., and the images as little-endian int64.
     assert signature.fingerprint(SPLIT) == "194ff152"
     words = Split("custom", np.array(["a", "ü"]), np.array(["x", "y"]), np.arange(2))
     assert signature.fingerprint(words) == "3c631daa"
 
 
-def of_run(**options: object) -> dict[str, str]:
+def fields(**options: object) -> dict[str, str]:
     x = np.array([[1.0, 0.0], [0.0, 2.0]])
     y = np.array([[1.0, 0.5], [2.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
     return signature.read(vsebench.evaluate(x, y, split=SPLIT, **options).signature)
 
 
-def test_the_fields_of_a_run() -> None:
-    assert of_run() == {
+def test_the_fields() -> None:
+    assert fields() == {
         "vsebench": vsebench.__version__,
         "split": f"custom#{signature.fingerprint(SPLIT)}",
         "score": "cosine",
@@ -85,31 +86,36 @@ def test_the_fields_of_a_run() -> None:
     [
         ({"similarity": "dot"}, "score", "dot"),
         ({"ties": "mean"}, "ties", "mean"),
-        ({"empty": "miss"}, "empty", "miss"),
+        ({"no_positive": "miss"}, "empty", "miss"),
     ],
 )
 def test_rules_are_fields(options: dict[str, object], field: str, value: str) -> None:
-    plain, changed = of_run(), of_run(**options)
-    assert changed[field] == value != plain[field]
-    assert {**changed, field: plain[field]} == plain
+    default, changed = fields(), fields(**options)
+    assert changed[field] == value != default[field]
+    assert {**changed, field: default[field]} == default
 
 
 @pytest.mark.parametrize(
-    "options", [{"threads": 3}, {"depth": 2}, {"metrics": "R@2"}, {"directions": ("t2i",)}, {"trust": True}]
+    "options",
+    [{"threads": 3}, {"save_run": "top.json", "depth": 2}, {"metrics": "R@2"}, {"direction": "t2i"}, {"trust": True}],
+    ids=lambda options: "+".join(options),
 )
-def test_what_moves_no_digit_is_no_field(options: dict[str, object]) -> None:
-    assert of_run(**options) == of_run()
+def test_what_changes_no_digit_is_no_field(
+    options: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert fields(**options) == fields()
 
 
 def test_judgements_are_named_only_when_used(coco: Split) -> None:
     rng = np.random.default_rng(0)
     x, y = rng.standard_normal((5000, 2)), rng.standard_normal((25000, 2))
 
-    def fields(metrics: str) -> dict[str, str]:
+    def of_coco(metrics: str) -> dict[str, str]:
         report = vsebench.evaluate(x, y, split=coco, metrics=metrics, similarity="dot", direction="i2t")
         return signature.read(report.signature)
 
-    assert not {"eccv", "cxc"} & set(fields("R@1"))
-    with_eccv = fields("R@1,eccv:R@1")
+    assert not {"eccv", "cxc"} & set(of_coco("R@1"))
+    with_eccv = of_coco("R@1,eccv:R@1")
     assert "cxc" not in with_eccv and with_eccv["eccv"].startswith("eccv_caption#")
     assert with_eccv["split"] == f"coco-5k#{signature.fingerprint(coco)}"

@@ -1,4 +1,4 @@
-"""The exact order of whole galleries: float64 by a plain sort, whatever the float32 product does."""
+"""The exact order of complete galleries: that of a stable sort of float64 scores, whatever the float32 product is."""
 
 from __future__ import annotations
 
@@ -63,14 +63,14 @@ def test_small_worlds_full_of_ties(world: World, direction: Direction, k: int) -
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("k", [1, 7, 300, 900])
 @pytest.mark.parametrize("reach", [1, 3, 1000])
-def test_a_crowd(reach: int, k: int, direction: Direction) -> None:
+def test_a_large_gallery(reach: int, k: int, direction: Direction) -> None:
     world = crowd(900, 901, 4, reach, seed=reach)
     scores = world.scores(direction)[:20]
     check(Dot(world.images, world.captions), direction, k, scores, stop=20)
 
 
 def near_ties(n: int, m: int, dim: int, rng: np.random.Generator) -> tuple[Any, Any]:
-    """Unit vectors in bunches: inside a bunch float32 scores cannot tell them apart."""
+    """Unit vectors in clusters: inside a cluster float32 scores do not distinguish them."""
     x = rng.standard_normal((n, dim))
     y = np.repeat(rng.standard_normal((m // 10, dim)), 10, 0) + 1e-7 * rng.standard_normal((m, dim))
     return [(v / np.linalg.norm(v, axis=1, keepdims=True)).astype(np.float32) for v in (x, y)]  # type: ignore[return-value]
@@ -85,23 +85,23 @@ def test_near_ties_are_settled_in_float64(k: int, cosine: bool, rng: np.random.G
     scorer = Dot(x, y, cosine)
     scores = canonical(scorer, "i2t")
     plain = np.argsort(-(x @ y.T), axis=1, kind="stable")[:, :k]
-    assert (plain != np.argsort(-scores, axis=1, kind="stable")[:, :k]).any()  # float32 alone gets it wrong
+    assert (plain != np.argsort(-scores, axis=1, kind="stable")[:, :k]).any()  # float32 scores give another order
     check(scorer, "i2t", k, scores)
 
 
 @pytest.mark.parametrize("spoil", [1e-6, 1e-4])
 @pytest.mark.parametrize("k", [10, 200, 600])
-def test_a_product_that_errs_much_more_is_noticed(k: int, spoil: float, rng: np.random.Generator) -> None:
-    # The error is measured, so the order does not depend on how good the product is.
+def test_the_error_of_the_product_is_measured(k: int, spoil: float, rng: np.random.Generator) -> None:
+    # The bound follows from the measured error, so the order does not depend on the precision of the product.
     x, y = (rng.standard_normal((n, 64)).astype(np.float32) / 8 for n in (25, 600))
     scorer = Dot(x, y)
     tile = full_order.rows_of(scorer, "i2t", 0, 25, np.empty(25 * 600, np.float32))
     tile += spoil * rng.uniform(-1, 1, tile.shape).astype(np.float32)
-    doubt = full_order.measured_bound(scorer, "i2t", tile, 0)
+    measured = full_order.measured_bound(scorer, "i2t", tile, 0)
     rigorous = scorer.error()[0]
-    assert (doubt.base <= rigorous + 1e-36).all()
+    assert (measured.base <= rigorous + 1e-36).all()
     wide = full_order.ErrorBound(
-        doubt.rate, np.full(25, doubt.rate * full_order.FLOOR * np.linalg.norm(x, axis=1).max() * 12)
+        measured.rate, np.full(25, measured.rate * full_order.FLOOR * np.linalg.norm(x, axis=1).max() * 12)
     )
     found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), k, wide)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable")[:, :k].tolist()
@@ -111,8 +111,8 @@ def test_a_bound_that_is_too_small_is_widened(rng: np.random.Generator) -> None:
     x, y = near_ties(30, 1000, 96, rng)
     scorer = Dot(x, y)
     tile = full_order.rows_of(scorer, "i2t", 0, 30, np.empty(30_000, np.float32))
-    timid = full_order.ErrorBound(1e-8, np.full(30, 1e-9))
-    found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, timid)
+    too_small = full_order.ErrorBound(1e-8, np.full(30, 1e-9))
+    found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, too_small)
     assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable").tolist()
 
 
@@ -121,27 +121,27 @@ def test_blocks_do_not_matter(direction: Direction, rng: np.random.Generator) ->
     x, y = near_ties(70, 300, 40, rng)
     scorer = Dot(x, y)
     n = scorer.shape[0 if direction == "i2t" else 1]
-    whole_order = order(scorer, direction, 60)
+    all_queries = order(scorer, direction, 60)
     for edges in ([0, 1, 2, n], [0, n // 2, n], list(range(n + 1))):
         for a, b in pairwise(edges):
             part = order(scorer, direction, 60, a, b)
-            assert part.items.tolist() == whole_order.items[a:b].tolist()
-            assert part.tied.tolist() == whole_order.tied[a:b].tolist()
+            assert part.items.tolist() == all_queries.items[a:b].tolist()
+            assert part.tied.tolist() == all_queries.tied[a:b].tolist()
 
 
 @pytest.mark.parametrize("k", [1, 30, 250, 500])
-@pytest.mark.parametrize("shape", ["rising", "falling", "constant", "narrow", "far", "signs", "huge", "one apart"])
+@pytest.mark.parametrize("shape", ["ascending", "descending", "constant", "narrow", "far", "signs", "huge", "outlier"])
 def test_rows_that_are_hard_to_sort(shape: str, k: int, rng: np.random.Generator) -> None:
     n = 500
     row = {
-        "rising": np.arange(n),
-        "falling": -np.arange(n),
+        "ascending": np.arange(n),
+        "descending": -np.arange(n),
         "constant": np.full(n, 0.3),
         "narrow": 0.9 + 1e-5 * rng.random(n),
         "far": rng.choice([1e-300, 1e-30, 1.0, 1e30, 1e300], n) * rng.standard_normal(n),
         "signs": rng.choice([-1.0, -0.0, 0.0, 1.0], n),
         "huge": rng.standard_normal(n) * 1e305,
-        "one apart": np.where(np.arange(n) == 77, 1e9, rng.random(n)),
+        "outlier": np.where(np.arange(n) == 77, 1e9, rng.random(n)),
     }[shape].astype(np.float64)[None]
     with np.errstate(over="ignore"):
         check(Matrix(row), "i2t", k, row)
@@ -166,7 +166,7 @@ def test_the_largest_of_a_long_row(k: int, rng: np.random.Generator) -> None:
     assert full_order.largest(rows, k).tolist() == np.argsort(-rows, axis=1, kind="stable")[:, :k].tolist()
 
 
-def test_inputs_stay_as_they_are(rng: np.random.Generator) -> None:
+def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
     scores = rng.standard_normal((5, 40)).astype(np.float32)
     copy = scores.copy()
     scores.flags.writeable = False

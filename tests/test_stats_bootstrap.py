@@ -247,6 +247,11 @@ def test_settings_that_are_refused(options: dict[str, Any], message: str) -> Non
         report(**options)
 
 
+def test_an_unknown_method_is_refused() -> None:
+    with pytest.raises(UsageError, match="the method of an interval is 'exact'\n  fix: use percentile or bca"):
+        Resampling(method="exact")  # type: ignore[arg-type]
+
+
 def test_misses_count_in_the_interval(rng: np.random.Generator) -> None:
     # two images without captions: as misses they are queries with the value 0
     split = Split("custom", np.arange(12), np.arange(10), np.arange(10))

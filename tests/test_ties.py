@@ -1,4 +1,4 @@
-"""Near-ties and exact ties: the order of the float64 products, whatever float32 makes of them."""
+"""Near-ties and exact ties: rankings have the order of the float64 products, whatever the float32 products are."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ def as_vectors(integers: Int) -> npt.NDArray[np.float32]:
     return out
 
 
-def everything(queries: int) -> Relevance:
+def judgements(queries: int) -> Relevance:
     """Some thirty positives a query, spread over the gallery."""
     return relevance("i2t", {q: range(q, GALLERY, 23) for q in range(queries)})
 
 
-def test_the_case_is_one_that_float32_gets_wrong(near: tuple[Int, Int], exact_scores: list[list[int]]) -> None:
+def test_float32_products_give_another_order(near: tuple[Int, Int], exact_scores: list[list[int]]) -> None:
     queries, gallery = map(as_vectors, near)
     rough = queries @ gallery.T
     for row, score in zip(rough, exact_scores, strict=True):
@@ -70,13 +70,13 @@ def test_the_case_is_one_that_float32_gets_wrong(near: tuple[Int, Int], exact_sc
 
 
 @pytest.mark.parametrize("tile", TILES)
-@pytest.mark.parametrize("turned", [False, True])
+@pytest.mark.parametrize("transposed", [False, True])
 def test_near_ties_follow_the_exact_order(
-    near: tuple[Int, Int], exact_scores: list[list[int]], tile: tuple[int, int] | None, turned: bool
+    near: tuple[Int, Int], exact_scores: list[list[int]], tile: tuple[int, int] | None, transposed: bool
 ) -> None:
     queries, gallery = map(as_vectors, near)
-    judged = everything(len(queries))
-    if turned:
+    judged = judgements(len(queries))
+    if transposed:
         scorer = Dot(gallery, queries)
         judged = Relevance("gt", "t2i", judged.queries, judged.indptr, judged.items, judged.missing)
         tile = None if tile is None else tile[::-1]
@@ -89,11 +89,11 @@ def test_near_ties_follow_the_exact_order(
         for q, items in oracle.positives(judged).items():
             want = oracle.query_ranks(exact_scores[q], list(range(GALLERY)), items, ties)
             assert [next(rank) for _ in items] == [int(want[g]) for g in items]
+        top = seen.top
+        assert top is not None
         for q, score in enumerate(exact_scores):
-            assert seen.lists["all"].items[q].tolist() == oracle.ordering(score, range(GALLERY), set())[:50]
-            assert seen.lists["all"].scores[q].tolist() == [
-                score[g] * 2.0**-48 for g in seen.lists["all"].items[q].tolist()
-            ]
+            assert top.items[q].tolist() == oracle.ordering(score, range(GALLERY), set())[:50]
+            assert top.scores[q].tolist() == [score[g] * 2.0**-48 for g in top.items[q].tolist()]
 
 
 def test_cosine_of_vectors_of_any_length() -> None:
@@ -112,13 +112,14 @@ def test_cosine_of_vectors_of_any_length() -> None:
     scorer = Dot(queries.astype(np.float32), gallery.astype(np.float32), cosine=True)
     for tile in (None, (2, 33)):
         seen = observe(scorer, [Request("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
+        assert seen.top is not None
         for q, row in enumerate(exact):
             order = sorted(range(300), key=lambda g: (-row[g], g))
-            assert seen.lists["all"].items[q].tolist() == order
+            assert seen.top.items[q].tolist() == order
             got = seen.ranks["x"].rank[q * 43 : (q + 1) * 43].tolist()
             assert got == [order.index(g) + 1 for g in range(0, 300, 7)]
         cosines = product / np.sqrt((queries**2).sum(1)[:, None] * square)
-        assert np.allclose(seen.lists["all"].scores, -np.sort(-cosines, 1), rtol=1e-14)
+        assert np.allclose(seen.top.scores, -np.sort(-cosines, 1), rtol=1e-14)
 
 
 def test_random_vectors_are_in_float64_order() -> None:
@@ -127,10 +128,11 @@ def test_random_vectors_are_in_float64_order() -> None:
     y = rng.standard_normal((900, 384)).astype(np.float32)
     scores = x.astype(np.float64) @ y.astype(np.float64).T
     assert np.diff(np.sort(scores, 1)).min() > 1e-11 and np.diff(np.sort(scores.T, 1)).min() > 1e-11
-    top = observe(Dot(x, y), [], depth={"i2t": 900, "t2i": 40})
+    seen = observe(Dot(x, y), [], depth={"i2t": 900, "t2i": 40})
     for d, s in zip(DIRECTIONS, (scores, scores.T), strict=True):
-        assert (top[d].lists["all"].items == np.argsort(-s, 1)).all()
-        assert np.allclose(top[d].lists["all"].scores, -np.sort(-s, 1), rtol=0, atol=1e-11)
+        top = seen[d].top
+        assert top is not None and (top.items == np.argsort(-s, 1)).all()
+        assert np.allclose(top.scores, -np.sort(-s, 1), rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("dim", [1, 7, 8, 9, 16, 383])
@@ -153,13 +155,13 @@ def test_float32_errors_stay_within_the_bound(dim: int) -> None:
         scorer = Dot(x, y, cosine=cosine)
         tile = scorer.tile(0, 50, 0, 400, np.empty((50, 400), np.float32))
         rows, cols = (a.ravel() for a in np.indices((50, 400)))
-        wrong = np.abs(tile.ravel() - scorer.pairs(rows, cols, 1)).reshape(50, 400)
+        error = np.abs(tile.ravel() - scorer.pairs(rows, cols, 1)).reshape(50, 400)
         of_image, of_caption = scorer.error()
-        assert (wrong <= of_image[:, None]).all() and (wrong <= of_caption[None]).all()
+        assert (error <= of_image[:, None]).all() and (error <= of_caption[None]).all()
     assert 0 < product_bound(dim) < dim * 1e-6
 
 
-def test_a_collapsed_model() -> None:
+def test_equal_scores() -> None:
     one = np.full((6, 5), 0.3, np.float32)
     judged = relevance("t2i", {c: [c] for c in range(6)})
     for ties, want in (

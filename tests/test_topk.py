@@ -1,4 +1,4 @@
-"""Lists of the engine: the oracle's order, and rank <= k exactly for what is in the list."""
+"""The top of every ranking: the oracle's order, and rank <= k exactly for the items of the list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> No
     seen = observe(scorer, [Request("x", r) for r in world.judged.values()], depth=depth)
     for direction, k in depth.items():
         scores = world.scores(direction)
-        top = seen[direction].lists["all"]
+        top = seen[direction].top
+        assert top is not None
         gallery = range(scores.shape[1])
         want = [oracle.ordering(row.tolist(), gallery, set())[:k] for row in scores]
         assert top.items.tolist() == want
@@ -29,7 +30,7 @@ def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> No
 
 
 def rank_agrees(top: TopK, positives: dict[int, list[int]], rank: list[int]) -> bool:
-    """rank <= k if and only if the item is in the list, and then at exactly that place."""
+    """rank <= k if and only if the item is in the list, and then at exactly that rank."""
     pairs = [(q, g) for q, items in positives.items() for g in items]
     k = top.items.shape[1]
     return all(
@@ -48,41 +49,41 @@ def test_lists_of_a_matrix(world: World, k: int) -> None:
     check(Matrix(world.scores("i2t")), world, {"i2t": k, "t2i": k})
 
 
-# 2 k + 128 candidates are kept for a query: these galleries overflow that, most of them with near-ties.
+# The buffer of a query has room for 2 k + 128 candidates: these galleries overflow it, most of them with near-ties.
 @pytest.mark.parametrize("reach", [1, 3, 40])
 @pytest.mark.parametrize("k", [1, 10, 200])
-def test_lists_of_a_crowd(reach: int, k: int) -> None:
+def test_lists_of_a_large_gallery(reach: int, k: int) -> None:
     world = crowd(40, 1500, 3, reach, seed=reach)
     check(Dot(world.images, world.captions), world, {"i2t": k, "t2i": k})
     check(Matrix(world.scores("i2t").astype(np.float32)), world, {"i2t": k})
 
 
-@pytest.mark.parametrize("order", ["rising", "falling", "constant"])
-def test_scores_that_arrive_in_the_worst_order(order: str) -> None:
-    # Rising scores replace the whole buffer again and again; constant ones fill it with ties.
-    line = {"rising": np.arange(2000.0), "falling": -np.arange(2000.0), "constant": np.zeros(2000)}[order]
+@pytest.mark.parametrize("order", ["ascending", "descending", "constant"])
+def test_gallery_in_the_worst_order(order: str) -> None:
+    # Ascending scores replace the complete buffer again and again; constant ones fill it with ties.
+    line = {"ascending": np.arange(2000.0), "descending": -np.arange(2000.0), "constant": np.zeros(2000)}[order]
     for scorer, direction in ((Matrix(line[None, :]), "i2t"), (Matrix(line[:, None]), "t2i")):
-        top = observe(scorer, [], depth={direction: 7})[direction].lists["all"]  # type: ignore[dict-item, index]
-        want = [1999 - i for i in range(7)] if order == "rising" else list(range(7))
-        assert top.items.tolist() == [want]
+        top = observe(scorer, [], depth={direction: 7})[direction].top  # type: ignore[dict-item, index]
+        want = [1999 - i for i in range(7)] if order == "ascending" else list(range(7))
+        assert top is not None and top.items.tolist() == [want]
 
 
 def test_depth_is_clipped_to_the_gallery() -> None:
     world = crowd(5, 8, 2, 1, seed=3)
     seen = observe(Dot(world.images, world.captions), [], depth={"i2t": 10**9, "t2i": 6})
-    assert seen["i2t"].lists["all"].items.shape == (5, 8)
-    assert seen["t2i"].lists["all"].items.shape == (8, 5)
-    for d in DIRECTIONS:
-        assert all(sorted(row) == list(range(len(row))) for row in seen[d].lists["all"].items.tolist())
+    for d, shape in zip(DIRECTIONS, ((5, 8), (8, 5)), strict=True):
+        top = seen[d].top
+        assert top is not None and top.items.shape == shape
+        assert all(sorted(row) == list(range(len(row))) for row in top.items.tolist())
 
 
-def test_only_what_is_asked_for() -> None:
+def test_observations_of_the_requests_alone() -> None:
     world = crowd(5, 8, 2, 1, seed=3)
     scorer = Dot(world.images, world.captions)
     assert observe(scorer, []) == {}
     assert set(observe(scorer, [], depth={"t2i": 1})) == {"t2i"}
     seen = observe(scorer, [Request("x", world.judged["i2t"])])
-    assert set(seen) == {"i2t"} and seen["i2t"].lists == {}
+    assert set(seen) == {"i2t"} and seen["i2t"].top is None
 
 
 @pytest.mark.parametrize("k", [0, -1])

@@ -1,4 +1,4 @@
-"""Evaluation by labels: the published worked case, the definition in loops, and what cannot move a digit."""
+"""Evaluation by labels: the published worked case, the definition in loops, and what changes no digit."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from vsebench.metrics.gain import gain_of_distance, mean_of_first, ndcg
-from vsebench.unimodal.plan import KS, Options, parse_metrics
 
 from tests import oracle_unimodal as oracle
+from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
-from vsebench.report.model import Resampling
-from vsebench.report.report import Report
+from vsebench.metrics.discounted import gain_of_distance, label_distance, ndcg
+from vsebench.report.model import Report
+from vsebench.types import Embeddings
 from vsebench.unimodal.distances import euclidean, precomputed
-from vsebench.unimodal.evaluate import evaluate
+from vsebench.unimodal.evaluate import KS, label_metrics
 from vsebench.unimodal.masks import miou
 from vsebench.unimodal.nearest import SIMILARITIES
 
 
-def plain(metrics: str, **options: Any) -> Options:
-    """Without intervals."""
-    return Options(metrics=metrics, resampling=None, **options)
+def evaluate(vectors: Any, labels: Any, queries: Any = None, metrics: str | None = None, **options: Any) -> Report:
+    """A report without intervals."""
+    return evaluate_unimodal(vectors, labels, queries=queries, metrics=metrics, ci=0, **options)
 
 
 def values(report: Report) -> dict[str, float]:
@@ -38,12 +38,12 @@ def values(report: Report) -> dict[str, float]:
 def test_the_worked_case(golden: Callable[[str], dict[str, Any]]) -> None:
     case = golden("unimodal_ndcg_mld_2x6")
     given, want = case["inputs"], case["expected"]
-    asked = [f"{stem}@{k}" for k in given["ks"] for stem in ("nDCG", "MLD")]
+    metrics = [f"{stem}@{k}" for k in given["ks"] for stem in ("nDCG", "MLD")]
     report = evaluate(
         given["embeddings"],
         precomputed(given["label_distance"]),
         range(given["n_query"]),
-        options=plain(",".join(asked)),
+        metrics=",".join(metrics),
     )
     found = values(report)
     for k in given["ks"]:
@@ -54,8 +54,8 @@ def test_the_worked_case(golden: Callable[[str], dict[str, Any]]) -> None:
 def test_the_published_code(golden: Callable[[str], dict[str, Any]]) -> None:
     case = golden("unimodal_ndcg_mld_2x6")
     given, published = case["inputs"], case["published_code"]
-    asked = ",".join(f"MLD@{k}" for k in range(1, 6))
-    found = values(evaluate(given["embeddings"], precomputed(given["label_distance"]), [0, 1], options=plain(asked)))
+    metrics = ",".join(f"MLD@{k}" for k in range(1, 6))
+    found = values(evaluate(given["embeddings"], precomputed(given["label_distance"]), [0, 1], metrics=metrics))
     assert [found[f"MLD@{k}"] * 224 / 288 for k in range(1, 6)] == pytest.approx(
         published["mean_distance_times_224_288"], abs=1e-12
     )
@@ -63,7 +63,7 @@ def test_the_published_code(golden: Callable[[str], dict[str, Any]]) -> None:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], list[int] | None, bool]:
-    """Small whole numbers everywhere: ties of embeddings and of labels, every squared distance exact."""
+    """Vectors and labels of small whole numbers: many ties of both, and every squared distance is exact."""
     n = draw(st.integers(3, 12))
     vectors = draw(arrays(np.float32, (n, draw(st.integers(1, 3))), elements=st.integers(-2, 2).map(float)))
     labels = draw(arrays(np.float64, (n, draw(st.integers(1, 3))), elements=st.integers(0, 3).map(float)))
@@ -77,26 +77,26 @@ def test_by_definition(
 ) -> None:
     vectors, labels, queries, keep = world
     n = len(vectors)
-    report = evaluate(vectors, euclidean(labels), queries, options=plain(f"nDCG@{k},MLD@{k}", keep_queries=keep))
-    asking = list(range(n)) if queries is None else queries
-    gallery = range(n) if keep or queries is None else [i for i in range(n) if i not in asking]
+    report = evaluate(vectors, euclidean(labels), queries, metrics=f"nDCG@{k},MLD@{k}", keep_queries=keep)
+    every = list(range(n)) if queries is None else queries
+    gallery = range(n) if keep or queries is None else [i for i in range(n) if i not in every]
     rows = vectors.astype(np.float64).tolist()
     for result, function in zip(report.results, (oracle.ndcg, None), strict=True):
         want = []
-        for q in asking:
-            away = {g: oracle.squared(labels[q].tolist(), labels[g].tolist()) ** 0.5 for g in gallery if g != q}
-            found = [away[g] for g in oracle.ranking(rows, q, gallery)]
-            want.append(function(found, list(away.values()), k) if function else oracle.mean(found, k))
+        for q in every:
+            distance = {g: oracle.squared(labels[q].tolist(), labels[g].tolist()) ** 0.5 for g in gallery if g != q}
+            found = [distance[g] for g in oracle.ranking(rows, q, gallery)]
+            want.append(function(found, list(distance.values()), k) if function else oracle.mean(found, k))
         assert result.per_query is not None and result.queries is not None
         np.testing.assert_allclose(result.per_query, want, rtol=1e-12, atol=1e-12)
-        assert result.queries.tolist() == asking and result.n == len(asking) and result.undefined == 0
+        assert result.queries.tolist() == every and result.n == len(every) and result.undefined == 0
         assert result.value == pytest.approx(sum(want) / len(want), abs=1e-12)
 
 
 @pytest.mark.parametrize("similarity", SIMILARITIES)
 def test_every_similarity(rng: np.random.Generator, similarity: str) -> None:
     vectors, labels = rng.standard_normal((30, 7)).astype(np.float32), rng.standard_normal((30, 4))
-    report = evaluate(vectors, euclidean(labels), range(6), options=plain("MLD@5", similarity=similarity))
+    report = evaluate(vectors, euclidean(labels), range(6), metrics="MLD@5", similarity=similarity)
     rows = vectors.astype(np.float64).tolist()
     want = []
     for q in range(6):
@@ -108,33 +108,34 @@ def test_every_similarity(rng: np.random.Generator, similarity: str) -> None:
 @given(worlds(), st.integers(1, 12))
 def test_ranges(world: tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], list[int] | None, bool], k: int) -> None:
     vectors, labels, queries, keep = world
-    report = evaluate(vectors, euclidean(labels), queries, options=plain(f"nDCG@{k},MLD@{k}", keep_queries=keep))
+    report = evaluate(vectors, euclidean(labels), queries, metrics=f"nDCG@{k},MLD@{k}", keep_queries=keep)
     gain, distance = (r.per_query for r in report.results)
     assert gain is not None and distance is not None
     assert ((gain > 0) & (gain <= 1 + 1e-12)).all() and (distance >= 0).all()
-    # Labels as embeddings are the oracle that nDCG is normalised by.
-    best = evaluate(labels, euclidean(labels), queries, options=plain(f"nDCG@{k},MLD@{k}", keep_queries=keep))
+    # Ranking by the labels themselves gives the ideal that nDCG is normalised by.
+    best = evaluate(labels, euclidean(labels), queries, metrics=f"nDCG@{k},MLD@{k}", keep_queries=keep)
     assert best.results[0].value == pytest.approx(1.0, abs=1e-12)
     assert best.results[1].per_query is not None and (best.results[1].per_query <= distance + 1e-12).all()
 
 
 def test_equal_distances_give_one(rng: np.random.Generator) -> None:
     vectors = rng.standard_normal((8, 3))
-    report = evaluate(vectors, precomputed(7 * (1 - np.eye(8))), options=plain("nDCG@3,MLD@3"))
+    report = evaluate(vectors, precomputed(7 * (1 - np.eye(8))), metrics="nDCG@3,MLD@3")
     assert values(report) == {"nDCG@3": 1.0, "MLD@3": 7.0}
 
 
 def test_blocks_threads_and_depth_change_nothing(rng: np.random.Generator) -> None:
     vectors = rng.integers(-2, 3, (150, 5)).astype(np.float32)
     labels = rng.standard_normal((150, 3))
-    asked = "nDCG@1,nDCG@10,MLD@1,MLD@10"
-    want = evaluate(vectors, euclidean(labels), range(60), options=plain(asked, threads=1))
+    metrics = "nDCG@1,nDCG@10,MLD@1,MLD@10"
+    want = evaluate(vectors, euclidean(labels), range(60), metrics, threads=1)
+    options: dict[str, Any]
     for options in (
-        plain(asked, threads=3, block=1),
-        plain(asked, threads=2, block=17),
-        plain(f"{asked},nDCG@90,MLD@90", threads=2),
+        {"metrics": metrics, "threads": 3, "block": 1},
+        {"metrics": metrics, "threads": 2, "block": 17},
+        {"metrics": f"{metrics},nDCG@90,MLD@90", "threads": 2},
     ):
-        got = evaluate(vectors, euclidean(labels), range(60), options=options)
+        got = evaluate(vectors, euclidean(labels), range(60), **options)
         assert got.signature == want.signature
         for a, b in zip(got.results, want.results, strict=False):
             assert a.value == b.value and np.array_equal(a.per_query, b.per_query)  # type: ignore[arg-type]
@@ -143,8 +144,10 @@ def test_blocks_threads_and_depth_change_nothing(rng: np.random.Generator) -> No
 def test_row_order_changes_no_value(rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((40, 6)).astype(np.float32), rng.standard_normal((40, 2))
     order = rng.permutation(40)
-    a = evaluate(vectors, euclidean(labels), ids=np.arange(40), options=plain("nDCG@5,MLD@5"))
-    b = evaluate(vectors[order], euclidean(labels[order]), ids=order, options=plain("nDCG@5,MLD@5"))
+    a, b = (
+        evaluate(Embeddings("image", row, vectors[row]), euclidean(labels[row]), metrics="nDCG@5,MLD@5")
+        for row in (np.arange(40), order)
+    )
     for one, two in zip(a.results, b.results, strict=True):
         assert one.per_query is not None and two.per_query is not None
         np.testing.assert_allclose(one.per_query[order], two.per_query, rtol=1e-13)
@@ -153,7 +156,7 @@ def test_row_order_changes_no_value(rng: np.random.Generator) -> None:
 def test_masks_rank_layouts(rng: np.random.Generator) -> None:
     masks = rng.integers(0, 3, (12, 6, 6))
     vectors = rng.standard_normal((12, 4))
-    (result,) = evaluate(vectors, miou(masks), range(2), options=plain("MLD@10")).results
+    (result,) = evaluate(vectors, miou(masks), range(2), metrics="MLD@10").results
     flat = masks.reshape(12, -1).tolist()
     want = [np.mean([oracle.mask_distance(flat[q], flat[g]) for g in range(2, 12)]) for q in range(2)]
     assert result.value == pytest.approx(np.mean(want), abs=1e-12)
@@ -161,13 +164,13 @@ def test_masks_rank_layouts(rng: np.random.Generator) -> None:
 
 def test_the_report(rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((20, 3)), rng.standard_normal((20, 2))
-    report = evaluate(vectors, euclidean(labels), range(5), options=Options(metrics="all"))
+    report = evaluate_unimodal(vectors, euclidean(labels), queries=range(5), metrics="all")
     assert [str(r.metric) for r in report.results] == [f"labels:{s}@{k}" for s in ("nDCG", "MLD") for k in KS]
     assert {r.direction for r in report.results} == {"i2i"}
     assert [r.unit for r in report.results] == ["fraction"] * 11 + ["distance"] * 11
     assert [r.higher_is_better for r in report.results] == [True] * 11 + [False] * 11
     assert all(r.interval is not None and r.interval[0] <= r.value <= r.interval[1] for r in report.results)
-    # 15 items can be retrieved: what is deeper counts all of them, and says so
+    # 15 items can be retrieved: with a larger k all of them count, and there is a warning
     assert values(report)["MLD@100"] == values(report)["MLD@20"]
     (warning,) = report.warnings
     assert "nDCG@20" in warning and "MLD@100: k is larger than the 15 items that a query can retrieve" in warning
@@ -175,23 +178,24 @@ def test_the_report(rng: np.random.Generator) -> None:
     assert head.startswith("vsebench:") and "|split:custom#" in head
     assert tail[8:] == "|score:euclidean|order:f64|ties:index|queries:apart"
     assert report.notes == ("5 queries, 15 items in the gallery; no query is among them",)
-    kept = evaluate(vectors, euclidean(labels), options=plain("nDCG@1", modality="caption"))
+    kept = evaluate(vectors, euclidean(labels), metrics="nDCG@1", modality="caption")
     assert kept.results[0].direction == "t2t" and kept.signature.endswith("|queries:kept")
-    assert kept.notes == ("20 queries, 20 items in the gallery; a query never competes in its own list",)
+    assert kept.notes == ("20 queries, 20 items in the gallery; a query is no candidate of its own list",)
 
 
-def test_the_signature_tells_who_asked(rng: np.random.Generator) -> None:
+def test_the_signature_depends_on_the_queries(rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((9, 3)), euclidean(rng.standard_normal((9, 2)))
-    asked = [evaluate(vectors, labels, q, options=plain("MLD@1")).signature for q in ([0, 1], [0, 2], None)]
-    assert len(set(asked)) == 3
+    signatures = [evaluate(vectors, labels, q, metrics="MLD@1").signature for q in ([0, 1], [0, 2], None)]
+    assert len(set(signatures)) == 3
 
 
 def test_intervals_are_reproducible(rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((60, 3)), euclidean(rng.standard_normal((60, 2)))
 
-    def ends(seed: int, threads: int, method: Any = "percentile") -> list[tuple[float, float] | None]:
-        how = Resampling(90, 200, seed, method)
-        report = evaluate(vectors, labels, options=Options("nDCG@5,MLD@5", resampling=how, threads=threads))
+    def ends(seed: int, threads: int, method: str = "percentile") -> list[tuple[float, float] | None]:
+        report = evaluate_unimodal(
+            vectors, labels, metrics="nDCG@5,MLD@5", ci=90, resamples=200, seed=seed, interval=method, threads=threads
+        )
         return [r.interval for r in report.results]
 
     assert ends(1, 1) == ends(1, 3) != ends(2, 1)
@@ -199,16 +203,27 @@ def test_intervals_are_reproducible(rng: np.random.Generator) -> None:
 
 
 def test_metric_names() -> None:
-    assert parse_metrics("nDCG@3, labels:MLD@7,ndcg@3") == [("nDCG", 3), ("MLD", 7)]
-    assert parse_metrics(None) == parse_metrics("all") == [(s, k) for s in ("nDCG", "MLD") for k in KS]
-    assert parse_metrics("MLD") == [("MLD", k) for k in KS]
-    with pytest.raises(UsageError, match=r"unknown metric of labels 'NDCGG@10'\n  fix: did you mean 'nDCG@10'"):
-        parse_metrics("NDCGG@10")
-    with pytest.raises(UsageError, match="unknown metric of labels 'R@1'"):
-        parse_metrics("R@1")
-    for k in ("0", "-1", "1.5", "", "x"):
-        with pytest.raises(UsageError, match=f"k of 'MLD@{k}' is '{k}'\n  fix: give a whole number of at least 1"):
-            parse_metrics(f"MLD@{k}")
+    def names(words: str | None) -> list[str]:
+        return [str(m) for m in label_metrics(words)]
+
+    assert names("nDCG@3, labels:MLD@7,ndcg@3") == ["labels:nDCG@3", "labels:MLD@7"]
+    assert names(None) == names("all") == [f"labels:{s}@{k}" for s in ("nDCG", "MLD") for k in KS]
+    assert names("MLD") == [f"labels:MLD@{k}" for k in KS]
+    with pytest.raises(UsageError, match=r"unknown metric 'labels:NDCGG@10'\n  fix: did you mean 'labels:nDCG@10'"):
+        label_metrics("NDCGG@10")
+    for name in ("R@1", "cider:nDCG@3", "nDCG[gt=out]@3"):
+        with pytest.raises(UsageError) as error:
+            label_metrics(name)
+        assert str(error.value) == f"{name} is not defined by label distances\n  fix: use nDCG@k or MLD@k"
+    for k in ("0", "-1", "1.5", "x"):
+        message = f"k of 'labels:MLD@{k}' is '{k}'\n  fix: give a whole number of at least 1"
+        with pytest.raises(UsageError, match=message):
+            label_metrics(f"MLD@{k}")
+    with pytest.raises(UsageError, match="'labels:MLD@' is not a metric name"):
+        label_metrics("MLD@")
+    for empty in ("", " , "):
+        with pytest.raises(UsageError, match="no metric was asked for\n  fix: give --metrics nDCG@10,MLD@10 or all"):
+            label_metrics(empty)
 
 
 def test_wrong_inputs(rng: np.random.Generator) -> None:
@@ -229,14 +244,14 @@ def test_wrong_inputs(rng: np.random.Generator) -> None:
         evaluate(np.zeros(4), labels)
     vectors[2] = 0
     with pytest.raises(BadInput, match=r"item 2 is all zeros.*\n  fix: .*--similarity euclidean"):
-        evaluate(vectors, labels, options=plain("MLD@1", similarity="cosine"))
-    evaluate(vectors, labels, options=plain("MLD@1"))
-    for wrong in ({"similarity": "l2"}, {"modality": "video"}, {"metrics": "R@1"}):
+        evaluate(vectors, labels, metrics="MLD@1", similarity="cosine")
+    evaluate(vectors, labels, metrics="MLD@1")
+    for wrong in ({"similarity": "l2"}, {"modality": "video"}, {"metrics": "R@1"}, {"interval": "exact"}):
         with pytest.raises(UsageError):
-            Options(**wrong)  # type: ignore[arg-type]
+            evaluate(vectors, labels, **wrong)
 
 
-def test_the_functions_of_a_list() -> None:
+def test_worked_values() -> None:
     gains = gain_of_distance(np.array([[1.0, 0.0, 3.0]]))
     assert gains.tolist() == [[0.5, 1.0, 0.25]]
     ideal = np.array([[1.0, 0.5, 0.25]])
@@ -244,7 +259,7 @@ def test_the_functions_of_a_list() -> None:
     assert first == 0.5
     log3 = np.log2(3)
     assert third == pytest.approx((0.5 + 1 / log3 + 0.25 / 2) / (1 + 0.5 / log3 + 0.25 / 2), abs=1e-15)
-    assert mean_of_first(np.array([[1.0, 0.0, 3.5]]), [3, 1]).tolist() == [[1.5, 1.0]]
+    assert label_distance(np.array([[1.0, 0.0, 3.5]]), np.array([3]), [3, 1]).tolist() == [[1.5, 1.0]]
     assert np.isnan(ndcg(np.zeros((1, 2)), np.zeros((1, 2)), [1, 2])).all()
 
 
@@ -252,15 +267,15 @@ def test_the_functions_of_a_list() -> None:
 def test_sentence_embeddings_judged_by_object_labels(real_data: Path) -> None:
     vectors = np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz")["images"][:1500].astype(np.float32)
     labels = np.load(real_data / "coco5k" / "label_matrix.npy")[:1500].astype(np.float64)
-    report = evaluate(vectors, euclidean(labels), range(150), options=plain("nDCG@10,nDCG@100,MLD@10,MLD@100"))
+    report = evaluate(vectors, euclidean(labels), range(150), metrics="nDCG@10,nDCG@100,MLD@10,MLD@100")
     exact = vectors.astype(np.float64)
     want: dict[str, list[float]] = {str(r.metric): [] for r in report.results}
     for q in range(150):
         order = np.argsort(((exact[150:] - exact[q]) ** 2).sum(1), kind="stable")
-        away = np.sqrt(((labels[150:] - labels[q]) ** 2).sum(1))
+        distance = np.sqrt(((labels[150:] - labels[q]) ** 2).sum(1))
         for k in (10, 100):
-            found = away[order].tolist()
-            want[f"labels:nDCG@{k}"].append(oracle.ndcg(found, away.tolist(), k))
+            found = distance[order].tolist()
+            want[f"labels:nDCG@{k}"].append(oracle.ndcg(found, distance.tolist(), k))
             want[f"labels:MLD@{k}"].append(oracle.mean(found, k))
     for result in report.results:
         assert result.value == pytest.approx(np.mean(want[str(result.metric)]), abs=1e-12)

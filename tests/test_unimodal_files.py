@@ -1,4 +1,4 @@
-"""Files of one modality: vectors, labels and queries, matched by id; every fault has one clear error."""
+"""Files of one modality: vectors, labels and queries, matched by id, and the errors of faulty files."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from vsebench.unimodal.plan import Options
 
+from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
-from vsebench.unimodal.evaluate import evaluate_file
+from vsebench.report.model import Report
 from vsebench.unimodal.files import read_array, read_vectors
 from vsebench.unimodal.labels import read_labels
 from vsebench.unimodal.queries import read_queries
@@ -43,9 +43,9 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     assert read_vectors(tmp_path / "x.npy", "image").notes == ("vectors are float64 in the file and ranked as float32",)
 
 
-def test_vectors_that_cannot_be_ranked(tmp_path: Path) -> None:
+def test_vectors_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
-    for array, words in (
+    for array, message in (
         (np.zeros((2, 3, 4), np.float32), r"array 'x.npy' has shape \(2, 3, 4\)\n  fix: save one vector a row"),
         (np.zeros((0, 3), np.float32), r"has shape \(0, 3\)"),
         (X.astype(int), "is int64, expected float16, float32 or float64"),
@@ -53,7 +53,7 @@ def test_vectors_that_cannot_be_ranked(tmp_path: Path) -> None:
         (X * np.float32(1e20), r"array 'x.npy' holds 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
     ):
         np.save(path, array)
-        with pytest.raises(BadInput, match=words):
+        with pytest.raises(BadInput, match=message):
             read_vectors(path, "image")
     np.savez(tmp_path / "x.npz", images=X, image_ids=IDS[:3])
     with pytest.raises(BadInput, match="holds 3 ids for 4 rows\n  fix: save one id a row"):
@@ -66,15 +66,15 @@ def test_vectors_that_cannot_be_ranked(tmp_path: Path) -> None:
         read_vectors(tmp_path / "x.csv", "image")
 
 
-def test_labels_that_are_not_labels(tmp_path: Path) -> None:
+def test_labels_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "y.npz"
-    for array, words in (
+    for array, message in (
         (np.array(["a", "b"]), r"array 'labels' \(2,\) is str\n  fix: save numbers"),
         (np.array(3.0), r"array 'labels' has shape \(\)"),
         (np.zeros((4, 0)), r"array 'labels' has shape \(4, 0\)\n  fix: save one label an item"),
     ):
         np.savez(path, labels=array)
-        with pytest.raises(BadInput, match=words):
+        with pytest.raises(BadInput, match=message):
             read_array(path)
     np.savez(path, a=X, b=X)
     with pytest.raises(
@@ -83,12 +83,12 @@ def test_labels_that_are_not_labels(tmp_path: Path) -> None:
         read_array(path)
 
 
-def test_the_distance_that_a_shape_stands_for(tmp_path: Path) -> None:
+def test_the_shape_decides_the_distance(tmp_path: Path) -> None:
     path = tmp_path / "y.npy"
 
-    def kind(array: np.ndarray, how: str | None = None) -> str:
+    def kind(array: np.ndarray, label_distance: str | None = None) -> str:
         np.save(path, array)
-        return read_labels(path, how, None).name.partition("#")[0]
+        return read_labels(path, label_distance, None).name.partition("#")[0]
 
     assert kind(np.zeros((4, 3))) == kind(np.zeros((4, 2, 3))) == kind(np.zeros(4)) == "euclidean"
     assert kind(np.zeros((4, 4)), "precomputed") == "precomputed"
@@ -120,7 +120,7 @@ def test_the_distance_that_a_shape_stands_for(tmp_path: Path) -> None:
 def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((6, 3)), rng.standard_normal((6, 2))
     ids, order = np.array([31, 2, 15, 8, 4, 77]), rng.permutation(6)
-    apart = np.linalg.norm(labels[:, None] - labels[None], axis=2)
+    distances = np.linalg.norm(labels[:, None] - labels[None], axis=2)
     np.savez(tmp_path / "x.npz", images=vectors, image_ids=ids)
     np.savez(tmp_path / "plain.npz", labels=labels)
     np.savez(tmp_path / "mixed.npz", labels=labels[order], image_ids=ids[order])
@@ -128,19 +128,23 @@ def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator) -> N
     np.savez(
         tmp_path / "more.npz", labels=np.concatenate([[[9, 9]], labels[order]]), ids=np.concatenate([[1], ids[order]])
     )
-    np.savez(tmp_path / "apart.npz", distances=apart[np.ix_(order, order)], ids=ids[order])
-    options = Options("MLD@3", resampling=None)
+    np.savez(tmp_path / "distances.npz", distances=distances[np.ix_(order, order)], ids=ids[order])
 
-    def measured(name: str, how: str | None = None) -> float:
-        return vsebench.evaluate(tmp_path / "x.npz", tmp_path / name, how=how, options=options).results[0].value
+    def evaluate(name: str, **options: str) -> Report:
+        return evaluate_unimodal(tmp_path / "x.npz", tmp_path / name, metrics="MLD@3", ci=0, **options)  # type: ignore[arg-type]
+
+    def measured(name: str, **options: str) -> float:
+        return evaluate(name, **options).results[0].value
 
     want = measured("plain.npz")
     for name in ("mixed.npz", "named.npz", "more.npz"):
         assert measured(name) == want
-    assert measured("apart.npz", "precomputed") == pytest.approx(want, abs=1e-12)
-    done = evaluate_file(tmp_path / "x.npz", tmp_path / "mixed.npz", options=options)
-    assert "labels are matched to the items by id" in done.report.notes
-    assert done.sources == (tmp_path / "x.npz", tmp_path / "mixed.npz")
+    assert measured("distances.npz", label_distance="precomputed") == pytest.approx(want, abs=1e-12)
+    (tmp_path / "q.txt").write_text("15\n4\n", encoding="utf-8")
+    report = evaluate("mixed.npz", queries=str(tmp_path / "q.txt"))
+    assert "labels are matched to the items by id" in report.notes
+    assert report.results[0].queries is not None and report.results[0].queries.tolist() == [15, 4]
+    assert [i["file"] for i in report.provenance["inputs"]] == ["x.npz", "mixed.npz", "q.txt"]
     np.savez(tmp_path / "few.npz", labels=labels[1:], ids=ids[1:])
     with pytest.raises(BadInput, match=r"few\.npz: 1 of 6 ids are not among the 5 items \(first: 31\)"):
         measured("few.npz")
@@ -150,23 +154,23 @@ def test_labels_are_matched_by_id(tmp_path: Path, rng: np.random.Generator) -> N
 
 
 def test_queries_by_number_and_by_file(tmp_path: Path) -> None:
-    def named(text: str, ids: np.ndarray | None = None) -> list[int]:
+    def queries(text: str, ids: np.ndarray | None = None) -> list[int]:
         (tmp_path / "q.txt").write_text(text, encoding="utf-8")
         return read_queries(str(tmp_path / "q.txt"), 4, ids).tolist()
 
     assert read_queries("2", 4, None).tolist() == [0, 1]
-    assert named("3\n\n 0 \n") == [3, 0]
-    assert named("6\n7\n", IDS) == [3, 0]
-    assert named("b\na\n", np.array(["a", "b", "c"])) == [1, 0]
+    assert queries("3\n\n 0 \n") == [3, 0]
+    assert queries("6\n7\n", IDS) == [3, 0]
+    assert queries("b\na\n", np.array(["a", "b", "c"])) == [1, 0]
     for array, want in ((np.array([2, 0]), [2, 0]), (np.array([True, False, False, True]), [0, 3])):
         np.save(tmp_path / "q.npy", array)
         assert read_queries(str(tmp_path / "q.npy"), 4, None).tolist() == want
     with pytest.raises(BadInput, match="names 'b', but the items have no ids\n  fix: give row numbers from 0"):
-        named("b\n")
+        queries("b\n")
     with pytest.raises(BadInput, match=r"q\.txt: 1 of 2 ids are not among the 4 items \(first: 8\)"):
-        named("7\n8\n", IDS)
+        queries("7\n8\n", IDS)
     with pytest.raises(BadInput, match="the file is empty\n  fix: give one id or row number a line"):
-        named("\n")
+        queries("\n")
     np.save(tmp_path / "q.npy", np.array([True, False]))
     with pytest.raises(BadInput, match=r"holds \(2,\) truth values for 4 items\n  fix: save one an item"):
         read_queries(str(tmp_path / "q.npy"), 4, None)

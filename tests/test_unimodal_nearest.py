@@ -1,4 +1,4 @@
-"""Nearest neighbours: the order of float64 distances, whatever the block, the threads and the scale."""
+"""Nearest neighbours: the order of float64 distances, for any block size, number of threads and scale."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 def check(vectors: Vectors, similarity: str, k: int, **how: int) -> None:
-    """All items ask among each other."""
+    """Every item is a query, with all others as candidates."""
     n = len(vectors)
     found = neighbours(vectors, vectors, k, similarity, own=np.arange(n), **how)
     rows = vectors.astype(np.float64).tolist()
@@ -25,18 +25,18 @@ def check(vectors: Vectors, similarity: str, k: int, **how: int) -> None:
 
 
 @st.composite
-def crowded(draw: st.DrawFn) -> Vectors:
-    """Few distinct small whole numbers: ties abound, and every distance is exact."""
+def tied_vectors(draw: st.DrawFn) -> Vectors:
+    """Vectors of few distinct small whole numbers: there are many ties, and every distance is exact."""
     shape = (draw(st.integers(2, 14)), draw(st.integers(1, 5)))
     return draw(arrays(np.float32, shape, elements=st.integers(-2, 2).map(float)))
 
 
-@given(crowded(), st.data())
+@given(tied_vectors(), st.data())
 def test_ties_go_to_the_lower_index(vectors: Vectors, data: st.DataObject) -> None:
     k = data.draw(st.integers(1, len(vectors) - 1))
     check(vectors, "euclidean", k)
     filled = vectors.copy()
-    filled[~filled.any(axis=1), 0] = 1.0  # a cosine needs a direction
+    filled[~filled.any(axis=1), 0] = 1.0  # rows of zeros have no cosine
     check(filled, "dot", k)
 
 
@@ -51,8 +51,8 @@ def test_random_vectors(rng: np.random.Generator, similarity: str, dim: int) -> 
 
 
 @pytest.mark.parametrize("offset", [0.0, 300.0, 1e6])
-def test_clouds_far_from_the_origin(rng: np.random.Generator, offset: float) -> None:
-    # A float32 product cannot tell these items apart; float64 distances can.
+def test_vectors_far_from_the_origin(rng: np.random.Generator, offset: float) -> None:
+    # A float32 product does not distinguish these items; float64 distances do.
     check((rng.standard_normal((60, 5)) + offset).astype(np.float32), "euclidean", 10)
 
 
@@ -65,7 +65,7 @@ def test_a_far_query_and_a_tiny_gallery(rng: np.random.Generator) -> None:
     gallery = (rng.standard_normal((50, 3)) * 1e-3).astype(np.float32)
     queries = np.array([[4096.0, 0.0, 0.0], [0.0, -1e4, 3.0]], np.float32)
     found = neighbours(queries, gallery, 50)
-    # Summed coordinate after coordinate, as the definition of the library does for three of them.
+    # Summed coordinate by coordinate, as in the library for three of them.
     exact = [[sum((float(a) - float(b)) ** 2 for a, b in zip(q, g, strict=True)) for g in gallery] for q in queries]
     assert found.tolist() == np.argsort(np.array(exact), axis=1, kind="stable").tolist()
 
@@ -87,14 +87,14 @@ def test_blocks_and_threads_change_nothing(rng: np.random.Generator, similarity:
 
 def test_queries_outside_the_gallery(rng: np.random.Generator) -> None:
     vectors = rng.standard_normal((30, 4)).astype(np.float32)
-    apart = neighbours(vectors[:5], vectors[5:], 25)
+    found = neighbours(vectors[:5], vectors[5:], 25)
     rows = vectors.astype(np.float64).tolist()
-    assert (apart + 5).tolist() == [oracle.ranking(rows, q, range(5, 30)) for q in range(5)]
-    # -1 says the same
-    assert np.array_equal(neighbours(vectors[:5], vectors[5:], 25, own=np.full(5, -1)), apart)
+    assert (found + 5).tolist() == [oracle.ranking(rows, q, range(5, 30)) for q in range(5)]
+    # -1 means the same
+    assert np.array_equal(neighbours(vectors[:5], vectors[5:], 25, own=np.full(5, -1)), found)
 
 
-def test_only_some_queries_compete(rng: np.random.Generator) -> None:
+def test_some_queries_are_in_the_gallery(rng: np.random.Generator) -> None:
     vectors = rng.standard_normal((12, 3)).astype(np.float32)
     outside = rng.standard_normal((1, 3)).astype(np.float32)
     for similarity in SIMILARITIES:
@@ -104,13 +104,13 @@ def test_only_some_queries_compete(rng: np.random.Generator) -> None:
 
 
 def test_progress_counts_the_queries(rng: np.random.Generator) -> None:
-    seen: list[tuple[int, int]] = []
+    calls: list[tuple[int, int]] = []
     vectors = rng.standard_normal((20, 3)).astype(np.float32)
-    neighbours(vectors, vectors, 3, threads=1, block=6, progress=lambda done, of: seen.append((done, of)))
-    assert seen == [(6, 20), (12, 20), (18, 20), (20, 20)]
+    neighbours(vectors, vectors, 3, threads=1, block=6, progress=lambda done, of: calls.append((done, of)))
+    assert calls == [(6, 20), (12, 20), (18, 20), (20, 20)]
 
 
-def test_wrong_requests() -> None:
+def test_arguments_that_are_refused() -> None:
     vectors = np.eye(3, dtype=np.float32)
     with pytest.raises(UsageError, match="list length 3 for 2 candidates\n  fix: ask for 1 to 2"):
         neighbours(vectors, vectors, 3, own=np.arange(3))

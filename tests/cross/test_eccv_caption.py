@@ -62,7 +62,7 @@ class Lists(dict[int, list[int]]):
 def ranked(scorer: Dot, split: Split, depth: int) -> dict[Direction, Lists]:
     seen = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
     sides = {"i2t": (split.image_ids, split.caption_ids), "t2i": (split.caption_ids, split.image_ids)}
-    return {d: Lists(seen[d].lists["all"].items, *sides[d]) for d in DIRECTIONS}
+    return {d: Lists(seen[d].top.items, *sides[d]) for d in DIRECTIONS}
 
 
 @pytest.fixture(scope="module")
@@ -119,7 +119,7 @@ def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) ->
             ("i2t", coco.image_ids[images], coco.caption_ids[captions]),
             ("t2i", coco.caption_ids[captions], coco.image_ids[images]),
         ):
-            rows = gallery[top[d].lists["all"].items].tolist()  # type: ignore[index]
+            rows = gallery[top[d].top.items].tolist()  # type: ignore[index]
             both[d].update(zip(queries.tolist(), rows, strict=True))  # type: ignore[index]
     scores = theirs(package, both, ["coco_1k_recalls"])  # type: ignore[arg-type]
     assert len(scores) == 3
@@ -147,7 +147,7 @@ def test_complete_rankings(case: tuple[Vectors, Vectors, Report], coco: Split, p
         items = np.empty((len(asking), len(asked)), np.uint16)
         for start in range(0, len(asking), 1000):
             part = Dot(asking[start : start + 1000], asked)
-            items[start : start + 1000] = observe(part, [], depth={"i2t": len(asked)})["i2t"].lists["all"].items
+            items[start : start + 1000] = observe(part, [], depth={"i2t": len(asked)})["i2t"].top.items
         lists[d] = Lists(items, queries, gallery)  # type: ignore[index]
     scores = theirs(package, lists, [*TARGETS, "coco_1k_recalls"]) | theirs(package, lists, ["eccv_recalls"])
     assert len(scores) == 14

@@ -46,7 +46,7 @@ def check(x: Any, y: Any, judged: dict[Any, Relevance]) -> None:
     n, m = len(x), len(y)
     seen = observe(Dot(x, y), [Request("x", r) for r in judged.values()], depth={"i2t": m, "t2i": n})
     for d, relevant in judged.items():
-        lists = {int(q): seen[d].lists["all"].items[q].tolist() for q in relevant.queries}
+        lists = {int(q): seen[d].top.items[q].tolist() for q in relevant.queries}
         compare(seen[d].ranks["x"], trec(relevant, lists))
 
 

@@ -36,7 +36,8 @@ from .queries import Selection, read_queries, select
 
 VIEW = "labels"
 KS = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
-SUITES: dict[str, tuple[str, ...]] = {stem.lower(): tuple(f"{VIEW}:{stem}@{k}" for k in KS) for stem in ("nDCG", "MLD")}
+STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
+SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{VIEW}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 BLOCK_BYTES = 8 << 20  # of the label distances that one thread compares together
 MOST_QUERIES = 32  # of a block, so that progress is reported while distances are slow to compute
@@ -135,14 +136,18 @@ def label_metrics(asked: str | Sequence[str] | None) -> list[Metric]:
     Raises:
         UsageError: an unknown metric, or one that label distances do not define.
     """
+    listed = ["all"] if asked is None else words(asked)
+    if not listed:
+        raise UsageError("no metric was asked for", fix="give --metrics nDCG@10,MLD@10 or all")
     found: list[Metric] = []
-    for word in words(asked) or ["all"]:
-        name = word.removeprefix(f"{VIEW}:")
-        if name.lower() in ("all", VIEW):
+    for word in listed:
+        stem, at, k = word.removeprefix(f"{VIEW}:").partition("@")
+        if not at and stem.lower() in ("all", VIEW):
             found += [parse(m) for suite in SUITES.values() for m in suite]
-        elif name.lower() in SUITES:
-            found += [parse(m) for m in SUITES[name.lower()]]
+        elif not at and stem.lower() in SUITES:
+            found += [parse(m) for m in SUITES[stem.lower()]]
         else:
+            name = STEMS.get(stem.lower(), stem) + at + k
             m = parse(f"{VIEW}:{name}" if ":" not in name else name)
             if m.view != VIEW or m.options or m.template.partition("@")[0].lower() not in SUITES:
                 raise UsageError(f"{word} is not defined by label distances", fix="use nDCG@k or MLD@k")
