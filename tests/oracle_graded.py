@@ -130,7 +130,9 @@ class World:
         images, captions = self.items(spec, "i2t", fold)
         written = [c for c in captions if self.split.image_of[c] == own_image]
         total = {
-            i: sum(float(self.gains[i, c]) for c in written) for i in images if not (spec.gt == "out" and i == own_image)
+            i: sum(float(self.gains[i, c]) for c in written)
+            for i in images
+            if not (spec.gt == "out" and i == own_image)
         }
         chosen = sorted(total, key=lambda i: (-total[i], i))[: spec.m]
         return [g for g in gallery if (int(self.split.image_of[g]) if direction == "i2t" else g) in chosen]

@@ -82,7 +82,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
 
 def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align_runs.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align_runs.splits.load_split", lambda name: split)
     lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(lists))
     options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
@@ -104,9 +104,7 @@ def test_captions_have_the_row_order_of_the_vectors_and_are_in_the_signature(tmp
         )  # fmt: skip
         (tmp_path / f"{name}.txt").write_text("\n".join(lines[rows]))
         found.append(
-            vsebench.evaluate(
-                tmp_path / f"{name}.npz", metrics="cider:NCS@5", captions=tmp_path / f"{name}.txt", ci=0
-            )
+            vsebench.evaluate(tmp_path / f"{name}.npz", metrics="cider:NCS@5", captions=tmp_path / f"{name}.txt", ci=0)
         )
     assert values(found[0]) == values(found[1])
     assert found[0].signature == found[1].signature

@@ -15,7 +15,7 @@ from tests.test_graded_eval import values, world
 def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with scores gives the tau of the scores; lists without scores give a note that their ties are not known."""
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align_runs.splits.load", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align_runs.splits.load_split", lambda name: split)
     scores = np.round(images @ captions.T, 1)  # every item has many ties
     paths: dict[str, list[Path]] = {"trec": [], "json": []}
     for name, table in (("i2t", scores), ("t2i", scores.T)):
@@ -63,9 +63,7 @@ def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: 
             tmp_path / f"{name}.npz", image_embeddings=images[image], text_embeddings=captions[caption],
             image_ids=image, text_ids=caption, image_of_text=owner,
         )  # fmt: skip
-        np.save(
-            tmp_path / f"{name}.npy", table[caption] if gains.startswith("sentence") else table[image][:, caption]
-        )
+        np.save(tmp_path / f"{name}.npy", table[caption] if gains.startswith("sentence") else table[image][:, caption])
         (tmp_path / f"{name}.txt").write_text("\n".join(texts[caption]))
         report = vsebench.evaluate(
             tmp_path / f"{name}.npz", metrics="ncs", gains=[gains.format(tmp_path / f"{name}.npy")],

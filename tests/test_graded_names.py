@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vsebench.metrics.graded import graded, graded_sum, needs, values
+from vsebench.metrics.graded import values
 
 from tests.graded_worlds import large_world, measured, spec_of
 from vsebench.errors import UsageError
 from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
-from vsebench.metrics.declare import BINARY, DEPTHS, family_of, known_names, separate
-from vsebench.metrics.suites import VIEWS
+from vsebench.metrics.declare import DEPTHS, family_of, known_names, separate
 from vsebench.metrics.values import values
 from vsebench.types import DIRECTIONS
 

@@ -16,7 +16,7 @@ from tests.worlds import relevance
 from vsebench.evaluation.binary import measure
 from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
 from vsebench.metrics.declare import DEPTHS, family_of, known_names
-from vsebench.metrics.suites import SUITES, VIEWS
+from vsebench.metrics.suites import SUITES
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
 
 BINARY = families(graded=False)

@@ -38,7 +38,9 @@ def major(texts: Array, times: int = 5) -> Array:
     return texts.reshape(n, times, -1).swapaxes(0, 1).reshape(len(texts), -1)
 
 
-def better_reading(x: Array, y: Array, times: int = 5, rows: tuple[Int | None, Int | None] = (None, None)) -> Reading | None:
+def better_reading(
+    x: Array, y: Array, times: int = 5, rows: tuple[Int | None, Int | None] = (None, None)
+) -> Reading | None:
     """The better reading of vectors, or None."""
     return suspect(Dot(x, y, cosine=True), split(len(x), times), rows)[1]
 

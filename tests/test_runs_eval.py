@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from vsebench.data.align_runs import resolve
 
 import vsebench
-from vsebench.data.align_runs import resolve
 from vsebench.data.formats.raw import RawRun
 from vsebench.errors import BadInput, UsageError
 from vsebench.types import Direction, Split

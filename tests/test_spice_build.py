@@ -153,9 +153,7 @@ def test_a_retry_that_succeeds_replaces_the_failure(log):
 
 def test_a_java_that_does_not_work_ends_the_build(log):
     (log / "fatal").touch()
-    with pytest.raises(
-        ParserUnusable, match=r"does not work here: OSError: no such library(?s:.)*cannot open"
-    ):
+    with pytest.raises(ParserUnusable, match=r"does not work here: OSError: no such library(?s:.)*cannot open"):
         build(log, CAPTIONS)
     assert ParserUnusable.exit_code == MissingPackage.exit_code
     assert tuple_cache.stored().texts == ()

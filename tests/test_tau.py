@@ -77,7 +77,9 @@ def test_lists_of_more_than_one_chunk_of_ranks(n: int, kinds: int, rng: np.rando
     scores = -np.sort(-rng.integers(0, 10**7, (1, n)), axis=1)
     gains = rng.integers(0, kinds, (1, n)).astype(np.float32)
     ks = [n, 2, n // 2, 63, n]
-    assert np.allclose(ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True)
+    assert np.allclose(
+        ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True
+    )
 
 
 @pytest.mark.parametrize("shape", ["ascending", "descending", "close", "far", "steps", "signs"])
@@ -93,7 +95,9 @@ def test_gains_that_are_hard_to_sort(shape: str, rng: np.random.Generator) -> No
     }[shape].astype(np.float32)[None]
     scores = -np.arange(float(n))[None]
     ks = [2, 10, 99, n]
-    assert np.allclose(ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True)
+    assert np.allclose(
+        ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True
+    )
 
 
 def test_the_parts_of_a_count() -> None:
@@ -178,4 +182,6 @@ def test_runs_of_equal_scores_short_and_long(run: int, kinds: int, rng: np.rando
     scores = -(np.arange(n) // run)[None]
     gains = rng.integers(0, kinds, (1, n)) * (rng.random((1, n)) < 0.5)
     ks = [2, run - 1, run + 1, n // 2, n]
-    assert np.allclose(ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True)
+    assert np.allclose(
+        ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True
+    )

@@ -115,4 +115,6 @@ def test_warnings_are_printed(files: tuple[Path, Path], tmp_path: Path) -> None:
     result = invoke((files[0], tmp_path / "d.npy"), *args)
     assert result.exit_code == 0
     assert "warning: distances are not symmetric: [0, 1] is 1 and [1, 0] is 0; the row is the query" in result.stderr
-    assert "warning: MLD@40: k is larger than the 29 items that a query can retrieve; all of them count" in result.stderr
+    assert (
+        "warning: MLD@40: k is larger than the 29 items that a query can retrieve; all of them count" in result.stderr
+    )
