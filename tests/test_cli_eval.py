@@ -1,4 +1,4 @@
-"""``vsebench eval`` on a whole COCO 5K file and on small ones: output, options, and files."""
+"""``vsebench eval`` of a file of COCO 5K and of small files: output, options, and the files it writes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner, Result
-from vsebench.evaluation.measure import refuse_misses
 
 import vsebench
 from tests.hostile import good
 from vsebench.cli import app
 from vsebench.errors import UsageError
-from vsebench.metrics import expand
+from vsebench.evaluation.plan import _refuse_misses
+from vsebench.metrics.suites import expand
 from vsebench.rank.observe import Request
 from vsebench.relevance.judgements.pairs import from_pairs
 from vsebench.types import Split
@@ -50,13 +50,13 @@ def small(tmp_path: Path) -> str:
 
 
 @pytest.fixture(scope="module")
-def whole(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """A file of COCO 5K in a shuffled order, evaluated once with every metric and every output."""
+def coco_file(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A file of COCO 5K with shuffled rows, evaluated once with every metric and every output."""
     rng = np.random.default_rng(5)
     x = rng.standard_normal((5000, 12)).astype(np.float32)
     y = (x[coco.image_of] + 0.7 * rng.standard_normal((25000, 12))).astype(np.float32)
     rows, columns = rng.permutation(5000), rng.permutation(25000)
-    folder = tmp_path_factory.mktemp("whole")
+    folder = tmp_path_factory.mktemp("coco")
     file = folder / "e.npz"
     np.savez(
         file,
@@ -72,8 +72,8 @@ def whole(coco: Split, tmp_path_factory: pytest.TempPathFactory) -> dict[str, An
     return {"x": x, "y": y, "file": str(file), "folder": folder, "stdout": result.stdout, "stderr": result.stderr}
 
 
-def test_json_is_one_document_of_the_schema(whole: dict[str, Any]) -> None:
-    document = json.loads(whole["stdout"])
+def test_json_is_one_document_of_the_schema(coco_file: dict[str, Any]) -> None:
+    document = json.loads(coco_file["stdout"])
     assert list(document) == TOP
     assert document["schema"] == "vsebench/report/1" and document["split"] == "coco-5k"
     assert all(list(r) == RESULT for r in document["results"])
@@ -87,33 +87,33 @@ def test_json_is_one_document_of_the_schema(whole: dict[str, Any]) -> None:
     assert "split=coco-5k#" in document["signature"] or "coco-5k#" in document["signature"]
 
 
-def test_counts_of_the_judgements(whole: dict[str, Any]) -> None:
-    n = {(r["metric"], r["direction"]): r["n"] for r in json.loads(whole["stdout"])["results"]}
+def test_counts_of_the_judgements(coco_file: dict[str, Any]) -> None:
+    n = {(r["metric"], r["direction"]): r["n"] for r in json.loads(coco_file["stdout"])["results"]}
     assert (n["R@1", "i2t"], n["R@1", "t2i"], n["RSum", None]) == (5000, 25000, 30000)
     assert (n["eccv:mAP@R", "i2t"], n["eccv:mAP@R", "t2i"]) == (1261, 1332)
     assert (n["cxc:R@1", "i2t"], n["cxc:R@1", "t2i"]) == (5000, 24972)
-    assert "2 positives are not in the gallery" in whole["stderr"]
+    assert "2 positives are not in the gallery" in coco_file["stderr"]
 
 
-def test_the_file_equals_stdout(whole: dict[str, Any]) -> None:
-    assert (whole["folder"] / "r.json").read_text(encoding="utf-8") == whole["stdout"]
+def test_the_file_equals_stdout(coco_file: dict[str, Any]) -> None:
+    assert (coco_file["folder"] / "r.json").read_text(encoding="utf-8") == coco_file["stdout"]
 
 
-def test_values_equal_the_python_interface(whole: dict[str, Any], coco: Split) -> None:
-    same = vsebench.evaluate(whole["x"], whole["y"], split=coco, metrics="all")
+def test_values_equal_the_python_interface(coco_file: dict[str, Any], coco: Split) -> None:
+    same = vsebench.evaluate(coco_file["x"], coco_file["y"], split=coco, metrics="all")
     expected = {(str(r.metric), r.direction): r.value for r in same.results}
-    assert values(json.loads(whole["stdout"])) == expected
-    assert same.signature == json.loads(whole["stdout"])["signature"]
+    assert values(json.loads(coco_file["stdout"])) == expected
+    assert same.signature == json.loads(coco_file["stdout"])["signature"]
 
 
-def test_means_of_per_query_values_are_the_results(whole: dict[str, Any]) -> None:
-    table = pd.read_parquet(whole["folder"] / "q.parquet")
+def test_means_of_per_query_values_are_the_results(coco_file: dict[str, Any]) -> None:
+    table = pd.read_parquet(coco_file["folder"] / "q.parquet")
     assert list(table.columns) == ["metric", "direction", "query", "value"]
     assert not table.duplicated(["metric", "direction", "query"]).any()
     means = table.groupby(["metric", "direction"], observed=True)["value"].mean()
     medians = table.groupby(["metric", "direction"], observed=True)["value"].median()
     checked = 0
-    for (metric, direction), value in values(json.loads(whole["stdout"])).items():
+    for (metric, direction), value in values(json.loads(coco_file["stdout"])).items():
         if direction is None:
             continue
         checked += 1
@@ -125,54 +125,54 @@ def test_means_of_per_query_values_are_the_results(whole: dict[str, Any]) -> Non
     assert checked == len(means) >= 40
 
 
-def test_saved_lists_give_the_same_numbers(whole: dict[str, Any]) -> None:
+def test_saved_lists_give_the_same_numbers(coco_file: dict[str, Any]) -> None:
     words = "R@1,R@5,R@10,Recall@10,eccv:R@1,cxc:R@1,cxc:R@10,R-P,mAP@R"
-    direct = values(json.loads(whole["stdout"]))
-    again = report("eval", "--run", str(whole["folder"] / "top.json"), "--metrics", words)
+    direct = values(json.loads(coco_file["stdout"]))
+    again = report("eval", "--run", str(coco_file["folder"] / "top.json"), "--metrics", words)
     assert again["split"] == "coco-5k" and len(again["results"]) == 18
     for key, value in values(again).items():
         assert value == direct[key], key
 
 
-def test_coco_1k_is_the_view_of_coco_5k(whole: dict[str, Any]) -> None:
-    direct = values(json.loads(whole["stdout"]))
-    folds = report("eval", whole["file"], "--split", "coco-1k", "--metrics", "R@1,R@10,MedR,MeanR,RSum")
+def test_coco_1k_is_the_view_of_coco_5k(coco_file: dict[str, Any]) -> None:
+    direct = values(json.loads(coco_file["stdout"]))
+    folds = report("eval", coco_file["file"], "--split", "coco-1k", "--metrics", "R@1,R@10,MedR,MeanR,RSum")
     assert folds["split"] == "coco-1k" and "coco-1k#" in folds["signature"]
     assert values(folds) == {(m, d): direct[f"1k:{m}", d] for m, d in values(folds)}
 
 
-def test_queries_without_positives_may_count_as_misses(whole: dict[str, Any]) -> None:
-    document = report("eval", whole["file"], "--metrics", "cxc:R@1", "--no-positive", "miss", "--direction", "t2i")
+def test_queries_without_positives_may_count_as_misses(coco_file: dict[str, Any]) -> None:
+    document = report("eval", coco_file["file"], "--metrics", "cxc:R@1", "--no-positive", "miss", "--direction", "t2i")
     (result,) = document["results"]
-    direct = values(json.loads(whole["stdout"]))["cxc:R@1", "t2i"]
+    direct = values(json.loads(coco_file["stdout"]))["cxc:R@1", "t2i"]
     assert (result["n"], result["undefined"]) == (25000, 0)
     assert result["value"] == pytest.approx(direct * 24972 / 25000, abs=1e-12)
-    refused = invoke("eval", whole["file"], "--metrics", "cxc:MeanR", "--no-positive", "miss", "--direction", "t2i")
+    refused = invoke("eval", coco_file["file"], "--metrics", "cxc:MeanR", "--no-positive", "miss", "--direction", "t2i")
     assert refused.exit_code == 2
     assert "cxc:MeanR (t2i) has no value for the 28 queries without positives" in refused.stderr
 
 
-def test_what_has_no_value_for_a_miss_is_refused_before_anything_is_ranked(
-    whole: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+def test_metrics_without_a_value_for_a_miss_are_refused_before_ranking(
+    coco_file: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def never(*args: Any, **kwargs: Any) -> None:
         raise RuntimeError("nothing may be ranked")
 
-    monkeypatch.setattr("vsebench.evaluation.run.Watch", never)
-    result = invoke("eval", whole["file"], "--metrics", "R@1,binary", "--no-positive", "miss")
+    monkeypatch.setattr("vsebench.evaluation.run.observe", never)
+    result = invoke("eval", coco_file["file"], "--metrics", "R@1,binary", "--no-positive", "miss")
     assert result.exit_code == 2 and result.stderr.splitlines()[-2:] == [
         "error: cxc:MedR (t2i) has no value for the 28 queries without positives",
         "  fix: leave out --no-positive miss, or the metric",
     ]
 
 
-def test_lost_queries_are_counted_before_ranking_as_after_it() -> None:
-    lists = from_pairs("eccv", "i2t", np.array([0, 1, 1]), np.array([1, -1, -1]), skipped=1)
-    requests, metrics = [Request("eccv", lists)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
-    refuse_misses(metrics, requests, "skip")
-    refuse_misses(metrics[:2], requests, "miss")
+def test_queries_without_positives_in_the_gallery_are_counted_before_ranking() -> None:
+    judged = from_pairs("eccv", "i2t", np.array([0, 1, 1]), np.array([1, -1, -1]), skipped=1)
+    requests, metrics = [Request("eccv", judged)], expand("eccv:R@1,eccv:MRR,eccv:MedR,R@1,MedR", ["gt", "eccv"])
+    _refuse_misses(metrics, requests, "skip")
+    _refuse_misses(metrics[:2], requests, "miss")
     with pytest.raises(UsageError, match=r"eccv:MedR \(i2t\) has no value for the 2 queries"):
-        refuse_misses(metrics, requests, "miss")
+        _refuse_misses(metrics, requests, "miss")
 
 
 def test_a_depth_without_lists_to_save_is_refused(small: str) -> None:
@@ -184,7 +184,7 @@ def test_a_depth_without_lists_to_save_is_refused(small: str) -> None:
     )
 
 
-def test_lists_are_a_hundred_items_deep_when_nothing_is_said(small: str, tmp_path: Path) -> None:
+def test_saved_lists_are_a_hundred_items_deep_by_default(small: str, tmp_path: Path) -> None:
     assert invoke("eval", small, "--save-run", str(tmp_path / "top.json")).exit_code == 0
     assert {len(row) for row in json.loads((tmp_path / "top.json").read_text())["i2t"].values()} == {100}
 
@@ -199,7 +199,7 @@ def test_a_device_is_refused_before_anything_is_read() -> None:
         )
 
 
-def test_without_any_value_the_reason_is_told_and_nothing_written(small: str, tmp_path: Path) -> None:
+def test_without_any_value_there_is_an_error_and_no_file(small: str, tmp_path: Path) -> None:
     np.save(tmp_path / "zeros.npy", np.zeros((60, 300), np.float32))
     args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "nDCG@1,CS@10", "--quiet"]
     result = invoke(*args, "--per-query", str(tmp_path / "q.csv"), "--json")
@@ -211,18 +211,18 @@ def test_without_any_value_the_reason_is_told_and_nothing_written(small: str, tm
     assert not (tmp_path / "q.csv").exists()
 
 
-def test_csv_holds_the_same_as_parquet(small: str, tmp_path: Path) -> None:
+def test_csv_and_parquet_have_the_same_values(small: str, tmp_path: Path) -> None:
     for name in ("q.csv", "q.csv.gz", "q.parquet"):
         assert invoke("eval", small, "--per-query", str(tmp_path / name)).exit_code == 0
-    whole = pd.read_parquet(tmp_path / "q.parquet")
+    parquet = pd.read_parquet(tmp_path / "q.parquet")
     for name in ("q.csv", "q.csv.gz"):
         table = pd.read_csv(tmp_path / name, dtype={"query": str})
-        assert table["value"].tolist() == whole["value"].tolist()
-        assert table["query"].tolist() == whole["query"].tolist()
-        assert table["metric"].tolist() == whole["metric"].astype(str).tolist()
+        assert table["value"].tolist() == parquet["value"].tolist()
+        assert table["query"].tolist() == parquet["query"].tolist()
+        assert table["metric"].tolist() == parquet["metric"].astype(str).tolist()
 
 
-def test_stdout_holds_the_result_and_stderr_the_talk(small: str) -> None:
+def test_results_go_to_stdout_and_notes_to_stderr(small: str) -> None:
     loud, quiet, plain = (invoke("eval", small, *more) for more in (["--json"], ["--json", "--quiet"], []))
     assert "· vectors are not of unit length" in loud.stderr
     assert quiet.stderr == ""
@@ -230,13 +230,13 @@ def test_stdout_holds_the_result_and_stderr_the_talk(small: str) -> None:
     assert "R@1" in plain.stdout and "{" not in plain.stdout
 
 
-def test_quiet_is_silent_about_warnings_but_not_about_errors(small: str, tmp_path: Path) -> None:
+def test_quiet_omits_warnings_but_not_errors(small: str, tmp_path: Path) -> None:
     assert "warning: " in invoke("eval", small, "--metrics", "R@1000").stderr
     assert invoke("eval", small, "--metrics", "R@1000", "-q").stderr == ""
     assert invoke("eval", str(tmp_path / "none"), "-q").stderr.startswith("error: ")
 
 
-def test_global_flags_stand_before_or_behind_the_command(small: str) -> None:
+def test_global_flags_before_or_behind_the_command(small: str) -> None:
     before = invoke("--json", "--quiet", "--no-progress", "eval", small)
     behind = invoke("eval", small, "--json", "--quiet", "--no-progress")
     assert values(json.loads(before.stdout)) == values(json.loads(behind.stdout))
@@ -308,7 +308,7 @@ def test_save_run_of_a_custom_file(small: str, tmp_path: Path) -> None:
     assert len(lists["t2i"]) == 300 and sorted(lists["t2i"]["5000"]) == list(range(1000, 1060))
 
 
-def test_an_output_replaces_an_older_file_whole(small: str, tmp_path: Path) -> None:
+def test_an_output_replaces_an_older_file(small: str, tmp_path: Path) -> None:
     out = tmp_path / "r.json"
     out.write_text("x" * 10**6)
     out.chmod(0o640)

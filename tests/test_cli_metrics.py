@@ -10,7 +10,8 @@ from typer.testing import CliRunner, Result
 
 from vsebench.cli import app
 from vsebench.metrics import families, parse
-from vsebench.metrics.suites import INTRA, SUITES, VIEWS
+from vsebench.metrics.suites import INTRA, SUITES
+from vsebench.relevance import JUDGEMENTS
 
 LISTED = [s for s in SUITES.values() if not s.intra]
 
@@ -33,7 +34,9 @@ def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:
     found = document("metrics")
     for key, graded in (("metrics", False), ("graded_metrics", True)):
         assert [m["name"] for m in found[key]] == [f.template.replace("{k}", "k") for f in families(graded=graded)]
-    assert found["views"] == VIEWS and found["families"] == {s.name: list(s.metrics) for s in LISTED}
+    assert found["views"] == {name: j.meaning for name, j in JUDGEMENTS.items()} and found["families"] == {
+        s.name: list(s.metrics) for s in LISTED
+    }
     assert {"cider", "spice", "matrix"} <= set(found["graded_views"])
     text = invoke("metrics").stdout
     assert all(m["name"] in text and m["formula"][:30] in text for m in found["metrics"])

@@ -82,7 +82,7 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
 
 def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align_runs.splits.load_split", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
     lists = {"i2t": {str(q): np.argsort(-(images @ captions.T)[q]).tolist()[:4] for q in range(12)}}
     (tmp_path / "run.json").write_text(json.dumps(lists))
     options: dict[str, Any] = {"metrics": "cider:NCS@3,cider:NCS@5", "direction": "i2t", "split": "coco-5k"}
@@ -235,7 +235,7 @@ def test_captions_that_contradict_the_embeddings_are_refused(tmp_path: Path) -> 
     path.write_text("\n".join(json.dumps(r) for r in rows))
     assert with_captions(split, path).captions == tuple(f"text {i}" for i in range(10))
     path.write_text("\n".join(json.dumps(rows[i]) for i in (5, 1, 2, 3, 4, 0, 6, 7, 8, 9)))
-    with pytest.raises(BadInput, match="puts other captions together than the embeddings"):
+    with pytest.raises(BadInput, match="groups captions by image differently from the embeddings"):
         with_captions(split, path)
     # Under the same ids, too.
     named = dataclasses.replace(split, caption_ids=np.arange(100, 110))

@@ -15,7 +15,7 @@ from tests.test_graded_eval import values, world
 def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run with scores gives the tau of the scores; lists without scores give a note that their ties are not known."""
     split, images, captions = world()
-    monkeypatch.setattr("vsebench.data.align_runs.splits.load_split", lambda name: split)
+    monkeypatch.setattr("vsebench.data.align.splits.load_split", lambda name: split)
     scores = np.round(images @ captions.T, 1)  # every item has many ties
     paths: dict[str, list[Path]] = {"trec": [], "json": []}
     for name, table in (("i2t", scores), ("t2i", scores.T)):
@@ -48,7 +48,7 @@ def test_equal_scores_of_a_trec_run_are_ties(tmp_path: Path, monkeypatch: pytest
     "gains", ["{}", "{}:negative=zero", "coarse:{}:above=0.4:cider", "coarse:cider:above=0.2:{}", "sentence:{}"]
 )
 def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: Path) -> None:
-    """The order of a custom split is not visible to users: other files have the row order of the vectors, not of ids."""
+    """Users do not see the order of a custom split: other files have the row order of the vectors, not of ids."""
     split, images, captions = world()
     rng = np.random.default_rng(6)
     texts = np.array(split.captions)

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vsebench.metrics.gain import ndcg
 
 from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World

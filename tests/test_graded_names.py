@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from vsebench.metrics.graded import values
 
 from tests.graded_worlds import large_world, measured, spec_of
 from vsebench.errors import UsageError

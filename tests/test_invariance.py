@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,7 @@ from tests.worlds import World, crowd, own, per_query_columns, same_fold, worlds
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.order import TIES
 from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.report.model import Report
+from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Embeddings, Observation, Split
 
 
@@ -147,7 +146,7 @@ def test_readonly_and_strided_vectors() -> None:
 
 def document(report: Report) -> str:
     """The report as JSON, without time and files."""
-    return json.dumps(replace(report, provenance={}).to_json())
+    return replace(report, provenance={}).to_json()
 
 
 def saved(
@@ -206,7 +205,7 @@ def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
     ids = {"image_ids": np.arange(30) * 10 + 5, "text_ids": np.arange(90) + 7000, "image_of_text": image_of * 10 + 5}
     np.savez(tmp_path / "scores.npz", scores=world.scores("i2t").astype(np.float32), **ids)  # type: ignore[arg-type]
     scores = vsebench.evaluate(scores=tmp_path / "scores.npz", metrics="all", trust=True)
-    assert [r.to_json() for r in scores.results] == [r.to_json() for r in vectors.results]
+    assert [r.to_dict() for r in scores.results] == [r.to_dict() for r in vectors.results]
     assert scores.signature == vectors.signature.replace("score:dot", "score:scores")
 
 

@@ -17,6 +17,7 @@ from vsebench.evaluation.binary import measure
 from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
 from vsebench.metrics.declare import DEPTHS, family_of, known_names
 from vsebench.metrics.suites import SUITES
+from vsebench.relevance import JUDGEMENTS
 from vsebench.types import UNRANKED, Ranks, Relevance, Split
 
 BINARY = families(graded=False)

@@ -11,7 +11,8 @@ import vsebench
 from vsebench.errors import USAGE, UsageError
 from vsebench.evaluation.plan import choose_metrics
 from vsebench.metrics import Metric, families, parse
-from vsebench.metrics.suites import INTRA, SUITES, VIEWS, default_words, expand, members
+from vsebench.metrics.suites import INTRA, SUITES, default_words, expand, members
+from vsebench.relevance import JUDGEMENTS
 from vsebench.types import DIRECTIONS, Split
 
 
@@ -25,7 +26,7 @@ def refused(text: str) -> str:
 BINARY = [f.template for f in families(graded=False)]
 
 
-@given(st.sampled_from(BINARY), st.sampled_from(sorted(VIEWS)), st.integers(1, 10**18 - 1))
+@given(st.sampled_from(BINARY), st.sampled_from(sorted(JUDGEMENTS)), st.integers(1, 10**18 - 1))
 def test_any_name_parses_back(template: str, view: str, k: int) -> None:
     m = Metric(template, k if "{k}" in template else None, view)
     assert parse(str(m)) == m

@@ -169,4 +169,4 @@ def test_one_direction_alone_gives_the_same_numbers(direction: Direction, rng: n
     x, y = rng.standard_normal((15, 8)), rng.standard_normal((75, 8))
     both = vsebench.evaluate(x, y, metrics="all")
     one = vsebench.evaluate(x, y, metrics="all", direction=direction)
-    assert [r.to_json() for r in one.results] == [r.to_json() for r in both.results if r.direction == direction]
+    assert [r.to_dict() for r in one.results] == [r.to_dict() for r in both.results if r.direction == direction]

@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from vsebench.data.align_runs import resolve
 
 import vsebench
-from vsebench.data.formats.raw import RawRun
+from vsebench.data.align import align_lists
+from vsebench.data.formats.raw import RawLists
 from vsebench.errors import BadInput, UsageError
 from vsebench.types import Direction, Split
 
@@ -54,7 +54,7 @@ def values(report: vsebench.Report) -> dict[tuple[str, str | None], float]:
 
 def run(raw: Lists, split: str | None = None) -> Any:
     """Lists in memory, aligned with a split."""
-    return resolve(RawRun(dict(raw), "eccv-json", (Path("r.json"),)), split)
+    return align_lists(RawLists(dict(raw), "eccv-json", (Path("r.json"),)), split)
 
 
 def refused(raw: Lists, split: str | None = None) -> BadInput:

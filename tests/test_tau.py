@@ -16,6 +16,7 @@ from vsebench.metrics.gain_order import gain_order
 from vsebench.metrics.tau import kendall, pair_counts
 
 Array = npt.NDArray[Any]
+EXACT: dict[str, Any] = {"rtol": 0, "atol": 1e-15, "equal_nan": True}
 
 
 def ties_of(scores: Array) -> Array:

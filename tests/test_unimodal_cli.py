@@ -77,7 +77,7 @@ def test_the_document(files: tuple[Path, Path], tmp_path: Path) -> None:
 def test_values_equal_the_python_interface(files: tuple[Path, Path]) -> None:
     found = printed(files, "--queries", "6", "--keep-queries", "--similarity", "cosine", "--resamples", "20")
     same = vsebench.evaluate_unimodal(*files, queries=6, keep_queries=True, similarity="cosine", resamples=20)
-    assert found["results"] == json.loads(json.dumps(same.to_json()))["results"]
+    assert found["results"] == json.loads(same.to_json())["results"]
     assert found["signature"] == same.signature
 
 

@@ -17,7 +17,7 @@ from tests import oracle_unimodal as oracle
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics.discounted import gain_of_distance, label_distance, ndcg
-from vsebench.report.model import Report
+from vsebench.report.report import Report
 from vsebench.types import Embeddings
 from vsebench.unimodal.distances import euclidean, precomputed
 from vsebench.unimodal.evaluate import KS, label_metrics

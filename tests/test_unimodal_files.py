@@ -9,7 +9,7 @@ import pytest
 
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
-from vsebench.report.model import Report
+from vsebench.report.report import Report
 from vsebench.unimodal.files import read_array, read_vectors
 from vsebench.unimodal.labels import read_labels
 from vsebench.unimodal.queries import read_queries
