@@ -67,9 +67,7 @@ def test_every_k_equals_scipy(n: int, scores_of: int, gains_of: int, variant: st
     scores = -np.sort(-rng.integers(0, scores_of, (2, n)), axis=1)
     gains = rng.integers(-gains_of // 2, gains_of, (2, n)).astype(np.float32)
     ks = list(range(2, n + 1, 1 if n < 100 else 13))
-    assert np.allclose(
-        ours(scores, gains, ks, variant), by_scipy(scores, gains, ks, variant), rtol=0, atol=1e-15, equal_nan=True
-    )
+    assert np.allclose(ours(scores, gains, ks, variant), by_scipy(scores, gains, ks, variant), **EXACT)
 
 
 @pytest.mark.parametrize("n", [64, 8191, 8192, 8193, 13_000])
@@ -78,9 +76,7 @@ def test_lists_of_more_than_one_chunk_of_ranks(n: int, kinds: int, rng: np.rando
     scores = -np.sort(-rng.integers(0, 10**7, (1, n)), axis=1)
     gains = rng.integers(0, kinds, (1, n)).astype(np.float32)
     ks = [n, 2, n // 2, 63, n]
-    assert np.allclose(
-        ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True
-    )
+    assert np.allclose(ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), **EXACT)
 
 
 @pytest.mark.parametrize("shape", ["ascending", "descending", "close", "far", "steps", "signs"])
@@ -96,9 +92,7 @@ def test_gains_that_are_hard_to_sort(shape: str, rng: np.random.Generator) -> No
     }[shape].astype(np.float32)[None]
     scores = -np.arange(float(n))[None]
     ks = [2, 10, 99, n]
-    assert np.allclose(
-        ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True
-    )
+    assert np.allclose(ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), **EXACT)
 
 
 def test_the_parts_of_a_count() -> None:
@@ -183,6 +177,4 @@ def test_runs_of_equal_scores_short_and_long(run: int, kinds: int, rng: np.rando
     scores = -(np.arange(n) // run)[None]
     gains = rng.integers(0, kinds, (1, n)) * (rng.random((1, n)) < 0.5)
     ks = [2, run - 1, run + 1, n // 2, n]
-    assert np.allclose(
-        ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), rtol=0, atol=1e-15, equal_nan=True
-    )
+    assert np.allclose(ours(scores, gains, ks, "b"), by_scipy(scores, gains, ks, "b"), **EXACT)
