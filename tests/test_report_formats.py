@@ -106,7 +106,7 @@ def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
 
 def test_a_saved_report_is_loaded(three: list[Report], tmp_path: Path) -> None:
     three[0].save(tmp_path / "A.json")
-    again = vsebench.load_split(tmp_path / "A.json")
+    again = vsebench.load(tmp_path / "A.json")
     assert again.to_json() == three[0].to_json() and str(again) == str(three[0])
 
 
@@ -123,7 +123,7 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path) -> No
     assert compare([three[0], files[1]], metrics="R@1", permutations=10).systems == ("A", "worse")
     assert slice(files[0], "positives", resamples=20) == slice({"good": three[0]}, "positives", resamples=20)
     assert slice(three[0], by="positives", resamples=20).systems == ("A",)
-    bare = vsebench.load_split(reports.write(tmp_path / "bare.json", three[0], per_query=False))
+    bare = vsebench.load(reports.write(tmp_path / "bare.json", three[0], per_query=False))
     with pytest.raises(BadInput, match="B: has no per-query values, which are needed here"):
         compare([three[0], bare])
 

@@ -74,7 +74,7 @@ def test_places(ids: list[int], wanted: list[int]) -> None:
 def test_a_report_comes_back_whole(tmp_path: Path) -> None:
     done = reports.report(1.0, metrics="RSum,MedR,1k:MeanR,mAP@R")
     path = Path(reports.write(tmp_path / "r.json", done))
-    again = systems.load_systems(path)
+    again = systems.load(path)
     assert again.to_json() == path.read_text(encoding="utf-8") == done.to_json()
     for old, new in zip((*done.results, *done.parts), (*again.results, *again.parts), strict=True):
         assert (old.metric, old.direction, old.unit, old.higher_is_better, old.interval) == (
@@ -93,7 +93,7 @@ def test_a_report_comes_back_whole(tmp_path: Path) -> None:
 def test_ids_may_be_texts(tmp_path: Path) -> None:
     world = reports.split()
     named = type(world)("custom", world.image_ids.astype(str), world.caption_ids.astype(str), world.image_of)
-    again = systems.load_systems(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
+    again = systems.load(Path(reports.write(tmp_path / "r.json", reports.report(1.0, world=named))))
     assert again.items.caption_ids.tolist() == named.caption_ids.tolist()
 
 
@@ -107,7 +107,7 @@ def test_a_report_without_per_query_values(tmp_path: Path) -> None:
         json.dumps({k: v for k, v in data.items() if k != "intervals"}),
     ):
         path.write_text(text, encoding="utf-8")
-        assert systems.load_systems(path).items is None
+        assert systems.load(path).items is None
         with pytest.raises(BadInput) as error:
             systems.load_systems([str(path)])
         assert str(error.value) == (
@@ -143,7 +143,7 @@ def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, message: str
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(BadInput, match=message) as error:
-        systems.load_systems(path)
+        systems.load(path)
     assert error.value.where == str(path)
 
 
