@@ -2,7 +2,7 @@
 
 Every command of ``same_digits_cases.txt`` runs in both checkouts, in the same interpreter and on the same files; exit
 codes, JSON documents and written files are compared. Floats must have equal bits and strings must be equal; sentences
-written for people may differ and are only counted (``--texts`` shows them). Nothing of either checkout is imported here.
+written for people may differ and are only counted (``--texts`` shows them). Nothing of either is imported here.
 
 With ``--work DIR`` outputs are kept, and those of an unchanged checkout are not made again; without NEW the outputs
 of OLD are made and nothing is compared. A single command can be repeated by hand in ``DIR/old`` or ``DIR/new``.
