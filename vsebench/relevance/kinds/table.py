@@ -19,18 +19,7 @@ from .sentence import SENTENCE
 from .spice import SPICE
 from .wmd import WMD
 
-GAINS: dict[str, GainsKind] = {
-    kind.name: kind
-    for kind in (
-        CIDER,
-        SPICE,
-        SENTENCE,
-        BOW,
-        WMD,
-        COARSE,
-        MATRIX,
-    )
-}
+GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, COARSE, MATRIX)}
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
 
 
