@@ -111,10 +111,8 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     from .. import relevance
 
     if direction not in DIRECTIONS:
-        raise NotApplicable(
-            f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})",
-            fix="slice --direction i2t or t2i",
-        )
+        what = f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})"
+        raise NotApplicable(what, fix="slice --direction i2t or t2i")
     if view not in relevance.JUDGEMENTS:
         raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
     name = relevance.JUDGEMENTS[view].positives
@@ -141,11 +139,8 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
     table = _table(path)
     ids_in = next((c for c in table if c in ID_COLUMNS), None)
     if ids_in is None:
-        raise BadInput(
-            f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})",
-            where=path,
-            fix="call the column of ids id, image_id or caption_id",
-        )
+        what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
+        raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
     chosen = _column(list(table), ids_in, column, path)
     ids = _ids(table[ids_in], path)
     side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
@@ -199,9 +194,8 @@ def _table(path: Path) -> dict[str, list[Any]]:
         raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
     except (ValueError, OSError, EOFError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BadInput(
-            f"cannot be read as a table ({first})", where=path, fix="give CSV, TSV, parquet or JSON lines with a header"
-        ) from None
+        what = f"cannot be read as a table ({first})"
+        raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
     return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
 
 

@@ -155,11 +155,8 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
                 continue
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
-                raise UsageError(
-                    f"these systems were not measured alike: {what}",
-                    where=other.where,
-                    fix="evaluate both in the same way; --force compares what they share",
-                )
+                fix = "evaluate both in the same way; --force compares what they share"
+                raise UsageError(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         for name, fields in ((first.name, rules), (other.name, others)):
             if fields.get("short") == "miss":
@@ -207,11 +204,8 @@ def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_eac
         raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
     names = list(dict.fromkeys(str(metric) for metric, _ in shared))
     near = closest(word, names) or names[:8]
-    raise UsageError(
-        f"has no {word}",
-        where=without[0].where,
-        fix=f"evaluate it with --metrics {word}, or take one that all reports have, such as {', '.join(near)}",
-    )
+    fix = f"evaluate it with --metrics {word}, or take one that all reports have, such as {', '.join(near)}"
+    raise UsageError(f"has no {word}", where=without[0].where, fix=fix)
 
 
 def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:

@@ -74,8 +74,5 @@ def check_size(members: Iterable[Member], where: Path, limit: int | None = None)
             )
     limit = memory_limit() if limit is None else limit
     if total > limit:
-        raise BadInput(
-            f"the arrays declare {total:,} bytes, more than the {limit:,} bytes that may be used",
-            where=where,
-            fix="save float32 or float16 .npy files, which are memory-mapped",
-        )
+        what = f"the arrays declare {total:,} bytes, more than the {limit:,} bytes that may be used"
+        raise BadInput(what, where=where, fix="save float32 or float16 .npy files, which are memory-mapped")

@@ -89,9 +89,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     kind = GAINS[spec.kind]
     cut_at_zero = "negative" in kind.settings and kind.value(spec.settings, "negative") == "zero"
     if kind.needs_captions and split.captions is None:
-        raise BadInput(
-            f"{kind.name} needs the captions of split '{split.name}', which are not known",
-            fix="give them with --captions FILE",
-        )
+        what = f"{kind.name} needs the captions of split '{split.name}', which are not known"
+        raise BadInput(what, fix="give them with --captions FILE")
     gains = kind.loader()(split, spec.argument, spec.settings, progress)
     return NonNegative(gains) if cut_at_zero else gains
