@@ -142,7 +142,7 @@ def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -
     def absent(name: str, **_: Any) -> Split:
         raise MissingPackage(f"no {name}", fix="pip install it")
 
-    monkeypatch.setattr(splits, "load", absent)
+    monkeypatch.setattr(splits, "load_split", absent)
     assert match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS, image_of_text=IMAGE_OF)).split.name == "custom"
     with pytest.raises(MissingPackage, match="no coco-5k"):
         match_rows(ROWS, "coco-5k")
