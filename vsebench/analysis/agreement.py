@@ -82,19 +82,9 @@ def agree(
     pairs = _pairs(systems, keys, rows, how, threads)
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
     queries, discordant, worst = (0, 0, ()) if chosen is None else _disagreements(systems, keys, chosen, top)
-    return Agreement(
-        systems[0].report.split,
-        tuple(s.name for s in systems),
-        rows,
-        tuple(pairs),
-        how,
-        chosen,
-        queries,
-        discordant,
-        worst,
-        (*warnings, *left_out),
-        most,
-    )
+    split, names = systems[0].report.split, tuple(s.name for s in systems)
+    noted = (*warnings, *left_out)
+    return Agreement(split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, noted, most)
 
 
 def _pairs(
@@ -143,9 +133,8 @@ def _named(pair: Names, direction: Direction | None, keys: Sequence[Key]) -> tup
     sums = [metric for metric in metrics if (metric, None) in keys]
     if sums:
         raise UsageError(f"{sums[0]} is a sum and has no per-query values", fix="take two metrics of queries")
-    raise UsageError(
-        f"no direction has both {metrics[0]} and {metrics[1]}", fix="take two of the metrics that are compared"
-    )
+    both = f"{metrics[0]} and {metrics[1]}"
+    raise UsageError(f"no direction has both {both}", fix="take two of the metrics that are compared")
 
 
 def _metric(word: str, shared: set[Metric]) -> Metric:
@@ -162,14 +151,11 @@ def _least_agreeing(
 
     Pairs that cannot disagree about a query, such as R@1 and R@5, come last.
     """
-    able = [
-        p
-        for p in pairs
-        if p.tau is not None
-        and keys[p.first][1] is not None
-        and keys[p.first][1] == keys[p.second][1]
-        and direction in (None, keys[p.first][1])
-    ]
+    able = []
+    for p in pairs:
+        one, other = keys[p.first][1], keys[p.second][1]
+        if p.tau is not None and one is not None and one == other and direction in (None, one):
+            able.append(p)
     able.sort(key=lambda p: p.tau or 0.0)
     ranked = []
     for p in able[:_SEARCHED]:
@@ -207,18 +193,13 @@ def _disagreements(
     amount, opposite = agreement.disagreement(first, second)
     worst = np.lexsort((np.arange(len(queries)), -amount))[:top]
     captions = _captions(systems[0], keys[chosen[0]], queries[worst])
-    one, other = (_sign(keys[i]) for i in chosen)
-    listed = tuple(
-        Disagreement(
-            str(queries[q]),
-            captions[n],
-            float(amount[q]),
-            tuple((one * float(a), other * float(b)) for a, b in zip(first[:, q], second[:, q], strict=True)),
-        )
-        for n, q in enumerate(worst.tolist())
-        if amount[q] > 0
-    )
-    return len(queries), int((opposite > 0).sum()), listed
+    signs = np.array([_sign(keys[i]) for i in chosen])
+    listed = []
+    for caption, q in zip(captions, worst.tolist(), strict=True):
+        if amount[q] > 0:
+            values = (signs * np.stack([first[:, q], second[:, q]], axis=1)).tolist()
+            listed.append(Disagreement(str(queries[q]), caption, float(amount[q]), tuple((a, b) for a, b in values)))
+    return len(queries), int((opposite > 0).sum()), tuple(listed)
 
 
 def _captions(system: System, key: Key, queries: Ids) -> list[str | None]:

@@ -63,9 +63,8 @@ class Attribute:
             labels = None if self.labels is None else tuple(self.labels[i] for i in split.image_of.tolist())
             return Attribute(self.name, side, numbers, labels, self.whole)
         if self.numbers is None:
-            raise NotApplicable(
-                f"'{self.name}' is a label of captions, and an image has several", fix="slice --direction t2i"
-            )
+            what = f"'{self.name}' is a label of captions, and an image has several"
+            raise NotApplicable(what, fix="slice --direction t2i")
         known = ~np.isnan(self.numbers)
         owner, images = split.image_of[known], len(split.image_ids)
         count = np.bincount(owner, minlength=images)
@@ -82,20 +81,17 @@ def caption_length(split: Split, captions: Path | None = None) -> Attribute:
         captions: a file of them, see ``data.captions.with_captions``; None when they are known.
 
     Raises:
-        BadInput: the file is damaged or lacks captions of the split, or has no ids and no order to match them by.
-        UsageError: a custom split without a file.
-        MissingPackage: no package holds them.
+        BadInput: the file has no ids and no order to match its captions by.
+        BadInput, UsageError, MissingPackage: as ``with_captions``.
     """
     from ..data.captions import with_captions
 
-    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(
-        split.caption_ids, np.arange(len(split.caption_ids))
-    )
+    ids = split.caption_ids
+    numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
         # A report has the captions in the order of their ids; that of the vectors is not in it.
         raise BadInput(
-            f"has no ids to match the {len(split.caption_ids):,} captions of the report by, whose ids are such as "
-            f"{split.caption_ids[0]}",
+            f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}",
             where=captions,
             fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
         )
@@ -115,18 +111,15 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     from .. import relevance
 
     if direction not in DIRECTIONS:
-        raise NotApplicable(
-            f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})",
-            fix="slice --direction i2t or t2i",
-        )
+        what = f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})"
+        raise NotApplicable(what, fix="slice --direction i2t or t2i")
     if view not in relevance.JUDGEMENTS:
         raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
     name = relevance.JUDGEMENTS[view].positives
     judged = relevance.load(name, split, direction)
-    side = SIDE[direction]
-    numbers = np.full(len(split.ids(side)), np.nan)
+    numbers = np.full(len(split.ids(SIDE[direction])), np.nan)
     numbers[judged.queries] = judged.size
-    return Attribute(f"positives ({name})", side, numbers, whole=True)
+    return Attribute(f"positives ({name})", SIDE[direction], numbers, whole=True)
 
 
 def from_file(path: Path, column: str | None, split: Split, *, several: bool) -> Attribute:
@@ -146,11 +139,8 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
     table = _table(path)
     ids_in = next((c for c in table if c in ID_COLUMNS), None)
     if ids_in is None:
-        raise BadInput(
-            f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})",
-            where=path,
-            fix="call the column of ids id, image_id or caption_id",
-        )
+        what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
+        raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
     chosen = _column(list(table), ids_in, column, path)
     ids = _ids(table[ids_in], path)
     side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
@@ -204,26 +194,23 @@ def _table(path: Path) -> dict[str, list[Any]]:
         raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
     except (ValueError, OSError, EOFError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise BadInput(
-            f"cannot be read as a table ({first})", where=path, fix="give CSV, TSV, parquet or JSON lines with a header"
-        ) from None
+        what = f"cannot be read as a table ({first})"
+        raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
     return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
 
 
 def _json_lines(path: Path) -> dict[str, list[Any]]:
     from ..data.textfile import read_text
 
-    records = []
+    records, fix = [], "write one object a line"
     for number, line in enumerate(read_text(path).split("\n"), 1):
         if line.strip():
             try:
                 record = json.loads(line)
             except ValueError as error:
-                raise BadInput(
-                    f"line {number} is no JSON ({error})", where=path, fix="write one object a line"
-                ) from None
+                raise BadInput(f"line {number} is no JSON ({error})", where=path, fix=fix) from None
             if not isinstance(record, dict):
-                raise BadInput(f"line {number} is no JSON object", where=path, fix="write one object a line")
+                raise BadInput(f"line {number} is no JSON object", where=path, fix=fix)
             records.append(record)
     names = dict.fromkeys(key for record in records for key in record)
     return {name: [record.get(name) for record in records] for name in names}
@@ -257,8 +244,8 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
     """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
     sides: tuple[Modality, ...] = ("image", "caption") if known is None else (known,)
     found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
-    best = max(found, key=lambda side: int((found[side] >= 0).sum()))
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}
+    best = max(counts, key=lambda side: counts[side])
     if counts[best] == 0:
         raise BadInput(
             f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})",
@@ -266,9 +253,6 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
             fix=f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)",
         )
     if len(sides) == 2 and counts["image"] == counts["caption"]:
-        raise BadInput(
-            "its ids could be of images as well as of captions",
-            where=path,
-            fix="call the column image_id or caption_id",
-        )
+        what = "its ids could be of images as well as of captions"
+        raise BadInput(what, where=path, fix="call the column image_id or caption_id")
     return best, found[best]

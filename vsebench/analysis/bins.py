@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 
@@ -54,10 +55,7 @@ def masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, 
         UsageError: the attribute has neither labels nor numbers.
     """
     if attribute.labels is not None:
-        count: dict[str, int] = {}
-        for labels in attribute.labels:
-            for label in labels:
-                count[label] = count.get(label, 0) + 1
+        count = Counter(chain.from_iterable(attribute.labels))
         order = sorted(count, key=lambda label: (-count[label], label))
         found = {label: np.zeros(len(attribute.labels), bool) for label in order}
         for i, labels in enumerate(attribute.labels):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import combinations
-from typing import Literal
+from dataclasses import astuple, dataclass, replace
+from itertools import combinations, islice
+from typing import Any, Literal
 
 import numpy as np
 
@@ -16,17 +16,8 @@ from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, evaluate, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Float
-from .systems import (
-    Names,
-    Reports,
-    System,
-    check_comparable,
-    label,
-    load_systems,
-    paired_columns,
-    parts_of,
-    shared_keys,
-)
+from . import systems as shared
+from .systems import Names, Reports, System, label, parts_of
 
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
 
@@ -95,41 +86,31 @@ def compare(
         ['| R@1', 'image→text']
     """
     rules = Rules(permutations, correction, alpha, float(ci), resamples, seed)
-    systems = load_systems(reports, 2)
+    systems = shared.load_systems(reports, 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
-    warnings = check_comparable(systems, force)
-    keys, left_out = shared_keys(systems, metrics)
+    warnings = shared.check_comparable(systems, force)
+    keys, left_out = shared.shared_keys(systems, metrics)
     warnings += left_out
     against = None if baseline is None else names.index(baseline)
-    pairs = (
-        list(combinations(range(len(systems)), 2))
-        if against is None
-        else [(against, i) for i in range(len(systems)) if i != against]
-    )
+    every = combinations(range(len(systems)), 2)
+    pairs = list(every) if against is None else [(against, i) for i in range(len(systems)) if i != against]
     rows = [Row(*key, tuple(s.results[key].value for s in systems)) for key in keys]
     images = population(systems[0].items)
     tests: list[Test] = []
-    for cases in _batches(_cases(keys, pairs, systems, images)):
-        tests += _tested(cases, rows, images, rules, threads)
+    cases = _cases(keys, pairs, systems, images)
+    while batch := list(islice(cases, _TOGETHER)):
+        tests += _tested(batch, rows, images, rules, threads)
     floor = len(tests) / (rules.permutations + 1)
     if rules.correction != "none" and floor > rules.alpha and not all(t.exact for t in tests):
         warnings.append(
             f"{len(tests)} tests with {rules.permutations:,} permutations: no p-value can be corrected to less than "
             f"{floor:.2g} unless others are small too; use more --permutations or fewer --metrics"
         )
-    return Comparison(
-        systems[0].report.split,
-        tuple(names),
-        tuple(s.report.signature for s in systems),
-        against,
-        tuple(rows),
-        tuple(_corrected(tests, rows, rules)),
-        rules,
-        (*warnings, *_few_queries(tests, keys, systems)),
-        details,
-    )
+    split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
+    corrected, noted = tuple(_corrected(tests, rows, rules)), (*warnings, *_few_queries(tests, keys, systems))
+    return Comparison(split, tuple(names), signatures, against, tuple(rows), corrected, rules, noted, details)
 
 
 def _cases(
@@ -138,22 +119,10 @@ def _cases(
     for row, key in enumerate(keys):
         for a, b in pairs:
             # images are numbered as in the first report, whichever pair is compared
-            columns = tuple(
-                paired_columns(part, systems[a], systems[b], systems[0].items) for part in parts_of(key, systems[a])
-            )
+            parts = parts_of(key, systems[a])
+            columns = tuple(shared.paired_columns(part, systems[a], systems[b], systems[0].items) for part in parts)
             changes = np.sum([paired.contributions(*pair, images) for pair in columns], axis=0)
             yield _Case(row, a, b, columns, changes)
-
-
-def _batches(cases: Iterator[_Case]) -> Iterator[list[_Case]]:
-    batch: list[_Case] = []
-    for case in cases:
-        batch.append(case)
-        if len(batch) == _TOGETHER:
-            yield batch
-            batch = []
-    if batch:
-        yield batch
 
 
 def _tested(
@@ -184,25 +153,10 @@ def _tested(
             size = paired.effect_of_images(case.changes)
         else:
             size = paired.effect(first, second, case.changes, row.metric.higher_is_better)
-        tests.append(
-            Test(
-                case.row,
-                case.first,
-                case.second,
-                size.wins + size.ties + size.losses,
-                float(values[2 * i + 1] - values[2 * i]),
-                interval(ends[i]),
-                float(p[i]),
-                bool(exact[i]),
-                float(p[i]),
-                size.standardised,
-                size.superiority,
-                size.wins,
-                size.ties,
-                size.losses,
-                None,
-            )
-        )
+        n, difference = size.wins + size.ties + size.losses, float(values[2 * i + 1] - values[2 * i])
+        tested = (difference, interval(ends[i]), float(p[i]), bool(exact[i]), float(p[i]))
+        facts: tuple[Any, ...] = (n, *tested, *astuple(size), None)
+        tests.append(Test(case.row, case.first, case.second, *facts))
     return tests
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import numpy as np
 
@@ -15,15 +15,15 @@ from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE, places
 from ..stats import bootstrap
-from ..stats.columns import Column, evaluate, prepare
-from ..types import Bool, Direction, Int, Split
+from ..stats.columns import evaluate, prepare
+from ..types import Direction, Int, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
-from .systems import Names, Reports, System, check_comparable, column_of, label, load_systems, shared_keys
+from .systems import Names, Reports, System, check_comparable, column_of, label, load_systems, shared_keys, subset
 
 By = Literal["length", "positives", "category", "column"]
-BY = ("length", "positives", "category", "column")
+BY = get_args(By)
 
 
 def slice(
@@ -121,11 +121,7 @@ def _check(by: str, direction: str, file: object, captions: object) -> None:
 
 
 def _attribute(
-    by: str,
-    file: str | PathLike[str] | None,
-    column: str | None,
-    captions: str | PathLike[str] | None,
-    items: Split,
+    by: str, file: str | PathLike[str] | None, column: str | None, captions: str | PathLike[str] | None, items: Split
 ) -> Callable[[Key], Attribute]:
     """The attribute for a metric and direction; numbers of positives depend on both."""
     if by == "positives":
@@ -157,12 +153,11 @@ def _breakdown(
     of_queries = attribute.of_queries(items, direction)
     inside, outside = masks(of_queries, cut)
     columns = [(column_of(key, system, items), _queries(key, system, items)) for system in systems]
-    bins = {name: [_part(values, mask[at]) for values, at in columns] for name, mask in inside.items()}
+    bins = {name: [subset(values, mask[at]) for values, at in columns] for name, mask in inside.items()}
     bins = {name: parts for name, parts in bins.items() if all(len(part.values) for part in parts)}
     if not bins:
-        raise NotApplicable(
-            f"no query of {label(key)} is in any slice by {of_queries.name}", fix="check the edges or the file"
-        )
+        what = f"no query of {label(key)} is in any slice by {of_queries.name}"
+        raise NotApplicable(what, fix="check the edges or the file")
     ready = prepare([part for parts in bins.values() for part in parts], population(items))
     once = np.ones((1, len(items.image_ids)))
     values = evaluate(ready, once, once)[0].reshape(len(bins), -1)
@@ -173,19 +168,9 @@ def _breakdown(
         images = len(np.unique(parts[0].image))
         pairs = [None] * len(parts) if images < 2 else [interval(pair) for pair in ends[i]]  # one image: no variation
         found.append(Bin(name, len(parts[0].values), images, tuple(values[i].tolist()), tuple(pairs)))
-    return Breakdown(
-        metric,
-        direction,
-        of_queries.name,
-        tuple(found),
-        tuple(s.results[key].value for s in systems),
-        systems[0].results[key].n,
-        int(outside[columns[0][1]].sum()),
-    )
-
-
-def _part(values: Column, kept: Bool) -> Column:
-    return Column(values.values[kept], values.image[kept], values.folded, values.median)
+    n, n_outside = systems[0].results[key].n, int(outside[columns[0][1]].sum())
+    everywhere = tuple(s.results[key].value for s in systems)
+    return Breakdown(metric, direction, of_queries.name, tuple(found), everywhere, n, n_outside)
 
 
 def _queries(key: Key, system: System, items: Split) -> Int:

@@ -78,13 +78,10 @@ def load(path: str | os.PathLike[str]) -> Report:
 
 
 def load_systems(reports: Reports, needed: int = 1) -> list[System]:
-    """The systems of some reports.
+    """The systems of some reports, at least ``needed``.
 
-    Args:
-        reports: one or several files or ``Report`` objects, or a mapping from names to them. A file may be written
-            ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed. Objects
-            without names are called A, B, C, ... by position.
-        needed: the least number of reports.
+    A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
+    Objects without names are called A, B, C, ... by position.
 
     Raises:
         UsageError: fewer than ``needed``, or two of one name.
@@ -103,11 +100,8 @@ def load_systems(reports: Reports, needed: int = 1) -> list[System]:
         report = source if isinstance(source, Report) else load(source)
         where = name if isinstance(source, Report) else str(source)
         if report.items is None:
-            raise BadInput(
-                "has no per-query values, which are needed here",
-                where=where,
-                fix="make it again with vsebench eval ... --json > FILE (and without --no-per-query)",
-            )
+            fix = "make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
+            raise BadInput("has no per-query values, which are needed here", where=where, fix=fix)
         out.append(System(name, where, report, report.items))
     return out
 
@@ -143,11 +137,7 @@ def _names(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
 
 
 def check_comparable(systems: Sequence[System], force: bool = False) -> list[str]:
-    """Warnings about systems that were measured in different ways.
-
-    Args:
-        systems: to be compared.
-        force: warn instead of refusing.
+    """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
 
     Raises:
         UsageError: the signatures differ in a field that changes values (named).
@@ -165,11 +155,8 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
                 continue
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
-                raise UsageError(
-                    f"these systems were not measured alike: {what}",
-                    where=other.where,
-                    fix="evaluate both in the same way; --force compares what they share",
-                )
+                fix = "evaluate both in the same way; --force compares what they share"
+                raise UsageError(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         for name, fields in ((first.name, rules), (other.name, others)):
             if fields.get("short") == "miss":
@@ -217,11 +204,8 @@ def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_eac
         raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
     names = list(dict.fromkeys(str(metric) for metric, _ in shared))
     near = closest(word, names) or names[:8]
-    raise UsageError(
-        f"has no {word}",
-        where=without[0].where,
-        fix=f"evaluate it with --metrics {word}, or take one that all reports have, such as {', '.join(near)}",
-    )
+    fix = f"evaluate it with --metrics {word}, or take one that all reports have, such as {', '.join(near)}"
+    raise UsageError(f"has no {word}", where=without[0].where, fix=fix)
 
 
 def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:
@@ -247,9 +231,7 @@ def parts_of(key: Key, system: System) -> list[Key]:
     keys: list[Key] = [(part, d) for part in parts for d in ("i2t", "t2i")]
     missing = [k for k in keys if k not in system.results]
     if missing:
-        raise BadInput(
-            f"{metric} lacks its part {missing[0][0]} ({missing[0][1]})", where=system.where, fix="evaluate it again"
-        )
+        raise BadInput(f"{metric} lacks its part {label(missing[0])}", where=system.where, fix="evaluate it again")
     return keys
 
 
@@ -269,11 +251,10 @@ def paired_columns(key: Key, first: System, second: System, images: Split) -> tu
     both = at >= 0
     left = column(a, first.items)
     right = replace(left, values=b.per_query[at])  # type: ignore[index]
-    pair = [_numbered(c if both.all() else _subset(c, both), first.items, images) for c in (left, right)]
+    pair = [_numbered(c if both.all() else subset(c, both), first.items, images) for c in (left, right)]
     if not len(pair[0].values):
-        raise BadInput(
-            f"no query of {label(key)} is also in {first.where}", where=second.where, fix="evaluate one split"
-        )
+        what = f"no query of {label(key)} is also in {first.where}"
+        raise BadInput(what, where=second.where, fix="evaluate one split")
     return pair[0], pair[1]
 
 
@@ -289,10 +270,11 @@ def _numbered(values: Column, items: Split, images: Split) -> Column:
     if items is images or np.array_equal(items.image_ids, images.image_ids):
         return values
     at = places(images.image_ids, items.image_ids)[values.image]
-    return replace(_subset(values, at >= 0), image=at[at >= 0])
+    return replace(subset(values, at >= 0), image=at[at >= 0])
 
 
-def _subset(values: Column, kept: Bool) -> Column:
+def subset(values: Column, kept: Bool) -> Column:
+    """The queries where ``kept`` (query,)."""
     return replace(values, values=values.values[kept], image=values.image[kept])
 
 

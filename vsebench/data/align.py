@@ -119,11 +119,8 @@ def align_embeddings(
         images, image_ids = images[::times], None if image_ids is None else image_ids[::times]
     for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
-            raise BadInput(
-                f"{len(ids):,} {side} ids for {len(array):,} {side} rows",
-                where=where,
-                fix="save one id a row",
-            )
+            what = f"{len(ids):,} {side} ids for {len(array):,} {side} rows"
+            raise BadInput(what, where=where, fix="save one id a row")
         if array.dtype == np.float64 and _rounds(array):
             notes.append(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
@@ -158,30 +155,19 @@ def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: 
         if ids is not None and len(ids) != n:
             other = n_text if side == "image" else n_image
             turned = "; the matrix looks transposed" if len(ids) == other else ""
-            raise BadInput(
-                f"score matrix has shape {raw.scores.shape} and there are {len(ids):,} {side} ids{turned}",
-                where=where,
-                fix="save scores with one row an image and one column a text",
-            )
+            what = f"score matrix has shape {raw.scores.shape} and there are {len(ids):,} {side} ids{turned}"
+            raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
     rows = FileRows(n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where)
     try:
         found = match_rows(rows, split, captions_per_image)
     except SidesSwapped as error:
-        raise BadInput(
-            f"score matrix has shape {raw.scores.shape} and looks transposed ({error.why})",
-            where=where,
-            fix="save scores.T: one row an image and one column a text",
-        ) from None
+        what = f"score matrix has shape {raw.scores.shape} and looks transposed ({error.why})"
+        raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
     warnings = list(found.warnings)
     if raw.scores.dtype == np.float16:
         warnings.append("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
     return AlignedScores(
-        found.split,
-        raw.scores,
-        found.image_rows,
-        found.text_rows,
-        (*raw.notes, *found.notes),
-        tuple(warnings),
+        found.split, raw.scores, found.image_rows, found.text_rows, (*raw.notes, *found.notes), tuple(warnings)
     )
 
 
@@ -199,10 +185,8 @@ def align_lists(raw: RawLists, name: str | None) -> AlignedLists:
     """
     where = raw.sources[0]
     if name == "custom":
-        raise UsageError(
-            "retrieved lists do not say which caption belongs to which image, so they need a declared split",
-            fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings",
-        )
+        what = "retrieved lists do not say which caption belongs to which image, so they need a declared split"
+        raise UsageError(what, fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings")
     split = splits.load_split(name) if name else _split_of(raw)
     image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())
     found: dict[Direction, dict[int, Int]] = {}
@@ -223,9 +207,8 @@ def _embeddings_of(raw: RawEmbeddings, split: Split) -> AlignedEmbeddings:
     audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
     for side, array, known in (("image", raw.images, split.image_ids), ("text", raw.texts, split.caption_ids)):
         if len(array) != len(known):
-            raise BadInput(
-                f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'", where=where
-            )
+            what = f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'"
+            raise BadInput(what, where=where)
     image_rows, text_rows = _rows_of(raw, split)
     images = Embeddings("image", split.image_ids, _in_order(raw.images, image_rows))
     captions = Embeddings("caption", split.caption_ids, _in_order(raw.texts, text_rows))
@@ -316,11 +299,8 @@ def _direction(
     if key in DIRECTIONS:
         stated, other = (as_i2t, as_t2i) if key == "i2t" else (as_t2i, as_i2t)
         if stated < 0.5 < other:
-            raise BadInput(
-                f"the lists called {key} look swapped: their queries and items are those of the other direction",
-                where=where,
-                fix="exchange i2t and t2i",
-            )
+            what = f"the lists called {key} look swapped: their queries and items are those of the other direction"
+            raise BadInput(what, where=where, fix="exchange i2t and t2i")
         return "i2t" if key == "i2t" else "t2i"
     if max(as_i2t, as_t2i) < 0.5 or as_i2t == as_t2i:
         raise BadInput(

@@ -39,30 +39,21 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
                 fix="encode them with the model and save one vector a row, or evaluate its score matrix with --scores",
             )
         if array.ndim != 2:
-            raise BadInput(
-                f"{side} array has shape {array.shape}, expected (rows, dim)",
-                where=where,
-                fix="save one vector a row",
-            )
+            what = f"{side} array has shape {array.shape}, expected (rows, dim)"
+            raise BadInput(what, where=where, fix="save one vector a row")
         if 0 in array.shape:
             raise BadInput(f"{side} array is empty: shape {array.shape}", where=where, fix="save at least one vector")
     if images.shape[1] != texts.shape[1]:
-        raise BadInput(
-            f"image vectors have {images.shape[1]} numbers and text vectors {texts.shape[1]}",
-            where=where,
-            fix="save both in the joint space of the model, after its projections",
-        )
+        what = f"image vectors have {images.shape[1]} numbers and text vectors {texts.shape[1]}"
+        raise BadInput(what, where=where, fix="save both in the joint space of the model, after its projections")
     for side, array, ids in (("image", images, image_ids), ("text", texts, text_ids)):
         if _first_row(array, _unrankable) is None:
             continue
         check_finite(array, side, where, ids)
         zero = _first_row(array, lambda block: ~block.any(axis=1))
         if zero is not None:
-            raise BadInput(
-                f"{_row(side, zero[0], ids)} is all zeros{_such(zero[1])}: it has no direction to compare",
-                where=where,
-                fix="look for items that failed to load or encode, and encode them again",
-            )
+            what = f"{_row(side, zero[0], ids)} is all zeros{_such(zero[1])}: it has no direction to compare"
+            raise BadInput(what, where=where, fix="look for items that failed to load or encode, and encode them again")
         _check_lengths(array, side, where, ids)
 
 
@@ -108,11 +99,8 @@ def check_scores(scores: Array, where: Path) -> None:
         BadInput: not two-dimensional, empty, or a NaN or infinite value.
     """
     if scores.ndim != 2:
-        raise BadInput(
-            f"score array has shape {scores.shape}, expected (images, texts)",
-            where=where,
-            fix="save one row an image and one column a text",
-        )
+        what = f"score array has shape {scores.shape}, expected (images, texts)"
+        raise BadInput(what, where=where, fix="save one row an image and one column a text")
     if 0 in scores.shape:
         raise BadInput(f"score matrix is empty: shape {scores.shape}", where=where, fix="save at least one score")
     check_finite(scores, "image (score)", where)

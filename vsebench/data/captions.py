@@ -51,11 +51,8 @@ def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
         lines = read_text(path).split("\n")
         lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
         if len(lines) != len(split.caption_ids):
-            raise BadInput(
-                f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'",
-                where=path,
-                fix="give one caption a line, in the order of the text vectors",
-            )
+            what = f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'"
+            raise BadInput(what, where=path, fix="give one caption a line, in the order of the text vectors")
         return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
     rows_of_file = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
     return _pick(split, rows_of_file, f"{path}")
@@ -93,11 +90,8 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
         )
     at = [row_of[i] for i in split.caption_ids.tolist()]
     if where is not None and not _same_groups(rows.image_id[at], split.image_of):
-        raise BadInput(
-            "groups captions by image differently from the embeddings, under the same ids",
-            where=where,
-            fix="check image_of_text of the embeddings and the image ids of the captions",
-        )
+        what = "groups captions by image differently from the embeddings, under the same ids"
+        raise BadInput(what, where=where, fix="check image_of_text of the embeddings and the image ids of the captions")
     return tuple(rows.captions[i] for i in at)
 
 

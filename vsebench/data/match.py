@@ -211,11 +211,8 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     if _share(ids, known) < 0.5 and _share(_converted(ids, other), other) > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if ids.dtype.kind != known.dtype.kind:
-        raise BadInput(
-            f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')",
-            where=where,
-            fix=f"save the {side} ids of the data set, or give --split custom",
-        )
+        what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
+        raise BadInput(what, where=where, fix=f"save the {side} ids of the data set, or give --split custom")
     missing = known[~np.isin(known, ids)]
     unknown = ids[~np.isin(ids, known)]
     if len(missing) or len(unknown):
@@ -252,18 +249,12 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
             if len(ids) != n:
-                raise BadInput(
-                    f"{len(ids):,} {side} ids for {n:,} {side} rows",
-                    where=file.where,
-                    fix="save one id a row",
-                )
+                what = f"{len(ids):,} {side} ids for {n:,} {side} rows"
+                raise BadInput(what, where=file.where, fix="save one id a row")
     if file.image_of_text is not None:
         if captions_per_image is not None:
-            raise UsageError(
-                "--captions-per-image has no meaning: image_of_text gives the image of every text",
-                where=file.where,
-                fix="leave it out",
-            )
+            what = "--captions-per-image has no meaning: image_of_text gives the image of every text"
+            raise UsageError(what, where=file.where, fix="leave it out")
         image_row, note = _given_images(file)
     else:
         image_row, note = _images_of_coco_ids(file) or _images_in_order(file, captions_per_image)
@@ -305,11 +296,8 @@ def _given_images(file: FileRows) -> tuple[Int, str]:
         length = 0 if given is None else len(given)
         if length == file.n_image != file.n_text:
             raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
-        raise BadInput(
-            f"image_of_text has {length:,} entries for {file.n_text:,} text rows",
-            where=file.where,
-            fix="give one image row (counted from 0) or image id for every text",
-        )
+        what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
+        raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
     if given.dtype.kind == "i" and given.min() >= 0 and given.max() < file.n_image:
         return given, "image_of_text holds image rows"
     if file.image_ids is not None and file.image_ids.dtype.kind == given.dtype.kind:

@@ -45,9 +45,8 @@ def read_embeddings(
     if not kind.keyed and (image_key or text_key):
         raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
     if not kind.single and texts is not None:
-        raise UsageError(
-            "--texts is the second of two .npy files", where=path, fix="leave it out, or give two .npy files"
-        )
+        what = "--texts is the second of two .npy files"
+        raise UsageError(what, where=path, fix="leave it out, or give two .npy files")
     if kind.single:
         return _pair(path, kind, texts)
     if kind.embeddings is not None:
@@ -96,16 +95,10 @@ def _pair(path: Path, kind: Format, texts: StrPath | None) -> RawEmbeddings:
     if texts is None:
         shape = images.shape
         if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
-            raise BadInput(
-                f"holds one array {shape}, five columns a row: this looks like a score matrix",
-                where=path,
-                fix="give it with --scores, or add --texts FILE if it holds image vectors",
-            )
-        raise BadInput(
-            f"holds one array {shape}; the text vectors are missing",
-            where=path,
-            fix="add --texts FILE, the .npy of the texts",
-        )
+            what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
+            raise BadInput(what, where=path, fix="give it with --scores, or add --texts FILE if it holds image vectors")
+        what = f"holds one array {shape}; the text vectors are missing"
+        raise BadInput(what, where=path, fix="add --texts FILE, the .npy of the texts")
     second = Path(texts)
     kind = sniff(second)
     expect(second, kind, kind.single, "the .npy file of the texts", "save the text vectors with np.save")
@@ -183,11 +176,8 @@ def _only_matrix(members: Sequence[Member], path: Path) -> Member:
 
 def _check_matrix(member: Member, path: Path) -> None:
     if len(member.shape) != 2:
-        raise BadInput(
-            f"array '{member.name}' has shape {member.shape}; scores are two-dimensional",
-            where=path,
-            fix="save one row an image and one column a text",
-        )
+        what = f"array '{member.name}' has shape {member.shape}; scores are two-dimensional"
+        raise BadInput(what, where=path, fix="save one row an image and one column a text")
 
 
 def _ignored(members: Sequence[Member], used: Sequence[Member]) -> tuple[str, ...]:

@@ -26,8 +26,7 @@ _TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSEr
 
 
 def read_runs(
-    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
-    directions: Sequence[Direction | None] = (),
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], directions: Sequence[Direction | None] = ()
 ) -> RawLists:
     """Retrieved lists of one or both directions.
 
@@ -70,11 +69,8 @@ def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, pa
     if "" in found:
         return {direction or f"?{at}": found[""]}
     if direction is not None and list(found) != [direction]:
-        raise BadInput(
-            f"states that it holds {' and '.join(found)}, but was given as {direction}",
-            where=path,
-            fix=f"leave out '{direction}='",
-        )
+        what = f"states that it holds {' and '.join(found)}, but was given as {direction}"
+        raise BadInput(what, where=path, fix=f"leave out '{direction}='")
     return found
 
 

@@ -200,9 +200,8 @@ def parse_size(text: str, what: str) -> int:
 def _path(kind: str, key: str) -> Path:
     for word in (kind, key):
         if not _NAME.fullmatch(word):
-            raise UsageError(
-                f"'{word[:40]}' cannot name an entry of the store", fix="use lower-case letters and digits"
-            )
+            what = f"'{word[:40]}' cannot name an entry of the store"
+            raise UsageError(what, fix="use lower-case letters and digits")
     return root() / kind / key
 
 

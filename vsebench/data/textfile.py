@@ -59,9 +59,8 @@ def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
             fix="check that the file is complete, and copy or download it again",
         ) from error
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, endless brackets
-        raise BadInput(
-            "JSON nested too deeply or with numbers of too many digits", where=where, fix="give a file of captions"
-        ) from error
+        what = "JSON nested too deeply or with numbers of too many digits"
+        raise BadInput(what, where=where, fix="give a file of captions") from error
 
 
 def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> Any:
@@ -73,11 +72,8 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
     if not isinstance(record, dict):
         raise BadInput(f"a JSON object is expected, found {shown(record)}", where=where)
     if name not in record:
-        raise BadInput(
-            f"field '{name}' is missing (fields found: {', '.join(list(record)[:8]) or 'none'})",
-            where=where,
-            fix=f"give every record a field '{name}'",
-        )
+        what = f"field '{name}' is missing (fields found: {', '.join(list(record)[:8]) or 'none'})"
+        raise BadInput(what, where=where, fix=f"give every record a field '{name}'")
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
         expected = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
@@ -108,9 +104,8 @@ def _bytes(path: Path) -> bytes:
         with gzip.open(path) if packed else path.open("rb") as stream:
             data: bytes = stream.read(LARGEST + 1)
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BadInput(
-            f"the gzip data is truncated or damaged ({error})", where=path, fix="copy or download it again"
-        ) from error
+        what = f"the gzip data is truncated or damaged ({error})"
+        raise BadInput(what, where=path, fix="copy or download it again") from error
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
     if len(data) > LARGEST:

@@ -39,10 +39,8 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
         found += here[:1]
         absent += [] if here else [name]
     if absent:
-        raise MissingPackage(
-            f"no {', '.join(absent)} (plain or .gz) in {root}",
-            fix=f"{fetch} (or put the files into {root})",
-        )
+        what = f"no {', '.join(absent)} (plain or .gz) in {root}"
+        raise MissingPackage(what, fix=f"{fetch} (or put the files into {root})")
     return found
 
 

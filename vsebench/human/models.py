@@ -44,10 +44,8 @@ def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similari
         if similarity == "cosine":
             lengths = np.sqrt(np.einsum("ij,ij->i", a, a)) * np.sqrt(np.einsum("ij,ij->i", b, b))
             if not lengths.all():
-                raise BadInput(
-                    f"a vector of a pair rated in {task.name} has length zero",
-                    fix="use --similarity dot, or save it again",
-                )
+                what = f"a vector of a pair rated in {task.name} has length zero"
+                raise BadInput(what, fix="use --similarity dot, or save it again")
             out[part] /= lengths
     return out
 

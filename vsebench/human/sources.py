@@ -91,10 +91,8 @@ def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = Non
     except MissingPackage as error:
         if spec.kind != "spice" or not split.name.startswith("flickr8k"):
             raise
-        raise MissingPackage(
-            error.what,
-            fix="run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench relevance build spice --captions texts.txt",
-        ) from error
+        fix = "run: cut -f2 Flickr8k.token.txt > texts.txt, and vsebench relevance build spice --captions texts.txt"
+        raise MissingPackage(error.what, fix=fix) from error
 
     def gain(images: Int, captions: Int) -> Float:
         with one_blas_thread():

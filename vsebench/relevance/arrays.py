@@ -62,11 +62,8 @@ def read_array(path: Path, field: Field, fix: str) -> StoredArray:
     if chosen is None:
         matrices = [m for m in members if len(m.shape) == 2]
         if len(matrices) != 1:
-            raise BadInput(
-                f"has no {field.words} under a known name; it holds {describe(members)}",
-                where=path,
-                fix=f"name the array {field.names[0]}",
-            )
+            what = f"has no {field.words} under a known name; it holds {describe(members)}"
+            raise BadInput(what, where=path, fix=f"name the array {field.names[0]}")
         chosen = matrices[0]
         notes = (f"{field.words} are read from '{chosen.name}', the only two-dimensional array",)
     ids = [pick(members, names, path, beside=chosen) for names in (IMAGE_IDS, TEXT_IDS)]
@@ -77,9 +74,8 @@ def read_array(path: Path, field: Field, fix: str) -> StoredArray:
 
 def _matrix(member: Member, field: Field, path: Path, fix: str) -> Array:
     if len(member.shape) != 2 or 0 in member.shape:
-        raise BadInput(
-            f"array '{member.name}' has shape {member.shape}; {field.words} have two dimensions", where=path, fix=fix
-        )
+        what = f"array '{member.name}' has shape {member.shape}; {field.words} have two dimensions"
+        raise BadInput(what, where=path, fix=fix)
     return floats(member, path)
 
 
@@ -118,11 +114,8 @@ def check_values(values: Array, row: str, where: str | Path | None = None) -> tu
             )
         if block.itemsize > 4 and (lost := (block != 0) & (block.astype(np.float32) == 0)).any():
             r, c = (int(x[0]) for x in np.nonzero(lost))
-            raise BadInput(
-                f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32",
-                where=where,
-                fix="scale the values, or save 0 in its place",
-            )
+            what = f"{row} {start + r} holds {block[r, c]} in column {c}, which is 0 in float32"
+            raise BadInput(what, where=where, fix="scale the values, or save 0 in its place")
         digest.update(block.data)
         smallest = min(smallest, float(block.min(initial=np.inf)))
     return digest.hexdigest()[:8], smallest

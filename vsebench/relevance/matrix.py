@@ -54,10 +54,8 @@ class MatrixGains:
     def __post_init__(self) -> None:
         values = self.values
         if values.ndim != 2 or 0 in values.shape or values.dtype.kind != "f" or values.itemsize > 8:
-            raise UsageError(
-                f"gains of shape {values.shape} {values.dtype}",
-                fix="give (image, caption) in float16, float32 or float64",
-            )
+            what = f"gains of shape {values.shape} {values.dtype}"
+            raise UsageError(what, fix="give (image, caption) in float16, float32 or float64")
         if not self.settings:  # the values of a file were checked before, with its path for errors
             fingerprint, lowest = check_values(values, "image row")
             object.__setattr__(self, "settings", {"sha256": fingerprint})

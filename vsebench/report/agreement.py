@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from .comparison import Row
 from .format import ARROWS, UNDEFINED, interval_words
 from .grid import Cell, Grid, cells, text_only
-from .model import Resampling
-from .render import Rendered, low_high
+from .model import Resampling, plain
+from .render import Rendered, record
 
 SCHEMA = "vsebench/agreement/1"
 _MATRIX = 8  # metrics up to which all pairs are printed as a matrix
@@ -86,37 +86,22 @@ class Agreement(Rendered):
 
     @property
     def title(self) -> str:
-        """The title of a page."""
         return f"Agreement of metrics on {self.split}"
 
     def grids(self) -> list[Grid]:
         """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""
-        rankings = Grid(
-            f"{self.split} · how the metrics order {len(self.systems)} systems",
-            ("metric", "direction", "best to worst"),
-            3,
-            tuple(
-                cells(str(r.metric), ARROWS[r.direction], " > ".join(" = ".join(s) for s in order(r, self.systems)))
-                for r in self.rows
-            ),
-        )
+        rows = []
+        for r in self.rows:
+            ranking = " > ".join(" = ".join(equal) for equal in order(r, self.systems))
+            rows.append(cells(str(r.metric), ARROWS[r.direction], ranking))
+        title = f"{self.split} · how the metrics order {len(self.systems)} systems"
+        rankings = Grid(title, ("metric", "direction", "best to worst"), 3, tuple(rows))
         matrix = [_matrix(self)] if 2 < len(self.rows) <= _MATRIX else []
         return [rankings, *matrix, _least(self), *_disagreements(self)]
 
     def records(self) -> list[dict[str, Any]]:
         """One a pair of metrics: first, second, tau, low, high, concordant, discordant, tied."""
-        return [
-            {
-                "first": name(self.rows[p.first]),
-                "second": name(self.rows[p.second]),
-                "tau": p.tau,
-                **low_high(p.interval),
-                "concordant": p.concordant,
-                "discordant": p.discordant,
-                "tied": p.tied,
-            }
-            for p in self.pairs
-        ]
+        return [record(self._facts(p)) for p in self.pairs]
 
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/agreement/1``."""
@@ -128,43 +113,33 @@ class Agreement(Rendered):
                 "discordant": self.discordant,
                 "worst": [
                     {
-                        "query": d.query,
-                        "caption": d.caption,
+                        **plain(d, "query", "caption"),
                         "disagreement": d.amount,
-                        "values": dict(zip(self.systems, map(list, d.values), strict=True)),
+                        "values": self._named(map(list, d.values)),
                     }
                     for d in self.disagreements
                 ],
             }
         return {
             "schema": SCHEMA,
-            "split": self.split,
-            "systems": list(self.systems),
-            "intervals": {"level": self.how.level, "resamples": self.how.resamples, "seed": self.how.seed},
+            **plain(self, "split", "systems"),
+            "intervals": plain(self.how, "level", "resamples", "seed"),
             "warnings": list(self.warnings),
             "metrics": [
-                {
-                    "metric": str(r.metric),
-                    "direction": r.direction,
-                    "values": dict(zip(self.systems, r.values, strict=True)),
-                    "order": order(r, self.systems),
-                }
+                {**plain(r, "metric", "direction"), "values": self._named(r.values), "order": order(r, self.systems)}
                 for r in self.rows
             ],
-            "pairs": [
-                {
-                    "first": name(self.rows[p.first]),
-                    "second": name(self.rows[p.second]),
-                    "tau": p.tau,
-                    "interval": None if p.interval is None else list(p.interval),
-                    "concordant": p.concordant,
-                    "discordant": p.discordant,
-                    "tied": p.tied,
-                }
-                for p in self.pairs
-            ],
+            "pairs": [self._facts(p) for p in self.pairs],
             "disagreements": disagreements,
         }
+
+    def _facts(self, pair: Pair) -> dict[str, Any]:
+        """The fields of a pair, with metrics by name."""
+        facts = plain(pair, "first", "second", "tau", "interval", "concordant", "discordant", "tied")
+        return {**facts, "first": name(self.rows[pair.first]), "second": name(self.rows[pair.second])}
+
+    def _named(self, values: Iterable[Any]) -> dict[str, Any]:
+        return dict(zip(self.systems, values, strict=True))
 
 
 def name(row: Row) -> str:
@@ -180,14 +155,12 @@ def order(row: Row, systems: Sequence[str]) -> list[list[str]]:
 
 def _matrix(study: Agreement) -> Grid:
     by = {(p.first, p.second): p for p in study.pairs}
+    names = [name(r) for r in study.rows]
     rows = tuple(
-        (
-            *cells(name(r)),
-            *(Cell(_tau(by[min(i, j), max(i, j)])) if i != j else Cell("") for j in range(len(study.rows))),
-        )
-        for i, r in enumerate(study.rows)
+        cells(row, *(_tau(by[min(i, j), max(i, j)]) if i != j else "" for j in range(len(names))))
+        for i, row in enumerate(names)
     )
-    return Grid("tau between the rankings", ("", *(name(r) for r in study.rows)), 1, rows)
+    return Grid("tau between the rankings", ("", *names), 1, rows)
 
 
 def _least(study: Agreement) -> Grid:
@@ -221,20 +194,17 @@ def _disagreements(study: Agreement) -> list[Grid]:
         both = f"{first} and {second}"
         return [text_only(f"{both} order no two systems in opposite ways on any of {study.queries:,} queries.")]
     captions = any(d.caption for d in study.disagreements)
-    rows = tuple(
-        (
-            *cells(d.query, *([_short(d.caption or "")] if captions else [])),
-            *cells(*(f"{_value(a)} / {_value(b)}" for a, b in d.values)),
-        )
-        for d in study.disagreements
-    )
+    rows = []
+    for d in study.disagreements:
+        words = (d.query, _short(d.caption or "")) if captions else (d.query,)
+        rows.append(cells(*words, *(f"{_value(a)} / {_value(b)}" for a, b in d.values)))
     headings = ("query", *(["caption"] if captions else []), *study.systems)
     note = (
         f"Values of a query: {first} / {second}. On {study.discordant:,} of {study.queries:,} queries they "
         "order some pair of systems in opposite ways."
     )
     title = f"queries on which {first} and {second} disagree most"
-    return [Grid(title, headings, 2 if captions else 1, rows, (note,))]
+    return [Grid(title, headings, 2 if captions else 1, tuple(rows), (note,))]
 
 
 def _short(text: str) -> str:

@@ -10,8 +10,8 @@ from ..errors import UsageError
 from ..types import Direction
 from .format import ARROWS, UNDEFINED, UNITS, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
-from .model import MetricName, Resampling
-from .render import Rendered, low_high
+from .model import MetricName, Resampling, plain
+from .render import Rendered, record
 
 SCHEMA = "vsebench/comparison/1"
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -138,7 +138,6 @@ class Comparison(Rendered):
 
     @property
     def title(self) -> str:
-        """The title of a page."""
         return f"Comparison on {self.split}"
 
     def grids(self) -> list[Grid]:
@@ -149,14 +148,10 @@ class Comparison(Rendered):
         """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""
         found = []
         for test in self.tests:
-            row, facts = self.rows[test.row], self._facts(test)
-            facts.pop("interval")
-            found.append({
-                "metric": str(row.metric), "direction": row.direction,
-                "first": facts.pop("first"), "second": facts.pop("second"),
-                "first_value": row.values[test.first], "second_value": row.values[test.second],
-                "n": facts.pop("n"), "difference": facts.pop("difference"), **low_high(test.interval), **facts,
-            })  # fmt: skip
+            row, facts = self.rows[test.row], record(self._facts(test))
+            head = {**plain(row, "metric", "direction"), "first": facts["first"], "second": facts["second"]}
+            values = {"first_value": row.values[test.first], "second_value": row.values[test.second]}
+            found.append({**head, **values, **facts})
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -170,8 +165,7 @@ class Comparison(Rendered):
             "warnings": list(self.warnings),
             "metrics": [
                 {
-                    "metric": str(r.metric),
-                    "direction": r.direction,
+                    **plain(r, "metric", "direction"),
                     "unit": r.metric.unit,
                     "better": "higher" if r.metric.higher_is_better else "lower",
                     "values": dict(zip(self.systems, r.values, strict=True)),

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from .format import UNDEFINED
 from .grid import Cell, Grid, cells, text_only
-from .model import Resampling
-from .render import Rendered, low_high
+from .model import Resampling, plain
+from .render import Rendered, record
 
 SCHEMA = "vsebench/correlation/1"
 Over = Literal["images", "pairs"]
@@ -88,23 +88,17 @@ class Study(Rendered):
 
     @property
     def title(self) -> str:
-        """The title of a page."""
         return f"Agreement with human judgements · {DATA_TITLES[self.data]}"
 
     def grids(self) -> list[Grid]:
         """A table for every set of pairs, one row a relevance; and one for the sampled correlation of models."""
-        tables = [
-            Grid(
-                title,
-                ("relevance", *(_heading(name, rows[0]) for name in COEFFICIENTS)),
-                1,
-                tuple(
-                    (Cell(label(row.relevance)), *(_cell(row.coefficients[name]) for name in COEFFICIENTS))
-                    for row in rows
-                ),
+        tables = []
+        for title, rows in self.groups().items():
+            headings = ("relevance", *(_heading(name, rows[0]) for name in COEFFICIENTS))
+            of_rows = (
+                (Cell(label(r.relevance)), *(_cell(r.coefficients[name]) for name in COEFFICIENTS)) for r in rows
             )
-            for title, rows in self.groups().items()
-        ]
+            tables.append(Grid(title, headings, 1, tuple(of_rows)))
         return [*tables, *_sampled(self), text_only(*_notes(self))]
 
     def groups(self) -> dict[str, list[Row]]:
@@ -119,20 +113,14 @@ class Study(Rendered):
 
     def records(self) -> list[dict[str, Any]]:
         """One a coefficient: task, subset, relevance, coefficient, value, low, high, pairs, points."""
-        return [
-            {
-                "task": row.task,
-                "subset": row.subset,
-                "relevance": row.relevance,
-                "coefficient": name,
-                "value": found.value,
-                **low_high(found.interval),
-                "pairs": row.pairs,
-                "points": row.points,
-            }
-            for row in self.rows
-            for name, found in row.coefficients.items()
-        ]
+        found = []
+        for row in self.rows:
+            names, counts = plain(row, "task", "subset", "relevance"), plain(row, "pairs", "points")
+            for name, coefficient in row.coefficients.items():
+                found.append(
+                    record({**names, "coefficient": name, **plain(coefficient, "value", "interval"), **counts})
+                )
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/correlation/1``: fractions, None where a correlation is undefined."""
@@ -149,8 +137,7 @@ class Study(Rendered):
             "schema": SCHEMA,
             "data": self.data,
             "intervals": intervals,
-            "settings": self.settings,
-            "notes": list(self.notes),
+            **plain(self, "settings", "notes"),
             "rows": [_document(row) for row in self.rows],
         }
 
@@ -162,10 +149,11 @@ def label(relevance: str) -> str:
 
 def interval_note(study: Study) -> str:
     """How the intervals were made; the empty text without any."""
-    if study.how is None:
-        return ""
     how = study.how
-    return f"{how.level:g} % percentile bootstrap over {study.over}, {how.resamples:,} resamples, seed {how.seed}"
+    made = (
+        how and f"{how.level:g} % percentile bootstrap over {study.over}, {how.resamples:,} resamples, seed {how.seed}"
+    )
+    return made or ""
 
 
 def _heading(name: str, row: Row) -> str:
@@ -210,24 +198,8 @@ def _notes(study: Study) -> list[str]:
 
 
 def _document(row: Row) -> dict[str, Any]:
-    def plain(found: Coefficient) -> dict[str, Any]:
-        return {"value": found.value, "interval": None if found.interval is None else list(found.interval)}
-
-    document: dict[str, Any] = {
-        "task": row.task,
-        "subset": row.subset,
-        "relevance": row.relevance,
-        "pairs": row.pairs,
-        "points": row.points,
-        **{name: plain(row.coefficients[name]) for name in COEFFICIENTS},
-        "sampled_spearman": None,
-    }
+    document = plain(row, "task", "subset", "relevance", "pairs", "points")
+    document |= {name: plain(row.coefficients[name], "value", "interval") for name in COEFFICIENTS}
     document["kendall"]["variant"] = row.tau
-    if row.sampled is not None:
-        document["sampled_spearman"] = {
-            "mean": row.sampled.mean,
-            "sd": row.sampled.deviation,
-            "queries": row.sampled.queries,
-            "samples": row.sampled.samples,
-        }
-    return document
+    sampled = row.sampled and {"mean": row.sampled.mean, "sd": row.sampled.deviation}
+    return {**document, "sampled_spearman": sampled and {**sampled, **plain(row.sampled, "queries", "samples")}}

@@ -14,6 +14,7 @@ from .report import SCHEMA, Report
 from .schema import ReportDocument, ResultDocument
 
 Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
+_FIX = "give a report written by --json"
 
 
 def read(path: Path, parse: Parse) -> Report:
@@ -30,21 +31,15 @@ def read(path: Path, parse: Parse) -> Report:
     try:
         document = ReportDocument.model_validate_json(path.read_bytes())
     except OSError as error:
-        raise BadInput(
-            f"cannot be read ({error.strerror})", where=path, fix="give a report written by --json"
-        ) from None
+        raise BadInput(f"cannot be read ({error.strerror})", where=path, fix=_FIX) from None
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "document"
-        raise BadInput(
-            f"is not a {SCHEMA} document: {place}: {first['msg']}",
-            where=path,
-            fix="give a report written by --json",
-        ) from None
+        raise BadInput(f"is not a {SCHEMA} document: {place}: {first['msg']}", where=path, fix=_FIX) from None
     try:
         return _report(document, parse)
     except (BadInput, UsageError) as error:
-        raise BadInput(error.what, where=path, fix=error.fix or "give a report written by --json") from None
+        raise BadInput(error.what, where=path, fix=error.fix or _FIX) from None
 
 
 def _report(document: ReportDocument, parse: Parse) -> Report:
@@ -57,17 +52,8 @@ def _report(document: ReportDocument, parse: Parse) -> Report:
         everything = values.restore(document.per_query, items, [*results, *parts], parse)
         results, parts = everything[: len(results)], everything[len(results) :]
     intervals = None if document.intervals is None else Resampling(**document.intervals.model_dump())
-    return Report(
-        document.split,
-        document.signature,
-        results,
-        tuple(document.warnings),
-        notes,
-        provenance,
-        intervals,
-        parts,
-        items,
-    )
+    warnings = tuple(document.warnings)
+    return Report(document.split, document.signature, results, warnings, notes, provenance, intervals, parts, items)
 
 
 def _results(documents: Sequence[ResultDocument], parse: Parse) -> tuple[Result, ...]:

@@ -60,13 +60,11 @@ class Kind:
 
 def kinds_of(grid: Grid) -> list[Kind]:
     """One a column: what renderers that align numbers digit by digit must leave room for."""
-    columns = [[row[i] for row in grid.rows] for i in range(len(grid.headings))]
-    return [
-        Kind(True)
-        if i < grid.words
-        else Kind(False, max((c.mark for c in column), key=len, default=""), any(c.aside for c in column))
-        for i, column in enumerate(columns)
-    ]
+    kinds = [Kind(True)] * grid.words
+    for i in range(grid.words, len(grid.headings)):
+        column = [row[i] for row in grid.rows]
+        kinds.append(Kind(False, max((c.mark for c in column), key=len, default=""), any(c.aside for c in column)))
+    return kinds
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:

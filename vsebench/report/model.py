@@ -88,14 +88,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """The entry in a report's document: plain values."""
-        return {
-            "metric": str(self.metric),
-            "direction": self.direction,
-            "value": self.value,
-            "n": self.n,
-            "undefined": self.undefined,
-            "interval": None if self.interval is None else list(self.interval),
-        }
+        return plain(self, "metric", "direction", "value", "n", "undefined", "interval")
 
 
 @dataclass(frozen=True)
@@ -126,3 +119,9 @@ class Resampling:
             raise UsageError(f"the seed is {self.seed}", fix="use a whole number from 0 to 9223372036854775807")
         if self.method not in ("percentile", "bca"):
             raise UsageError(f"the method of an interval is '{self.method}'", fix="use percentile or bca")
+
+
+def plain(source: object, *names: str) -> dict[str, Any]:
+    """Attributes as values of a JSON document: a metric as its name, a tuple as a list."""
+    found = {name: getattr(source, name) for name in names}
+    return {k: str(v) if k == "metric" else list(v) if isinstance(v, tuple) else v for k, v in found.items()}

@@ -44,22 +44,16 @@ def check_path(path: Path) -> Path:
         MissingPackage: parquet without pyarrow.
     """
     if not path.name.endswith(SUFFIXES):
-        raise UsageError(
-            "per-query values are written as parquet or CSV",
-            where=path,
-            fix="end the name in .parquet or .csv",
-        )
+        what = "per-query values are written as parquet or CSV"
+        raise UsageError(what, where=path, fix="end the name in .parquet or .csv")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
     if path.suffix == ".parquet":
         try:
             import pyarrow  # noqa: F401
         except ImportError:
-            raise MissingPackage(
-                "parquet needs pyarrow",
-                where=path,
-                fix="pip install 'vsebench[formats]', or end the name in .csv",
-            ) from None
+            fix = "pip install 'vsebench[formats]', or end the name in .csv"
+            raise MissingPackage("parquet needs pyarrow", where=path, fix=fix) from None
     return path
 
 

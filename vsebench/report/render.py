@@ -73,14 +73,14 @@ class Rendered(ABC):
         path = Path(path)
         formats = {".json": self.to_json, ".tex": self.to_latex, ".md": self.to_markdown, ".html": self.to_html}
         if path.suffix not in formats:
-            raise UsageError(
-                f"no format is called '{path.suffix}'", where=path, fix=f"end the name in {', '.join(formats)}"
-            )
+            fix = f"end the name in {', '.join(formats)}"
+            raise UsageError(f"no format is called '{path.suffix}'", where=path, fix=fix)
         with write_atomically(path, "w") as stream:
             stream.write(formats[path.suffix]().rstrip("\n") + "\n")
 
 
-def low_high(interval: tuple[float, float] | None) -> dict[str, float | None]:
-    """The columns ``low`` and ``high`` of a record; missing values without an interval."""
-    low, high = interval or (None, None)
-    return {"low": low, "high": high}
+def record(facts: dict[str, Any]) -> dict[str, Any]:
+    """Facts as a record: in place of ``interval`` the columns ``low`` and ``high``, None without an interval."""
+    ends = dict(zip(("low", "high"), facts["interval"] or (None, None), strict=True))
+    columns = (ends if key == "interval" else {key: value} for key, value in facts.items())
+    return {key: value for column in columns for key, value in column.items()}

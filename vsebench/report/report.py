@@ -9,8 +9,8 @@ from typing import Any
 from ..types import Direction, Split
 from . import per_query, table, values
 from .grid import Grid
-from .model import MetricName, Resampling, Result
-from .render import Rendered, low_high
+from .model import MetricName, Resampling, Result, plain
+from .render import Rendered, record
 
 SCHEMA = "vsebench/report/1"
 
@@ -66,7 +66,6 @@ class Report(Rendered):
 
     @property
     def title(self) -> str:
-        """The title of a page."""
         return f"Evaluation on {self.split}"
 
     def grids(self) -> list[Grid]:
@@ -75,18 +74,8 @@ class Report(Rendered):
 
     def records(self) -> list[dict[str, Any]]:
         """One a result: metric, direction (None for a sum), value, low, high, n, undefined, unit."""
-        return [
-            {
-                "metric": str(r.metric),
-                "direction": r.direction,
-                "value": r.value,
-                **low_high(r.interval),
-                "n": r.n,
-                "undefined": r.undefined,
-                "unit": r.unit,
-            }
-            for r in self.results
-        ]
+        names = ("metric", "direction", "value", "interval", "n", "undefined", "unit")
+        return [record(plain(r, *names)) for r in self.results]
 
     def per_query(self) -> Any:
         """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""

@@ -8,8 +8,8 @@ from typing import Any
 from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
-from .model import MetricName, Resampling
-from .render import Rendered, low_high
+from .model import MetricName, Resampling, plain
+from .render import Rendered, record
 
 SCHEMA = "vsebench/slices/1"
 
@@ -75,7 +75,6 @@ class Slices(Rendered):
 
     @property
     def title(self) -> str:
-        """The title of a page."""
         return f"Slices of {self.split}"
 
     def grids(self) -> list[Grid]:
@@ -84,49 +83,31 @@ class Slices(Rendered):
 
     def records(self) -> list[dict[str, Any]]:
         """One a slice and system: metric, direction, by, slice, system, value, low, high, n, images."""
-        return [
-            {
-                "metric": str(b.metric),
-                "direction": b.direction,
-                "by": b.by,
-                "slice": s.label,
-                "system": system,
-                "value": value,
-                **low_high(ends),
-                "n": s.n,
-                "images": s.images,
-            }
-            for b in self.breakdowns
-            for s in b.bins
-            for system, value, ends in zip(self.systems, s.values, s.intervals, strict=True)
-        ]
+        found = []
+        for b in self.breakdowns:
+            for s in b.bins:
+                head, counts = {**plain(b, "metric", "direction", "by"), "slice": s.label}, plain(s, "n", "images")
+                for system, value, interval in zip(self.systems, s.values, s.intervals, strict=True):
+                    found.append(record({**head, "system": system, "value": value, "interval": interval, **counts}))
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/slices/1``."""
         return {
             "schema": SCHEMA,
-            "split": self.split,
-            "systems": list(self.systems),
-            "intervals": {"level": self.how.level, "resamples": self.how.resamples, "seed": self.how.seed},
+            **plain(self, "split", "systems"),
+            "intervals": plain(self.how, "level", "resamples", "seed"),
             "warnings": list(self.warnings),
             "slices": [
                 {
-                    "metric": str(b.metric),
-                    "direction": b.direction,
-                    "by": b.by,
+                    **plain(b, "metric", "direction", "by"),
                     "values": dict(zip(self.systems, b.values, strict=True)),
-                    "n": b.n,
-                    "outside": b.outside,
+                    **plain(b, "n", "outside"),
                     "bins": [
                         {
-                            "label": s.label,
-                            "n": s.n,
-                            "images": s.images,
+                            **plain(s, "label", "n", "images"),
                             "values": dict(zip(self.systems, s.values, strict=True)),
-                            "intervals": {
-                                name: None if ends is None else list(ends)
-                                for name, ends in zip(self.systems, s.intervals, strict=True)
-                            },
+                            "intervals": {n: e and list(e) for n, e in zip(self.systems, s.intervals, strict=True)},
                         }
                         for s in b.bins
                     ],
@@ -137,16 +118,11 @@ class Slices(Rendered):
 
     def _grid(self, b: Breakdown) -> Grid:
         unit = b.metric.unit
-        rows = [
-            (
-                *cells(s.label, f"{s.n:,}"),
-                *(
-                    Cell(printed(value, unit), aside=bracketed(ends, unit))
-                    for value, ends in zip(s.values, s.intervals, strict=True)
-                ),
-            )
-            for s in b.bins[: self.top]
-        ]
+        rows = []
+        for s in b.bins[: self.top]:
+            values = zip(s.values, s.intervals, strict=True)
+            numbers = (Cell(printed(value, unit), aside=bracketed(ends, unit)) for value, ends in values)
+            rows.append((*cells(s.label, f"{s.n:,}"), *numbers))
         rows.append((*cells("all queries", f"{b.n:,}"), *(Cell(printed(value, unit)) for value in b.values)))
         notes = []
         if len(b.bins) > self.top:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
-from .grid import Cell, Grid, cells, text_only
+from .grid import Cell, Grid, text_only
 from .model import Resampling, Result
 
 CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
@@ -52,19 +52,11 @@ def _by_metric(title: str, directions: tuple[Direction, ...], results: Sequence[
     for result in results:
         rows.setdefault(result.metric.name + _arrow(result), {})[result.direction] = result
     shown = [d for d in (*directions, None) if any(d in row for row in rows.values())]
-    return Grid(
-        title,
-        ("metric", *(ARROWS[d] for d in shown), "queries"),
-        1,
-        tuple(
-            (
-                *cells(name),
-                *(_value(row.get(d)) for d in shown),
-                *cells(" / ".join(f"{row[d].n:,}" for d in directions if d in row)),
-            )
-            for name, row in rows.items()
-        ),
-    )
+    lines = []
+    for name, row in rows.items():
+        queries = " / ".join(f"{row[d].n:,}" for d in directions if d in row)
+        lines.append((Cell(name), *(_value(row.get(d)) for d in shown), Cell(queries)))
+    return Grid(title, ("metric", *(ARROWS[d] for d in shown), "queries"), 1, tuple(lines))
 
 
 def _by_length(results: Sequence[Result]) -> Grid:
@@ -73,19 +65,11 @@ def _by_length(results: Sequence[Result]) -> Grid:
     for result in results:
         rows.setdefault(result.metric.k, {})[result.metric.template] = result
     shown = {name: result for row in rows.values() for name, result in row.items()}
-    return Grid(
-        "judged by labels",
-        ("k", *(_heading(result) for result in shown.values()), "queries"),
-        0,
-        tuple(
-            (
-                *cells(str(k)),
-                *(_value(row.get(name)) for name in shown),
-                *cells(f"{next(iter(row.values())).n:,}"),
-            )
-            for k, row in rows.items()
-        ),
-    )
+    lines = []
+    for k, row in rows.items():
+        queries = next(iter(row.values())).n
+        lines.append((Cell(str(k)), *(_value(row.get(name)) for name in shown), Cell(f"{queries:,}")))
+    return Grid("judged by labels", ("k", *map(_heading, shown.values()), "queries"), 0, tuple(lines))
 
 
 def _heading(result: Result) -> str:

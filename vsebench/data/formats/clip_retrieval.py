@@ -38,11 +38,8 @@ def read_folder(folder: Path) -> RawEmbeddings:
     if owner is not None or caption is not None:
         rows = len(owner if owner is not None else caption)  # type: ignore[arg-type]
         if rows not in (len(images), len(texts)):
-            raise BadInput(
-                f"metadata has {rows:,} rows for {len(images):,} image rows and {len(texts):,} text rows",
-                where=folder,
-                fix="write the metadata of the same run again",
-            )
+            what = f"metadata has {rows:,} rows for {len(images):,} image rows and {len(texts):,} text rows"
+            raise BadInput(what, where=folder, fix="write the metadata of the same run again")
         if rows == len(images) and owner is not None:
             image_ids = owner
         if rows == len(texts):
@@ -108,11 +105,8 @@ def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
     if member.dtype not in FLOATS:
         raise BadInput(f"is {member.dtype}", where=path, fix="save shards as float16, float32 or float64")
     if member.shape[1] != first.shape[1]:
-        raise BadInput(
-            f"has {member.shape[1]} columns, {first_path.name} has {first.shape[1]}",
-            where=path,
-            fix="write all shards with the same model",
-        )
+        what = f"has {member.shape[1]} columns, {first_path.name} has {first.shape[1]}"
+        raise BadInput(what, where=path, fix="write all shards with the same model")
 
 
 def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ...]]:
@@ -140,9 +134,6 @@ def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ..
         return {}, files, (f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids",)
     for name, arrays in parts.items():
         if len(arrays) != len(files):
-            raise BadInput(
-                f"column '{name}' is missing from some files",
-                where=metadata,
-                fix="write all metadata with the same columns",
-            )
+            what = f"column '{name}' is missing from some files"
+            raise BadInput(what, where=metadata, fix="write all metadata with the same columns")
     return {name: as_ids(np.concatenate(arrays), name, metadata) for name, arrays in parts.items()}, files, ()

@@ -77,11 +77,8 @@ def _items(what: str, items: Any, where: Path) -> list[str]:
             raise BadInput(f"{what}, rank {rank}: {item!r:.60} is not an id", where=where, fix=LAYOUT)
         name = str(item)
         if name in first:
-            raise BadInput(
-                f"{what} lists item '{name}' twice, at ranks {first[name]} and {rank}",
-                where=where,
-                fix="keep each item once a query: a repeated one would count twice",
-            )
+            fix = "keep each item once a query: a repeated one would count twice"
+            raise BadInput(f"{what} lists item '{name}' twice, at ranks {first[name]} and {rank}", where=where, fix=fix)
         first[name] = rank
     return list(first)
 

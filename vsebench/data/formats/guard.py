@@ -33,9 +33,7 @@ def reading(
         raise
     except MemoryError:
         raise BadInput(
-            "does not fit into memory",
-            where=where,
-            fix="save float32 or float16 .npy files, which are memory-mapped",
+            "does not fit into memory", where=where, fix="save float32 or float16 .npy files, which are memory-mapped"
         ) from None
     except errors as error:
         lines = str(error).strip().splitlines()
@@ -76,8 +74,5 @@ def check_size(members: Iterable[Member], where: Path, limit: int | None = None)
             )
     limit = memory_limit() if limit is None else limit
     if total > limit:
-        raise BadInput(
-            f"the arrays declare {total:,} bytes, more than the {limit:,} bytes that may be used",
-            where=where,
-            fix="save float32 or float16 .npy files, which are memory-mapped",
-        )
+        what = f"the arrays declare {total:,} bytes, more than the {limit:,} bytes that may be used"
+        raise BadInput(what, where=where, fix="save float32 or float16 .npy files, which are memory-mapped")

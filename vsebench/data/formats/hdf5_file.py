@@ -49,15 +49,11 @@ def _dataset(path: Path, name: str, node: Any) -> Member:
 
     def load() -> Array:
         what = f"data set '{name}' cannot be read"
-        with (
-            reading(path, what, *_ERRORS),
-            h5py.File(path, "r") as file,
-        ):
+        with reading(path, what, *_ERRORS), h5py.File(path, "r") as file:
             dataset = file[name]
             if dataset.external or dataset.is_virtual:
-                raise BadInput(
-                    f"data set '{name}' is stored in another file", where=path, fix="copy the data into one file"
-                )
+                fix = "copy the data into one file"
+                raise BadInput(f"data set '{name}' is stored in another file", where=path, fix=fix)
             if text:
                 strings = np.asarray(dataset.asstr()[...])
                 return np.array(strings.ravel().tolist(), dtype=np.str_).reshape(strings.shape)

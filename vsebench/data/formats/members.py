@@ -37,10 +37,7 @@ def floats(member: Member, where: Path) -> Array:
         fix = "save it as float32"
         if member.dtype == "object":
             fix = "save it as float32; object arrays are pickles, which are never read"
-        raise BadInput(
-            f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64",
-            where=where,
-            fix=fix,
-        )
+        what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
+        raise BadInput(what, where=where, fix=fix)
     array = member.load()
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))

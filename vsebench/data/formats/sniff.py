@@ -48,11 +48,8 @@ def sniff(path: Path) -> Format:
     if stat.S_ISDIR(mode):
         return FORMATS["folder"]
     if not stat.S_ISREG(mode):
-        raise BadInput(
-            f"is {_special(mode)}, not a regular file",
-            where=path,
-            fix="write the data to a file on disk first",
-        )
+        what = f"is {_special(mode)}, not a regular file"
+        raise BadInput(what, where=path, fix="write the data to a file on disk first")
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -87,11 +84,8 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     pickled = by_start is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
-        raise BadInput(
-            f"{what}; pickles can run any code when they are read, so they never are",
-            where=path,
-            fix=_CONVERT,
-        )
+        fix = _CONVERT
+        raise BadInput(f"{what}; pickles can run any code when they are read, so they never are", where=path, fix=fix)
     if by_start is not None:
         return by_start
     if head.startswith(_ZIP):
@@ -116,11 +110,8 @@ def _zip_format(path: Path) -> Format:
             return kind
     if not names:
         raise BadInput("is an archive without any array", where=path, fix=_AGAIN)
-    raise BadInput(
-        f"is a zip archive without arrays (it holds {', '.join(names[:3])})",
-        where=path,
-        fix="unpack it and give the file inside",
-    )
+    what = f"is a zip archive without arrays (it holds {', '.join(names[:3])})"
+    raise BadInput(what, where=path, fix="unpack it and give the file inside")
 
 
 def _text_format(path: Path, head: bytes, size: int) -> Format:
@@ -133,16 +124,12 @@ def _text_format(path: Path, head: bytes, size: int) -> Format:
     except UnicodeDecodeError:
         text, clean = "", False
     if not clean:
-        raise BadInput(
-            f"is in no format that vsebench reads (it starts with {head[:8]!r})",
-            where=path,
-            fix=f"give {suffixes(FORMATS.values())}",
-        )
+        what = f"is in no format that vsebench reads (it starts with {head[:8]!r})"
+        raise BadInput(what, where=path, fix=f"give {suffixes(FORMATS.values())}")
     start = text.lstrip()[:200].lower()
     if start.startswith(("<!doctype", "<html", "<?xml")):
-        raise BadInput(
-            "is a web page, perhaps the error page of a failed download", where=path, fix="download it again"
-        )
+        what = "is a web page, perhaps the error page of a failed download"
+        raise BadInput(what, where=path, fix="download it again")
     return FORMATS["json" if start.startswith(("{", "[")) else "text"]
 
 

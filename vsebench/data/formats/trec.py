@@ -43,9 +43,8 @@ def parse_trec(lines: Iterable[str], where: Path) -> FileLists:
     most = memory_limit() // _ROW_BYTES
     for number, line in enumerate(lines, 1):
         if number > most:
-            raise BadInput(
-                f"has more than {most:,} lines, which do not fit into memory", where=where, fix="store shorter lists"
-            )
+            what = f"has more than {most:,} lines, which do not fit into memory"
+            raise BadInput(what, where=where, fix="store shorter lists")
         parts = line.split()
         if not parts:
             continue
@@ -83,9 +82,8 @@ def _lines(stream: IO[str], where: Path) -> Iterator[str]:
     while line := stream.readline(_LONGEST_LINE):
         number += 1
         if len(line) == _LONGEST_LINE and not line.endswith("\n"):
-            raise BadInput(
-                f"line {number} is longer than {_LONGEST_LINE:,} characters", where=where, fix="give a TREC run"
-            )
+            what = f"line {number} is longer than {_LONGEST_LINE:,} characters"
+            raise BadInput(what, where=where, fix="give a TREC run")
         yield line
 
 
@@ -116,9 +114,6 @@ def _refuse_repeated(query: str, found: list[_Row], where: Path) -> None:
     first: dict[str, int] = {}
     for _, _, number, item in found:
         if item in first:
-            raise BadInput(
-                f"query '{query}' lists item '{item}' twice, in lines {first[item]} and {number}",
-                where=where,
-                fix="keep each item once a query: a repeated one would count twice",
-            )
+            what = f"query '{query}' lists item '{item}' twice, in lines {first[item]} and {number}"
+            raise BadInput(what, where=where, fix="keep each item once a query: a repeated one would count twice")
         first[item] = number

@@ -46,10 +46,7 @@ def annotation_rows(document: dict[str, Any], where: str, caption_ids: Ids) -> C
     absent = needed.difference(found)
     if absent:
         first = next(i for i in caption_ids.tolist() if i in absent)
-        raise BadInput(
-            f"{len(absent):,} of {len(needed):,} test captions are absent (first: id {first})",
-            where=where,
-            fix="give captions_val2014.json; all test images are in val2014",
-        )
+        what = f"{len(absent):,} of {len(needed):,} test captions are absent (first: id {first})"
+        raise BadInput(what, where=where, fix="give captions_val2014.json; all test images are in val2014")
     image_id, captions = zip(*(found[i] for i in caption_ids.tolist()), strict=True)
     return CaptionRows(np.asarray(image_id), caption_ids, captions, where)

@@ -126,11 +126,8 @@ def build(name: str, source: str | os.PathLike[str] | None = None, *, force: boo
     if path.exists() and not force:
         settle(restore(path, captions=True), split)  # raises when the file is damaged
         if source is not None:
-            raise UsageError(
-                f"split '{name}' is built already, and the source was not read",
-                where=path,
-                fix="add --force to build it again",
-            )
+            what = f"split '{name}' is built already, and the source was not read"
+            raise UsageError(what, where=path, fix="add --force to build it again")
         return path
     rows = from_file(source) if source is not None else _installed(split, captions=True)
     store(path, settle(rows, split))
@@ -179,16 +176,13 @@ def _installed(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
     command = f"vsebench data build {split.name} --from FILE"
     source = PACKAGES.get(split.built_as)
     if source is None:
-        raise MissingPackage(
-            f"split '{split.name}' is not built here, and no package holds it",
-            fix=f"run: {command}, where FILE is {' or '.join(split.sources)}",
-        )
+        what = f"split '{split.name}' is not built here, and no package holds it"
+        raise MissingPackage(what, fix=f"run: {command}, where FILE is {' or '.join(split.sources)}")
     try:
         return source.rows() if captions else source.ids()
     except MissingPackage as error:
-        raise MissingPackage(
-            f"split '{split.name}' is not built here, and {error.what}", fix=f"{INSTALL}, or run: {command}"
-        ) from error
+        what = f"split '{split.name}' is not built here, and {error.what}"
+        raise MissingPackage(what, fix=f"{INSTALL}, or run: {command}") from error
 
 
 def _status(split: DeclaredSplit) -> SplitStatus:

@@ -47,11 +47,8 @@ def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
     for at, image in test:
         sentences = field(image, "sentences", list, at)
         if len(sentences) < CAPTIONS_PER_IMAGE:
-            raise BadInput(
-                f"{len(sentences)} sentences, expected at least {CAPTIONS_PER_IMAGE}",
-                where=at,
-                fix="copy or download the file again",
-            )
+            what = f"{len(sentences)} sentences, expected at least {CAPTIONS_PER_IMAGE}"
+            raise BadInput(what, where=at, fix="copy or download the file again")
         name: int | str = field(image, "cocoid", int, at) if coco else field(image, "filename", str, at)
         for j, sentence in enumerate(sentences[:CAPTIONS_PER_IMAGE]):
             spot = f"{at}.sentences[{j}]"

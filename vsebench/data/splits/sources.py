@@ -90,7 +90,7 @@ FILES: dict[str, FileSource] = {
 }
 # Packages, by the split that they hold.
 PACKAGES: dict[str, PackageSource] = {
-    "coco-5k": PackageSource(packages.has_ids, packages.has_captions, packages.coco_id_rows, packages.coco_rows),
+    "coco-5k": PackageSource(packages.has_ids, packages.has_captions, packages.coco_id_rows, packages.coco_rows)
 }
 
 

@@ -149,11 +149,8 @@ def _captions(text: str, document: Any, path: Path) -> tuple[list[int], list[str
 
 def _require_tokens(found: Frequencies, tokens: str, path: Path) -> Frequencies:
     if found.tokens != tokens:
-        raise BadInput(
-            f"these document frequencies are of tokens '{found.tokens}', not '{tokens}'",
-            where=path,
-            fix=f"add tokens={found.tokens}, or count them again",
-        )
+        what = f"these document frequencies are of tokens '{found.tokens}', not '{tokens}'"
+        raise BadInput(what, where=path, fix=f"add tokens={found.tokens}, or count them again")
     return found
 
 

@@ -86,20 +86,16 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
         BadInput: no captions, no word vectors in the file, or none of the words of the captions.
     """
     if argument is None:
-        raise UsageError(
-            f"{name} needs a file of word vectors", fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt"
-        )
+        what = f"{name} needs a file of word vectors"
+        raise UsageError(what, fix=f"give {name}:FILE, such as {name}:glove.6B.300d.txt")
     if split.captions is None:
         raise BadInput(f"the captions of split '{split.name}' are not known", fix="load the split with its captions")
     path = Path(argument).expanduser()
     tokenised = tokenise(split.captions, tokens)
     found = read_word_vectors(path, tokenised.words, progress)
     if not found.words:
-        raise BadInput(
-            f"none of its {found.total:,} words occurs in the captions of split '{split.name}'",
-            where=path,
-            fix="give vectors of the captions' language, of lower-case words",
-        )
+        what = f"none of its {found.total:,} words occurs in the captions of split '{split.name}'"
+        raise BadInput(what, where=path, fix="give vectors of the captions' language, of lower-case words")
     row_by_word = {word: row for row, word in enumerate(found.words)}
     row_of = np.array([row_by_word.get(word, -1) for word in tokenised.words], np.int64)
     row = row_of[tokenised.word]

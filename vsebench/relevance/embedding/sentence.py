@@ -51,10 +51,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         if argument is None:
             notes = (f"sentence: no encoder is named, {encoders.MINILM} is used",)
         if split.captions is None:
-            raise BadInput(
-                f"sentence needs the captions of split '{split.name}', which are not known",
-                fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy",
-            )
+            what = f"sentence needs the captions of split '{split.name}', which are not known"
+            raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
         model = encoders.find(argument or encoders.MINILM)
         vectors, identity = encoders.embed(split.captions, model, progress), model.identity
         _fingerprint(vectors, Path(model.source))
@@ -95,9 +93,6 @@ def _fingerprint(vectors: npt.NDArray[Any], where: Path) -> str:
     for start in range(0, len(vectors), 4096):
         zero = np.flatnonzero(~vectors[start : start + 4096].any(axis=1))
         if len(zero):
-            raise BadInput(
-                f"caption row {start + zero[0]} is all zeros: it has no direction to compare",
-                where=where,
-                fix="encode this caption again",
-            )
+            what = f"caption row {start + zero[0]} is all zeros: it has no direction to compare"
+            raise BadInput(what, where=where, fix="encode this caption again")
     return digits

@@ -76,20 +76,14 @@ def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | No
             word = _spaced_word(path, number, line, sep, dim)
         if word in needed:
             if word in found:
-                raise BadInput(
-                    f"'{needed[word]}' is on line {found[word][0]} and again on line {number}",
-                    where=path,
-                    fix="remove one of the two lines",
-                )
+                what = f"'{needed[word]}' is on line {found[word][0]} and again on line {number}"
+                raise BadInput(what, where=path, fix="remove one of the two lines")
             found[word] = (number, _numbers(path, number, line[len(word) + 1 :], sep))
     if total == 0:
         raise BadInput("has no word vectors", where=path, fix=TEXT_FORM)
     if header is not None and header[0] != total:
-        raise BadInput(
-            f"the first line declares {header[0]:,} words, and {total:,} follow",
-            where=path,
-            fix="copy or download the file again",
-        )
+        what = f"the first line declares {header[0]:,} words, and {total:,} follow"
+        raise BadInput(what, where=path, fix="copy or download the file again")
     words = sorted(needed[word] for word in found)
     vectors = np.array([found[w.encode("utf-8", "surrogatepass")][1] for w in words], np.float64)
     if (np.abs(vectors) > np.finfo(np.float32).max).any():
@@ -136,9 +130,8 @@ def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]
                     raise BadInput(f"line {first_empty} is empty", where=path, fix="remove the line")
                 yield number, line
         except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise BadInput(
-                f"the gzip data is truncated or damaged ({error})", where=path, fix="copy or download it again"
-            ) from error
+            what = f"the gzip data is truncated or damaged ({error})"
+            raise BadInput(what, where=path, fix="copy or download it again") from error
         except OSError as error:
             raise BadInput(f"cannot be read ({error})", where=path, fix="check the file and the disk") from error
 

@@ -35,10 +35,8 @@ def load(name: str, file: str, split: Split, direction: Direction, *, all_querie
         BadInput: the file is damaged, or the split lacks judged queries.
     """
     if split.name != JUDGED_SPLIT:
-        raise UsageError(
-            f"judgements '{name}' are of the whole gallery of COCO 5K, not of split '{split.name}'",
-            fix=f"use --split {JUDGED_SPLIT}",
-        )
+        what = f"judgements '{name}' are of the whole gallery of COCO 5K, not of split '{split.name}'"
+        raise UsageError(what, fix=f"use --split {JUDGED_SPLIT}")
     path = judgement_file(file)
     return _load(name, file, split, direction, all_queries, path, path.stat().st_mtime_ns)
 
@@ -54,11 +52,8 @@ def _load(
     query = _index(queries, query_ids)
     if (query < 0).any():
         unknown_ids = query_ids[query < 0]
-        raise BadInput(
-            f"{len(unknown_ids):,} judged queries are not in split '{split.name}' (first: {unknown_ids[0]})",
-            where=path,
-            fix="check the ids of the split: vsebench data verify coco-5k",
-        )
+        what = f"{len(unknown_ids):,} judged queries are not in split '{split.name}' (first: {unknown_ids[0]})"
+        raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
     skipped = len(queries) - len(query_ids) if all_queries else 0
     return from_pairs(name, direction, np.repeat(query, sizes), _index(gallery, positive_ids), skipped=skipped)
 

@@ -31,10 +31,8 @@ def from_pairs(name: str, direction: Direction, query: Int, item: Int, skipped: 
     query, item = query[order], item[order]
     repeated = np.flatnonzero((np.diff(query) == 0) & (np.diff(item) == 0))
     if len(repeated):
-        raise BadInput(
-            f"judgements '{name}' ({direction}) list item {item[repeated[0]]} twice for query {query[repeated[0]]}",
-            fix="list every positive once",
-        )
+        what = f"judgements '{name}' ({direction}) list item {item[repeated[0]]} twice for query {query[repeated[0]]}"
+        raise BadInput(what, fix="list every positive once")
     found = np.bincount(np.searchsorted(queries, query), minlength=len(queries))
     indptr = np.concatenate([[0], np.cumsum(found)])
     return Relevance(name, direction, queries, indptr, item, missing, skipped)

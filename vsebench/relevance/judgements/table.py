@@ -11,15 +11,7 @@ from .declare import Counts, Judgements
 from .eccv import ECCV
 from .ground_truth import GROUND_TRUTH
 
-JUDGEMENTS: dict[str, Judgements] = {
-    declared.name: declared
-    for declared in (
-        GROUND_TRUTH,
-        COCO_1K,
-        ECCV,
-        CXC,
-    )
-}
+JUDGEMENTS: dict[str, Judgements] = {declared.name: declared for declared in (GROUND_TRUTH, COCO_1K, ECCV, CXC)}
 COUNTS: dict[tuple[str, Direction], Counts] = {
     (name, direction): counts for name, declared in JUDGEMENTS.items() for direction, counts in declared.counts.items()
 }

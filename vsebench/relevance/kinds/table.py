@@ -19,18 +19,7 @@ from .sentence import SENTENCE
 from .spice import SPICE
 from .wmd import WMD
 
-GAINS: dict[str, GainsKind] = {
-    kind.name: kind
-    for kind in (
-        CIDER,
-        SPICE,
-        SENTENCE,
-        BOW,
-        WMD,
-        COARSE,
-        MATRIX,
-    )
-}
+GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, COARSE, MATRIX)}
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
 
 
@@ -100,9 +89,7 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     kind = GAINS[spec.kind]
     cut_at_zero = "negative" in kind.settings and kind.value(spec.settings, "negative") == "zero"
     if kind.needs_captions and split.captions is None:
-        raise BadInput(
-            f"{kind.name} needs the captions of split '{split.name}', which are not known",
-            fix="give them with --captions FILE",
-        )
+        what = f"{kind.name} needs the captions of split '{split.name}', which are not known"
+        raise BadInput(what, fix="give them with --captions FILE")
     gains = kind.loader()(split, spec.argument, spec.settings, progress)
     return NonNegative(gains) if cut_at_zero else gains

@@ -80,11 +80,8 @@ def read_pack(path: Path) -> Tuples:
     except BadInput as error:
         if not path.exists():
             raise FileNotFoundError(path) from error
-        raise BadInput(
-            f"the stored tuples are damaged ({error.what})",
-            where=path,
-            fix="remove this file and build again: vsebench relevance build spice",
-        ) from error
+        fix = "remove this file and build again: vsebench relevance build spice"
+        raise BadInput(f"the stored tuples are damaged ({error.what})", where=path, fix=fix) from error
 
 
 def add(tuples: Tuples) -> Path:
@@ -111,11 +108,8 @@ def add_agreeing(tuples: Tuples, source: str | os.PathLike[str]) -> int:
         if text not in cached.row or (text in cached.broken and text not in tuples.broken):
             new.append(text)
         elif text not in cached.broken and text not in tuples.broken and cached.tuples[cached.row[text]] != items:
-            raise BadInput(
-                f"caption '{text[:60]}' has other tuples in the cache",
-                where=source,
-                fix="run: vsebench relevance clear spice  (when those of the file are the right ones)",
-            )
+            fix = "run: vsebench relevance clear spice  (when those of the file are the right ones)"
+            raise BadInput(f"caption '{text[:60]}' has other tuples in the cache", where=source, fix=fix)
     if new:
         add(select(tuples, new))
     return len(new)

@@ -107,10 +107,8 @@ def _synsets(words: list[str | None], synsets: Mapping[str, frozenset[int]]) -> 
     """The synsets of every word as ragged lists (none for None), renumbered from 0, and the number of synsets."""
     missing = [w for w in words if w is not None and w not in synsets]
     if missing:
-        raise BadInput(
-            f"the synset table has no word '{missing[0]}'" + (f" and {len(missing) - 1:,} more" * (len(missing) > 1)),
-            fix="import the tuples together with the synset table that was made with them",
-        )
+        what = f"the synset table has no word '{missing[0]}'" + (f" and {len(missing) - 1:,} more" * (len(missing) > 1))
+        raise BadInput(what, fix="import the tuples together with the synset table that was made with them")
     lists: list[list[int]] = [[] if w is None else sorted(synsets[w]) for w in words]
     ptr = offsets(np.fromiter(map(len, lists), np.int64, len(lists)))
     ids, inverse = np.unique(np.fromiter(chain.from_iterable(lists), np.int64, int(ptr[-1])), return_inverse=True)

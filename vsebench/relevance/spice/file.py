@@ -65,11 +65,8 @@ def _unpack(path: Path) -> Tuples:
             "or a file of tuple lists together with --synsets and --split",
         )
     if header.get("tools") != TOOLS:
-        raise BadInput(
-            f"the tuples were made with other tools ({shown(header.get('tools'))}, here {TOOLS})",
-            where=path,
-            fix="export them again with this version of vsebench",
-        )
+        what = f"the tuples were made with other tools ({shown(header.get('tools'))}, here {TOOLS})"
+        raise BadInput(what, where=path, fix="export them again with this version of vsebench")
     texts: dict[str, tuple[Item, ...]] = {}
     broken: dict[str, str] = {}
     synsets: dict[str, frozenset[int]] = {}

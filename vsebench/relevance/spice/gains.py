@@ -201,10 +201,8 @@ def _postings(
 ) -> Postings:
     missing = [text for text in texts if text not in tuples.row]
     if missing:
-        raise BadInput(
-            f"{len(missing):,} of {len(texts):,} captions have no SPICE tuples (first: '{missing[0][:60]}')",
-            fix=f"run: {_build(split)}",
-        )
+        what = f"{len(missing):,} of {len(texts):,} captions have no SPICE tuples (first: '{missing[0][:60]}')"
+        raise BadInput(what, fix=f"run: {_build(split)}")
     rows = np.fromiter((tuples.row[text] for text in texts), np.int64, len(texts))
     return postings(
         encode(tuples.tuples, tuples.synsets), rows, split.image_of, len(split.image_ids),

@@ -28,22 +28,16 @@ def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], cap
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) != len(captions):
-        raise BadInput(
-            f"{len(lines):,} rows of tuples for {len(captions):,} captions",
-            where=where,
-            fix="give the split (or file of captions) that the rows were made from",
-        )
+        what = f"{len(lines):,} rows of tuples for {len(captions):,} captions"
+        raise BadInput(what, where=where, fix="give the split (or file of captions) that the rows were made from")
     known: Known = {}
     found: dict[str, tuple[tuple[str, ...], ...]] = {}
     for number, (line, caption) in enumerate(zip(lines, captions, strict=True), 1):
         at = f"{where}: line {number}"
         items, text = checked(parse_json(line, at), at, known), normal(caption)
         if found.setdefault(text, items) != items:
-            raise BadInput(
-                f"caption {shown(text)} has other tuples here than in an earlier row",
-                where=at,
-                fix="check that the rows are in the order of the split",
-            )
+            what = f"caption {shown(text)} has other tuples here than in an earlier row"
+            raise BadInput(what, where=at, fix="check that the rows are in the order of the split")
     table = read_synsets(synsets)
     require_synsets(found, known, table, os.fspath(synsets))
     return select(Tuples(tuple(found), tuple(found.values()), table), found)

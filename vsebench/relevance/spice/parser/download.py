@@ -65,11 +65,8 @@ def check_free_space(folder: Path, size: int) -> None:
     """
     free = shutil.disk_usage(folder).free
     if free < size:
-        raise UsageError(
-            f"{free / 1e9:.1f} GB are free, {size / 1e9:.1f} GB are needed",
-            where=folder,
-            fix="free some space, or set VSEBENCH_CACHE to a folder on another disk",
-        )
+        what = f"{free / 1e9:.1f} GB are free, {size / 1e9:.1f} GB are needed"
+        raise UsageError(what, where=folder, fix="free some space, or set VSEBENCH_CACHE to a folder on another disk")
 
 
 def _continue(address: str, part: Path, start: int, note: Callable[[str], None]) -> bool:

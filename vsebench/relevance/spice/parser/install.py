@@ -81,10 +81,8 @@ def find() -> Path | None:
         for folder in folders:
             if _has_both(folder):
                 return folder
-        raise BadInput(
-            f"{VARIABLE} is '{given}', which does not have both {CODE} and {MODELS}",
-            fix=f"put both there, or unset it: {_manual_steps('FOLDER')}",
-        )
+        what = f"{VARIABLE} is '{given}', which does not have both {CODE} and {MODELS}"
+        raise BadInput(what, fix=f"put both there, or unset it: {_manual_steps('FOLDER')}")
     spice = package_file("pycocoevalcap", "spice/spice-1.0.jar")
     places = [spice.parent / "lib"] if spice else []
     places += [Path.home() / ".m2/repository/edu/stanford/nlp/stanford-corenlp/3.6.0", tools_folder()]
