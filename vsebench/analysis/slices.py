@@ -121,11 +121,7 @@ def _check(by: str, direction: str, file: object, captions: object) -> None:
 
 
 def _attribute(
-    by: str,
-    file: str | PathLike[str] | None,
-    column: str | None,
-    captions: str | PathLike[str] | None,
-    items: Split,
+    by: str, file: str | PathLike[str] | None, column: str | None, captions: str | PathLike[str] | None, items: Split
 ) -> Callable[[Key], Attribute]:
     """The attribute for a metric and direction; numbers of positives depend on both."""
     if by == "positives":

@@ -147,10 +147,7 @@ def command(function: F) -> F:
         except (typer.Exit, typer.Abort):
             raise
         except MemoryError:
-            _fail(
-                "not enough memory for this input\n  fix: free memory or evaluate a smaller file",
-                ENGINE_FAILURE,
-            )
+            _fail("not enough memory for this input\n  fix: free memory or evaluate a smaller file", ENGINE_FAILURE)
         except OSError as error:
             _fail(refused_by_system(error), ENGINE_FAILURE)
         except Exception as error:

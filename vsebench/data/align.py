@@ -120,9 +120,7 @@ def align_embeddings(
     for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
             raise BadInput(
-                f"{len(ids):,} {side} ids for {len(array):,} {side} rows",
-                where=where,
-                fix="save one id a row",
+                f"{len(ids):,} {side} ids for {len(array):,} {side} rows", where=where, fix="save one id a row"
             )
         if array.dtype == np.float64 and _rounds(array):
             notes.append(f"{side} vectors are float64: rounded to float32")
@@ -176,12 +174,7 @@ def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: 
     if raw.scores.dtype == np.float16:
         warnings.append("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
     return AlignedScores(
-        found.split,
-        raw.scores,
-        found.image_rows,
-        found.text_rows,
-        (*raw.notes, *found.notes),
-        tuple(warnings),
+        found.split, raw.scores, found.image_rows, found.text_rows, (*raw.notes, *found.notes), tuple(warnings)
     )
 
 

@@ -40,9 +40,7 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
             )
         if array.ndim != 2:
             raise BadInput(
-                f"{side} array has shape {array.shape}, expected (rows, dim)",
-                where=where,
-                fix="save one vector a row",
+                f"{side} array has shape {array.shape}, expected (rows, dim)", where=where, fix="save one vector a row"
             )
         if 0 in array.shape:
             raise BadInput(f"{side} array is empty: shape {array.shape}", where=where, fix="save at least one vector")

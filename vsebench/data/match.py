@@ -253,9 +253,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
             _refuse_repeats(ids, side, file.where)
             if len(ids) != n:
                 raise BadInput(
-                    f"{len(ids):,} {side} ids for {n:,} {side} rows",
-                    where=file.where,
-                    fix="save one id a row",
+                    f"{len(ids):,} {side} ids for {n:,} {side} rows", where=file.where, fix="save one id a row"
                 )
     if file.image_of_text is not None:
         if captions_per_image is not None:

@@ -26,8 +26,7 @@ _TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSEr
 
 
 def read_runs(
-    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str],
-    directions: Sequence[Direction | None] = (),
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], directions: Sequence[Direction | None] = ()
 ) -> RawLists:
     """Retrieved lists of one or both directions.
 

@@ -40,8 +40,7 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
         absent += [] if here else [name]
     if absent:
         raise MissingPackage(
-            f"no {', '.join(absent)} (plain or .gz) in {root}",
-            fix=f"{fetch} (or put the files into {root})",
+            f"no {', '.join(absent)} (plain or .gz) in {root}", fix=f"{fetch} (or put the files into {root})"
         )
     return found
 

@@ -247,7 +247,4 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
     cosine = Dot(images.vectors, captions.vectors, cosine=True)
     if similarity == "cosine":
         return cosine, f"cosine as asked ({spread})"
-    return (
-        cosine,
-        f"vectors are not of unit length ({spread}): cosine; --similarity dot takes them as they are",
-    )
+    return cosine, f"vectors are not of unit length ({spread}): cosine; --similarity dot takes them as they are"

@@ -65,11 +65,7 @@ def _key(direction: Direction, query: Int, item: Int, width: int) -> Int:
 
 
 def make(
-    scorer: Scorer,
-    direction: Direction,
-    relevances: list[Relevance],
-    fold: SameFold | None,
-    scored: tuple[Int, Float],
+    scorer: Scorer, direction: Direction, relevances: list[Relevance], fold: SameFold | None, scored: tuple[Int, Float]
 ) -> Thresholds:
     """The pairs of relevances that share their candidates, with bounds on the tile error.
 

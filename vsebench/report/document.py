@@ -37,9 +37,7 @@ def read(path: Path, parse: Parse) -> Report:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "document"
         raise BadInput(
-            f"is not a {SCHEMA} document: {place}: {first['msg']}",
-            where=path,
-            fix="give a report written by --json",
+            f"is not a {SCHEMA} document: {place}: {first['msg']}", where=path, fix="give a report written by --json"
         ) from None
     try:
         return _report(document, parse)

@@ -45,9 +45,7 @@ def check_path(path: Path) -> Path:
     """
     if not path.name.endswith(SUFFIXES):
         raise UsageError(
-            "per-query values are written as parquet or CSV",
-            where=path,
-            fix="end the name in .parquet or .csv",
+            "per-query values are written as parquet or CSV", where=path, fix="end the name in .parquet or .csv"
         )
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
@@ -56,9 +54,7 @@ def check_path(path: Path) -> Path:
             import pyarrow  # noqa: F401
         except ImportError:
             raise MissingPackage(
-                "parquet needs pyarrow",
-                where=path,
-                fix="pip install 'vsebench[formats]', or end the name in .csv",
+                "parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]', or end the name in .csv"
             ) from None
     return path
 

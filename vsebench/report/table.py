@@ -78,11 +78,7 @@ def _by_length(results: Sequence[Result]) -> Grid:
         ("k", *(_heading(result) for result in shown.values()), "queries"),
         0,
         tuple(
-            (
-                *cells(str(k)),
-                *(_value(row.get(name)) for name in shown),
-                *cells(f"{next(iter(row.values())).n:,}"),
-            )
+            (*cells(str(k)), *(_value(row.get(name)) for name in shown), *cells(f"{next(iter(row.values())).n:,}"))
             for k, row in rows.items()
         ),
     )

@@ -176,12 +176,7 @@ def _extreme(swapped: Float, changes: Float) -> Bool:
 
 
 def _share(
-    count: Callable[[Float], Int],
-    images: int,
-    tests: int,
-    permutations: int,
-    seed: int,
-    threads: int | None,
+    count: Callable[[Float], Int], images: int, tests: int, permutations: int, seed: int, threads: int | None
 ) -> Float:
     """(1 + number of permutations that ``count`` finds extreme) / (1 + permutations)."""
 

@@ -135,9 +135,7 @@ def _vectors(pa: Any, batch: Any, row: int, path: Path) -> Array:
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):
         raise BadInput(
-            f"column 'embedding' is {kind}, expected a list of float16, float32 or float64",
-            where=path,
-            fix=_LAYOUT,
+            f"column 'embedding' is {kind}, expected a list of float16, float32 or float64", where=path, fix=_LAYOUT
         )
     if column.null_count:
         at = column.is_valid().to_pylist().index(False)

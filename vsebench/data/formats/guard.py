@@ -33,9 +33,7 @@ def reading(
         raise
     except MemoryError:
         raise BadInput(
-            "does not fit into memory",
-            where=where,
-            fix="save float32 or float16 .npy files, which are memory-mapped",
+            "does not fit into memory", where=where, fix="save float32 or float16 .npy files, which are memory-mapped"
         ) from None
     except errors as error:
         lines = str(error).strip().splitlines()

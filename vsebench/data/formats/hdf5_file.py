@@ -49,10 +49,7 @@ def _dataset(path: Path, name: str, node: Any) -> Member:
 
     def load() -> Array:
         what = f"data set '{name}' cannot be read"
-        with (
-            reading(path, what, *_ERRORS),
-            h5py.File(path, "r") as file,
-        ):
+        with reading(path, what, *_ERRORS), h5py.File(path, "r") as file:
             dataset = file[name]
             if dataset.external or dataset.is_virtual:
                 raise BadInput(

@@ -104,12 +104,7 @@ def npy_member(path: Path) -> Member:
     size = path.stat().st_size - header.length
     check_length(header, size, path, "the file")
     return Member(
-        path.name,
-        header.shape,
-        dtype_name(header.dtype),
-        0,
-        size,
-        lambda: map_array(path, header, header.length),
+        path.name, header.shape, dtype_name(header.dtype), 0, size, lambda: map_array(path, header, header.length)
     )
 
 

@@ -45,10 +45,7 @@ def npz_members(path: Path) -> list[Member]:
         BadInput: the archive is damaged or encrypted, a name occurs twice, there are more than
             ``MAX_MEMBERS`` arrays, or the size of an array is not what its header declares.
     """
-    with (
-        reading(path, "is a truncated or damaged .npz", *_ZIP_ERRORS, ValueError),
-        zipfile.ZipFile(path) as archive,
-    ):
+    with reading(path, "is a truncated or damaged .npz", *_ZIP_ERRORS, ValueError), zipfile.ZipFile(path) as archive:
         entries = [info for info in archive.infolist() if info.filename.endswith(".npy")]
         if len(entries) > MAX_MEMBERS:
             raise BadInput(f"holds {len(entries):,} arrays", where=path, fix="save only the arrays to be evaluated")

@@ -49,9 +49,7 @@ def sniff(path: Path) -> Format:
         return FORMATS["folder"]
     if not stat.S_ISREG(mode):
         raise BadInput(
-            f"is {_special(mode)}, not a regular file",
-            where=path,
-            fix="write the data to a file on disk first",
+            f"is {_special(mode)}, not a regular file", where=path, fix="write the data to a file on disk first"
         )
     try:
         with path.open("rb") as stream:
@@ -88,9 +86,7 @@ def _format(path: Path, head: bytes, size: int) -> Format:
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
         raise BadInput(
-            f"{what}; pickles can run any code when they are read, so they never are",
-            where=path,
-            fix=_CONVERT,
+            f"{what}; pickles can run any code when they are read, so they never are", where=path, fix=_CONVERT
         )
     if by_start is not None:
         return by_start

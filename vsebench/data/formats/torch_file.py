@@ -37,19 +37,14 @@ def torch_members(path: Path) -> list[Member]:
 
     if tuple(int(n) for n in torch.__version__.split(".")[:2]) < _OLDEST:
         raise MissingPackage(
-            f"torch {torch.__version__} cannot read files safely; 2.6 is needed",
-            where=path,
-            fix="pip install -U torch",
+            f"torch {torch.__version__} cannot read files safely; 2.6 is needed", where=path, fix="pip install -U torch"
         )
     with reading(path, "cannot be read", OSError), path.open("rb") as stream:
         legacy = stream.read(len(LEGACY_START)) == LEGACY_START
     if not legacy:
         _check_archive(path)
     with reading(
-        path,
-        "is refused by torch.load(weights_only=True): damaged, or not only tensors",
-        Exception,
-        fix=_SAVE,
+        path, "is refused by torch.load(weights_only=True): damaged, or not only tensors", Exception, fix=_SAVE
     ):
         loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=not legacy)
     if isinstance(loaded, torch.Tensor):
