@@ -1,4 +1,4 @@
-"""Where the first relevant item stands: median, mean and reciprocal rank."""
+"""The rank of the first relevant item: median, mean and mean reciprocal."""
 
 from __future__ import annotations
 
