@@ -1,7 +1,7 @@
 """Graded metrics: one value a query from the order of its gallery and the gains of the candidates.
 
-In: a scorer (or retrieved lists), a split, metrics and the gains of every view. Out: ``run.Found``, the per-query values
-of every metric and direction::
+In: a scorer (or retrieved lists), a split, metrics and the gains of every view. Out: ``run.Found``, the per-query
+values of every metric and direction::
 
     run.run(scorer, split, metrics, gains)
       plan.plan -> Ranking                  queries, gallery and metrics: all or first captions, complete split or folds
