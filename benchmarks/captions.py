@@ -1,4 +1,4 @@
-"""Captions to compute relevance from: those of COCO 5K, or invented ones."""
+"""Captions to compute relevance from: those of COCO 5K, or synthetic ones."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from .synthetic import CAPTIONS
 
 
 def load(images: int) -> tuple[Split, str]:
-    """The first images of COCO 5K with their captions, and what they are; invented ones without the package."""
-    from vsebench.data.splits import catalogue as splits
+    """The first images of COCO 5K with their captions, and a description; synthetic captions without the package."""
+    from vsebench.data.splits.catalogue import load_split
 
     try:
-        whole = splits.load_split("coco-5k", captions=True)
+        coco = load_split("coco-5k", captions=True)
     except MissingPackage as error:
-        return part(invented(images), images), f"invented captions: {error.what}"
-    return (whole if images == len(whole.image_ids) else part(whole, images)), "captions of COCO 5K"
+        return synthetic_captions(images), f"synthetic captions: {error.what}"
+    return (coco if images == len(coco.image_ids) else part(coco, images)), "captions of COCO 5K"
 
 
-def part(whole: Split, images: int) -> Split:
-    """The first images and their captions."""
-    keep = np.flatnonzero(whole.image_of < images)
-    texts = whole.captions or ()
+def part(split: Split, images: int) -> Split:
+    """The first images of a split and their captions."""
+    keep = np.flatnonzero(split.image_of < images)
+    texts = split.captions or ()
     return Split(
-        "custom", whole.image_ids[:images], whole.caption_ids[keep], whole.image_of[keep],
+        "custom", split.image_ids[:images], split.caption_ids[keep], split.image_of[keep],
         tuple(texts[i] for i in keep.tolist()),
     )  # fmt: skip
 
 
-def invented(images: int) -> Split:
-    """Five captions an image, of about ten words that they share in part; words as rare as real ones."""
+def synthetic_captions(images: int) -> Split:
+    """Five captions an image of about ten words, some of them common to the captions of an image; Zipf frequencies."""
     rng = np.random.default_rng(0)
     words = np.array([f"w{i}" for i in range(8000)])
     share = 1 / np.arange(1, len(words) + 1)

@@ -1,4 +1,4 @@
-"""Correctness next to the speed: the library and the peers give the same numbers on data small enough to be quick."""
+"""Correctness: the library and the peers compute the same values, on small data."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Values = dict[tuple[str, str], float]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One comparison: how many numbers, and those that differ."""
+    """One comparison: the number of values, and those that differ."""
 
     name: str
     compared: int
@@ -80,15 +80,15 @@ def against_eccv(name: str, world: World) -> Comparison:
     return compare(name, library_values(world, eccv.judgements(metrics), list(theirs)), theirs)
 
 
-def library_values(world: World, judged: Mapping[str, eccv.Judgements], wanted: Sequence[tuple[str, str]]) -> Values:
-    """The library's values of metrics under judgements given as dictionaries of ids."""
+def library_values(world: World, judged: Mapping[str, eccv.Judgements], names: Sequence[tuple[str, str]]) -> Values:
+    """The library's values of ``names``, (metric, direction), under judgements given as dictionaries of ids."""
     split = world.split()
-    seen = _observe(world, split, judged)
+    observed = _observe(world, split, judged)
     out: Values = {}
     for direction in DIRECTIONS:
-        for text in dict.fromkeys(n for n, d in wanted if d == direction):
+        for text in dict.fromkeys(n for n, d in names if d == direction):
             m = parse(text)
-            result = measure(m, seen[direction].ranks[m.view], split, direction, "skip")
+            result = measure(m, observed[direction].ranks[m.view], split, direction, "skip")
             out[text, direction] = result.value
     return out
 
@@ -106,10 +106,10 @@ def compare(name: str, ours: Values, theirs: Values) -> Comparison:
 def _ranks(name: str, world: World, i2t: npt.NDArray[Any], t2i: npt.NDArray[Any]) -> Comparison:
     split = world.split()
     requests = [Request("gt", load("gt", split, d)) for d in DIRECTIONS]
-    seen = observe(Dot(world.images, world.captions), requests)
+    observed = observe(Dot(world.images, world.captions), requests)
     wrong = []
     for direction, theirs in (("i2t", i2t), ("t2i", t2i)):
-        ours = seen[direction].ranks["gt"].best()  # type: ignore[index]
+        ours = observed[direction].ranks["gt"].best()  # type: ignore[index]
         wrong += [f"{direction} query {q}: {ours[q]}, peer {theirs[q]}" for q in np.flatnonzero(ours != theirs)]
     return Comparison(name, len(i2t) + len(t2i), tuple(wrong))
 

@@ -1,8 +1,7 @@
-"""Measuring: time, CPU time and memory of a task, next to the float32 product of the same size.
+"""Measuring time, CPU time and memory of a task, with the float32 product of the same size.
 
-A task runs in a process of its own (``benchmarks.tasks``). Its memory is read first, in the first run; then
-it is repeated, and before and after every repetition the product is timed, because on a shared machine the
-yardstick moves as much as what it measures.
+A task runs in a process of its own. Its memory is measured in the first run; then it is repeated, and the product is
+timed before and after every repetition, because the load of a shared machine affects both.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ MIB = 2**20
 
 @dataclass(frozen=True)
 class Usage:
-    """What a task cost.
+    """Time and memory of a task.
 
     Attributes:
         seconds: median wall time of a repetition.
@@ -39,9 +38,9 @@ class Usage:
         ratio: median over repetitions of wall time over the mean of the two products around it.
         added_mib: peak resident memory beyond the bare interpreter with numpy and beyond the input vectors;
             None when unknown. It counts everything else: modules, kernels, buffers, copies.
-        code_mib: the part of it that was there before the task ran (modules).
+        code_mib: the part of it that was resident before the task ran (modules).
         repeats: number of timed repetitions.
-        detail: what the task itself reports, from its last repetition.
+        detail: what the task returned in its last repetition.
     """
 
     seconds: float
@@ -56,7 +55,7 @@ class Usage:
 
 
 class Floor:
-    """F: one float32 product into an array that exists already.
+    """F: one float32 product into an existing array.
 
     Args:
         images: (image, dim) float32.
@@ -74,7 +73,7 @@ class Floor:
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
-    """Wall seconds, CPU seconds of this process, and what ``work`` returned."""
+    """Wall seconds, CPU seconds of this process, and the result of ``work``."""
     wall, cpu = time.perf_counter(), time.process_time()
     found = work()
     return time.perf_counter() - wall, time.process_time() - cpu, found
@@ -118,7 +117,7 @@ def resident_mib(peak: bool = False) -> float | None:
 
 
 def forget_peak() -> None:
-    """Let the peak start from what is resident now, where the system allows it."""
+    """Reset the peak to the resident memory now, where the system allows it."""
     try:
         Path("/proc/self/clear_refs").write_text("5")
     except OSError:
@@ -136,40 +135,46 @@ def available_gb() -> float:
     return 0.0
 
 
-def in_child(task: str, **options: Any) -> Usage:
-    """Run a task of ``benchmarks.tasks`` in a fresh process.
+def added_mib(work: Callable[[], Any]) -> float | None:
+    """Peak resident memory of one run of ``work`` above the resident memory before it; None where it is unknown."""
+    before = resident_mib()
+    forget_peak()
+    work()
+    peak = resident_mib(peak=True)
+    return None if before is None or peak is None else peak - before
+
+
+def child(module: str, *arguments: str) -> Any:
+    """The last line that a module prints in a fresh process, parsed as JSON.
 
     Raises:
         RuntimeError: the process failed; the message is the end of its error output.
     """
-    command = [sys.executable, "-m", "benchmarks.tasks", task, json.dumps(options)]
+    command = [sys.executable, "-m", f"benchmarks.{module}", *arguments]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     if done.returncode:
-        raise RuntimeError(f"{task} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    return Usage(**json.loads(done.stdout.splitlines()[-1]))
+        raise RuntimeError(f"{' '.join(command[2:4])} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def in_child(task: str, **options: Any) -> Usage:
+    """Run a task of ``benchmarks.tasks`` in a fresh process; raises RuntimeError when it fails."""
+    return Usage(**child("tasks", task, json.dumps(options)))
 
 
 def report_usage(usage: Usage) -> None:
-    """What a child prints for ``in_child``."""
+    """Print the usage for ``child``."""
     print(json.dumps(asdict(usage)))
 
 
 def of_command(command: Sequence[str]) -> Usage:
-    """Wall time, CPU time and peak memory (all of it, in ``added_mib``) of a command in a fresh process.
-
-    Raises:
-        RuntimeError: it failed.
-    """
-    # Through a small process: the peak that the system reports of a child is never below that of its parent.
+    """Wall time, CPU time and peak memory (all of it, in ``added_mib``) of a command; RuntimeError when it fails."""
+    # From a small process: the peak that the system reports for a child is never below that of its parent.
     return in_child("command", command=list(command))
 
 
 def command_usage(command: Sequence[str]) -> Usage:
-    """What ``of_command`` runs in the small process.
-
-    Raises:
-        RuntimeError: the command failed.
-    """
+    """The usage of a command that is run from this process; RuntimeError when it fails."""
     start = time.perf_counter()
     with tempfile.TemporaryFile("w+") as errors:
         child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors)
@@ -202,14 +207,3 @@ def machine() -> dict[str, Any]:
         "python": platform.python_version(),
         "numpy": np.__version__,
     }
-
-
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Plain text columns: the first to the left, the others to the right."""
-    width = [max(len(r[i]) for r in (headings, *rows)) for i in range(len(headings))]
-
-    def line(cells: Sequence[str]) -> str:
-        padded = [c.rjust(w) for c, w in zip(cells, width, strict=True)]
-        return "  ".join((cells[0].ljust(width[0]), *padded[1:])).rstrip()
-
-    return "\n".join((line(headings), line(["-" * w for w in width]), *map(line, rows)))

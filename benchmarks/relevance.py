@@ -1,15 +1,13 @@
-"""``python -m benchmarks.relevance``: gains of all pairs, against the float32 product and a peer."""
+"""``python -m benchmarks.relevance``: gains of all pairs, compared with the float32 product and a peer."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
-import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -24,19 +22,16 @@ from vsebench.text import tokenise as tokens
 from vsebench.types import DIRECTIONS, Direction, Split
 
 from . import captions, harness, synthetic
+from .bench import Bench, Row, parser, print_comparisons
 from .check import Comparison
 from .harness import Usage
-from .rows import HEADINGS, Row
 
 DIM, BLOCK, DEPTH = 1024, 512, 100
 QUICK_IMAGES = 300
-MEMORY_GOAL, PEER_GOAL = 200.0, 50_000.0
+PEER_GOAL = 50_000.0
 
 Array = npt.NDArray[Any]
 Work = Callable[[], Any]
-
-
-# The measured tasks.
 
 
 def all_rows(gains: Gains, direction: Direction, use: Callable[[Array], Any] = len) -> None:
@@ -64,7 +59,7 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
         ready(gains)
         return lambda: all_rows(gains, direction)
 
-    def whole(direction: Direction) -> Work:
+    def from_captions(direction: Direction) -> Work:
         return lambda: all_rows(cider.load(split, None, {}), direction)
 
     def lists(direction: Direction) -> Work:
@@ -81,8 +76,8 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
         "load": lambda: lambda: cider.load(split, None, {}),
         "rows t2i": lambda: rows(cider.load(split, None, {}), "t2i"),
         "rows i2t": lambda: rows(cider.load(split, None, {}), "i2t"),
-        "strings t2i": lambda: whole("t2i"),
-        "strings i2t": lambda: whole("i2t"),
+        "captions t2i": lambda: from_captions("t2i"),
+        "captions i2t": lambda: from_captions("i2t"),
         "ideal t2i": lambda: lists("t2i"),
         "ideal i2t": lambda: lists("i2t"),
         "spice t2i": lambda: spice("t2i"),
@@ -91,35 +86,18 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
 
 
 def measure(name: str, images: int, repeats: int) -> Usage:
-    """Run in a child process: memory of a first run, then repetitions between products.
+    """Memory of a first run, then repetitions between products; called in a child process.
 
     Raises:
-        VsebenchError: something that the task needs is missing.
+        VsebenchError: a package or data that the task needs is missing.
     """
     split, _ = captions.load(images)
-    cider.load(captions.invented(20), None, {}).rows("t2i", 0, 1)  # loads modules and kernels before memory is read
-    before = harness.resident_mib()
-    harness.forget_peak()
-    work = tasks(split)[name]()
-    work()
-    peak = harness.resident_mib(peak=True)
+    cider.load(captions.synthetic_captions(20), None, {}).rows("t2i", 0, 1)  # imports modules and loads kernels
+    prepare = tasks(split)[name]
+    added = harness.added_mib(lambda: prepare()())
     world = synthetic.world(images, DIM)
-    usage = harness.interleaved(work, harness.Floor(world.images, world.captions), repeats)
-    added = None if before is None or peak is None else peak - before
+    usage = harness.interleaved(prepare(), harness.Floor(world.images, world.captions), repeats)
     return dataclasses.replace(usage, added_mib=added, detail={})
-
-
-def in_child(name: str, images: int, repeats: int) -> Usage | str:
-    """Measure in a new process; the reason as text when something is not installed or built."""
-    command = [sys.executable, "-m", "benchmarks.relevance", "--child", json.dumps([name, images, repeats])]
-    done = subprocess.run(command, cwd=harness.ROOT, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError(f"{name} ended with {done.returncode}: {done.stderr.strip()[-2000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
-    return found if isinstance(found, str) else Usage(**found)
-
-
-# The peer.
 
 
 def peer_seconds(split: Split) -> tuple[float, float]:
@@ -144,9 +122,6 @@ def peer_seconds(split: Split) -> tuple[float, float]:
     seconds = time.perf_counter() - start
     ours = gains.rows("t2i", caption, caption + 1)[0]
     return seconds, float(np.abs(ours - theirs).max())
-
-
-# Correctness.
 
 
 def checks(images: int = QUICK_IMAGES) -> list[Comparison]:
@@ -189,89 +164,62 @@ def _compared(name: str, ours: Array, theirs: Array, tolerance: float) -> Compar
     return Comparison(name, ours.size, first)
 
 
-# The table.
-
-
-@dataclasses.dataclass
-class Bench:
-    """The rows and notes of one run."""
-
-    images: int
-    quick: bool
-    repeats: int
-    rows: list[Row] = dataclasses.field(default_factory=list)
-    notes: list[str] = dataclasses.field(default_factory=list)
-
-    def add(self, what: str, name: str, limit: float | None = None, memory: bool = False) -> Usage | None:
-        """Measure a task and add it to the table, or a note when it cannot run."""
-        usage = in_child(name, self.images, self.repeats)
-        if isinstance(usage, str):
-            self.notes.append(f"row '{what}' left out: {usage}")
-            return None
-        self.row(what, usage.seconds, usage.cpu, usage.ratio, usage.cpu / usage.floor_cpu, limit)
-        if memory and usage.added_mib is not None:
-            goal, met = self.goal(f"<= {MEMORY_GOAL:g} MiB", usage.added_mib <= MEMORY_GOAL)
-            self.rows.append(Row("  memory over the captions", mib=usage.added_mib, goal=goal, met=met))
-        return usage
-
-    def row(self, what: str, wall: float, cpu: float, ratio: float, cpu_ratio: float, limit: float | None) -> None:
-        """Add a row with multiples of F."""
-        goal, met = self.goal(f"<= {limit:g} F", ratio <= limit) if limit else ("", None)
-        self.rows.append(Row(what, wall, cpu, ratio, cpu_ratio, "F", None, goal, met))
-
-    def goal(self, text: str, met: bool) -> tuple[str, bool | None]:
-        """The goal, at full size."""
-        return ("", None) if self.quick else (text, met)
-
-
-def run(arguments: argparse.Namespace) -> Bench:
-    """The whole table."""
-    bench = Bench(QUICK_IMAGES if arguments.quick else synthetic.COCO_IMAGES, arguments.quick, arguments.repeats)
-    split, words = captions.load(bench.images)
-    n = f"{len(split.image_ids):,} x {len(split.caption_ids):,}"
-    bench.rows.append(Row(f"-- {n} pairs, {words.partition(':')[0]}"))
-    if ":" in words:
-        bench.notes.append(words)
-    bench.add("Penn Treebank tokens", "ptb")
-    bench.add("CIDEr-D: captions to features", "load")
-    rows = [bench.add(f"CIDEr-D: all rows {d}, from features", f"rows {d}") for d in ("t2i", "i2t")]
-    whole = bench.add("CIDEr-D: all rows t2i, from captions", "strings t2i", 1.3, memory=True)
-    bench.add("CIDEr-D: all rows i2t, from captions", "strings i2t", 1.3, memory=True)
-    lists = [bench.add(f"ideal top-{DEPTH} {d}, with the rows", f"ideal {d}") for d in ("t2i", "i2t")]
-    known = [u for u in (*rows, *lists) if u is not None]
-    if len(known) == 4:
-        alone = [sum(values[2:]) - sum(values[:2]) for values in (
-            [u.seconds for u in known], [u.cpu for u in known], [u.ratio for u in known],
-            [u.cpu / u.floor_cpu for u in known])]  # fmt: skip
-        bench.row(f"ideal top-{DEPTH}, both directions, on top of the rows", *alone, 1.0)  # type: ignore[misc]
-    bench.add("SPICE: all rows t2i, from stored graphs", "spice t2i", 0.25)
-    bench.add("SPICE: all rows i2t, from stored graphs", "spice i2t", 0.25)
-    if whole is not None and not arguments.no_peers:
-        peer(bench, split, whole)
+def table(images: int, repeats: int, quick: bool, with_peer: bool) -> Bench:
+    """All rows and notes."""
+    bench = Bench(images, repeats, quick, goals=not quick)
+    split, words = captions.load(images)
+    bench.add(Row(f"-- {len(split.image_ids):,} x {len(split.caption_ids):,} pairs, {words.partition(':')[0]}"))
+    bench.notes += [words] if ":" in words else []
+    add(bench, "Penn Treebank tokens", "ptb")
+    add(bench, "CIDEr-D: captions to features", "load")
+    rows = [add(bench, f"CIDEr-D: all rows {d}, from features", f"rows {d}") for d in ("t2i", "i2t")]
+    complete = [add(bench, f"CIDEr-D: all rows {d}, from captions", f"captions {d}", 1.3) for d in ("t2i", "i2t")]
+    lists = [add(bench, f"ideal top-{DEPTH} {d}, with the rows", f"ideal {d}") for d in ("t2i", "i2t")]
+    measured = [u for u in (*rows, *lists) if u is not None]
+    if len(measured) == 4:
+        wall, cpu, floors, cpu_floors = (sum(values[2:]) - sum(values[:2]) for values in (
+            [u.seconds for u in measured], [u.cpu for u in measured], [u.ratio for u in measured],
+            [u.cpu / u.floor_cpu for u in measured]))  # fmt: skip
+        row = Row(f"ideal top-{DEPTH}, both directions, on top of the rows", wall, cpu, floors, cpu_floors, "F")
+        bench.add(row, "<= 1 F", floors <= 1)
+    add(bench, "SPICE: all rows t2i, from stored graphs", "spice t2i", 0.25)
+    add(bench, "SPICE: all rows i2t, from stored graphs", "spice i2t", 0.25)
+    if complete[0] is not None and with_peer:
+        peer(bench, split, complete[0])
     bench.notes += [
         f"F is the float32 product of this size at dimension {DIM}, timed before and after every repetition",
-        "wall ratios suffer from other load on the machine, CPU ratios less",
+        "other load on the machine affects wall ratios more than CPU ratios",
         f"rows are computed in blocks of up to {BLOCK} on {default_threads()} threads, and dropped",
         "memory: peak of the first run above the resident memory with captions and compiled kernels",
     ]
-    if bench.quick:
+    if quick:
         bench.notes.append("quick size: fixed costs dominate, so no goal applies")
         bench.notes += [str(comparison) for comparison in checks()]
     return bench
 
 
+def add(bench: Bench, what: str, name: str, limit: float | None = None) -> Usage | None:
+    """Measure a task and add its row, and its memory if it starts from captions; a note if it cannot run."""
+    found = harness.child("relevance", "--child", json.dumps([name, bench.images, bench.repeats]))
+    if isinstance(found, str):
+        bench.notes.append(f"row '{what}' left out: {found}")
+        return None
+    usage = Usage(**found)
+    bench.against_floor(what, usage, limit)
+    if name.startswith("captions"):
+        bench.memory("  memory over the captions", usage.added_mib)
+    return usage
+
+
 def peer(bench: Bench, split: Split, ours: Usage) -> None:
-    """pycocoevalcap, which scores one caption with one image: extrapolated from one caption with all of them."""
+    """Add a row of pycocoevalcap, which scores one caption with one image, extrapolated from one caption."""
     try:
         seconds, worst = peer_seconds(split)
     except MissingPackage as error:
         bench.notes.append(f"row of pycocoevalcap left out: {error.what}")
         return
     seconds *= len(split.caption_ids)
-    ratio = seconds / ours.seconds
-    goal, met = bench.goal(f">= {PEER_GOAL:,.0f} x", ratio >= PEER_GOAL)
-    bench.rows.append(Row("pycocoevalcap Cider, tokens given (E)", seconds, seconds, ratio, seconds / ours.cpu, "x",
-                          None, goal, met))  # fmt: skip
+    bench.against_us("pycocoevalcap Cider, tokens given (E)", Usage(seconds, seconds), ours, PEER_GOAL)
     bench.notes.append(
         f"(E) extrapolated from one caption with {len(split.image_ids):,} images, in one thread; "
         f"its values differ from ours by at most {worst:.1e}; x is its cost over ours from captions to t2i rows"
@@ -280,33 +228,20 @@ def peer(bench: Bench, split: Split, ours: Usage) -> None:
 
 def main() -> None:
     """Command line."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.relevance", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="small sizes and the comparisons; goals do not apply")
-    parser.add_argument("--check", action="store_true", help="only compare numbers; exit 1 on a difference")
-    parser.add_argument("--json", action="store_true", help="print one JSON object")
-    parser.add_argument("--no-peers", action="store_true", help="leave the peer out")
-    parser.add_argument("--repeats", type=int, default=5, help="timed repetitions")
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
+    options = parser("relevance", __doc__, 5)
+    options.add_argument("--no-peers", action="store_true", help="leave the peer out")
+    options.add_argument("--child", help=argparse.SUPPRESS)
+    arguments = options.parse_args()
     if arguments.child:
         try:
-            print(json.dumps(asdict(measure(*json.loads(arguments.child)))))
+            harness.report_usage(measure(*json.loads(arguments.child)))
         except (VsebenchError, ModuleNotFoundError) as error:
             print(json.dumps(str(error).replace("\n  fix: ", "; ")))
         return
     if arguments.check:
-        found = checks()
-        print(json.dumps([asdict(c) for c in found], indent=2) if arguments.json else "\n".join(map(str, found)))
-        sys.exit(int(any(c.differences for c in found)))
-    machine = harness.machine()
-    bench = run(arguments)
-    if arguments.json:
-        rows = [asdict(r) for r in bench.rows]
-        print(json.dumps({"machine": machine, "quick": arguments.quick, "rows": rows, "notes": bench.notes}, indent=2))
-        return
-    print("  ".join(f"{name}: {value}" for name, value in machine.items()) + "\n")
-    print(harness.table(HEADINGS, [r.cells() for r in bench.rows]) + "\n")
-    print("\n".join(f"* {note}" for note in bench.notes))
+        sys.exit(print_comparisons(checks(), arguments.json))
+    images = QUICK_IMAGES if arguments.quick else synthetic.COCO_IMAGES
+    table(images, arguments.repeats, arguments.quick, not arguments.no_peers).print(arguments.json)
 
 
 if __name__ == "__main__":

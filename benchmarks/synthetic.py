@@ -1,4 +1,4 @@
-"""Seeded embeddings that behave like those of a trained model: what the benchmarks rank."""
+"""Seeded embeddings with recalls like those of a trained model."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from vsebench.errors import MissingPackage
 from vsebench.types import Split
 
 CAPTIONS = 5
-SIGNAL = 64  # latent directions that images and captions share; the remaining dimensions carry nothing
+SIGNAL = 64  # latent dimensions that images and captions have in common
 COCO_IMAGES = 5_000
 
 Array = npt.NDArray[Any]
@@ -44,53 +44,48 @@ class World:
 
     @property
     def split_name(self) -> str:
-        """What ``--split`` has to be for the file: a part of COCO 5K has to be called custom."""
+        """The ``--split`` of the file: ``coco-5k``, or ``custom`` for a part of it."""
         return "coco-5k" if self.coco and len(self.images) == COCO_IMAGES else "custom"
 
     def split(self) -> Split:
-        """The whole of COCO 5K as declared, or a custom split with five folds."""
+        """The declared split COCO 5K, or a custom split with five folds."""
         if self.split_name == "coco-5k":
-            from vsebench.data.splits import catalogue as splits
+            from vsebench.data.splits.catalogue import load_split
 
-            return splits.load_split("coco-5k")
+            return load_split("coco-5k")
         n = len(self.images)
         image_of = np.repeat(np.arange(n), CAPTIONS)
         return Split("custom", self.image_ids, self.caption_ids, image_of, fold=np.arange(n) * 5 // n)
 
     def save(self, path: Path) -> None:
         """Write the embedding file that ``vsebench eval`` reads."""
+        image_of_text = self.image_ids[np.arange(len(self.captions)) // CAPTIONS]
         np.savez(
-            path,
-            image_embeddings=self.images,
-            text_embeddings=self.captions,
-            image_ids=self.image_ids,
-            text_ids=self.caption_ids,
-            image_of_text=self.image_ids[np.arange(len(self.captions)) // CAPTIONS],
-        )
+            path, image_embeddings=self.images, text_embeddings=self.captions, image_ids=self.image_ids,
+            text_ids=self.caption_ids, image_of_text=image_of_text,
+        )  # fmt: skip
 
 
 def load(path: Path, coco: bool) -> World:
-    """Read what ``save`` wrote."""
-    with np.load(path, allow_pickle=False) as held:
-        names = ("image_embeddings", "text_embeddings", "image_ids", "text_ids")
-        images, captions, image_ids, caption_ids = (held[name] for name in names)
-        return World(images, captions, image_ids, caption_ids, coco)
+    """Read a file written by ``World.save``."""
+    with np.load(path, allow_pickle=False) as file:
+        return World(*(file[name] for name in ("image_embeddings", "text_embeddings", "image_ids", "text_ids")), coco)
 
 
 def world(images: int, dim: int, seed: int = 0) -> World:
     """Unit-norm float32 vectors with a low-rank signal: recalls like those of a trained model, no exact ties.
 
-    An image and its captions share a latent point of ``SIGNAL`` numbers; every item adds noise of its own and
-    all go through one random projection to ``dim`` numbers. On the whole of COCO 5K, points that people judged to
-    belong together are drawn together, as far as they are by an early model of the field (ECCV mAP@R about 0.15):
-    with positives scattered at random, the judged pairs would rank where no model ranks them.
+    An image and its captions have one latent point of ``SIGNAL`` numbers in common; noise is added for every item, and
+    one random projection to ``dim`` numbers is applied to all. With all of COCO 5K, points of images that are
+    positives of each other are moved together until ECCV mAP@R is about 0.15, as with an early model: at random points
+    the judged pairs would have much lower ranks than with any model.
     """
     rng = np.random.default_rng(seed)
     weight = np.arange(1, SIGNAL + 1) ** -0.35
     ids = _ids(images)
     shared = rng.standard_normal((images, SIGNAL))
     if ids[2] and images == COCO_IMAGES:
-        shared = _drawn_together(shared)
+        shared = _moved_together(shared)
     shared *= weight
     own_image = shared + 0.8 * weight * rng.standard_normal((images, SIGNAL))
     own_caption = np.repeat(shared, CAPTIONS, axis=0)
@@ -99,14 +94,13 @@ def world(images: int, dim: int, seed: int = 0) -> World:
     return World(_unit(own_image @ projection), _unit(own_caption @ projection), *ids)
 
 
-def _drawn_together(points: Array) -> Array:
+def _moved_together(points: Array) -> Array:
     """(image, SIGNAL) points after three steps towards the mean of the images that ECCV Caption and CxC link."""
     import scipy.sparse
 
-    from vsebench import relevance
-    from vsebench.data.splits import catalogue as splits
+    from vsebench import load_split, relevance
 
-    split = splits.load_split("coco-5k")
+    split = load_split("coco-5k")
     linked = scipy.sparse.coo_matrix(points.shape[:1] * 2)
     for name in ("eccv", "cxc"):
         judged = relevance.load(name, split, "i2t")
@@ -123,7 +117,7 @@ def _drawn_together(points: Array) -> Array:
 
 
 def tied_world(images: int, dim: int, seed: int = 0) -> World:
-    """Vectors of -1, 0 and 1: every score is a small whole number, exact in any precision, and most are tied."""
+    """Vectors of -1, 0 and 1: every score is a small integer, exact in any precision, and most are tied."""
     rng = np.random.default_rng(seed)
     base = rng.integers(-1, 2, (images, dim))
     noise = rng.integers(-1, 2, (images * CAPTIONS, dim))
@@ -139,10 +133,10 @@ def _unit(x: Array) -> Array:
 
 def _ids(images: int) -> tuple[Array, Array, bool]:
     """The ids of the first images of COCO 5K and their captions, or row numbers without the package."""
-    from vsebench.data.splits import catalogue as splits
+    from vsebench.data.splits.catalogue import load_split
 
     try:
-        coco = splits.load_split("coco-5k")
+        coco = load_split("coco-5k")
     except MissingPackage:
         return np.arange(images), np.arange(images * CAPTIONS), False
     return coco.image_ids[:images], coco.caption_ids[: images * CAPTIONS], True

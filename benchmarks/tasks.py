@@ -1,7 +1,7 @@
-"""What is measured, one function each; run as ``python -m benchmarks.tasks NAME OPTIONS`` by the harness.
+"""The tasks of ``benchmarks.ranking``, one function each; the harness runs ``python -m benchmarks.tasks NAME OPTIONS``.
 
-A task function imports what it needs and returns the work to be timed. The process holds nothing else, so
-that its memory can be told apart.
+A task function imports what it needs and returns the function to be timed. Its process does nothing else, so that its
+memory can be measured.
 """
 
 from __future__ import annotations
@@ -32,22 +32,22 @@ def observe(world: World) -> Work:
     names = ("R@1", "R@5", "R@10", "MedR", "MeanR")
 
     def work() -> dict[str, float]:
-        seen = observe(Dot(world.images, world.captions), requests)
+        observed = observe(Dot(world.images, world.captions), requests)
         out = {}
         for d in DIRECTIONS:
             for name in names:
-                values = parse(name).per_query(seen[d].ranks["gt"])
+                values = parse(name).per_query(observed[d].ranks["gt"])
                 out[f"{name} {d}"] = float(values.mean())
         return out
 
     return work
 
 
-def vsepp(world: World, share: float) -> Work:
-    """VSE++-style evaluation of a share of the queries."""
+def vsepp(world: World, fraction: float) -> Work:
+    """VSE++-style evaluation of a fraction of the queries."""
     from .peers import vsepp_style
 
-    return lambda: vsepp_style.run(world.images, world.captions, share)
+    return lambda: vsepp_style.run(world.images, world.captions, fraction)
 
 
 def scan(world: World) -> Work:
@@ -63,7 +63,7 @@ def eccv(world: World) -> Work:
 
     from .peers import eccv as peer
 
-    # Where the memory is not there after all, fail here and leave the rest of the machine alone.
+    # Fail in this process if the memory is not available, without affecting others.
     limit = int(1.2 * peer.NEEDED_GB * 1e9)
     resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
     return lambda: peer.run(world.images, world.captions, world.image_ids, world.caption_ids)
@@ -73,7 +73,7 @@ TASKS: dict[str, Callable[..., Work]] = {"observe": observe, "vsepp": vsepp, "sc
 
 
 def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) -> harness.Usage:
-    """Measure a task on vectors in memory. With ``repeats`` 0 its only run is the first."""
+    """Measure a task on vectors in memory. With ``repeats`` 0 the first run is the only one."""
     bare = harness.resident_mib()
     world = synthetic.load(path, coco)
     work = TASKS[task](world, **options)
@@ -88,12 +88,11 @@ def on_world(task: str, path: Path, coco: bool, repeats: int, **options: Any) ->
 
 
 def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: float = 95.0) -> harness.Usage:
-    """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart (in ``detail``)."""
+    """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart, in ``detail``."""
     bare = harness.resident_mib()
     from vsebench.evaluation import inputs
     from vsebench.evaluation.options import Options
     from vsebench.evaluation.run import run_evaluation
-    from vsebench.report import document
 
     options = Options(metrics=metrics, ci=ci)
 
@@ -111,7 +110,7 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
 
     def work() -> dict[str, Any]:
         report, _ = run_evaluation(data, options)
-        document.dumps(report, per_query=False)
+        report.to_json(per_query=False)
         values = [[str(r.metric), r.direction, r.value] for r in report.results if r.direction]
         return {"values": values, "metrics": len(report.results)}
 

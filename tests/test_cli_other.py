@@ -285,8 +285,8 @@ def test_demo(tmp_path: Path, coco: Split) -> None:
     result = invoke("demo", "--out", str(out))
     assert result.exit_code == 0, result.stderr
     assert sorted(p.name for p in out.iterdir()) == ["embeddings.npz", "report.json"]
-    said = words(result.stdout)
-    assert "text stand-in, not a vision model" in said and "No picture was seen" in said
+    printed = words(result.stdout)
+    assert "computed from text, not by a vision model" in printed and "without the pictures" in printed
     assert result.stdout.rstrip().splitlines()[-3].startswith("Try next")
     report = json.loads((out / "report.json").read_text())
     assert report["split"] == "coco-5k" and report["schema"] == "vsebench/report/1"

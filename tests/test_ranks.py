@@ -96,7 +96,7 @@ def test_the_depth_that_each_metric_reads() -> None:
 def test_excluded_items_that_are_relevant_are_refused() -> None:
     judged = relevance("i2t", {0: [1, 2]}, name="eccv")
     excluded = relevance("i2t", {0: [2]}, name="gt")
-    with pytest.raises(UsageError, match="relevance 'eccv' holds items that 'gt' excludes"):
+    with pytest.raises(UsageError, match="relevance 'eccv' has items that 'gt' excludes"):
         observe(Matrix(np.eye(3)), [Request("x", judged, Without(excluded))])
 
 
@@ -128,10 +128,10 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
             2.0,
             "auto",
             True,
-            "vectors are not of unit length (lengths 1 to 2): cosine; --similarity dot takes them as they are",
+            "vectors are not of unit length (lengths 1 to 2): cosine; --similarity dot uses them as they are",
         ),
-        (2.0, "dot", False, "inner product as asked (lengths 1 to 2)"),
-        (1.0, "cosine", True, "cosine as asked"),
+        (2.0, "dot", False, "inner product as requested (lengths 1 to 2)"),
+        (1.0, "cosine", True, "cosine as requested"),
     ):
         scorer, decision = choose(*pair(scale), similarity)
         assert scorer.cosine is cosine

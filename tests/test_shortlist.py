@@ -72,7 +72,7 @@ def test_images_with_too_few_kept_scores_get_complete_rows(monkeypatch: pytest.M
     monkeypatch.setattr(shortlist, "MARGIN", -6.0)
     dot = scorer(40, 700, seed=3)
     found = kept(dot, 60, np.arange(700))
-    assert len(found.own) > 10
+    assert len(found.complete) > 10
     check(found, dot, 60, np.arange(700))
 
 
@@ -119,7 +119,7 @@ def test_small_galleries_keep_all_scores(captions: int) -> None:
     rng = np.random.default_rng(captions)
     dot = Dot(rng.integers(1, 4, (3, 3)).astype(np.float32), rng.integers(1, 4, (captions, 3)).astype(np.float32))
     found = kept(dot, 1, np.arange(captions))
-    assert np.isneginf(found.limit).all() and not found.own
+    assert np.isneginf(found.limit).all() and not found.complete
     check(found, dot, 1, np.arange(captions))
 
 

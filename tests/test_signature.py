@@ -28,7 +28,7 @@ def test_what_is_written_is_read_back(fields: dict[str, str]) -> None:
 
 @pytest.mark.parametrize(("key", "value"), [("a|b", "x"), ("a:b", "x"), ("a", "x|y")])
 def test_separators_are_refused(key: str, value: str) -> None:
-    with pytest.raises(UsageError, match="cannot stand in a signature"):
+    with pytest.raises(UsageError, match="cannot be part of a signature"):
         signature.write({key: value})
 
 

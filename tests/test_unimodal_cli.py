@@ -92,7 +92,7 @@ def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "code", "message"),
     [
-        (["--metrics", "R@1"], 2, "R@1 is not defined by label distances"),
+        (["--metrics", "R@1"], 2, "R@1 is not defined for label distances"),
         (["--metrics", ","], 2, "no metric was asked for"),
         (["--similarity", "l2"], 2, "similarity is 'l2'"),
         (["--modality", "video"], 2, "modality is 'video'"),

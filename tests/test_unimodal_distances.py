@@ -152,7 +152,7 @@ def test_maps_of_classes(rng: np.random.Generator) -> None:
 
 
 def test_masks_refuse() -> None:
-    with pytest.raises(BadInput, match=r"masks have shape \(2, 2\) and dtype int64\n  fix: save whole numbers"):
+    with pytest.raises(BadInput, match=r"masks have shape \(2, 2\) and dtype int64\n  fix: save integers"):
         miou(np.zeros((2, 2), np.int64))
     with pytest.raises(BadInput, match="dtype float64"):
         miou(np.zeros((2, 2, 2)))

@@ -214,7 +214,7 @@ def test_metric_names() -> None:
     for name in ("R@1", "cider:nDCG@3", "nDCG[gt=out]@3"):
         with pytest.raises(UsageError) as error:
             label_metrics(name)
-        assert str(error.value) == f"{name} is not defined by label distances\n  fix: use nDCG@k or MLD@k"
+        assert str(error.value) == f"{name} is not defined for label distances\n  fix: use nDCG@k or MLD@k"
     for k in ("0", "-1", "1.5", "x"):
         message = f"k of 'labels:MLD@{k}' is '{k}'\n  fix: give a whole number of at least 1"
         with pytest.raises(UsageError, match=message):

@@ -99,9 +99,7 @@ def test_the_shape_decides_the_distance(tmp_path: Path) -> None:
         UsageError, match=r"square array \(4, 4\): distances of items, or label vectors\?\n  fix: add --label-"
     ):
         kind(np.zeros((4, 4)))
-    with pytest.raises(
-        UsageError, match=r"whole numbers \(4, 2, 2\): masks, or coordinates\?\n  fix: add .* miou or add"
-    ):
+    with pytest.raises(UsageError, match=r"integers \(4, 2, 2\): masks, or coordinates\?\n  fix: add .* miou or add"):
         kind(np.zeros((4, 2, 2), int))
     with pytest.raises(UsageError, match="unknown label distance 'precompute'\n  fix: did you mean 'precomputed'"):
         kind(np.zeros((4, 4)), "precompute")

@@ -112,7 +112,7 @@ def test_progress_counts_the_queries(rng: np.random.Generator) -> None:
 
 def test_arguments_that_are_refused() -> None:
     vectors = np.eye(3, dtype=np.float32)
-    with pytest.raises(UsageError, match="list length 3 for 2 candidates\n  fix: ask for 1 to 2"):
+    with pytest.raises(UsageError, match="list length 3 for 2 candidates\n  fix: use 1 to 2"):
         neighbours(vectors, vectors, 3, own=np.arange(3))
     with pytest.raises(UsageError, match="list length 0 for 3"):
         neighbours(vectors, vectors, 0)

@@ -1,7 +1,6 @@
-"""What can go wrong, and the exit code each kind of failure ends with.
+"""The errors of vsebench and their exit codes.
 
-Every message is written for the person at the terminal: where it came from, what was wrong (with the
-value), and what to do next.
+A message has three parts for the user: the file or option it is about, what is wrong (with the value), and the fix.
 """
 
 from __future__ import annotations
@@ -17,23 +16,23 @@ ENGINE_FAILURE = 5
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
-    OK: "everything asked for was done",
+    OK: "success",
     GATE_NOT_MET: "a check found a fault (`doctor`, `data verify`)",
     USAGE: "the command line is wrong: unknown option, metric, split or value",
     BAD_INPUT: "the data is wrong: unreadable, misshapen, unmatched or suspicious",
-    MISSING_PACKAGE: "an optional package, tool or data set is not installed; the message says how to get it",
+    MISSING_PACKAGE: "an optional package, tool or data set is not installed; the message has the command",
     ENGINE_FAILURE: "an unexpected failure inside vsebench",
     INTERRUPTED: "interrupted from the keyboard",
 }
 
 
 class VsebenchError(Exception):
-    """Base of every error vsebench raises on purpose.
+    """Base of the errors that vsebench raises.
 
     Args:
-        what: what was wrong, with the offending value, shape or id.
-        where: the file (or option) it came from; put in front of the message.
-        fix: what to do next, one imperative sentence; put behind the message.
+        what: what is wrong, with the value, shape or id.
+        where: the file or option; printed before the message.
+        fix: what to do, an imperative sentence; printed after the message.
     """
 
     exit_code = ENGINE_FAILURE
@@ -50,7 +49,7 @@ class VsebenchError(Exception):
 
 
 class UsageError(VsebenchError, ValueError):
-    """The caller asked for something that does not exist or does not fit together."""
+    """An option, name or combination of arguments is not valid."""
 
     exit_code = USAGE
 
@@ -62,6 +61,6 @@ class BadInput(VsebenchError, ValueError):
 
 
 class MissingPackage(VsebenchError, ImportError):
-    """An optional package, tool or data set is needed and absent; `fix` holds the exact command."""
+    """A required optional package, tool or data set is missing; ``fix`` is the command that installs it."""
 
     exit_code = MISSING_PACKAGE

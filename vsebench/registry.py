@@ -1,4 +1,4 @@
-"""A named table: add once, look up with a helpful error, list in order of registration."""
+"""Tables of names: lookup, and errors that suggest similar names."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def closest(name: str, known: Iterable[str], n: int = 3) -> list[str]:
 
 
 def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None) -> UsageError:
-    """The error for a name that does not exist: suggests close matches, else lists what there is."""
+    """The error for an unknown name: suggests close matches, else lists the known names."""
     known = list(known)
     near = closest(name, known)
     hint = f"did you mean {' or '.join(repr(x) for x in near)}?" if near else f"known: {', '.join(known)}"
@@ -28,7 +28,7 @@ def unknown(kind: str, name: str, known: Iterable[str], where: str | None = None
 
 
 class Registry(Generic[T]):
-    """Names of one kind of thing (metrics, losses, relevances), with aliases."""
+    """A table of objects of one kind (metrics, losses) by name and alias, in order of registration."""
 
     def __init__(self, kind: str) -> None:
         self.kind = kind

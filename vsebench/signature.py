@@ -1,8 +1,7 @@
-"""The one-line identity of a number: what was measured, on what, by which rules.
+"""Signatures: one line that identifies how a value was measured: version, split, scores and rules.
 
-``vsebench:0.1.0|split:coco-5k#3f2a9c01|score:dot|order:f64|ties:index|empty:skip``. Two numbers with equal signatures
-were measured alike; anything that can move a digit is in it, anything that cannot (threads, block size, machine)
-is not.
+``vsebench:0.1.0|split:coco-5k#3f2a9c01|score:dot|order:f64|ties:index|empty:skip``. Values with equal signatures are
+comparable: everything that can change a digit is in it, threads, block size and machine, which cannot, are not.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ _FORBIDDEN = "|:"
 
 
 def fingerprint(split: Split) -> str:
-    """Eight hex digits over the ids of a split, who belongs to whom and the folds, in canonical order."""
+    """Eight hexadecimal digits of a split: its ids, the image of every caption and the folds, in canonical order."""
     digest = hashlib.sha256()
     for ids in (split.image_ids, split.caption_ids):
         digest.update("\n".join(map(str, ids.tolist())).encode())
@@ -31,10 +30,10 @@ def fingerprint(split: Split) -> str:
 
 
 def write(fields: Mapping[str, str]) -> str:
-    """``key:value`` pairs joined by ``|``; raises UsageError if a key or value holds a separator."""
+    """``key:value`` pairs joined by ``|``; raises UsageError if a key or value has a separator."""
     for key, value in fields.items():
         if any(c in key for c in _FORBIDDEN) or "|" in value:
-            raise UsageError(f"'{key}:{value}' cannot stand in a signature", fix="leave out '|' and ':' in keys")
+            raise UsageError(f"'{key}:{value}' cannot be part of a signature", fix="leave out '|' and ':' in keys")
     return "|".join(f"{key}:{value}" for key, value in fields.items())
 
 

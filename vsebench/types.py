@@ -1,6 +1,6 @@
-"""The data types. Frozen, validated when made, without algorithms.
+"""The data types: frozen, validated on construction, without algorithms.
 
-Axis words used everywhere: ``image``, ``caption``, ``query``, ``gallery``, ``judged`` (queries that have
+Axes: ``image``, ``caption``, ``query``, ``gallery``, ``judged`` (queries that have
 relevant items), ``pair`` (a query and one of its relevant items), ``k``, ``dim``, ``block``.
 Ranks are 1-based and called rank; indices are 0-based and called index or items; values are fractions.
 """
@@ -24,25 +24,23 @@ Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
 
-DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # between the modalities; i2i and t2t stay inside one
+DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 
 def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:
-    """A read-only view (or converted copy) of ``array``; the caller's own array stays writable."""
+    """A read-only view (or converted copy) of ``array``, which itself stays writable."""
     out = np.asarray(array, dtype=dtype).view()
     out.flags.writeable = False
     return out
 
 
-def _refuse_duplicates(ids: Ids, what: str) -> None:
+def _check_unique(ids: Ids, what: str) -> None:
     unique, count = np.unique(ids, return_counts=True)
     if len(unique) != len(ids):
-        first = unique[count > 1][0]
-        raise BadInput(
-            f"{int((count > 1).sum())} {what} ids occur more than once (first: {first}, {count[count > 1][0]} times)",
-            fix=f"give every {what} one row and one id",
-        )
+        first = f"first: {unique[count > 1][0]}, {count[count > 1][0]} times"
+        text = f"{int((count > 1).sum())} {what} ids occur more than once ({first})"
+        raise BadInput(text, fix=f"give every {what} one row and one id")
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,10 +52,10 @@ class Split:
         image_ids: (image,) int64 or unicode, unique, in the split's canonical order.
         caption_ids: (caption,) int64 or unicode, unique, in canonical order.
         image_of: (caption,) int64, index of the image a caption was written for.
-        captions: (caption,) strings, the captions as written, or None when they were not asked for or are not known.
+        captions: (caption,) strings, the captions as written, or None when they are not loaded or not known.
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
         places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
-            that is its index. Files without ids follow it, because the order of the split is not visible to the user.
+            that is its index. Other files without ids have this order; the user does not see that of the split.
 
     Raises:
         BadInput: ids repeat, lengths differ, the image of a caption does not exist, or folds are not contiguous.
@@ -75,25 +73,19 @@ class Split:
         object.__setattr__(self, "image_ids", frozen(self.image_ids))
         object.__setattr__(self, "caption_ids", frozen(self.caption_ids))
         object.__setattr__(self, "image_of", frozen(self.image_of, np.int64))
-        _refuse_duplicates(self.image_ids, "image")
-        _refuse_duplicates(self.caption_ids, "caption")
+        _check_unique(self.image_ids, "image")
+        _check_unique(self.caption_ids, "caption")
         n_image, n_caption = len(self.image_ids), len(self.caption_ids)
         if n_image == 0 or n_caption == 0:
-            raise BadInput(
-                f"split '{self.name}' is empty: {n_image} images, {n_caption} captions",
-                fix="give at least one image and one caption",
-            )
+            what = f"split '{self.name}' is empty: {n_image} images, {n_caption} captions"
+            raise BadInput(what, fix="give at least one image and one caption")
         if len(self.image_of) != n_caption:
-            raise BadInput(
-                f"image_of_text has {len(self.image_of)} entries for {n_caption} captions",
-                fix="give one image row for every caption",
-            )
+            what = f"image_of_text has {len(self.image_of)} entries for {n_caption} captions"
+            raise BadInput(what, fix="give one image row for every caption")
         if self.image_of.min() < 0 or self.image_of.max() >= n_image:
             bad = int(np.flatnonzero((self.image_of < 0) | (self.image_of >= n_image))[0])
-            raise BadInput(
-                f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)",
-                fix="count image rows from 0",
-            )
+            what = f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)"
+            raise BadInput(what, fix="count image rows from 0")
         if self.captions is not None and len(self.captions) != n_caption:
             raise BadInput(f"{len(self.captions)} caption strings for {n_caption} captions")
         if self.fold is not None:
@@ -149,9 +141,9 @@ class Relevance:
         queries: (judged,) int64, strictly ascending query indices.
         indptr: (judged + 1,) int64, row pointers.
         items: (pair,) int64 gallery indices, strictly ascending inside a query.
-        missing: (judged,) int64, positives that are not in the gallery. They can never be retrieved but
-            count in ``size`` (two ECCV Caption positives are not among the 25,000 captions).
-        skipped: queries covered by the judgements that have no positive at all.
+        missing: (judged,) int64, positives that are not in the gallery. They cannot be retrieved but count in
+            ``size`` (two ECCV Caption positives are not among the 25,000 captions).
+        skipped: number of queries that the judgements cover and that have no positive.
     """
 
     name: str
@@ -239,7 +231,7 @@ class Ranks:
         rank: (pair,) 1-based rank among the candidates; int64, or float64 for expected ranks (ties="mean").
             A pair that is not in a retrieved list has rank ``UNRANKED``.
         tied: (pair,) bool, another candidate has exactly the same score.
-        depth: (judged,) int64, how far down the ranking of a query is known; None when it is complete.
+        depth: (judged,) int64, known length of the ranking of a query; None when it is complete.
         fold: (judged,) int64 fold of the query, or None. Values are averaged per fold, then over folds.
         extremes: (pair,) ranks under the optimistic and the pessimistic tie rule, or None without ties.
     """
@@ -277,7 +269,7 @@ class Ranks:
         owner = self.relevance.owner
         place = np.arange(len(owner)) - self.relevance.indptr[:-1][owner] + 1
         if self.rank.dtype.kind == "i" and len(owner) and int(self.rank.max()) < 2**40 // (int(owner[-1]) + 1):
-            # One key sorts much faster than two.
+            # Sorting one key is much faster than sorting two.
             span = int(self.rank.max()) + 1
             return frozen(np.sort(owner * span + self.rank) - owner * span), frozen(place)
         return frozen(self.rank[np.lexsort((self.rank, owner))]), frozen(place)
@@ -299,8 +291,7 @@ class TopK:
     """The top of every ranking: ``rank <= k`` if and only if the item is in the list.
 
     Attributes:
-        items: (query, k) int64 gallery indices, best first; k never exceeds the number
-            of candidates.
+        items: (query, k) int64 gallery indices, best first; k is at most the number of candidates.
         scores: (query, k) float64 canonical scores.
     """
 
@@ -310,12 +301,12 @@ class TopK:
 
 @dataclass(frozen=True, eq=False)
 class Observation:
-    """What one pass over the scores of one direction yields.
+    """Ranks and top lists of the queries of one direction.
 
     Attributes:
         direction: ``i2t`` or ``t2i``.
         ranks: by view name (``gt``, ``1k``, ``eccv``, ``cxc``).
-        top: the top of every ranking, None if it was not asked for.
+        top: the top of every ranking, None if it was not requested.
     """
 
     direction: Direction

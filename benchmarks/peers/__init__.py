@@ -1,1 +1,1 @@
-"""Other ways to get the same numbers, written anew from their descriptions."""
+"""Other implementations of the same metrics, written from their descriptions."""

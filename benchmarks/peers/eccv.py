@@ -1,7 +1,7 @@
-"""The official `eccv_caption` package, with the building of the rankings it takes.
+"""The official `eccv_caption` package, and the rankings that it needs.
 
-The package measures dictionaries ``{query id: [item ids, best first]}``. COCO 1K is found by filtering the
-5K rankings, so they must be complete: two times 125 million Python integers.
+The package measures dictionaries ``{query id: [item ids, best first]}``. COCO 1K is measured by filtering the 5K
+rankings, so they must be complete: two times 125 million Python integers.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Judgements = dict[str, dict[int, list[int]]]
 KS = (1, 5, 10)
 NEEDED_GB = 14  # the full run peaks at about 11 GiB
 
-# What the package calls a metric -> what vsebench calls it.
+# Name of a metric in the package -> name in vsebench.
 NAMES: dict[str, str] = {
     **{f"coco_5k_r{k}": f"R@{k}" for k in KS},
     **{f"coco_1k_r{k}": f"1k:R@{k}" for k in KS},
@@ -66,32 +66,32 @@ def official() -> Any:
 
 
 def restrict(metrics: Any, image_ids: Array, caption_ids: Array) -> Any:
-    """Keep only the judgements about some of the images and captions as queries.
+    """Keep only the judgements of some images and captions as queries.
 
-    Positives outside stay, as positives that cannot be retrieved.
+    Other items remain positives, which cannot be retrieved.
     """
     queries = {"i2t": set(image_ids.tolist()), "t2i": set(caption_ids.tolist())}
     for name in ("coco_gts", "cxc_gts", "eccv_gts"):
-        held: Mapping[str, Mapping[int, Sequence[int]]] = getattr(metrics, name)
-        kept = {d: {q: list(p) for q, p in held[d].items() if q in queries[d]} for d in queries}
+        judged: Mapping[str, Mapping[int, Sequence[int]]] = getattr(metrics, name)
+        kept = {d: {q: list(p) for q, p in judged[d].items() if q in queries[d]} for d in queries}
         setattr(metrics, name, kept)
     metrics.coco_ids = caption_ids
     return metrics
 
 
 def judgements(metrics: Any) -> dict[str, Judgements]:
-    """What a ``Metrics`` object holds, by the names of vsebench's views."""
+    """The judgements of a ``Metrics`` object by the names of vsebench's views."""
     return {"gt": metrics.coco_gts, "cxc": metrics.cxc_gts, "eccv": metrics.eccv_gts}
 
 
 def values(metrics: Any, retrieved: dict[str, Rankings]) -> dict[tuple[str, str], float]:
     """Every metric of the package for K = 1, 5, 10: ``{(vsebench name, direction): fraction}``."""
-    wanted = ("coco_1k_recalls", "coco_5k_recalls", "cxc_recalls", "eccv_r1", "eccv_rprecision", "eccv_map_at_r")
+    names = ("coco_1k_recalls", "coco_5k_recalls", "cxc_recalls", "eccv_r1", "eccv_rprecision", "eccv_map_at_r")
     with contextlib.redirect_stderr(io.StringIO()):  # a progress bar that cannot be turned off
         found = metrics.compute_all_metrics(
-            retrieved["i2t"], retrieved["t2i"], target_metrics=wanted, Ks=KS, verbose=False
+            retrieved["i2t"], retrieved["t2i"], target_metrics=names, Ks=KS, verbose=False
         )
-        # ECCV recalls are left out by the package when mAP@R is asked for, so they are asked for separately.
+        # The package leaves out ECCV recalls together with mAP@R, so they are computed separately.
         found |= metrics.compute_all_metrics(
             retrieved["i2t"], retrieved["t2i"], target_metrics=("eccv_recalls",), Ks=KS, verbose=False
         )
@@ -99,7 +99,7 @@ def values(metrics: Any, retrieved: dict[str, Rankings]) -> dict[tuple[str, str]
 
 
 def run(images: Array, captions: Array, image_ids: Array, caption_ids: Array) -> dict[str, Any]:
-    """The whole way from embeddings to values, with the seconds of its two steps."""
+    """Values from embeddings, with the seconds of the two steps."""
     start = time.perf_counter()
     retrieved = rankings(images @ captions.T, image_ids, caption_ids)
     listed = time.perf_counter()

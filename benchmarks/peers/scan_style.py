@@ -1,6 +1,6 @@
-"""Recall from one score matrix, as cross-attention models evaluate: the strong simple baseline.
+"""Recall from one score matrix, as cross-attention models are evaluated: a simple and fast baseline.
 
-The whole float32 matrix is computed once; both directions sort each of its rows or columns completely.
+The float32 matrix is computed once; both directions sort each of its rows or columns completely.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Array = npt.NDArray[Any]
 
 
 def ranks(scores: Array, times: int = 5, kind: Literal["quicksort", "stable"] = "quicksort") -> tuple[Array, Array]:
-    """Ranks of the right answers in a matrix with images as rows and captions, ``times`` an image, as columns.
+    """Ranks of the ground truth in a matrix with images as rows and captions, ``times`` an image, as columns.
 
     Args:
         scores: (image, caption) floats.
         times: captions an image, in order.
-        kind: ``stable`` puts the lower index of a tie first; ``quicksort`` is faster and leaves ties undefined.
+        kind: ``stable`` ranks the lower index of a tie first; with ``quicksort``, which is faster, ties are undefined.
 
     Returns:
         (image,) best rank among the own captions and (caption,) rank of the own image, 1-based.

@@ -1,8 +1,8 @@
-"""Recall as the VSE++ evaluation and its many descendants compute it: one query at a time, in float64.
+"""Recall as in the VSE++ evaluation code and its many descendants: one query at a time, in float64.
 
-The embeddings are float64 arrays in which every image stands once for each of its captions. A query is
-multiplied with the whole gallery, all of the gallery is sorted, and the place of the right answer is
-looked up in the sorted list. The sort is not stable: the order of ties is not defined.
+The embeddings are float64 arrays in which every image is repeated for each of its captions. A query is multiplied with
+the gallery, the scores are sorted, and the ground truth is searched in the sorted list. The sort is not stable: the
+order of ties is not defined.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Array = npt.NDArray[Any]
 
 
 def inputs(images: Array, captions: Array, times: int = 5) -> tuple[Array, Array]:
-    """The arrays such code holds: (caption, dim) float64 for both sides, image rows repeated ``times`` times."""
+    """(caption, dim) float64 images and captions; image rows are repeated ``times`` times."""
     return np.repeat(images, times, axis=0).astype(np.float64), captions.astype(np.float64)
 
 
@@ -52,22 +52,22 @@ def summary(i2t: Array, t2i: Array) -> dict[str, float]:
     return out
 
 
-def run(images: Array, captions: Array, share: float = 1.0) -> dict[str, float]:
+def run(images: Array, captions: Array, fraction: float = 1.0) -> dict[str, float]:
     """Both directions over an evenly spread sample of the queries.
 
     Args:
         images: (image, dim) float32.
         captions: (caption, dim) float32, five for every image, in order.
-        share: of the images that are asked for, 0 to 1.
+        fraction: of the images that are queries, 0 to 1.
 
     Returns:
-        ``prepare`` seconds for the float64 arrays, ``query`` seconds, ``scale`` to extrapolate ``query`` with,
-        and, when nothing was left out, the values.
+        ``prepare`` seconds for the float64 arrays, ``query`` seconds, ``scale`` to extrapolate ``query`` with, and
+        the values if all queries were measured.
     """
     start = time.perf_counter()
     left, right = inputs(images, captions)
     prepared = time.perf_counter()
-    queries = np.unique(np.linspace(0, len(images) - 1, max(1, round(share * len(images)))).astype(np.int64))
+    queries = np.unique(np.linspace(0, len(images) - 1, max(1, round(fraction * len(images)))).astype(np.int64))
     i2t, t2i = i2t_ranks(left, right, queries), t2i_ranks(left, right, queries)
     done = time.perf_counter()
     values = summary(i2t, t2i) if len(queries) == len(images) else {}

@@ -1,4 +1,12 @@
-"""The command line. One file a command; everything heavy is imported when a command runs."""
+"""The command line: every command parses its options, makes one public Python call and prints the result.
+
+- one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
+  ``metrics``, ``data``, ``relevance``, ``correlate``, ``doctor`` (checks in ``health``), ``demo``
+- ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
+- ``talk``: stdout, stderr, progress, errors and exit codes
+
+Commands import what they need when they run, so that ``--help`` is fast.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +21,7 @@ import typer
 from .. import __version__
 from ..errors import ENGINE_FAILURE, INTERRUPTED
 from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice, unimodal
-from .talk import GLOBAL, Json, NoProgress, Quiet, fail, give_up_stdout, refused_by_system
+from .talk import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
 
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
@@ -66,15 +74,15 @@ app.command("demo")(demo.run)
 
 def main() -> None:
     """Entry point of the ``vsebench`` command."""
-    # Until a command runs there is nothing but definitions; looking for garbage among them costs a tenth of --help.
+    # Before a command runs there are only definitions; collecting garbage among them takes a tenth of --help.
     gc.disable()
-    # Started without output (`>&-`, a service): the files that were asked for are still written.
+    # Started without stdout or stderr (`>&-`, a service): result files are still written.
     sys.stdout = sys.stdout or io.StringIO()
     sys.stderr = sys.stderr or io.StringIO()
-    # A terminal or pipe without our arrows and letters gets question marks instead of a failure.
+    # Characters that stdout cannot encode are printed as question marks.
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")
-    # Leave like any other exit, so that temporary files are removed.
+    # Exit normally on SIGTERM, so that temporary files are removed.
     signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     code: str | int | None = None
     try:
@@ -82,16 +90,16 @@ def main() -> None:
             app()
         except SystemExit as ending:
             code = ending.code
-        sys.stdout.flush()  # what does not arrive is told here, not by the interpreter at exit
+        sys.stdout.flush()  # errors of stdout are reported here, not by the interpreter at exit
         sys.exit(code)
     except KeyboardInterrupt:  # before a command has begun
         fail("interrupted; no file is half-written")
         sys.exit(INTERRUPTED)
-    except BrokenPipeError:  # the reader (head, less) has gone
-        give_up_stdout()
+    except BrokenPipeError:  # the reading program (head, less) has closed the pipe
+        discard_stdout()
         sys.exit(code)
     except OSError as error:  # also of the help and the version, which are printed before any command runs
-        fail(refused_by_system(error))
+        fail(system_error(error))
         sys.exit(ENGINE_FAILURE)
     finally:
         gc.enable()

@@ -15,8 +15,7 @@ from .talk import Json, NoProgress, Quiet, Talk, command
 @command
 def run(
     data: Annotated[
-        str,
-        typer.Argument(help="Which judgements: cxc (Crisscrossed Captions) or flickr8k (experts and CrowdFlower)."),
+        str, typer.Argument(help="Which judgements: cxc (Crisscrossed Captions) or flickr8k (experts and CrowdFlower).")
     ],
     gains: Annotated[
         str | None,

@@ -81,9 +81,7 @@ def verify(
     else:
         for c in checks:
             talk.out.print(
-                f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}",
-                style=None if c.ok else "red",
-                markup=False,
+                f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red", markup=False
             )
     if not all(c.ok for c in checks):
         raise typer.Exit(GATE_NOT_MET)

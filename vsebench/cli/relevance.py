@@ -67,13 +67,7 @@ def build(
     strings = _captions(split, captions, text)
     with talk.progress(f"parsing {len(strings):,} captions") as bar:
         done = parse(
-            strings,
-            java=java,
-            heap=heap,
-            threads=threads,
-            retry=retry,
-            progress=bar or _lines(talk),
-            note=talk.note,
+            strings, java=java, heap=heap, threads=threads, retry=retry, progress=bar or _lines(talk), note=talk.note
         )
     if done.broken:
         talk.warn(f"the parser fails on {len(done.broken):,} captions; they have no tuples (try again with --retry)")

@@ -1,4 +1,4 @@
-"""Options that several commands have, and the check of a file they write to."""
+"""Options and output files of several commands."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NoPerQuery = Annotated[bool, typer.Option("--no-per-query", help="Leave the per-
 
 
 def check_outputs(inputs: Sequence[Path | None], per_query: Path | None, *others: Path | None) -> None:
-    """Refuse results that cannot be written, that would replace an input, or two of them in one file.
+    """Check that results can be written, do not replace an input, and are not two in one file.
 
     Raises:
         UsageError: naming the file.
@@ -54,7 +54,7 @@ def check_outputs(inputs: Sequence[Path | None], per_query: Path | None, *others
 
 
 def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: Path | None, no_per_query: bool) -> None:
-    """Print a report as a table or JSON, with notes and warnings on stderr, and write the files asked for."""
+    """Print a report as a table or JSON, with notes and warnings on stderr, and write the requested files."""
     from ..data.atomic import write_atomically
     from ..evaluation.provenance import with_command
     from ..report import per_query as per_query_file
@@ -78,7 +78,7 @@ def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: P
 
 
 def check_output(path: Path | None) -> None:
-    """Refuse a file that cannot be written, before anything is read.
+    """Check before anything is read that a file can be written.
 
     Raises:
         UsageError: it is a folder, a device, or in a folder that does not exist.
@@ -94,8 +94,5 @@ def check_output(path: Path | None) -> None:
     if not path.absolute().parent.is_dir():
         raise UsageError("cannot be written: no such folder", where=path, fix="name a file in a folder that exists")
     if path.exists() and not path.is_file():
-        raise UsageError(
-            "cannot be written: it is not a regular file",
-            where=path,
-            fix="name a file; without it the result goes to stdout",
-        )
+        fix = "name a file; without it the result goes to stdout"
+        raise UsageError("cannot be written: it is not a regular file", where=path, fix=fix)

@@ -1,4 +1,4 @@
-"""stdout is the result, stderr the talk: consoles, progress and the error boundary of every command."""
+"""The terminal of a command: results on stdout; notes, warnings, progress and errors on stderr; exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @dataclass
 class Settings:
-    """The global flags; they may stand before or behind the command."""
+    """The global flags, given before or after the command."""
 
     json: bool = False
     quiet: bool = False
@@ -39,7 +39,7 @@ GLOBAL = Settings()
 
 
 class Talk:
-    """How one command speaks."""
+    """What one command prints, under the global flags and its own."""
 
     def __init__(self, as_json: bool = False, quiet: bool = False, no_progress: bool = False) -> None:
         self.json = as_json or GLOBAL.json
@@ -53,16 +53,16 @@ class Talk:
 
     @functools.cached_property
     def err(self) -> Console:
-        """The talk console (stderr)."""
+        """The console of notes, warnings and progress (stderr)."""
         return _console(stderr=True)
 
     def note(self, text: str) -> None:
-        """A line of talk."""
+        """Print a note."""
         if not self.quiet:
             self.err.print(printable(text), style="dim", highlight=False, markup=False, soft_wrap=True)
 
     def warn(self, text: str) -> None:
-        """A warning."""
+        """Print a warning."""
         if not self.quiet:
             self.err.print(f"warning: {printable(text)}", style="yellow", highlight=False, markup=False, soft_wrap=True)
 
@@ -93,34 +93,34 @@ def _console(stderr: bool) -> Console:
     from rich.console import Console
 
     stream = sys.stderr if stderr else sys.stdout
-    # Not a terminal: do not wrap what a pipe or a file will read.
+    # In a pipe or a file lines are not wrapped at the width of a terminal.
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 120
     # rich alone would keep bold and italics under NO_COLOR.
     colours = None if os.environ.get("NO_COLOR") else "auto"
     console = Console(stderr=stderr, width=width, highlight=False, color_system=colours)  # type: ignore[arg-type]
-    # rich alone would end with 1, which stands for a check that found a fault.
-    console.on_broken_pipe = _reader_has_gone  # type: ignore[method-assign]
+    # rich alone would exit with 1, the code of a check that found a fault.
+    console.on_broken_pipe = _raise_broken_pipe  # type: ignore[method-assign]
     return console
 
 
-def _reader_has_gone() -> None:
+def _raise_broken_pipe() -> None:
     raise BrokenPipeError
 
 
 def cells(*values: object) -> list[Text]:
-    """Table cells that print what they are given: rich would read ``vsebench[text]`` as markup."""
+    """Table cells with literal text: rich would parse ``vsebench[text]`` as markup."""
     from rich.text import Text
 
     return [value if isinstance(value, Text) else Text(str(value)) for value in values]
 
 
 def printable(text: str) -> str:
-    """Names from files with their control characters (newlines, terminal escapes, half characters) written out."""
+    """Text from files with control characters (newlines, terminal escapes, lone surrogates) as escape sequences."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
 
 
 def encodable(text: str, encoding: str | None) -> str:
-    """JSON text with the characters that ``encoding`` lacks as JSON escapes."""
+    """JSON text, in ASCII with JSON escapes if ``encoding`` cannot represent it."""
     try:
         text.encode(encoding or "utf-8")
     except UnicodeEncodeError:
@@ -142,17 +142,14 @@ def command(function: F) -> F:
         except KeyboardInterrupt:
             _fail("interrupted; no file is half-written", INTERRUPTED)
         except BrokenPipeError:
-            give_up_stdout()  # the reader (head, less) has gone
+            discard_stdout()  # the reading program (head, less) has closed the pipe
             raise typer.Exit(0) from None
         except (typer.Exit, typer.Abort):
             raise
         except MemoryError:
-            _fail(
-                "not enough memory for this input\n  fix: free memory or evaluate a smaller file",
-                ENGINE_FAILURE,
-            )
+            _fail("not enough memory for this input\n  fix: free memory or evaluate a smaller file", ENGINE_FAILURE)
         except OSError as error:
-            _fail(refused_by_system(error), ENGINE_FAILURE)
+            _fail(system_error(error), ENGINE_FAILURE)
         except Exception as error:
             if os.environ.get("VSEBENCH_DEBUG"):
                 raise
@@ -162,24 +159,24 @@ def command(function: F) -> F:
     return run  # type: ignore[return-value]
 
 
-def refused_by_system(error: OSError) -> str:
-    """The message for a disk that is full, a permission that is missing and the like."""
+def system_error(error: OSError) -> str:
+    """The message for an error of the operating system, such as a full disk or a missing permission."""
     try:
         sys.stdout.flush()
     except (OSError, ValueError):
-        give_up_stdout()
+        discard_stdout()
     what = f"the system refused: {printable(str(error))}"
     return f"{what}\n  fix: check free space, permissions and where the output goes"
 
 
-def give_up_stdout() -> None:
-    """Send what is still to be written nowhere: it would only be refused again at exit."""
+def discard_stdout() -> None:
+    """Discard buffered output, which would raise the same error again at exit."""
     with contextlib.suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def fail(message: str) -> None:
-    """Print an error on stderr, whatever state stderr is in."""
+    """Print an error on stderr; errors of stderr itself are ignored."""
     from rich.text import Text
 
     text = Text("error: ", style="bold red")

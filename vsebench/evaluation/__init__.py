@@ -1,0 +1,13 @@
+"""Evaluation: from files or arrays to a report; ``run`` is the complete procedure.
+
+::
+
+    inputs (read, align) -> plan (metrics, judgements, gains) -> rank -> binary, graded -> assemble -> Report
+
+- ``run``: ``evaluate``, the public function; ``options``: its options and their checks
+- ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``misread``: rows in a wrong order
+- ``plan``: metrics, judgements and candidates, decided once; ``gains``: the kinds of gains and loading them
+- ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:
+  image-image and text-text retrieval of CxC
+- ``assemble``: sums, signature and the report; ``intervals``, ``warnings``, ``provenance``: what is added to it
+"""

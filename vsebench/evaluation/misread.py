@@ -52,9 +52,7 @@ def check(data: Input, trust: bool) -> list[str]:
     )
     if not trust:
         raise BadInput(
-            what,
-            where=data.where,
-            fix="save image_of_text (or correct ids) with the file; --trust ranks it as read",
+            what, where=data.where, fix="save image_of_text (or correct ids) with the file; --trust ranks it as read"
         )
     return [what]
 
@@ -97,8 +95,7 @@ def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | Non
     if file_rows[0] is not None or file_rows[1] is not None:
         others.append(
             Reading(
-                "with the rows of the file in order and its ids ignored",
-                _by_position(score, sample, split, file_rows),
+                "with the rows of the file in order and its ids ignored", _by_position(score, sample, split, file_rows)
             )
         )
     better = max(others, key=lambda r: r.recall, default=None)

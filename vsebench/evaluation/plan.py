@@ -186,11 +186,7 @@ def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str]
 
 
 def _metrics_and_gains(
-    data: Input,
-    options: Options,
-    asked: list[str] | None,
-    chosen: Mapping[str, Spec],
-    directions: Sequence[Direction],
+    data: Input, options: Options, asked: list[str] | None, chosen: Mapping[str, Spec], directions: Sequence[Direction]
 ) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:
     """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
     split = data.split

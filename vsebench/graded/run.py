@@ -127,14 +127,7 @@ def run(
 class _Work:
     """Tasks in threads, with progress over all of them."""
 
-    def __init__(
-        self,
-        gains: Mapping[str, Gains],
-        out: Values,
-        threads: int,
-        dtype: Any,
-        progress: Progress | None,
-    ):
+    def __init__(self, gains: Mapping[str, Gains], out: Values, threads: int, dtype: Any, progress: Progress | None):
         self.gains, self.out, self.threads, self.dtype, self.progress = gains, out, threads, dtype, progress
         self.done = self.total = 0
 

@@ -38,8 +38,8 @@ def gain_order(gains: Vectors, count: Int) -> GainOrder:
     from . import gain_order_kernels
 
     least = np.empty(len(gains), np.float32)
-    common = gain_order_kernels.smallest(gains, count, least)
-    if common * COMMON < count.sum():
+    equal = gain_order_kernels.smallest(gains, count, least)
+    if equal * COMMON < count.sum():
         return GainOrder(*order(gains, count), count)
     item, gain = np.empty(gains.shape, np.int32), np.empty(gains.shape, np.float32)
     listed = np.empty(len(gains), np.int64)

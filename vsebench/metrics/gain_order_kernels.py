@@ -18,12 +18,12 @@ def _at_most(strip, limit):
 
 @nb.njit(nogil=True, cache=True)
 def smallest(gains, count, least):
-    """Fill ``least`` (query,) with the smallest gain of every query; return how many gains are equal to it.
+    """Fill ``least`` (query,) with the smallest gain of every query; return the number of gains equal to it.
 
     ``gains`` is (query, depth) float32, of which a query has ``count[query]``.
     """
     lane = np.empty(STRIP, np.float32)
-    common = 0
+    equal = 0
     for q in range(gains.shape[0]):
         row, n = gains[q], count[q]
         stop = n - n % STRIP
@@ -39,18 +39,18 @@ def smallest(gains, count, least):
             limit = min(limit, row[j])
         least[q] = limit
         if limit == 0:
-            common += zeros
+            equal += zeros
         else:
             for s in range(0, stop, STRIP):
-                common += _at_most(row[s : s + STRIP], limit)
+                equal += _at_most(row[s : s + STRIP], limit)
         for j in range(stop, n):
-            common += row[j] <= limit
-    return common
+            equal += row[j] <= limit
+    return equal
 
 
 @nb.njit(nogil=True, cache=True)
 def above(gains, count, least, item, gain, listed):
-    """List the gains above ``least`` (query,) with their indices; fill ``listed`` (query,) with how many there are.
+    """List the gains above ``least`` (query,) with their indices; fill ``listed`` (query,) with their number.
 
     ``item`` int32 and ``gain`` float32 (query, depth) are filled in ascending order of the index.
     """

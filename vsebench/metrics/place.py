@@ -1,4 +1,4 @@
-"""Where the first relevant item stands: median, mean and reciprocal rank."""
+"""The rank of the first relevant item: median, mean and mean reciprocal."""
 
 from __future__ import annotations
 
@@ -43,12 +43,7 @@ def mean_rank(ranks: Ranks) -> Float:
     return ranks.best().astype(float)
 
 
-@metric(
-    "MRR",
-    depth="best",
-    formula="mean over queries of 1 / best rank",
-    cite=("voorhees1999trec8",),
-)
+@metric("MRR", depth="best", formula="mean over queries of 1 / best rank", cite=("voorhees1999trec8",))
 def reciprocal_rank(ranks: Ranks) -> Float:
     """Mean reciprocal rank of the first relevant item."""
     best = ranks.best()

@@ -1,4 +1,4 @@
-"""Precision as deep as there are relevant items: R-Precision and mAP@R."""
+"""Precision at R, the number of relevant items of the query: R-Precision and mAP@R."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Recall: is any relevant item in the top k, and which fraction of them is."""
+"""Recall: whether any relevant item is in the top k, and which fraction of them is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KS = (1, 5, 10)
 def recall_any(ranks: Ranks, k: int) -> Float:
     """Any-hit recall: whether at least one relevant item is among the top k.
 
-    This is what the field prints as R@K. Biten et al. write it R^V@K (eq. 2), information retrieval calls it
+    This is R@K of image-text retrieval papers. Biten et al. write it R^V@K (eq. 2), information retrieval calls it
     Success@k. The fraction of relevant items found is ``Recall@k``. A k beyond the gallery gives 1 to every query
     that has a relevant item in it.
     """
@@ -37,6 +37,6 @@ def recall_fraction(ranks: Ranks, k: int) -> Float:
     """The fraction of the relevant items that is among the top k (R@k of Biten et al., eq. 1).
 
     With five captions an image it cannot exceed 0.2 at k = 1. Relevant items that are not in the gallery
-    count as not found.
+    count as not retrieved.
     """
     return ranks.within(k) / ranks.relevance.size

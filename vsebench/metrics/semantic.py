@@ -22,13 +22,7 @@ EXTENDED = {
 KS = (1, 5, 10)
 
 
-@metric(
-    "SR@{k}",
-    formula="|pseudo-positives among the first k| / m",
-    cite=CITE,
-    options=EXTENDED,
-    ks=KS,
-)
+@metric("SR@{k}", formula="|pseudo-positives among the first k| / m", cite=CITE, options=EXTENDED, ks=KS)
 def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks: Sequence[int]) -> Float:
     """Semantic Recall: the share of the pseudo-positives in the top k (Biten et al., WACV 2022, eq. 3 and 4).
 

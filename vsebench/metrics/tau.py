@@ -1,4 +1,4 @@
-"""Kendall's tau between scores and gains, for several depths in one pass through the gains.
+"""Kendall's tau between scores and gains, at several depths in one pass over the gains.
 
 With C and D the concordant and discordant pairs, n0 = n (n - 1) / 2, and x and y the pairs tied in score and in
 gain: tau-a = (C - D) / n0 (Kendall 1938), tau-b = (C - D) / sqrt((n0 - x) (n0 - y)) (Kendall 1945),
@@ -27,9 +27,9 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> 
 
     Args:
         order: the ranks of the items, counted from 0, in descending order of their gains.
-        tied: (query, depth) bool, the item at a place has the score of the one before it.
-        count: (query,) how many items a query has, from 1 to depth.
-        ks: depths of at least 1, in any order; one beyond a query's items means all of them.
+        tied: (query, depth) bool, the item at a rank has the score of the one before it.
+        count: (query,) number of items of a query, from 1 to depth.
+        ks: depths of at least 1, in any order; one beyond the number of items means all of them.
     """
     from . import tau_kernels
 
@@ -38,8 +38,8 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> 
     if len(tied) and len(ks):
         depths = np.asarray(ks, np.int64)[by_depth]
         tied, count = np.ascontiguousarray(tied), count.astype(np.int64)
-        some = tied.any(axis=1)
-        tau_kernels.count_pairs(order.items, order.gains, order.listed, tied, some, count, depths, out)
+        any_tied = tied.any(axis=1)
+        tau_kernels.count_pairs(order.items, order.gains, order.listed, tied, any_tied, count, depths, out)
     return out[:, np.argsort(by_depth, kind="stable")]
 
 
@@ -52,18 +52,18 @@ def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:
         size: (query, ks) number of items.
         variant: ``a``, ``b`` or ``c``.
     """
-    concord, ties_score, ties_gain, kinds_score, kinds_gain = np.moveaxis(pairs, 2, 0).astype(np.float64)
+    concord, ties_score, ties_gain, distinct_scores, distinct_gains = np.moveaxis(pairs, 2, 0).astype(np.float64)
     n = size.astype(np.float64)
-    everything = n * (n - 1) / 2
+    all_pairs = n * (n - 1) / 2
     with np.errstate(divide="ignore", invalid="ignore"):
         if variant == "a":
-            return np.where(size < 2, np.nan, concord / everything)
-        kinds = np.minimum(kinds_score, kinds_gain)
+            return np.where(size < 2, np.nan, concord / all_pairs)
+        distinct = np.minimum(distinct_scores, distinct_gains)
         if variant == "c":
-            value = 2 * concord / (n**2 * (kinds - 1) / kinds)
+            value = 2 * concord / (n**2 * (distinct - 1) / distinct)
         else:
-            value = concord / np.sqrt(everything - ties_score) / np.sqrt(everything - ties_gain)
-    return np.where((size < 2) | (kinds < 2), np.nan, np.clip(value, -1.0, 1.0))
+            value = concord / np.sqrt(all_pairs - ties_score) / np.sqrt(all_pairs - ties_gain)
+    return np.where((size < 2) | (distinct < 2), np.nan, np.clip(value, -1.0, 1.0))
 
 
 def kendall(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], variant: str) -> Float:

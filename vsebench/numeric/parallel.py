@@ -1,4 +1,4 @@
-"""Threads: how many, how work is spread over them, and keeping those of the BLAS out of the way."""
+"""Threads: their number, work distributed over them, and a BLAS limited to one thread."""
 
 from __future__ import annotations
 
@@ -21,15 +21,14 @@ def default_threads() -> int:
     """``VSEBENCH_NUM_THREADS``, else the cores this process may use.
 
     Raises:
-        UsageError: the variable is not a whole number from 1 to 1024.
+        UsageError: the variable is not an integer from 1 to 1024.
     """
-    asked = os.environ.get("VSEBENCH_NUM_THREADS", "")
-    if asked:
-        if not asked.isdecimal() or len(asked) > 6 or not 1 <= int(asked) <= MAX_THREADS:
-            raise UsageError(
-                f"VSEBENCH_NUM_THREADS is '{asked[:40]}'", fix=f"set it to a whole number from 1 to {MAX_THREADS}"
-            )
-        return int(asked)
+    given = os.environ.get("VSEBENCH_NUM_THREADS", "")
+    if given:
+        if not given.isdecimal() or len(given) > 6 or not 1 <= int(given) <= MAX_THREADS:
+            fix = f"set it to an integer from 1 to {MAX_THREADS}"
+            raise UsageError(f"VSEBENCH_NUM_THREADS is '{given[:40]}'", fix=fix)
+        return int(given)
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -52,7 +51,7 @@ def _pool(threads: int, _process: int) -> ThreadPoolExecutor:
 
 
 def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
-    """``work`` of every item, in their order, made in threads: for work that mostly leaves the interpreter alone."""
+    """``work`` of every item, in their order, computed in threads; for work that mostly releases the interpreter."""
     threads = default_threads()
     if min(threads, len(items)) < 2:
         return [work(i) for i in items]
@@ -62,14 +61,14 @@ def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
 def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:
     """Run ``work(part)`` in every thread, with a BLAS of one thread; ``stop`` is set when one fails or is interrupted.
 
-    For work that takes its pieces from a queue, and looks at ``stop`` before every piece.
+    For work that takes its pieces from a queue and checks ``stop`` before every piece.
     """
 
     def guarded(part: int) -> None:
         try:
             work(part)
         except BaseException:
-            stop.set()  # the others end with the piece at hand
+            stop.set()  # the other threads end after their current piece
             raise
 
     with one_blas_thread():
@@ -85,7 +84,7 @@ def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event)
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[object]:
-    """While it is open, matrix products and decompositions of this process run on the calling thread alone."""
+    """A context in which matrix products and decompositions of this process use the calling thread only."""
     import threadpoolctl
 
     return cast("contextlib.AbstractContextManager[object]", threadpoolctl.threadpool_limits(1, "blas"))

@@ -1,8 +1,7 @@
-"""Rows of float32 numbers put in order, largest first, ties by position.
+"""Sorting rows of float32 numbers, largest first, ties by position.
 
-A number is turned into an integer that keeps its order but not all of its digits, and packed with its position into
-one key; rows of keys are sorted by numpy, whose sort of integers is vectorised. What the integers made equal is
-settled by the numbers themselves.
+A number is mapped to an integer, monotonically but with fewer digits, and packed with its position into one key; rows
+of keys are sorted by numpy, whose sort of integers is vectorised. Numbers with equal integers are then sorted by value.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-SHORT = 1 << 14  # rows up to this length have keys of 32 bits; beyond it too few of them would be left for the number
+SHORT = 1 << 14  # rows up to this length have keys of 32 bits; in longer ones too few bits would remain for the number
 
 
 def order(
@@ -22,15 +21,15 @@ def order(
 
     Args:
         values: (row, width) float32 without NaN.
-        count: (row,) int64, how many of a row's numbers there are; what is behind them means nothing.
+        count: (row,) int64, length of each row; numbers behind it are ignored.
     """
-    from . import sort_kernels as sorting_kernels
+    from . import sort_kernels
 
-    wide = max(int(count.max(initial=0)), 1)
-    bits = max((wide - 1).bit_length(), 1)
-    keys: npt.NDArray[Any] = np.empty((len(values), wide), np.uint32 if wide <= SHORT else np.uint64)
-    places, ordered = np.empty((len(values), wide), np.int32), np.empty((len(values), wide), np.float32)
-    sorting_kernels.pack(values, count, bits, keys)
+    width = max(int(count.max(initial=0)), 1)
+    bits = max((width - 1).bit_length(), 1)
+    keys: npt.NDArray[Any] = np.empty((len(values), width), np.uint32 if width <= SHORT else np.uint64)
+    places, ordered = np.empty((len(values), width), np.int32), np.empty((len(values), width), np.float32)
+    sort_kernels.pack(values, count, bits, keys)
     keys.sort(axis=1)
-    sorting_kernels.settle(values, count, bits, keys, places, ordered)
+    sort_kernels.unpack(values, count, bits, keys, places, ordered)
     return places, ordered

@@ -1,7 +1,7 @@
-"""Compiled: numbers packed with their positions into integer keys, and sorted keys unpacked and settled.
+"""Compiled: numbers packed with their positions into integer keys, and the order of numbers from sorted keys.
 
-Scores are spread about their mean like a bell, so their integers are linear in the number. Gains are zero or more
-and spread over orders of magnitude, so theirs are linear in the logarithm, more or less.
+Scores are distributed symmetrically about their mean, so their integers are linear in the number. Gains are at least
+zero and spread over orders of magnitude, so their integers are about linear in the logarithm.
 """
 
 from __future__ import annotations
@@ -10,26 +10,26 @@ import numba as nb
 import numpy as np
 
 CODE_BITS = 24  # of 64: a float32 has no more digits
-LANES = 16  # partial results of a sum or a limit; what lets the compiler vectorise
+LANES = 16  # partial results of a sum or a limit, which let the compiler vectorise
 WIDE = np.float32(3.5)  # standard deviations about the mean that get most of the integers
-SKIP = 4  # a long row is known by one number in so many
+SKIP = 4  # the limits of a long row are estimated from one number in so many
 MOST = np.float32(3e38)
 ZERO = np.float32(0)
-PATIENCE = 8  # moves that settling a row may take, times its length, before a full sort takes over
+MOST_MOVES = 8  # times the length of a row: beyond so many moves of the insertion sort the row is sorted completely
 
 
 @nb.njit(nogil=True, cache=True)
 def _limits(v, n):
-    """About the smallest and largest of ``v[:n]`` that is finite, and where the bulk of it begins and ends."""
+    """Approximate finite minimum and maximum of ``v[:n]``, and the limits of the range that most numbers are in."""
     low = np.full(LANES, np.inf, np.float32)
     high = np.full(LANES, -np.inf, np.float32)
     total = np.zeros(LANES, np.float32)
     squares = np.zeros(LANES, np.float32)
     origin = v[n // 2] if abs(v[n // 2]) < MOST else np.float32(0)
-    seen = 0
+    sampled = 0
     for s in range(0, n, LANES * (SKIP if n > SKIP * SKIP * LANES else 1)):
         part = v[min(s, max(n - LANES, 0)) : n]
-        seen += min(LANES, n)
+        sampled += min(LANES, n)
         for j in range(min(LANES, n)):
             x = part[j] if abs(part[j]) < MOST else origin
             low[j] = min(low[j], x)
@@ -37,7 +37,7 @@ def _limits(v, n):
             total[j] += x - origin
             squares[j] += (x - origin) * (x - origin)
     lowest, highest = low.min(), high.max()
-    mean, square = total.sum() / np.float32(seen), squares.sum() / np.float32(seen)
+    mean, square = total.sum() / np.float32(sampled), squares.sum() / np.float32(sampled)
     spread = WIDE * np.sqrt(max(square - mean * mean, np.float32(0)))
     mean += origin
     return lowest, highest, max(mean - spread, lowest), min(mean + spread, highest)
@@ -45,7 +45,7 @@ def _limits(v, n):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _rate(codes, width):
-    """Integers a unit of a piece of this width, none for a piece that is empty or beyond float32."""
+    """Integers per unit of a range of this width; 0 for a range that is empty or beyond float32."""
     if not (width > np.float32(1e-30) and width < np.float32(1e30)):
         return np.float32(0)
     return np.float32(codes - 1) / width
@@ -53,7 +53,7 @@ def _rate(codes, width):
 
 @nb.njit(nogil=True, cache=True)
 def _by_digits(v, n, low, high, bits, codes, key):
-    """Keys of numbers of which hardly one is negative, linear in their bit patterns: about in their logarithms."""
+    """Keys linear in the bit patterns of numbers, about in their logarithms; negative numbers get the lowest code."""
     kind = key.dtype.type
     shift = kind(bits)
     pattern = v.view(np.int32)
@@ -70,7 +70,7 @@ def _by_digits(v, n, low, high, bits, codes, key):
 
 @nb.njit(nogil=True, cache=True)
 def _by_size(v, n, low, high, start, end, bits, codes, key):
-    """Keys linear in the numbers from ``start`` to ``end``, and coarser outside."""
+    """Keys linear in the numbers from ``start`` to ``end``, with fewer integers outside this range."""
     kind = key.dtype.type
     shift = kind(bits)
     tail = np.int32(codes // np.int32(16))
@@ -80,7 +80,7 @@ def _by_size(v, n, low, high, start, end, bits, codes, key):
     if not end - start < MOST:
         below, inside, above, low, high, start, end = ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO
     top = np.int32(codes - 1)
-    # Every piece rises within integers of its own, so the whole rises.
+    # The three ranges have disjoint integers, so the mapping is monotonic.
     for j in range(n):
         x = v[j]
         under = min((x - low) * below, final)
@@ -95,10 +95,12 @@ def _by_size(v, n, low, high, start, end, bits, codes, key):
 
 @nb.njit(nogil=True, cache=True)
 def pack(values, count, bits, keys):
-    """Fill ``keys`` (row, width) of an unsigned type: order-keeping integers above, positions in the ``bits`` below.
+    """Pack numbers and their positions into keys that ascend while the numbers descend.
 
-    ``values`` is (row, width) float32, infinite or not but no NaN, of which a row has ``count[row]``; keys behind
-    them are the largest there are. Keys rise as the numbers fall.
+    Args:
+        values: (row, width) float32 without NaN; a row has ``count[row]`` numbers.
+        bits: lower bits of a key, which are the position.
+        keys: (row, width) of an unsigned type, filled; behind the numbers with the largest key.
     """
     codes = np.int32(1) << np.int32(min(8 * keys.itemsize - bits, CODE_BITS))
     for q in range(values.shape[0]):
@@ -115,15 +117,15 @@ def pack(values, count, bits, keys):
 
 
 @nb.njit(nogil=True, cache=True)
-def settle(values, count, bits, keys, places, ordered):
-    """From sorted keys to the order of the numbers themselves.
+def unpack(values, count, bits, keys, places, ordered):
+    """Fill ``places`` int32 and ``ordered`` float32 (row, width) with the positions and numbers in descending order.
 
-    ``places`` int32 and ``ordered`` float32 (row, width) are filled with positions and numbers.
+    The sorted keys are nearly in this order; the rest is an insertion sort of the numbers.
     """
     mask = keys.dtype.type((np.int64(1) << bits) - 1)
     for q in range(values.shape[0]):
         v, key, place, out, n = values[q], keys[q], places[q], ordered[q], count[q]
-        left = PATIENCE * n
+        left = MOST_MOVES * n
         last = np.float32(np.inf)
         for j in range(n):
             at = np.uint32(key[j] & mask)
@@ -150,7 +152,7 @@ def settle(values, count, bits, keys, places, ordered):
 
 @nb.njit(nogil=True, cache=True)
 def pick(items, places, count):
-    """Replace places by what stands there: ``items[q, places[q, i]]``, as far as ``count`` says."""
+    """Replace the first ``count`` places of every row by the items there: ``items[q, places[q, i]]``."""
     for q in range(places.shape[0]):
         for i in range(count[q]):
             places[q, i] = items[q, np.uint32(places[q, i])]

@@ -1,8 +1,8 @@
 """The canonical score: a float64 inner product summed in one fixed order.
 
-The product of two float32 numbers is exact in float64, so only the order of summation could make two
-machines differ. 32 interleaved partial sums, added in a fixed tree, pin it: no BLAS, no fused
-multiply-add and no block size can change a digit, and equal vectors always get equal scores.
+The product of two float32 numbers is exact in float64, so only the order of summation could differ between machines.
+It is fixed: 32 interleaved partial sums, added in a fixed tree. No BLAS, fused multiply-add or block size changes a
+digit, and equal vectors have equal scores.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def norms(x: Vectors) -> Float:
 
 
 def product_bound(dim: int) -> float:
-    """How far a float32 inner product of two unit vectors can be from the exact one, any order of summation.
+    """Bound on the error of a float32 inner product of two unit vectors, for any order of summation.
 
     The standard bound gamma_n = n u / (1 - n u) on ``sum |x_k y_k| <= |x| |y|`` (Higham, Accuracy and
-    Stability of Numerical Algorithms, section 3.1), with eight roundings to spare for normalising.
+    Stability of Numerical Algorithms, section 3.1), with eight more roundings for normalising.
     """
     n = (dim + 8) * UNIT_ROUNDOFF
     return n / (1.0 - n)

@@ -8,7 +8,7 @@ float32 scores leaves open, are scored in float64. The rigorous bound on a float
 So the error is measured in every block: ``SAMPLE`` random pairs, of all its queries, are scored in float64, and the
 largest error found, relative to ``|score| + FLOOR * length * length``, times ``SAFETY``, is taken as the bound, if
 the rigorous one is not smaller. The order is exactly canonical, whatever the BLAS, the block and the threads, if
-no float32 score of the block errs by more. Every near-tie that is scored checks that: an error above the bound
+no float32 score of the block has a larger error. Every near-tie that is scored checks that: an error above the bound
 makes the block start again with twice the bound. Lists of kept scores (``shortlist``) use the largest bound of the
 tiles they were kept from, and start again from complete rows of scores.
 """
@@ -26,7 +26,7 @@ from .scorers import Dot, Matrix, Scorer
 
 SAMPLE = 2048  # pairs of a block whose float32 error is measured
 SAFETY = 2.5
-FLOOR = 0.125  # of the product of the lengths: small scores err by what their terms err
+FLOOR = 0.125  # of the product of the lengths: the error of small scores is that of their terms
 ROUNDOFF = 2.0**-24
 
 Items = npt.NDArray[np.int32]
@@ -45,13 +45,13 @@ class Order:
     tied: Bool
 
     def cut(self, k: int) -> Order:
-        """The same, no deeper than k."""
+        """The first k of every query."""
         return Order(np.ascontiguousarray(self.items[:, :k]), np.ascontiguousarray(self.tied[:, :k]))
 
 
 @dataclass(frozen=True, eq=False)
 class ErrorBound:
-    """How far float32 scores may be from canonical ones: a score s of a query by ``rate * |s| + base[query]``.
+    """Bound on the error of float32 scores: ``rate * |s| + base[query]`` for a score s of a query.
 
     Attributes:
         rate: relative part.
@@ -62,7 +62,7 @@ class ErrorBound:
     base: Float
 
     def take(self, queries: Int) -> ErrorBound:
-        """The same for some of the queries."""
+        """The bound of some of the queries."""
         return ErrorBound(self.rate, self.base[queries])
 
 
@@ -79,10 +79,12 @@ def rows_of(scorer: Scorer, direction: Direction, start: int, stop: int, out: np
     gallery = n_caption if direction == "i2t" else n_image
     tile = out[: (stop - start) * gallery].reshape(stop - start, gallery)
     if not (isinstance(scorer, Dot) and scorer.cosine):
-        made = scorer.tile(start, stop, 0, n_caption, tile) if direction == "i2t" else None
-        made = scorer.tile(0, n_image, start, stop, tile.T).T if made is None else made
-        if made is not tile and made.base is not tile:
-            tile[...] = made
+        if direction == "i2t":
+            scores = scorer.tile(start, stop, 0, n_caption, tile)
+        else:
+            scores = scorer.tile(0, n_image, start, stop, tile.T).T
+        if scores is not tile and scores.base is not tile:
+            tile[...] = scores
         return tile
     # Scaled after the product: before it, all vectors of one side would be copied for every block.
     if direction == "i2t":
@@ -130,22 +132,22 @@ def order_rows(
         direction: side of the queries.
         tile: (query, gallery) float32 or float64 scores of these queries, rows of ``rows_of``.
         queries: (query,) int64 indices of the queries.
-        k: how deep, at most the size of the gallery.
-        bound: how far these scores may be from canonical ones, from ``measured_bound``.
+        k: depth of the order, at most the size of the gallery.
+        bound: of the errors of these scores, from ``measured_bound``.
         gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
             positions among these.
     """
-    with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties, settled by the tile
+    with np.errstate(over="ignore"):  # what exceeds float32 becomes infinite: near-ties, ordered by the given scores
         values = tile.astype(np.float32, copy=False)
     while True:
         found = _sorted(values, k, bound.rate, bound.base.astype(np.float32))
-        order = settled_order(scorer, direction, found, queries, k, bound, gallery, tile)
+        order = canonical_order(scorer, direction, found, queries, k, bound, gallery, tile)
         if order is not None:
             return order
         bound = ErrorBound(2 * bound.rate, 2 * bound.base)
 
 
-def settled_order(
+def canonical_order(
     scorer: Scorer,
     direction: Direction,
     found: tuple[Items, Vectors, Int],
@@ -159,12 +161,12 @@ def settled_order(
 
     Args:
         scorer, direction, queries, k, bound, gallery: as for ``order_rows``.
-        found: (query, width) int32 positions in the gallery, best first, and their float32 scores, and (query,) how
-            many a query has: all that can be among its k best. The positions are put in order in place.
+        found: (query, width) int32 positions in the gallery of all items that can be among the k best, best first,
+            their float32 scores, and (query,) their number. The positions are reordered in place.
         tile: the given scores, where the scorer is a matrix.
 
     Returns:
-        None when a score errs by more than ``bound`` says.
+        None when the error of a score exceeds ``bound``.
     """
     from . import sort_kernels
 
@@ -173,16 +175,16 @@ def settled_order(
     room = np.empty((len(places) * (places.shape[1] // 2), 3), np.int32)  # pages that are not written take no memory
     n, members = sort_kernels.find_runs(ordered, count, k, np.float32(rate), base.astype(np.float32), room)
     runs = room[:n]
-    rows, cols, seen = np.empty(members, np.int64), np.empty(members, np.int64), np.empty(members, np.float32)
-    sort_kernels.run_members(places, ordered, runs, rows, cols, seen)
+    rows, cols, scores = np.empty(members, np.int64), np.empty(members, np.int64), np.empty(members, np.float32)
+    sort_kernels.run_members(places, ordered, runs, rows, cols, scores)
     if tile is not None and isinstance(scorer, Matrix):
         exact = tile[rows, cols].astype(np.float64)
     else:
         exact = _exact(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
-        if rate and not (np.abs(exact - seen) <= rate * np.abs(exact) + base[rows]).all():
+        if rate and not (np.abs(exact - scores) <= rate * np.abs(exact) + base[rows]).all():
             return None
     tied = np.zeros((len(places), k), np.bool_)
-    sort_kernels.settle(places, runs, exact, k, tied)
+    sort_kernels.sort_runs(places, runs, exact, k, tied)
     return Order(np.ascontiguousarray(places[:, :k]), tied)
 
 
@@ -204,7 +206,7 @@ def largest(rows: npt.NDArray[Any], k: int) -> Items:
 
 
 def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items, Vectors, Int]:
-    """All items that can be among the k best of every row, best first, their scores, and how many they are."""
+    """All items that can be among the k best of every row, best first, their scores, and (row,) their number."""
     from ..numeric import sort_kernels as sorting_kernels
     from ..numeric.sort import order
     from . import sort_kernels
@@ -221,7 +223,7 @@ def _sorted(values: Vectors, k: int, rate: float, base: Vectors) -> tuple[Items,
 
 
 def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
-    # Sorted by item: most of the time of a canonical score is spent on loading the vector of the item.
+    # Sorted by item: loading the vector of the item takes most of the time of a canonical score.
     short = items.astype(np.uint16) if scorer.shape[1 if direction == "i2t" else 0] <= 1 << 16 else items
     turn = np.argsort(short, kind="stable")
     rows, cols = (queries[turn], items[turn]) if direction == "i2t" else (items[turn], queries[turn])
@@ -233,7 +235,7 @@ def _exact(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Fl
 def measured_bound(
     scorer: Scorer, direction: Direction, tile: npt.NDArray[Any], start: int, first: int = 0
 ) -> ErrorBound:
-    """How far the scores of a tile may be from canonical ones.
+    """The error bound of the scores of a tile, from the errors of sampled pairs.
 
     Args:
         scorer: gives canonical scores.
@@ -260,7 +262,7 @@ def bound_at(scorer: Dot, direction: Direction, rate: float, start: int, n: int)
 
 
 def largest_score(scorer: Dot, direction: Direction, start: int, n: int) -> Float:
-    """(n,) the largest score that the lengths of the vectors allow a query."""
+    """(n,) the largest score possible for each query, given the lengths of the vectors."""
     if scorer.cosine:
         return np.ones(n)
     image, caption = scorer.lengths

@@ -1,10 +1,11 @@
-"""Everything that is compiled: the canonical product, rank counting along rows and columns, top-k selection.
+"""Compiled: the canonical inner product, counting of scores above thresholds, top-k selection.
 
-One file, because the compiler's cache is keyed by the file of a function and not by the files of what it inlines.
+They share one file because the compiler caches a function by its file, not by the files of the functions it inlines.
 
-Counting: a float32 score above ``high`` is certainly above the pair's exact score, one below ``low`` certainly
-below it; what falls between is compared in float64. Tiles have images as rows and captions as columns; pairs
-of image queries are counted along rows, pairs of caption queries along columns.
+Counting: a pair of a query and a relevant item has a canonical score ``exact`` and two thresholds around it. A float32
+score above ``high`` is certainly above ``exact``, one below ``low`` certainly below it; scores between them are
+uncertain and compared in float64. The rows of a tile are images, its columns captions; pairs of image queries are
+counted along rows, pairs of caption queries along columns.
 """
 
 from __future__ import annotations
@@ -13,10 +14,10 @@ import numba as nb
 import numpy as np
 
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
-STRIP = 128  # columns looked at together; a constant trip count is what lets the compiler vectorise the loop
+STRIP = 128  # columns compared in one loop; a constant trip count lets the compiler vectorise it
 ROWS = 4  # image rows compared with the same thresholds at once, so that bounds and counts are loaded once
-SPAN = 128  # columns of a row whose largest score is known, so that what lies below a threshold is passed over
-PIECE = 32  # columns looked at again when a strip holds an uncertain score
+SPAN = 128  # columns of a row whose largest score is computed first, to skip spans below a threshold
+PIECE = 32  # columns compared again when a strip has an uncertain score
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -55,7 +56,7 @@ def norms64(x, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def _peaks(row, a, b, lane, out):
+def _span_maxima(row, a, b, lane, out):
     """The largest score of every SPAN of ``row[a:b]``; ``lane`` (PIECE,) is scratch. Scores are finite."""
     for i in range((b - a) // SPAN):
         span = row[a + i * SPAN : a + (i + 1) * SPAN]
@@ -71,29 +72,29 @@ def _peaks(row, a, b, lane, out):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _row_span(strip, high, low):
-    """How many of SPAN scores are certainly above, and how many are not certainly below."""
+    """The numbers of scores, among SPAN, that are certainly above and that are not certainly below."""
     over = np.int32(0)
-    maybe = np.int32(0)
+    possible = np.int32(0)
     for c in range(SPAN):
         over = np.int32(over + np.int32(strip[c] > high))
-        maybe = np.int32(maybe + np.int32(strip[c] >= low))
-    return over, maybe
+        possible = np.int32(possible + np.int32(strip[c] >= low))
+    return over, possible
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _row_piece(piece, high, low):
-    """How many of PIECE scores are uncertain."""
-    unsure = np.int32(0)
+    """The number of uncertain scores among PIECE."""
+    uncertain = np.int32(0)
     for c in range(PIECE):
-        unsure = np.int32(unsure + np.int32(np.int32(piece[c] >= low) - np.int32(piece[c] > high)))
-    return unsure
+        uncertain = np.int32(uncertain + np.int32(np.int32(piece[c] >= low) - np.int32(piece[c] > high)))
+    return uncertain
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _column_strip(block, s, high, low, over):
-    """Add to ``over`` where scores of the four rows are certainly above; return how many scores are uncertain."""
+    """Add to ``over`` the scores of four rows that are certainly above; return the number of uncertain scores."""
     one, two, three, four = block[0, s:], block[1, s:], block[2, s:], block[3, s:]
-    unsure = np.int32(0)
+    uncertain = np.int32(0)
     for c in range(STRIP):
         h, m = high[c], low[c]
         more = np.int32(np.int32(one[c] > h) + np.int32(two[c] > h) + np.int32(three[c] > h) + np.int32(four[c] > h))
@@ -101,17 +102,17 @@ def _column_strip(block, s, high, low, over):
             np.int32(one[c] >= m) + np.int32(two[c] >= m) + np.int32(three[c] >= m) + np.int32(four[c] >= m)
         )
         over[c] = np.int32(over[c] + more)
-        unsure = np.int32(unsure + np.int32(most - more))
-    return unsure
+        uncertain = np.int32(uncertain + np.int32(most - more))
+    return uncertain
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _column_piece(piece, high, low):
-    """How many of PIECE scores are uncertain, each against its own bounds."""
-    unsure = np.int32(0)
+    """The number of uncertain scores among PIECE, each with its own thresholds."""
+    uncertain = np.int32(0)
     for c in range(PIECE):
-        unsure = np.int32(unsure + np.int32(np.int32(piece[c] >= low[c]) - np.int32(piece[c] > high[c])))
-    return unsure
+        uncertain = np.int32(uncertain + np.int32(np.int32(piece[c] >= low[c]) - np.int32(piece[c] > high[c])))
+    return uncertain
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -127,40 +128,44 @@ def count_rows(
     tile, r0, c0, start, stop, indptr, item, exact, high, low, first, last,
     x, y, row_scale, col_scale, above, before, after,
 ):  # fmt: skip
-    """Add the counts of image-query pairs for tile rows ``start:stop``.
+    """Add the counts of the pairs of image queries over rows ``start:stop`` of a tile.
 
-    ``indptr`` (row + 1,) delimits the pairs of each row; ``item`` their caption, ``exact`` the canonical
-    score, ``high``/``low`` the certain bounds; candidates of row r are captions ``first[r]:last[r]``.
-    ``above``, ``before``, ``after`` (pair,) grow by the numbers of candidates that score higher, tie with a
-    lower index, and tie with a higher index.
+    Args:
+        tile: (image, caption) scores of images from ``r0`` and captions from ``c0`` on.
+        indptr: (image + 1,) int64, the pairs of each image.
+        item, exact, high, low: (pair,) caption, canonical score and thresholds.
+        first, last: (image,) int64, the candidates of image r are captions ``first[r]:last[r]``.
+        x, y, row_scale, col_scale: what a canonical score is computed from (``Scorer.exact_arguments``).
+        above, before, after: (pair,) int64; increased by the numbers of candidates that score higher, tie at a lower
+            index, and tie at a higher index.
     """
     width = tile.shape[1]
-    peak, lane, sums = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype), np.empty(LANES)
+    maxima, lane, sums = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype), np.empty(LANES)
     for r in range(start, stop):
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
             continue
         row = tile[r]
-        _peaks(row, a, b, lane, peak)
+        _span_maxima(row, a, b, lane, maxima)
         for p in range(indptr[r + r0], indptr[r + r0 + 1]):
             hi, lo, score, own = high[p], low[p], exact[p], item[p]
             total = 0
             for s in range(a, b, SPAN):
                 e = min(s + SPAN, b)
                 if e - s == SPAN:
-                    if peak[(s - a) // SPAN] < lo:
+                    if maxima[(s - a) // SPAN] < lo:
                         continue
-                    over, maybe = _row_span(row[s:e], hi, lo)
+                    over, possible = _row_span(row[s:e], hi, lo)
                 else:
-                    over, maybe = 0, 0
+                    over, possible = 0, 0
                     for c in range(s, e):
                         over += row[c] > hi
-                        maybe += row[c] >= lo
+                        possible += row[c] >= lo
                 total += over
-                unsure = maybe - over
+                uncertain = possible - over
                 if s + c0 <= own < e + c0:
-                    unsure -= 1
-                if unsure == 0:
+                    uncertain -= 1
+                if uncertain == 0:
                     continue
                 for f in range(s, e, PIECE):
                     g = min(f + PIECE, e)
@@ -178,25 +183,25 @@ def count_rows(
 
 
 @nb.njit(nogil=True, cache=True)
-def _sweep(
+def _compare_rows(
     block, n, s0, s1, pair, col, high, low, over, r, tile, r0, c0, item, exact,
     x, y, row_scale, col_scale, before, after, sums,
 ):  # fmt: skip
-    """Compare ``n`` image rows from ``r`` on with thresholds ``s0:s1``: ``block`` (row, threshold) are their scores."""
+    """Compare the scores ``block`` (row, threshold) of ``n`` image rows from ``r`` on with thresholds ``s0:s1``."""
     for s in range(s0, s1, STRIP):
         e = min(s + STRIP, s1)
-        whole = e - s == STRIP and n == ROWS
-        if whole and _column_strip(block, s, high[s:e], low[s:e], over[s:e]) == 0:
+        full = e - s == STRIP and n == ROWS
+        if full and _column_strip(block, s, high[s:e], low[s:e], over[s:e]) == 0:
             continue
         for i in range(n):
             values = block[i]
             for f in range(s, e, PIECE):
                 g = min(f + PIECE, e)
-                if whole and g - f == PIECE and _column_piece(values[f:g], high[f:g], low[f:g]) == 0:
+                if full and g - f == PIECE and _column_piece(values[f:g], high[f:g], low[f:g]) == 0:
                     continue
                 for k in range(f, g):
                     if values[k] > high[k]:
-                        if not whole:
+                        if not full:
                             over[k] += 1
                     elif values[k] >= low[k]:
                         p = pair[k]
@@ -215,12 +220,16 @@ def count_columns(
     tile, r0, c0, start, stop, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
     item, exact, first, last, x, y, row_scale, col_scale, above, before, after,
 ):  # fmt: skip
-    """Add the counts of caption-query pairs for tile rows ``start:stop``.
+    """Add the counts of the pairs of caption queries over rows ``start:stop`` of a tile.
 
-    Every caption's first pair (``lead`` (width,), -1 for none) is compared with the rows as they lie in memory;
-    the pairs beyond the first (``extra`` with their tile column ``extra_col``, ascending, -1 for padding) with
-    scores gathered from them. Candidates of caption column c are images whose row r has ``first[r] <= c < last[r]``.
-    ``above``, ``before``, ``after`` (pair,) belong to this thread alone.
+    The first pair of every caption is compared with complete rows, the further pairs with scores gathered from them.
+
+    Args:
+        lead: (width,) first pair of every column, -1 for none; ``lead_col``, ``lead_high`` and ``lead_low`` (width,)
+            are the columns and their thresholds.
+        extra: further pairs, -1 for padding; ``extra_col`` are their columns, ascending.
+        first, last: (image,) int64, image r is a candidate of captions ``first[r]:last[r]``.
+        above, before, after: (pair,) int64, increased as by ``count_rows``; not shared with other threads.
     """
     width = tile.shape[1]
     lead_over, extra_over = np.zeros(width, np.int32), np.zeros(len(extra), np.int32)
@@ -233,17 +242,17 @@ def count_columns(
             n += 1
         if a < b:
             block = tile[r : r + n]
-            _sweep(
+            _compare_rows(
                 block, n, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
             ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
-            # Rows beyond n repeat the last one and are not looked at.
+            # Rows beyond n repeat the last one and are not compared.
             one, two, three, four = block[0], block[min(1, n - 1)], block[min(2, n - 1)], block[n - 1]
             for k in range(ea, eb):
                 c = extra_col[k]
                 gathered[0, k], gathered[1, k], gathered[2, k], gathered[3, k] = one[c], two[c], three[c], four[c]
-            _sweep(
+            _compare_rows(
                 gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
@@ -264,7 +273,7 @@ def _best(score, index, k):
 
 @nb.njit(nogil=True, cache=True)
 def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
-    """Canonical scores of the n buffered candidates of a query."""
+    """(n,) canonical scores of the first n candidates in a query's buffer."""
     out, lane = np.empty(n), np.empty(LANES)
     for i in range(n):
         if x.shape[1] == 0:
@@ -276,8 +285,8 @@ def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
 
 
 @nb.njit(nogil=True, cache=True)
-def _shrink(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
-    """Drop what cannot be among the k best; returns how many stay and the new floor."""
+def _prune(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
+    """Remove candidates that cannot be among the k best; return the number that remains and the new floor."""
     kth = np.partition(value[:n].copy(), n - k)[n - k]
     # In the tile's dtype, rounded down.
     limit = np.full(1, np.float64(kth) - slack).astype(value.dtype)
@@ -290,7 +299,7 @@ def _shrink(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row
             index[kept] = index[i]
             kept += 1
     if kept > n - n // 4:
-        # So many near-ties that the buffer would fill again at once: decide between them now.
+        # So many near-ties that the buffer would be full again at once: compare their canonical scores now.
         chosen = _best(_canonical(x, y, row_scale, col_scale, value, index, kept, query, by_row), index[:kept], k)
         keep_value, keep_index = value[chosen].copy(), index[chosen].copy()
         value[:k] = keep_value
@@ -309,9 +318,14 @@ def _any_above(strip, floor):
 
 @nb.njit(nogil=True, cache=True)
 def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, floor, slack, k):
-    """Offer a tile (query rows by gallery columns, as a view) to queries ``start:stop`` of the tile.
+    """Add the scores of a tile that may be among the k best of its queries ``start:stop`` to their buffers.
 
-    ``q0`` and ``g0`` are the tile's first query and gallery index.
+    Args:
+        tile: (query, gallery) view of scores of queries from ``q0`` and items from ``g0`` on.
+        by_row: whether the queries are images, the rows of the scorer.
+        value, index: (query, capacity) buffers of scores and gallery indices; ``fill`` (query,) is their length.
+        floor: (query,) the least score that can be among the k best.
+        slack: (query,) float64, twice the error bound.
     """
     capacity = value.shape[1]
     width = tile.shape[1]
@@ -328,7 +342,7 @@ def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value
             for c in range(s, e):
                 if row[c] >= floor[q]:
                     if fill[q] == capacity:
-                        fill[q], floor[q] = _shrink(
+                        fill[q], floor[q] = _prune(
                             x, y, row_scale, col_scale, value[q], index[q], capacity, k, slack[q], q, by_row
                         )
                         if row[c] < floor[q]:
@@ -340,7 +354,7 @@ def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value
 
 @nb.njit(nogil=True, cache=True)
 def conclude(start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, k, items, scores):
-    """Score the survivors of queries ``start:stop`` canonically and write their sorted best k."""
+    """Write the k best of the buffers of queries ``start:stop``, by canonical score, then lower index."""
     for q in range(start, stop):
         n = fill[q]
         exact = _canonical(x, y, row_scale, col_scale, value[q], index[q], n, q, by_row)

@@ -1,4 +1,4 @@
-"""Ranks from retrieved lists: what a list holds has a rank, what it does not hold has none."""
+"""Ranks from retrieved lists: items in the list of a query have a rank, all others have none."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def ranks_from_lists(
         lists: query index -> (length,) distinct gallery indices, best first. A query without a list counts
             as an empty one.
         gallery: size of the gallery; a list as long is complete.
-        candidates: only the query's fold competes: other items are taken out of the list first.
+        candidates: only items of the query's fold are candidates; others are removed from the list first.
 
     Returns:
-        Ranks whose ``depth`` says how far down each query's ranking is known.
+        Ranks, whose ``depth`` is the length of each query's list.
     """
     empty = np.empty(0, np.int64)
     rank = np.full(len(relevance.items), UNRANKED)
@@ -35,9 +35,7 @@ def ranks_from_lists(
         if candidates is not None:
             own = candidates.query_fold[query]
             items = items[candidates.gallery_fold[items] == own]
-            size = int(np.searchsorted(candidates.gallery_fold, own, side="right")) - int(
-                np.searchsorted(candidates.gallery_fold, own)
-            )
+            size = int(np.diff(np.searchsorted(candidates.gallery_fold, (own, own + 1)))[0])
         place[items] = np.arange(1, len(items) + 1)
         pairs = slice(relevance.indptr[i], relevance.indptr[i + 1])
         rank[pairs] = place[relevance.items[pairs]]
@@ -46,12 +44,12 @@ def ranks_from_lists(
     return Ranks(relevance, rank, np.zeros(len(rank), bool), depth=depth, fold=fold)
 
 
-def too_shallow(ranks: Ranks, need: str, k: int | None, gallery: int) -> tuple[int, int, int] | None:
-    """The first query whose list does not reach as deep as a metric looks.
+def too_shallow(ranks: Ranks, depth: str, k: int | None, gallery: int) -> tuple[int, int, int] | None:
+    """The first query whose list is shorter than the depth a metric reads.
 
     Args:
         ranks: from ``ranks_from_lists``.
-        need: ``k``, ``R`` or ``best``.
+        depth: ``k``, ``R`` or ``best``.
         k: the k of the metric.
         gallery: size of the gallery.
 
@@ -60,14 +58,14 @@ def too_shallow(ranks: Ranks, need: str, k: int | None, gallery: int) -> tuple[i
     """
     if ranks.depth is None:
         return None
-    if need == "best":
-        wanted = np.where(ranks.best() == UNRANKED, gallery, 0)
-    elif need == "R":
-        wanted = ranks.relevance.size
+    if depth == "best":
+        needed = np.where(ranks.best() == UNRANKED, gallery, 0)
+    elif depth == "R":
+        needed = ranks.relevance.size
     else:
-        wanted = np.full(len(ranks.depth), k or 1)
-    short = np.flatnonzero(ranks.depth < np.minimum(wanted, gallery))
+        needed = np.full(len(ranks.depth), k or 1)
+    short = np.flatnonzero(ranks.depth < np.minimum(needed, gallery))
     if not len(short):
         return None
     i = int(short[0])
-    return i, int(ranks.depth[i]), int(min(wanted[i], gallery))
+    return i, int(ranks.depth[i]), int(min(needed[i], gallery))

@@ -41,7 +41,7 @@ Array = npt.NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Request:
-    """Ranks of the relevant items of some judgements among some candidates, kept under the name ``view``."""
+    """Ranks of the relevant items of some judgements among some candidates, returned under the name ``view``."""
 
     view: str
     relevance: Relevance
@@ -70,7 +70,7 @@ def observe(
         progress: called with (tiles done, tiles in all).
 
     Returns:
-        One observation a direction that was asked for.
+        One observation per requested direction.
 
     Raises:
         UsageError: unknown tie rule, a depth below 1, two requests of one name, or a relevant item that is no
@@ -119,7 +119,7 @@ def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
                 raise UsageError(f"the folds of '{r.view}' are not those of {n_query} queries and {n_gallery} items")
             own = r.candidates.query_fold[r.relevance.queries[r.relevance.owner]]
             if (own != r.candidates.gallery_fold[r.relevance.items]).any():
-                raise UsageError(f"relevance '{r.relevance.name}' holds items outside the fold of their query")
+                raise UsageError(f"relevance '{r.relevance.name}' has items outside the fold of their query")
 
 
 def _relevances(request: Request) -> list[Relevance]:
@@ -154,17 +154,11 @@ class _Counter:
         threads: int,
         scored: tuple[Int, Float],
     ):
-        self.scorer, self.direction, self.requests, self.fold, self.threads = (
-            scorer,
-            direction,
-            requests,
-            fold,
-            threads,
-        )
+        self.scorer, self.direction, self.requests, self.fold = scorer, direction, requests, fold
         relevances = [r for request in requests for r in _relevances(request)]
         self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, scored)
         self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int64)  # one row a thread
-        # The first pair of every query is counted in one sweep; caption queries rarely have more.
+        # The first pairs of all queries are counted together; caption queries rarely have further pairs.
         is_first = np.ones(len(self.pairs.query), bool)
         is_first[1:] = np.diff(self.pairs.query) != 0
         self.extra = np.flatnonzero(~is_first)
@@ -172,7 +166,7 @@ class _Counter:
         self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
 
     def count(self, tile: Array, r0: int, c0: int, part: int) -> None:
-        """Count one tile; ``part`` is the calling thread's own row of counts."""
+        """Count one tile; ``part`` is the row of counts of the calling thread."""
         t, exact, counts = self.pairs, self.scorer.exact_arguments, self.counts[:, part]
         if not len(t.query):
             return
@@ -182,7 +176,7 @@ class _Counter:
             )
             return
         c1 = c0 + tile.shape[1]
-        # Unsigned columns: numba gathers them without asking whether an index is negative.
+        # Unsigned columns: numba gathers them without a check for negative indices.
         lead, lead_col = self.lead[c0:c1], np.arange(c1 - c0, dtype=np.uint32)
         lead_high, lead_low = (np.where(lead >= 0, bound[lead], np.inf).astype(tile.dtype) for bound in (t.high, t.low))
         a, b = np.searchsorted(t.query[self.extra], (c0, c1))
@@ -203,8 +197,8 @@ class _Counter:
         above, before, after = self.counts.sum(1)[:, where]
         exact = t.exact[where]
         if isinstance(request.candidates, Without):
-            gone = _excluded(request.candidates.excluded, relevance, t, gallery, exact)
-            above, before, after = above - gone[0], before - gone[1], after - gone[2]
+            removed = _excluded(request.candidates.excluded, relevance, t, gallery, exact)
+            above, before, after = above - removed[0], before - removed[1], after - removed[2]
         fold = None if self.fold is None else self.fold.query_fold[relevance.queries]
         return ranks_from_counts(relevance, above, before, after, exact, ties, fold)
 
@@ -215,7 +209,7 @@ def _excluded(excluded: Relevance, relevance: Relevance, t: Thresholds, gallery:
         excluded.queries[excluded.owner] * gallery + excluded.items,
         relevance.queries[relevance.owner] * gallery + relevance.items,
     ).size:
-        raise UsageError(f"relevance '{relevance.name}' holds items that '{excluded.name}' excludes")
+        raise UsageError(f"relevance '{relevance.name}' has items that '{excluded.name}' excludes")
     position = np.searchsorted(excluded.queries, relevance.queries).clip(max=len(excluded.queries) - 1)
     has = excluded.queries[position] == relevance.queries
     size = np.where(has, excluded.found[position], 0)[relevance.owner]

@@ -1,8 +1,8 @@
 """From counts to ranks: the tie rules.
 
-Default: score descending, then lower gallery index first - a total order, so ranks and lists agree.
-``optimistic`` puts the relevant items of a tie first, ``pessimistic`` last, ``mean`` takes the expected
-rank of the m-th relevant item of a tie when its order is random.
+Default: score descending, then lower gallery index, a total order, so that ranks and lists agree. ``optimistic`` ranks
+the relevant items of a tie first, ``pessimistic`` last; ``mean`` is the expected rank of the m-th relevant item of a
+tie in random order.
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ def ranks_from_counts(
         plain = 1 + above
         return Ranks(relevance, plain.astype(np.float64) if ties == "mean" else plain, tied, fold=fold)
     place, size = _tie_groups(relevance, exact)
-    everyone = before + after + 1
-    optimistic, pessimistic = above + place, above + (everyone - size) + place
+    tie = before + after + 1
+    optimistic, pessimistic = above + place, above + (tie - size) + place
     rank: npt.NDArray[Any] = {
         "index": 1 + above + before,
         "optimistic": optimistic,
         "pessimistic": pessimistic,
-        "mean": above + place * (everyone + 1) / (size + 1),
+        "mean": above + place * (tie + 1) / (size + 1),
     }[ties]
     return Ranks(relevance, rank, tied, fold=fold, extremes=(optimistic, pessimistic))
 

@@ -1,7 +1,7 @@
-"""Scorers: where the scores of all image-caption pairs come from, one tile at a time.
+"""Scorers: the scores of all image-caption pairs, one tile at a time.
 
-A scorer gives tiles in float32 (fast, slightly wrong) and single pairs in float64 (canonical), together
-with a bound on how far apart the two can be.
+A scorer computes tiles in float32 (fast, with rounding errors) and single pairs in float64 (canonical), and bounds
+the difference of the two.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Scorer(Protocol):
         """Scores of images r0:r1 with captions c0:c1, in ``out`` or elsewhere."""
 
     def prepare(self, height: int) -> None:
-        """Called once, before threads ask for tiles of at most ``height`` images."""
+        """Called once, before threads request tiles of at most ``height`` images."""
 
     def columns(self, captions: Int) -> npt.NDArray[Any]:
         """(image, captions) approximate scores of some captions with every image."""
@@ -49,11 +49,11 @@ class Scorer(Protocol):
         """(pair,) canonical float64 scores."""
 
     def error(self) -> tuple[Float, Float]:
-        """Bounds on |tile - canonical|: (image,) over an image's row and (caption,) over a caption's column."""
+        """Bounds on |tile - canonical|: (image,) for each row and (caption,) for each column."""
 
     @property
     def exact_arguments(self) -> tuple[Any, Any, Float, Float]:
-        """What the kernels need for a canonical score: image and caption vectors (empty for a matrix), scales."""
+        """Arguments of the kernels for canonical scores: image and caption vectors (empty for a matrix), scales."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,8 +79,7 @@ class Dot:
             if len(bad):
                 raise BadInput(
                     f"{what} row {bad[0]} has length {length[bad[0]]:.3g}, "
-                    f"outside {SAFE_LENGTH[0]:g} to {SAFE_LENGTH[1]:g}"
-                    f" ({len(bad)} such rows)",
+                    f"outside {SAFE_LENGTH[0]:g} to {SAFE_LENGTH[1]:g} ({len(bad)} such rows)",
                     fix="scale the vectors, for example to unit length",
                 )
 
@@ -115,18 +114,17 @@ class Dot:
         """(r1 - r0, c1 - c0) float32 scores, written to ``out``."""
         if not self.cosine:
             return np.matmul(self.images[r0:r1], self.captions[c0:c1].T, out=out)
-        rows = (
-            self._unit_images if (r0, r1) == (0, len(self.images)) else _unit(self.images[r0:r1], self.scales[0][r0:r1])
-        )
+        complete = (r0, r1) == (0, len(self.images))
+        rows = self._unit_images if complete else _unit(self.images[r0:r1], self.scales[0][r0:r1])
         return np.matmul(rows, _unit(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
 
     @cached_property
     def _unit_images(self) -> Vectors:
-        # Kept only when one tile holds all images: then every tile needs all of them.
+        # Kept only when a tile has all images: then every tile needs all of them.
         return _unit(self.images, self.scales[0])
 
     def prepare(self, height: int) -> None:
-        """Scale all images at once when one tile holds them all: every tile will need them."""
+        """Scale all images at once when a tile has them all."""
         if self.cosine and height >= len(self.images):
             _ = self._unit_images
 
@@ -150,7 +148,7 @@ class Dot:
     @property
     def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:
         """Vectors and scales of the canonical product."""
-        # Read-only views whatever the caller has: numba compiles a kernel anew for every kind of array.
+        # Always read-only views: numba compiles a kernel for every kind of array.
         return (frozen(self.images), frozen(self.captions), *self.scales)
 
 
@@ -169,11 +167,8 @@ class Matrix:
     @property
     def shape(self) -> tuple[int, int]:
         """(image, caption) sizes after mapping to the split."""
-        n, m = self.scores.shape
-        return (
-            n if self.image_order is None else len(self.image_order),
-            m if self.caption_order is None else len(self.caption_order),
-        )
+        n = len(self.scores if self.image_order is None else self.image_order)
+        return n, self.scores.shape[1] if self.caption_order is None else len(self.caption_order)
 
     @property
     def dtype(self) -> npt.DTypeLike:
@@ -227,7 +222,7 @@ UNIT_TOLERANCE = 1e-3
 
 
 def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[Dot, str]:
-    """The scorer for a pair of embeddings and one sentence that says what was decided.
+    """The scorer for a pair of embeddings, and a note on the decision.
 
     Args:
         images: image vectors.
@@ -241,13 +236,10 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
     unit = high - 1 <= UNIT_TOLERANCE and 1 - low <= UNIT_TOLERANCE
     spread = f"lengths {low:.4g} to {high:.4g}"
     if similarity == "dot":
-        return dot, f"inner product as asked ({spread})"
+        return dot, f"inner product as requested ({spread})"
     if similarity == "auto" and unit:
         return dot, f"vectors have unit length ({spread}): inner product, the cosine up to rounding"
     cosine = Dot(images.vectors, captions.vectors, cosine=True)
     if similarity == "cosine":
-        return cosine, f"cosine as asked ({spread})"
-    return (
-        cosine,
-        f"vectors are not of unit length ({spread}): cosine; --similarity dot takes them as they are",
-    )
+        return cosine, f"cosine as requested ({spread})"
+    return cosine, f"vectors are not of unit length ({spread}): cosine; --similarity dot uses them as they are"

@@ -1,8 +1,7 @@
 """Top-k selection from tiles of scores, in canonical order.
 
-Every query keeps a buffer of float32 candidates that could still be among its best k: those within twice
-the error bound of its k-th best so far. At the end the survivors are scored in float64 and sorted by
-score descending, then lower index.
+Every query has a buffer of candidates that can be among its best k: those with a float32 score within twice the error
+bound of the k-th best so far. At the end they are scored in float64 and sorted by score descending, then lower index.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class Selector:
     """The top lists of one direction.
 
     Args:
-        scorer: where the scores come from.
+        scorer: scores of all images with all captions.
         direction: side of the queries.
         k: list length, clipped to the gallery.
 
@@ -34,7 +33,7 @@ class Selector:
 
     def __init__(self, scorer: Scorer, direction: Direction, k: int):
         if k < 1:
-            raise UsageError(f"list depth {k} is below 1", fix="ask for at least one item")
+            raise UsageError(f"list depth {k} is below 1", fix="give a depth of at least 1")
         self.scorer, self.direction, self._lock = scorer, direction, threading.Lock()
         self.by_row = direction == "i2t"
         n_query, n_gallery = scorer.shape if self.by_row else scorer.shape[::-1]
@@ -45,7 +44,7 @@ class Selector:
         self.fill = np.zeros(n_query, np.int64)
         self.floor = np.full(n_query, -np.inf, scorer.dtype)
         error = scorer.error()[0 if self.by_row else 1]
-        self.slack = 2 * error  # the k-th best and a candidate may err in opposite directions
+        self.slack = 2 * error  # errors of the k-th best and of a candidate can have opposite signs
 
     def add(self, tile: npt.NDArray[Any], r0: int, c0: int) -> None:
         """Add one tile (image rows, caption columns) whose first row and column are given."""
@@ -57,7 +56,7 @@ class Selector:
             )  # fmt: skip
 
     def finish(self, threads: int) -> TopK:
-        """The lists, after the last tile."""
+        """The top lists, after the last tile."""
         n = len(self.fill)
         items, scores = np.empty((n, self.k), np.int64), np.empty((n, self.k))
 

@@ -20,16 +20,16 @@ from . import full_order
 from .full_order import ErrorBound, Items, Order
 from .scorers import Dot
 
-PIECE = 256  # captions kept together: a position among them fits a byte
+PIECE = 256  # captions kept together, so that a position among them fits a byte
 SAMPLE = 640  # captions that the limits are estimated from
 MARGIN = 2.0  # standard deviations; one image in forty then needs a complete row
 BYTES = 4  # a kept score and its position
 LOSS = 1.05 * 2.0**-22  # relative error of a score that was kept, and of its shift: the last bit, and two roundings
-SPAN = 13.0  # times the least: so far above it others may be, shifted; 14 times fits four octaves and 24 bits
-TOO_MUCH = 4  # times the expected memory: then the list is dropped
+SPAN = 13.0  # largest shifted score over the smallest; 14 fits four powers of two and 24 bits
+TOO_MUCH = 4  # times the expected memory; a larger list is dropped
 BLOCK = 33 << 20  # bytes allocated at a time; blocks this large are returned to the system when freed
-SPARE = 4 << 20  # bytes that a list may take in any case
-PART = 1 << 20  # scores computed together for images without enough candidates
+SPARE = 4 << 20  # bytes that a list may take whatever is expected
+PART = 1 << 20  # scores computed together for images with too few candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,11 +45,11 @@ def expected_bytes(k: int, gallery: int, tiles: int) -> float:
     """The expected memory of an image's kept scores, for the k best of ``gallery`` captions in ``tiles`` tiles."""
     sample = min(SAMPLE, gallery)
     pieces = tiles + -(-gallery // PIECE)
-    return _down(k, gallery, sample) / sample * gallery * BYTES + 4 * pieces
+    return _sample_rank(k, gallery, sample) / sample * gallery * BYTES + 4 * pieces
 
 
-def _down(k: int, gallery: int, sample: int) -> int:
-    """How many of the sample reach a limit that at least k of the gallery most likely reach."""
+def _sample_rank(k: int, gallery: int, sample: int) -> int:
+    """The rank in the sample of a score that at least k of the gallery most likely reach."""
     part = k / gallery
     return int(part * sample + MARGIN * np.sqrt(sample * part * (1 - part))) + 3
 
@@ -59,7 +59,7 @@ class Shortlist:
 
     Args:
         scorer: gives canonical scores.
-        k: how deep.
+        k: depth of the order.
         captions: (gallery,) int64 indices of the candidates, ascending.
         tiles: number of tiles that will be added.
     """
@@ -73,7 +73,7 @@ class Shortlist:
         self.bytes, self.rate, self.too_large = 0, 0.0, False
         self.pieces: list[_Piece] = []
         self.length = np.zeros(len(self.limit), np.int64)  # of the lists
-        self.own: dict[int, tuple[Items, Vectors]] = {}  # images with a complete row
+        self.complete: dict[int, tuple[Items, Vectors]] = {}  # images with a complete row
         self.bound = ErrorBound(0.0, np.zeros(len(self.limit)))
         self._free = np.empty(0, np.uint32)
         self._lock = threading.Lock()
@@ -92,29 +92,29 @@ class Shortlist:
         room = np.empty(images * min(PIECE, b - a) + 1, np.uint32)
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
-            near = chosen[-1] - chosen[0] + 1 == len(chosen)
-            part = tile[:, chosen[0] : chosen[-1] + 1] if near else np.take(tile, chosen, axis=1)
+            consecutive = chosen[-1] - chosen[0] + 1 == len(chosen)
+            part = tile[:, chosen[0] : chosen[-1] + 1] if consecutive else np.take(tile, chosen, axis=1)
             start = np.empty(images + 1, np.int64)
             shortlist_kernels.keep(part, self.least, self.shift, self.origin, start, room)
             n = int(start[-1])
             with self._lock:
                 self.rate = max(self.rate, rate)
-                self._take(BYTES * n + 4 * len(start))
+                self._count_bytes(BYTES * n + 4 * len(start))
                 if self.too_large:
                     return
-                piece = _Piece(p, start.astype(np.int32), self._space(n))
+                piece = _Piece(p, start.astype(np.int32), self._allocate(n))
                 self.pieces.append(piece)
             piece.kept[:] = room[:n]
 
-    def _space(self, n: int) -> npt.NDArray[np.uint32]:
-        """Room for ``n`` scores, from blocks that are returned to the system when the list is cleared."""
+    def _allocate(self, n: int) -> npt.NDArray[np.uint32]:
+        """Memory for ``n`` scores, from blocks that are returned to the system when the list is cleared."""
         if len(self._free) < n:
             self._free = np.empty(max(n, BLOCK // BYTES), np.uint32)  # unwritten pages take no memory
         taken, self._free = self._free[:n], self._free[n:]
         return taken
 
-    def _take(self, nbytes: int) -> None:
-        """Count memory; drop the list when it is too much."""
+    def _count_bytes(self, nbytes: int) -> None:
+        """Count allocated memory; drop the list when it is too much."""
         self.bytes += nbytes
         if self.bytes > self.most:
             self.too_large = True
@@ -126,25 +126,25 @@ class Shortlist:
             return False
         self.pieces.sort(key=lambda piece: piece.first)
         self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
-        made = full_order.bound_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
-        self.bound = ErrorBound(made.rate + LOSS, made.base + LOSS * np.abs(self.shift.astype(np.float64)))
+        tile = full_order.bound_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
+        self.bound = ErrorBound(tile.rate + LOSS, tile.base + LOSS * np.abs(self.shift.astype(np.float64)))
         self._certify()
         return not self.too_large
 
     def clear(self) -> None:
         """Free the memory of the list."""
-        self.pieces, self.own, self._free = [], {}, self._free[:0].copy()
+        self.pieces, self.complete, self._free = [], {}, self._free[:0].copy()
 
     def order(self, start: int, stop: int) -> Order:
         """The k best of images ``start:stop`` in canonical order, in positions among the captions."""
         queries = np.arange(start, stop)
         bound = self.bound.take(queries)
-        order = full_order.settled_order(
+        order = full_order.canonical_order(
             self.scorer, "i2t", self._sorted(queries), queries, self.k, bound, self.captions
         )
         if order is not None:
             return order
-        # A score errs by more than was measured, so the kept scores may not contain the k best.
+        # The error of a score exceeds the measured bound, so the kept scores may not contain the k best.
         parts = []
         for some in _parts(queries, self.scorer.shape[1]):
             wider = self.bound.take(some)
@@ -158,58 +158,58 @@ class Shortlist:
         from ..numeric.sort import order
         from . import shortlist_kernels
 
-        own = {i: self.own[q] for i, q in enumerate(queries.tolist()) if q in self.own}
-        width = max([int(self.length[queries].max()), self.k, *(len(items) for items, _ in own.values())])
+        complete = {i: self.complete[q] for i, q in enumerate(queries.tolist()) if q in self.complete}
+        width = max([int(self.length[queries].max()), self.k, *(len(items) for items, _ in complete.values())])
         items, scores = np.empty((len(queries), width), np.int32), np.empty((len(queries), width), np.float32)
         count = np.zeros(len(queries), np.int64)
         for p in self.pieces:
             shortlist_kernels.append(p.start, p.kept, p.first, self.shift, self.origin, queries, items, scores, count)
-        for i, (item, score) in own.items():
+        for i, (item, score) in complete.items():
             items[i, : len(item)], scores[i, : len(item)], count[i] = item, score, len(item)
         places, ordered = order(scores, count)
         sorting_kernels.pick(items, places, count)
         return places, ordered, count
 
     def _certify(self) -> None:
-        """Candidates from complete rows, for the images of which some of the k best could be below the limit."""
+        """Compute complete rows for the images that may have some of their k best below the limit."""
         from . import shortlist_kernels, sort_kernels
 
         rate, base = self.bound.rate, self.bound.base
-        guessed = np.isfinite(self.limit)  # elsewhere all scores were kept
-        limit = np.where(guessed, self.limit, 0)
-        # Of two scores this far apart the order is certain, also that of the lower with what was not kept.
+        estimated = np.isfinite(self.limit)  # elsewhere all scores were kept
+        limit = np.where(estimated, self.limit, 0)
+        # The order of two scores this far apart is certain, and so is that of the lower and a score that was not kept.
         margin = 2 * sort_kernels.REACH * (rate * np.abs(limit) + base) * (1 + 4 * rate)
         sure = np.nextafter((limit + margin).astype(np.float32), np.float32(np.inf))
         count = np.zeros(len(sure), np.int64)
         for piece in self.pieces:
             shortlist_kernels.count_over(piece.start, piece.kept, self.shift, self.origin, sure, count)
-        for images in _parts(np.flatnonzero((count < self.k) & guessed), self.scorer.shape[1]):
+        for images in _parts(np.flatnonzero((count < self.k) & estimated), self.scorer.shape[1]):
             rows = _rows(self.scorer, images, self.captions)
             items, scores = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.float32)
             found, wide = np.empty(len(rows), np.int64), base[images].astype(np.float32)
             sort_kernels.candidates(rows, self.k, np.float32(rate), wide, items, scores, found)
             for i, image in enumerate(images.tolist()):
-                self.own[image] = items[i, : found[i]].copy(), scores[i, : found[i]].copy()
-            self._take(8 * int(found.sum()))
+                self.complete[image] = items[i, : found[i]].copy(), scores[i, : found[i]].copy()
+            self._count_bytes(8 * int(found.sum()))
             if self.too_large:
                 return
 
 
 def _parts(images: Int, width: int) -> list[Int]:
-    """Images whose rows are computed together."""
+    """The images in parts whose rows are computed together."""
     step = max(1, PART // width)
     return [images[a : a + step] for a in range(0, len(images), step)]
 
 
 def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
     """(images, captions) float32 scores."""
-    near = captions[-1] - captions[0] + 1 == len(captions)
-    vectors = scorer.captions[captions[0] : captions[-1] + 1] if near else scorer.captions[captions]
+    consecutive = captions[-1] - captions[0] + 1 == len(captions)
+    vectors = scorer.captions[captions[0] : captions[-1] + 1] if consecutive else scorer.captions[captions]
     return full_order.scaled(scorer, scorer.images[images] @ vectors.T, images, captions)
 
 
 def _shifts(scorer: Dot, limit: Vectors) -> tuple[Vectors, Vectors]:
-    """(image,) float32: the least score kept, and what is subtracted so that the scores span few powers of two."""
+    """(image,) float32: the least score kept, and the shift subtracted so that the scores span few powers of two."""
     largest = 1.001 * full_order.largest_score(scorer, "i2t", 0, len(limit))
     least = np.where(np.isfinite(limit), limit, -largest).astype(np.float32)
     shift = np.where(SPAN * least >= largest, 0, least - (largest - least) / SPAN)
@@ -220,11 +220,11 @@ def limits(scorer: Dot, k: int, captions: Int) -> Vectors:
     """(image,) float32 scores that a few more than k of the captions most likely reach; -inf where all are kept."""
     images = scorer.shape[0]
     size = min(SAMPLE, len(captions))
-    # At random: files are ordered, by image or by language, and every n-th caption may not represent all of them.
+    # At random: files are ordered, by image or language, and every n-th caption may not be representative.
     chosen = captions[np.sort(np.random.default_rng(len(captions)).choice(len(captions), size, replace=False))]
     vectors = scorer.captions[chosen]
     found = np.full(images, -np.inf, np.float32)
-    last = size - _down(k, len(captions), size)
+    last = size - _sample_rank(k, len(captions), size)
     for some in _parts(np.arange(images), size) if last > 0 else []:
         scores = full_order.scaled(scorer, scorer.images[some] @ vectors.T, some, chosen)
         found[some] = np.partition(scores, last, axis=1)[:, last]

@@ -1,7 +1,7 @@
-"""Compiled: which scores can be among the best, near-ties found and settled, gains gathered in that order.
+"""Compiled: candidates for the k best scores, runs of near-ties and their order, gains gathered in that order.
 
-Where neighbours in the order of float32 scores are closer than twice the error of such a score their order is open.
-Such runs are listed, scored in float64 by the caller, and settled.
+The order of neighbours by float32 score is uncertain where they are closer than twice the error of a score. Such runs
+are listed, scored in float64 by the caller, and sorted by these scores.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import numba as nb
 import numpy as np
 
-LONG_RUN = 48  # runs up to this length are settled by insertion
-STRIP = 256  # numbers looked at together; a constant trip count is what lets the compiler vectorise
-PIECE = 32  # the same where some will be found
-FEW = 64  # up to this depth the best are collected, beyond it selected and sorted
-SAMPLE = 256  # scores of a row that tell where its k-th best is
-PAIRS = 32  # neighbours looked at together
-REACH = 2.01  # two scores may err in opposite directions; the rest is for rounding the limit itself
+LONG_RUN = 48  # runs up to this length are sorted by insertion
+STRIP = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it
+PIECE = 32  # the same where some numbers are expected above the limit
+FEW = 64  # up to this depth the best are collected by insertion, beyond it selected and sorted
+SAMPLE = 256  # scores of a row from which its k-th best is estimated
+PAIRS = 32  # neighbours compared in one loop
+REACH = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _any_over(strip, least):
+def _count_above(strip, least):
     over = np.int32(0)
     for j in range(STRIP):
         over = np.int32(over + np.int32(strip[j] > least))
@@ -28,30 +28,30 @@ def _any_over(strip, least):
 
 @nb.njit(nogil=True, cache=True)
 def _best(row, best, place):
-    """Collect the largest numbers of a row, descending, ties to the lower position; as many as ``best`` holds."""
+    """Fill ``best`` with the largest numbers of a row, descending, ties to the lower position."""
     k = best.shape[0]
     n = row.shape[0]
-    held = 0
+    filled = 0
     for s in range(0, n, STRIP):
         e = min(s + STRIP, n)
-        if held == k and e - s == STRIP and _any_over(row[s:e], best[k - 1]) == 0:
+        if filled == k and e - s == STRIP and _count_above(row[s:e], best[k - 1]) == 0:
             continue
         for j in range(s, e):
             v = row[j]
-            if held == k and not v > best[k - 1]:
+            if filled == k and not v > best[k - 1]:
                 continue
-            i = min(held, k - 1)
+            i = min(filled, k - 1)
             while i > 0 and best[i - 1] < v:
                 best[i] = best[i - 1]
                 place[i] = place[i - 1]
                 i -= 1
             best[i] = v
             place[i] = j
-            held = min(held + 1, k)
+            filled = min(filled + 1, k)
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _any_reaches(piece, least):
+def _count_reaching(piece, least):
     over = np.int32(0)
     for j in range(PIECE):
         over = np.int32(over + np.int32(piece[j] >= least))
@@ -60,23 +60,23 @@ def _any_reaches(piece, least):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _below(score, rate, base):
-    """One step below what a score can stand for."""
+    """A limit below every score that can be above ``score`` in canonical order."""
     least = np.nextafter(np.float32(score - np.float32(REACH) * (rate * abs(score) + base)), np.float32(-np.inf))
     return least if np.isfinite(least) else np.float32(-np.inf)
 
 
 @nb.njit(nogil=True, cache=True)
-def _over(value, least, few, item, score):
-    """List the scores above a limit, of which there may be ``few``, by index; returns how many."""
+def _list_reaching(value, least, few, item, score):
+    """List the scores that reach a limit by index, return their number; ``few``: most scores are below it."""
     n = value.shape[0]
     kept = 0
     few = few and least > -np.inf
     for s in range(0, n, PIECE):
         e = min(s + PIECE, n)
-        if few and e - s == PIECE and _any_reaches(value[s:e], least) == 0:
+        if few and e - s == PIECE and _count_reaching(value[s:e], least) == 0:
             continue
         for j in range(s, e):
-            # Written in any case and kept by counting: which way it goes cannot be foreseen.
+            # Always written and kept by counting: a branch would be mispredicted.
             item[kept] = j
             score[kept] = value[j]
             kept += value[j] >= least
@@ -84,8 +84,8 @@ def _over(value, least, few, item, score):
 
 
 @nb.njit(nogil=True, cache=True)
-def _count(value, limit):
-    """How many numbers reach a limit."""
+def _count_all_reaching(value, limit):
+    """The number of values that reach a limit."""
     found = np.int32(0)
     for j in range(value.shape[0]):
         found = np.int32(found + np.int32(value[j] >= limit))
@@ -93,33 +93,37 @@ def _count(value, limit):
 
 
 @nb.njit(nogil=True, cache=True)
-def _reached(value, k, best, place):
-    """A score that at least k of a row reach, and not many more; ``best`` and ``place`` (FEW,) are scratch."""
+def _limit_reached_by(value, k, best, place):
+    """A score that k or a few more of a row reach; ``best`` and ``place`` (FEW,) are scratch."""
     n = value.shape[0]
     step = max(n // SAMPLE, 1)
     sample = value[::step].copy()
     size = sample.shape[0]
-    share = k / n
-    margin = int(2 * np.sqrt(size * share * (1 - share))) + 1
-    # The k-th best score is about here; go down until it is certainly above.
-    down = int(share * size) + margin
-    if down <= best.shape[0]:
-        _best(sample, best[:down], place[:down])
-        if _count(value, best[down - 1]) >= k:
-            return best[down - 1]
-        down += margin
+    fraction = k / n
+    margin = int(2 * np.sqrt(size * fraction * (1 - fraction))) + 1
+    # An estimate of the k-th best score, lowered until at least k scores reach it.
+    rank = int(fraction * size) + margin
+    if rank <= best.shape[0]:
+        _best(sample, best[:rank], place[:rank])
+        if _count_all_reaching(value, best[rank - 1]) >= k:
+            return best[rank - 1]
+        rank += margin
     sample.sort()
-    while down < size and _count(value, sample[size - down]) < k:
-        down += margin
-    return sample[size - down] if down < size else np.float32(-np.inf)
+    while rank < size and _count_all_reaching(value, sample[size - rank]) < k:
+        rank += margin
+    return sample[size - rank] if rank < size else np.float32(-np.inf)
 
 
 @nb.njit(nogil=True, cache=True)
 def candidates(values, k, rate, base, items, scores, count):
-    """List what could be among the k best of every row, by index.
+    """List by index the items that can be among the k best of every row.
 
-    ``values`` is (query, gallery) float32, a score s of which may err by ``rate * |s| + base[query]``; ``items`` int32
-    and ``scores`` float32 (query, gallery) are filled as far as ``count`` (query,) says.
+    Args:
+        values: (query, gallery) float32 scores.
+        k: depth.
+        rate, base: the error of a score s is at most ``rate * |s| + base[query]``; ``base`` is (query,) float32.
+        items, scores: (query, gallery) int32 and float32; the first ``count[query]`` of a row are filled.
+        count: (query,) int64, filled.
     """
     best = np.empty(min(k, FEW), np.float32)
     place = np.empty(min(k, FEW), np.int32)
@@ -129,13 +133,13 @@ def candidates(values, k, rate, base, items, scores, count):
             _best(values[q], best, place)
             limit = best[best.shape[0] - 1]
         else:
-            limit = _reached(values[q], k, best, place)
-        count[q] = _over(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
+            limit = _limit_reached_by(values[q], k, best, place)
+        count[q] = _list_reaching(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
-def _any_close(ahead, behind, rate, twice):
-    """Whether neighbours among PAIRS could change places."""
+def _any_uncertain(ahead, behind, rate, twice):
+    """Whether the order of any of PAIRS neighbours is uncertain."""
     apart = np.int32(0)
     for j in range(PAIRS):
         x, y = ahead[j], behind[j]
@@ -145,14 +149,14 @@ def _any_close(ahead, behind, rate, twice):
 
 @nb.njit(nogil=True, cache=True)
 def find_runs(ordered, count, k, rate, base, runs):
-    """List the neighbours that could change places.
+    """List the runs of neighbours whose order is uncertain.
 
     Args:
         ordered: (query, width) float32 scores, best first.
-        count: (query,) how many a query has.
-        k: how deep. A run may go on below, as far as anything there could rise above k.
-        rate, base: a score s may err by ``rate * |s| + base[query]``; ``base`` is (query,) float32.
-        runs: (run, 3) int32, filled: query, first and one behind the last place.
+        count: (query,) number of scores of a query.
+        k: depth. The last run continues below it while scores there can be among the k best.
+        rate, base: the error of a score s is at most ``rate * |s| + base[query]``; ``base`` is (query,) float32.
+        runs: (run, 3) int32, filled: query, first index, and last index plus one.
 
     Returns:
         The number of runs, and the number of their members.
@@ -166,9 +170,9 @@ def find_runs(ordered, count, k, rate, base, runs):
         twice = np.float32(2) * base[q]
         i = 1
         while i <= m:
-            # A gap in front of place i ends the run before it, as does the end.
+            # A run ends before a gap in front of index i, and at the end of the list.
             apart = 0
-            if i + PAIRS <= m and not _any_close(score[i - 1 : i - 1 + PAIRS], score[i : i + PAIRS], rate, twice):
+            if i + PAIRS <= m and not _any_uncertain(score[i - 1 : i - 1 + PAIRS], score[i : i + PAIRS], rate, twice):
                 apart = PAIRS
             elif i == m or score[i - 1] - score[i] > rate * (abs(score[i]) + abs(score[i - 1])) + twice:
                 apart = 1
@@ -187,21 +191,21 @@ def find_runs(ordered, count, k, rate, base, runs):
 
 
 @nb.njit(nogil=True, cache=True)
-def run_members(items, ordered, runs, rows, cols, seen):
-    """List query, item and score of the members of the runs, run after run."""
+def run_members(items, ordered, runs, rows, cols, scores):
+    """Fill ``rows``, ``cols`` and ``scores`` with query, item and float32 score of the members of all runs."""
     at = 0
     for r in range(runs.shape[0]):
         q = runs[r, 0]
         for i in range(runs[r, 1], runs[r, 2]):
             rows[at] = q
             cols[at] = items[q, i]
-            seen[at] = ordered[q, i]
+            scores[at] = ordered[q, i]
             at += 1
 
 
 @nb.njit(nogil=True, cache=True)
-def _settle_run(item, score):
-    """Put one run in order: score descending, then index ascending."""
+def _sort_run(item, score):
+    """Sort one run by score descending, then index ascending."""
     n = item.shape[0]
     if n > LONG_RUN:
         by_index = np.argsort(item)
@@ -221,21 +225,21 @@ def _settle_run(item, score):
 
 
 @nb.njit(nogil=True, cache=True)
-def settle(items, runs, exact, k, tied):
-    """Put every run in its canonical order.
+def sort_runs(items, runs, exact, k, tied):
+    """Sort every run by canonical score, then index.
 
     Args:
-        items: (query, width) int32, best first by float32 scores, put in order in place.
+        items: (query, width) int32, best first by float32 scores, reordered in place.
         runs: (run, 3) int32 from ``find_runs``.
-        exact: (pair,) float64 canonical scores, as listed by ``run_members``; put in the same order.
-        k: how deep ties are marked.
+        exact: (pair,) float64 canonical scores, as listed by ``run_members``; sorted in the same way.
+        k: depth to which ties are marked.
         tied: (query, k) bool, set where the canonical score is that of the item before.
     """
     at = 0
     for r in range(runs.shape[0]):
         q, first, last = runs[r, 0], runs[r, 1], runs[r, 2]
         score = exact[at : at + last - first]
-        _settle_run(items[q, first:last], score)
+        _sort_run(items[q, first:last], score)
         for p in range(first + 1, min(last, k)):
             tied[q, p] = score[p - first] == score[p - first - 1]
         at += last - first
@@ -250,22 +254,25 @@ def gather(rows, items, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def leave_out(items, tied, gains, own, owner, out, out_tied, out_gains):
-    """Drop items of the query's own owner from every list; what follows moves up, the rest of the outputs stays.
+def leave_out(items, tied, gains, query_image, gallery_image, out, out_tied, out_gains):
+    """Copy every list without the items of the query's own image; outputs beyond the copied items are unchanged.
 
-    ``own`` is (query,), ``owner`` (gallery,). A tie holds across what has been dropped between its members.
+    Args:
+        items, tied, gains: (query, depth) of the lists.
+        query_image, gallery_image: (query,) and (gallery,) int64, the image that an item is, or was written for.
+        out, out_tied, out_gains: (query, depth), filled. Items remain tied when the items between them are removed.
     """
     for q in range(items.shape[0]):
         n = 0
-        chain = True
+        same = True
         for i in range(items.shape[1]):
-            chain = chain and tied[q, i]
-            if owner[np.uint32(items[q, i])] == own[q]:
+            same = same and tied[q, i]
+            if gallery_image[np.uint32(items[q, i])] == query_image[q]:
                 continue
             out[q, n] = items[q, i]
-            out_tied[q, n] = chain and n > 0
+            out_tied[q, n] = same and n > 0
             out_gains[q, n] = gains[q, i]
-            chain = True
+            same = True
             n += 1
 
 

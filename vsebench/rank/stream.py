@@ -32,15 +32,15 @@ def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int
 def stream(
     scorer: Scorer, process: Process, threads: int, tile_shape: tuple[int, int] | None, progress: Progress | None
 ) -> None:
-    """Make every tile once and give it to ``process(tile, first row, first column, thread number)``.
+    """Compute every tile once and call ``process(tile, first row, first column, thread number)``.
 
     ``process`` runs in several threads at once; a thread number is used by one thread at a time.
 
     Args:
-        scorer: where scores come from.
+        scorer: scores of all images with all captions.
         process: called with every tile; must not keep it.
-        threads: how many threads.
-        tile_shape: (image, caption) size, or None for a size that fits a fixed memory.
+        threads: number of threads.
+        tile_shape: (image, caption) size; None for the size from ``tiles``.
         progress: called with (tiles done, tiles in all).
     """
     n_image, n_caption = scorer.shape

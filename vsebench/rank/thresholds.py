@@ -1,4 +1,4 @@
-"""The relevant pairs of one direction and one set of candidates, as thresholds to count against."""
+"""Thresholds: the scores of the relevant pairs of one direction and one set of candidates, with error bounds."""
 
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ class Thresholds:
         exact: (pair,) float64 canonical score.
         high: (pair,) a tile value above it is certainly above ``exact``.
         low: (pair,) a tile value below it is certainly below ``exact``.
-        first: (image,) int64, first caption that competes with the image row.
-        last: (image,) int64, one behind the last such caption.
+        first, last: (image,) int64, captions ``first[r]:last[r]`` and image r are candidates of each other.
     """
 
     query: Int
@@ -52,7 +51,7 @@ def sorted_unique(keys: list[Int]) -> Int:
 def score(scorer: Scorer, relevances: list[Relevance], threads: int) -> tuple[Int, Float]:
     """All pairs of both directions as ascending keys (image * captions + caption), and their canonical scores.
 
-    Most pairs are asked for in both directions, and a score is the same from either side.
+    Most pairs occur in both directions, with the same score.
     """
     width = max(scorer.shape[1], 1)
     key = sorted_unique([_key(r.direction, r.queries[r.owner], r.items, width) for r in relevances])
@@ -65,18 +64,14 @@ def _key(direction: Direction, query: Int, item: Int, width: int) -> Int:
 
 
 def make(
-    scorer: Scorer,
-    direction: Direction,
-    relevances: list[Relevance],
-    fold: SameFold | None,
-    scored: tuple[Int, Float],
+    scorer: Scorer, direction: Direction, relevances: list[Relevance], fold: SameFold | None, scored: tuple[Int, Float]
 ) -> Thresholds:
     """The pairs of relevances that share their candidates, with bounds on the tile error.
 
     Args:
         scorer: gives the bounds.
-        direction: which side asks.
-        relevances: whose pairs.
+        direction: side of the queries.
+        relevances: the pairs.
         fold: restricts the candidates to the query's fold.
         scored: from ``score``.
     """

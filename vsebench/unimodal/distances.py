@@ -1,4 +1,4 @@
-"""Label distances by name: how far apart two items are by their labels."""
+"""Distances of items by their labels: Euclidean and given ones."""
 
 from __future__ import annotations
 
@@ -17,34 +17,35 @@ from .queries import Selection
 
 Array = npt.NDArray[Any]
 Rows = Callable[[int, int], Float]  # (block, gallery) distances of queries start:stop, in an array of its own
-Judge = Callable[[int, int, Int], tuple[Float, Float]]
-CHUNK = 1 << 21  # numbers looked at together, so that a memory-mapped file is never copied whole
-TOLERANCE = 1e-6  # of the largest distance: what rounding may do to a symmetric matrix with a zero diagonal
+ListDistances = Callable[[int, int, Int], tuple[Float, Float]]
+CHUNK = 1 << 21  # numbers read together, so that a memory-mapped file is never copied completely
+TOLERANCE = 1e-6  # of the largest distance: rounding of a symmetric matrix with a zero diagonal
 
 
 @dataclass(frozen=True, eq=False)
 class LabelDistance:
-    """Distances of labels, 0 or more, smaller is more alike.
+    """Distances of labels, 0 or more; more similar items have smaller distances.
 
     Attributes:
-        name: the kind and everything that can move a digit, for the signature: ``euclidean#3f2a9c01``.
-        bind: from (number of items, who asks and competes) to a judge of lists. A judge takes a range of queries
-            start, stop and their lists (block, k) of gallery indices, and returns two (block, k) float64 arrays:
-            the distances of the items of the lists, and the k smallest distances of each query, ascending. It may
-            be called from several threads at once. Binding raises BadInput when labels and items do not fit.
-        notes, warnings: what the user should know.
+        name: the kind and everything that can change a digit, for the signature: ``euclidean#3f2a9c01``.
+        bind: takes the number of items, and queries and gallery, and returns a function of lists: of a range of
+            queries start, stop and their lists (block, k) of gallery indices. That returns two (block, k) float64
+            arrays: the distances of the items of the lists, and the k smallest distances of each query, ascending. It
+            may be called from several threads at once. ``bind`` raises BadInput for another number of labels than
+            items.
+        notes, warnings: for the report.
     """
 
     name: str
-    bind: Callable[[int, Selection], Judge]
+    bind: Callable[[int, Selection], ListDistances]
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
 
-def by_rows(rows: Rows, chosen: Selection) -> Judge:
-    """A judge that makes the whole row of every query and looks at it twice."""
+def by_rows(rows: Rows, chosen: Selection) -> ListDistances:
+    """Distances of lists from complete rows of distances."""
 
-    def judge(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
+    def of_lists(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
         all_distances = rows(start, stop)
         retrieved = np.take_along_axis(all_distances, lists, axis=1)
         if chosen.kept:
@@ -52,14 +53,14 @@ def by_rows(rows: Rows, chosen: Selection) -> Judge:
         k = lists.shape[1]
         return retrieved, np.sort(np.partition(all_distances, k - 1, axis=1)[:, :k], axis=1)
 
-    return judge
+    return of_lists
 
 
 def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:
     """``|y_q - y_i|_2`` of label vectors such as poses (Kim et al., CVPR 2019, eq. 12), not squared.
 
     Args:
-        labels: (item, ...) numbers; whatever follows the first axis is flattened.
+        labels: (item, ...) numbers; axes after the first are flattened.
         where: the file, for messages.
 
     Raises:
@@ -76,7 +77,7 @@ def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDi
             fix="give every item finite labels",
         )
 
-    def bind(n: int, chosen: Selection) -> Judge:
+    def bind(n: int, chosen: Selection) -> ListDistances:
         check_length(len(flat), n, where)
         columns = np.ascontiguousarray(flat[chosen.gallery].T)
 
@@ -97,7 +98,7 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
 
     Args:
         matrix: (item, item), (query, item) or (query, gallery) numbers, one row a query; maybe memory-mapped. With
-            fewer rows than items they stand for the queries in their order, with fewer columns for the gallery.
+            fewer rows than items the rows are the queries in their order, with fewer columns the columns the gallery.
         where: the file, for messages.
 
     Raises:
@@ -121,7 +122,7 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
         largest = max(largest, float(block.max()))
     warnings = _square_warnings(given, largest, where) if given.shape[0] == given.shape[1] else ()
 
-    def bind(n: int, chosen: Selection) -> Judge:
+    def bind(n: int, chosen: Selection) -> ListDistances:
         n_query, n_gallery = len(chosen.queries), len(chosen.gallery)
         if given.shape not in ((n, n), (n_query, n), (n_query, n_gallery)):
             raise BadInput(
@@ -142,7 +143,7 @@ def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> Label
 
 
 def _square_warnings(matrix: Array, largest: float, where: str | Path | None) -> tuple[str, ...]:
-    """What is odd about the distances of items to each other; similarities given by mistake are refused."""
+    """Warnings about the distances of items to each other; similarities given by mistake raise BadInput."""
     diagonal = np.diagonal(matrix).astype(np.float64)
     out = []
     if diagonal.max() > TOLERANCE * largest:

@@ -1,7 +1,7 @@
-"""Retrieval inside one modality, judged by continuous labels: nDCG and the mean label distance of the top k.
+"""Retrieval inside one modality, measured by continuous labels: nDCG and the mean label distance of the top k.
 
 Kim et al., Deep Metric Learning Beyond Binary Supervision, CVPR 2019, section 4.1: items are ranked by the distance of
-their embeddings, and a list is good when the labels of its items are close to the label of the query.
+their embeddings, and compared by the distance of their labels to that of the query.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ KS = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
 SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{VIEW}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
-BLOCK_BYTES = 8 << 20  # of the label distances that one thread compares together
-MOST_QUERIES = 32  # of a block, so that progress is reported while distances are slow to compute
+BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
+MOST_QUERIES = 32  # in a block, so that progress is reported where distances are slow to compute
 
 
 def evaluate_unimodal(
@@ -63,7 +63,7 @@ def evaluate_unimodal(
     block: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
-    """Rank items of one modality and judge the lists by labels; the names and defaults of ``vsebench unimodal``.
+    """Rank items of one modality and measure the lists by labels; the names and defaults of ``vsebench unimodal``.
 
     >>> import numpy as np, vsebench as vb
     >>> poses = np.array([[0.0], [1.0], [3.0], [4.0]])
@@ -78,10 +78,10 @@ def evaluate_unimodal(
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
         queries: how many of the first items are queries, a file that names them, or (query,) item indices; None makes
             every item a query.
-        keep_queries: leave the other queries in the gallery.
-        modality: what the items are; decides the direction, ``i2i`` or ``t2t``.
-        metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` stand for k = 1, 10, 20, ... 100, None or
-            ``all`` for both.
+        keep_queries: keep the other queries in the gallery.
+        modality: ``image`` or ``caption``; the direction is ``i2i`` or ``t2t``.
+        metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` are those at k = 1, 10, 20, ... 100, None and
+            ``all`` both.
         similarity: ``euclidean``, ``cosine`` or ``dot``.
         key: name of the array of vectors in a file.
         labels_key: name of the array of labels in a file.
@@ -97,7 +97,7 @@ def evaluate_unimodal(
         MissingPackage: a package that a format or a distance needs is not installed.
     """
     started = provenance.start()
-    asked = label_metrics(metrics)
+    measured = label_metrics(metrics)
     check_allowed({"interval": interval})
     if similarity not in SIMILARITIES:
         raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
@@ -114,29 +114,31 @@ def evaluate_unimodal(
     else:
         chosen = select(n, None if queries is None else np.asarray(queries), keep_queries, where=where)
     if is_path(labels):
-        judged = read_labels(Path(labels), label_distance, read.ids, side, labels_key)
+        distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key)
         sources.insert(1, Path(labels))
+    elif isinstance(labels, LabelDistance):
+        distance = labels
     else:
-        judged = labels if isinstance(labels, LabelDistance) else label_distance_of(np.asarray(labels), label_distance)
+        distance = label_distance_of(np.asarray(labels), label_distance)
     if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
         raise BadInput(
             f"item {empty[0]} is all zeros: it has no direction to compare",
             where=sources[0] if sources else None,
             fix="encode it again, or rank by --similarity euclidean",
         )
-    found = judge_lists(read.values, judged, chosen, asked, similarity, threads, block, progress)
+    found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
     ids = np.arange(n) if read.ids is None else read.ids
-    report = _report(found, judged, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
+    report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
     return provenance.attach(report, started, threads, sources)
 
 
-def label_metrics(asked: str | Sequence[str] | None) -> list[Metric]:
+def label_metrics(metrics: str | Sequence[str] | None) -> list[Metric]:
     """The metrics of a comma-separated list, in order, without repeats.
 
     Raises:
-        UsageError: an unknown metric, or one that label distances do not define.
+        UsageError: an unknown metric, or one that is not defined for label distances.
     """
-    listed = ["all"] if asked is None else words(asked)
+    listed = ["all"] if metrics is None else words(metrics)
     if not listed:
         raise UsageError("no metric was asked for", fix="give --metrics nDCG@10,MLD@10 or all")
     found: list[Metric] = []
@@ -149,13 +151,13 @@ def label_metrics(asked: str | Sequence[str] | None) -> list[Metric]:
         else:
             name = STEMS.get(stem.lower(), stem) + at + k
             m = parse(f"{VIEW}:{name}" if ":" not in name else name)
-            if m.view != VIEW or m.options or m.family.stem.lower() not in SUITES:
-                raise UsageError(f"{word} is not defined by label distances", fix="use nDCG@k or MLD@k")
+            if m.view != VIEW or m.options or m.template.partition("@")[0].lower() not in SUITES:
+                raise UsageError(f"{word} is not defined for label distances", fix="use nDCG@k or MLD@k")
             found.append(m)
     return list(dict.fromkeys(found))
 
 
-def judge_lists(
+def list_values(
     vectors: Vectors,
     labels: LabelDistance,
     chosen: Selection,
@@ -171,10 +173,10 @@ def judge_lists(
         vectors: (item, dim) float32.
         labels: label distances of the items.
         chosen: queries and gallery.
-        metrics: nDCG and MLD at any k; a k beyond the gallery means all of it.
+        metrics: nDCG and MLD at any k; a k beyond the gallery means the complete gallery.
         similarity, threads, block, progress: as for ``evaluate_unimodal``.
     """
-    judge = labels.bind(len(vectors), chosen)
+    distances = labels.bind(len(vectors), chosen)
     queries, gallery = vectors[chosen.queries], vectors[chosen.gallery]
     total, threads = len(queries), threads or default_threads()
     depth = min(max(m.k or 1 for m in metrics), chosen.depth)
@@ -191,7 +193,7 @@ def judge_lists(
     def work(start: int, stop: int, part: int) -> None:
         for a in range(start, stop, step):
             b = min(a + step, stop)
-            retrieved, ideal = judge(a, b, lists[a:b])
+            retrieved, ideal = distances(a, b, lists[a:b])
             ranking = GradedRanking(
                 gain_of_distance(retrieved), np.zeros(retrieved.shape, np.bool_), np.full(b - a, depth),
                 gain_of_distance(ideal), distance=retrieved,
@@ -239,15 +241,14 @@ def _report(
         (m, direction): Result(m, direction, float(v.mean()), len(v), queries=queries, per_query=v)
         for m, v in found.items()
     }
-    deep = [m.name for m in found if (m.k or 0) > chosen.depth]
     warnings = list(labels.warnings)
-    if deep:
+    if deep := [m.name for m in found if (m.k or 0) > chosen.depth]:
         clipped = f"k is larger than the {chosen.depth:,} items that a query can retrieve; all of them count"
         warnings.append(f"{', '.join(deep)}: {clipped}")
     if how is not None and len(queries) > 1:
-        # Each query is resampled as an item of its own.
-        alone = Split("custom", queries, queries, np.arange(len(queries)))
-        results = intervals.add(results, {}, alone, how, threads)
+        # Each query is resampled as an image of its own.
+        units = Split("custom", queries, queries, np.arange(len(queries)))
+        results = intervals.add(results, {}, units, how, threads)
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"
     sizes += "; a query is no candidate of its own list" if chosen.kept else "; no query is among them"
     fields = {
@@ -266,7 +267,7 @@ def _report(
         tuple(warnings),
         (*notes, *labels.notes, sizes),
         intervals=how,
-        # A split has captions: here each item is its own.
+        # A split has captions; here every item is its own caption.
         items=Split("custom", ids, ids, np.arange(len(ids))),
     )
 

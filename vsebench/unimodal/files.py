@@ -1,4 +1,4 @@
-"""Arrays of one modality out of a file: the vectors, and the labels beside them."""
+"""Reading the vectors of one modality and the labels of its items from files."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read
 
     Args:
         path: the file.
-        modality: which side is meant when a file holds both.
-        key: name of the array, when it is not one of the known names.
+        modality: which vectors to read when a file has both.
+        key: name of the array, when it is not one of the standard names.
 
     Returns:
         values (item, dim) float32, finite and C-contiguous.
@@ -107,13 +107,12 @@ def read_array(path: Path, modality: Modality = "image", key: str | None = None)
     if values.ndim == 0 or 0 in values.shape:
         raise BadInput(f"array '{chosen.name}' has shape {values.shape}", where=path, fix="save one label an item")
     values = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-    # A matrix of distances may have queries for rows and the gallery for columns: then its ids are not its rows'.
     _check_ids(ids, len(values), path)
     return Read(values, ids, path, notes)
 
 
 def align(labels: Read, ids: Ids | None, square: bool = False) -> Read:
-    """Labels in the order of the items, by id where both files carry ids, else by row.
+    """Labels in the order of the items, by id where both files have ids, else by row.
 
     Args:
         labels: as read.

@@ -1,7 +1,7 @@
-"""What is compiled: squared distances in one fixed order of summation, the nearest items, overlaps of masks.
+"""Compiled: squared distances in one fixed order of summation, the nearest items, overlaps of masks.
 
-The difference of two float32 numbers is rounded at most once in float64 and the order of summation is pinned, so
-neither block size nor number of threads can change a digit, and equal vectors are at equal distances.
+The difference of two float32 numbers is rounded at most once in float64 and the order of summation is fixed, so
+neither block size nor number of threads changes a digit, and equal vectors have equal distances.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import numba as nb
 import numpy as np
 
 LANES = 32  # partial sums, enough to keep the vector units of a core busy
-STRIP = 256  # columns whose distances are summed together; they stay in the cache of a core
+STRIP = 256  # columns whose distances are summed together, within the cache of a core
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -41,9 +41,9 @@ def nearest(queries, gallery, rough, limit, k, items):
     Args:
         queries: (block, dim) float32.
         gallery: (gallery, dim) float32.
-        rough: (block, gallery) float32, an estimate of a rising function of the distance; inf leaves an item out.
+        rough: (block, gallery) float32, an estimate of an increasing function of the distance; inf excludes an item.
         limit: (block,) float64, no item with a larger estimate can be among the k nearest.
-        k: how many; at least as many estimates stay within the limit.
+        k: list length; at least as many estimates are within the limit.
         items: (block, k) int64, filled.
     """
     n = gallery.shape[0]
@@ -89,7 +89,7 @@ def label_distances(queries, columns, out):
 
 @nb.njit(nogil=True, cache=True, inline="always")
 def _ones(word):
-    """How many bits of a 64-bit word are set."""
+    """Number of bits set in a 64-bit word."""
     word = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
     word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
     word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
@@ -98,7 +98,7 @@ def _ones(word):
 
 @nb.njit(nogil=True, cache=True)
 def _common(a, b):
-    """How many bits are set in both of two bit sets."""
+    """Number of bits set in both of two bit sets."""
     total = np.uint64(0)
     for w in range(a.shape[0]):
         total += _ones(a[w] & b[w])
@@ -115,9 +115,9 @@ def mask_distances(queries, gallery, start, classes, bits, size, valid, partial,
         start: (item + 1,) where the classes of an item begin.
         classes: (occurrence,) class numbers, ascending inside an item.
         bits: (occurrence, word) uint64, the pixels of the class.
-        size: (occurrence,) int64, how many they are.
+        size: (occurrence,) int64, their number.
         valid: (item, word) uint64, the pixels that have a label.
-        partial: (item,) bool, some pixel has none. Pixels that lack a label in either item count for neither.
+        partial: (item,) bool, some pixel has none. Pixels without a label in either item are left out for both.
         out: (block, gallery) float64, filled; NaN for two maps that share no class and no labelled pixel.
     """
     for r in range(queries.shape[0]):

@@ -1,4 +1,4 @@
-"""From a file of labels and the name of a distance to distances of items."""
+"""Label distances by name, from a file or an array of labels."""
 
 from __future__ import annotations
 
@@ -27,20 +27,20 @@ KINDS: dict[str, str] = {
 def read_labels(
     path: Path, how: str | None, ids: Ids | None, modality: Modality = "image", key: str | None = None
 ) -> LabelDistance:
-    """The label distance that ``--labels`` and ``--label-distance`` name.
+    """The label distance of ``--labels`` and ``--label-distance``.
 
     Args:
         path: .npy, .npz, safetensors, torch or HDF5 file of labels; for ``wmd`` a file of captions.
         how: ``euclidean``, ``precomputed``, ``miou``, ``miou:ignore=255`` or ``wmd:VECTORS``; None decides by the
-            shape: label vectors are compared by their Euclidean distance, what could be something else is refused.
-        ids: (item,) ids of the items; labels that carry ids are matched by them, others by row.
-        modality: which ids of the labels are meant when the file has those of images and of captions.
+            shape: Euclidean for label vectors; a shape that several distances accept is refused.
+        ids: (item,) ids of the items; labels with ids are matched by them, others by row.
+        modality: whose ids are read when the file of labels has those of images and of captions.
         key: name of the array of labels.
 
     Raises:
-        BadInput: the file is not readable, or holds labels that have no such distance.
-        UsageError: an unknown distance, or one that has to be named.
-        MissingPackage: a package or file is not there; the message says how to get it.
+        BadInput: the file is not readable, or the distance is not defined for its labels.
+        UsageError: an unknown distance, or several distances fit the shape.
+        MissingPackage: a package or file is missing.
     """
     kind, argument = _parse(how)
     if kind == "wmd":
@@ -54,26 +54,26 @@ def read_labels(
     square = read.values.ndim == 2 and read.values.shape[0] == read.values.shape[1]
     if kind != "precomputed" or square:
         read = align(read, ids, square=kind == "precomputed")
-    return replace(_made(kind, argument, read), notes=read.notes)
+    return replace(_label_distance(kind, argument, read), notes=read.notes)
 
 
 def label_distance_of(labels: npt.NDArray[Any], how: str | None) -> LabelDistance:
     """The label distance of labels in memory, one row an item; ``how`` as for ``read_labels``.
 
     Raises:
-        BadInput: labels that have no such distance.
-        UsageError: an unknown distance, one that has to be named, or ``wmd``, which needs a file of captions.
+        BadInput: the distance is not defined for these labels.
+        UsageError: an unknown distance, several distances fit the shape, or ``wmd``, which needs a file of captions.
     """
     kind, argument = _parse(how)
     if kind == "wmd":
         raise UsageError("wmd needs a file of captions", fix="give the path of the file")
     read = Read(labels, None, Path("<labels>"))
-    return _made(kind or _decide(read), argument, read)
+    return _label_distance(kind or _decide(read), argument, read)
 
 
-def _made(kind: str, argument: str | None, read: Read) -> LabelDistance:
+def _label_distance(kind: str, argument: str | None, read: Read) -> LabelDistance:
     if kind == "miou":
-        return miou(read.values, _ignored(argument), read.where)
+        return miou(read.values, _ignored_class(argument), read.where)
     return (precomputed if kind == "precomputed" else euclidean)(read.values, read.where)
 
 
@@ -88,7 +88,7 @@ def _parse(how: str | None) -> tuple[str | None, str | None]:
     return kind, argument if colon else None
 
 
-def _ignored(argument: str | None) -> int | None:
+def _ignored_class(argument: str | None) -> int | None:
     if argument is None:
         return None
     name, equals, value = argument.partition("=")
@@ -98,14 +98,14 @@ def _ignored(argument: str | None) -> int | None:
 
 
 def _decide(read: Read) -> str:
-    """The distance that a shape stands for; UsageError when it could be two."""
+    """The distance for labels of this shape; UsageError when several fit."""
     values = read.values
     fix = "add --label-distance"
     if values.ndim == 2 and values.shape[0] == values.shape[1] > 1:
         what = f"holds a square array {values.shape}: distances of items, or label vectors?"
         raise UsageError(what, where=read.where, fix=f"{fix} precomputed or {fix} euclidean")
     if values.ndim >= 3 and values.dtype.kind in "biu":
-        what = f"holds whole numbers {values.shape}: masks, or coordinates?"
+        what = f"holds integers {values.shape}: masks, or coordinates?"
         raise UsageError(what, where=read.where, fix=f"{fix} miou or {fix} euclidean")
     if not np.issubdtype(values.dtype, np.number):
         raise BadInput(f"holds {values.dtype}", where=read.where, fix="save label vectors as numbers")

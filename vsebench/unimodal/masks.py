@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..types import Bool, Float, Int
-from .distances import Array, Judge, LabelDistance, by_rows, check_length, fingerprint
+from .distances import Array, LabelDistance, ListDistances, by_rows, check_length, fingerprint
 from .queries import Selection
 
 Words = npt.NDArray[np.uint64]
@@ -18,13 +18,13 @@ Words = npt.NDArray[np.uint64]
 
 @dataclass(frozen=True, eq=False)
 class Maps:
-    """The classes of every item and their pixels.
+    """The classes of every item and their pixels, as bit sets.
 
     Attributes:
         start: (item + 1,) int64, where the classes of an item begin.
         classes: (occurrence,) int64, ascending inside an item.
         bits: (occurrence, word) uint64, the pixels of the class.
-        size: (occurrence,) int64, how many they are.
+        size: (occurrence,) int64, their number.
         valid: (item, word) uint64, the pixels that have a label.
         partial: (item,) bool, some pixel has none.
     """
@@ -40,11 +40,11 @@ class Maps:
 def miou(masks: npt.ArrayLike, ignore: int | None = None, where: str | Path | None = None) -> LabelDistance:
     """One minus the mean, over the classes that occur in either of two items, of intersection over union.
 
-    The label distance of room layouts (Kim et al., CVPR 2019, section 4.4). Pixels that have no label in one of the two
-    items count for neither.
+    The label distance of room layouts (Kim et al., CVPR 2019, section 4.4). Pixels without a label in one of the two
+    items are left out for both.
 
     Args:
-        masks: (item, height, width) whole numbers, one class a pixel, negative where there is no label; or (item,
+        masks: (item, height, width) integers, one class a pixel, negative where there is no label; or (item,
             class, height, width) of 0 and 1, one map a class, where classes may overlap.
         ignore: a further class that means no label, for example 255.
         where: the file, for messages.
@@ -57,26 +57,26 @@ def miou(masks: npt.ArrayLike, ignore: int | None = None, where: str | Path | No
         raise BadInput(
             f"masks have shape {given.shape} and dtype {given.dtype}",
             where=where,
-            fix="save whole numbers (item, height, width), or 0 and 1 (item, class, height, width)",
+            fix="save integers (item, height, width), or 0 and 1 (item, class, height, width)",
         )
     maps = _by_class(given, where) if given.ndim == 4 else _by_pixel(given, ignore, where)
 
-    def bind(n: int, chosen: Selection) -> Judge:
+    def bind(n: int, chosen: Selection) -> ListDistances:
         check_length(len(given), n, where)
 
         def rows(start: int, stop: int) -> Float:
             from .kernels import mask_distances
 
-            asking = chosen.queries[start:stop]
-            out = np.empty((stop - start, len(chosen.gallery)))
+            queries, gallery = chosen.queries[start:stop], chosen.gallery
+            out = np.empty((len(queries), len(gallery)))
             mask_distances(
-                asking, chosen.gallery, maps.start, maps.classes, maps.bits, maps.size, maps.valid, maps.partial, out
+                queries, gallery, maps.start, maps.classes, maps.bits, maps.size, maps.valid, maps.partial, out
             )
             undefined = np.argwhere(np.isnan(out))
             if len(undefined):
                 q, g = undefined[0]
                 raise BadInput(
-                    f"items {asking[q]} and {chosen.gallery[g]} have no pixel that is labelled in both",
+                    f"items {queries[q]} and {gallery[g]} have no pixel that is labelled in both",
                     where=where,
                     fix="leave one of them out",
                 )
@@ -108,7 +108,7 @@ def _by_pixel(masks: Array, ignore: int | None, where: str | Path | None) -> Map
 def _by_class(masks: Array, where: str | Path | None) -> Maps:
     """Bit sets of (item, class, height, width) maps."""
     start, classes, bits, valid = [0], [], [], []
-    everywhere = _packed(np.ones(masks.shape[2] * masks.shape[3], bool))
+    all_pixels = _packed(np.ones(masks.shape[2] * masks.shape[3], bool))
     for item, stack in enumerate(masks):
         flat = stack.reshape(len(stack), -1)
         if flat.dtype != np.bool_ and (flat.max() > 1 or flat.min() < 0):
@@ -123,7 +123,7 @@ def _by_class(masks: Array, where: str | Path | None) -> Maps:
         classes += [int(c) for c in present]
         bits += [_packed(flat[c] != 0) for c in present]
         start.append(len(classes))
-        valid.append(everywhere)
+        valid.append(all_pixels)
     return _maps(start, classes, bits, valid, [False] * len(masks))
 
 

@@ -12,7 +12,7 @@ from ..types import Float, Int, Vectors
 
 SIMILARITIES = ("euclidean", "cosine", "dot")
 BLOCK_BYTES = 8 << 20  # of one thread's estimates
-_TINY = 1e-37  # what float32 products lose to underflow
+_TINY = 1e-37  # underflow of float32 products
 
 
 def neighbours(
@@ -37,7 +37,7 @@ def neighbours(
         own: (query,) gallery index of the query itself, which is left out, or -1; None when queries are not in
             the gallery.
         threads: number of threads.
-        block: queries looked at together.
+        block: queries compared together.
         progress: called with (queries done, queries in all).
 
     Returns:
@@ -52,7 +52,7 @@ def neighbours(
     left_out = own is not None and bool((own >= 0).any())
     most = len(gallery) - left_out
     if not 1 <= k <= most:
-        raise UsageError(f"list length {k} for {most} candidates", fix=f"ask for 1 to {most}")
+        raise UsageError(f"list length {k} for {most} candidates", fix=f"use 1 to {most}")
     threads = threads or default_threads()
     if similarity == "euclidean":
         return _by_distance(queries, gallery, k, own, threads, block, progress)
@@ -67,10 +67,10 @@ def neighbours(
 
 
 def _without(items: Int, own: Int, k: int) -> Int:
-    """(query, k) of (query, k + 1) lists: the query itself is taken out, else the last item."""
-    here = items == own[:, None]
-    here[~here.any(axis=1), -1] = True
-    return np.asarray(items[~here].reshape(len(items), k))
+    """(query, k) lists from (query, k + 1): without the query itself, else without the last item."""
+    is_own = items == own[:, None]
+    is_own[~is_own.any(axis=1), -1] = True
+    return np.asarray(items[~is_own].reshape(len(items), k))
 
 
 def _by_distance(
@@ -82,7 +82,7 @@ def _by_distance(
     block: int | None,
     progress: Callable[[int, int], None] | None,
 ) -> Int:
-    # Half of |g - q|^2 without the |q|^2 that all items of a query share: |g|^2 / 2 - g.q
+    # Half of |g - q|^2 without |q|^2, which is the same for all items of a query: |g|^2 / 2 - g.q
     half = 0.5 * np.einsum("ij,ij->i", gallery, gallery, dtype=np.float64)
     rough_half, slack = half.astype(np.float32), 2.0 * _error(queries, half)
     step = block or max(1, BLOCK_BYTES // (4 * len(gallery)))
@@ -97,8 +97,8 @@ def _by_distance(
             rough = queries[a:b] @ gallery.T
             np.subtract(rough_half, rough, out=rough)
             if own is not None:
-                mine = np.flatnonzero(own[a:b] >= 0)
-                rough[mine, own[a:b][mine]] = np.inf
+                present = np.flatnonzero(own[a:b] >= 0)
+                rough[present, own[a:b][present]] = np.inf
             limit = np.partition(rough, k - 1, axis=1)[:, k - 1].astype(np.float64) + slack[a:b]
             nearest(queries[a:b], gallery, rough, limit, k, items[a:b])
             done[part] += b - a
@@ -111,7 +111,7 @@ def _by_distance(
 
 
 def _error(queries: Vectors, half: Float) -> Float:
-    """(query,) how far an estimate can be from half the float64 squared distance less half the query's own square.
+    """(query,) bound on the error of an estimate of (|g - q|^2 - |q|^2) / 2.
 
     Bounds as in ``rank.exact.product_bound`` for the product, the rounding of |g|^2 / 2 and the difference; the last
     term covers the rounding of the float64 distance itself.

@@ -1,4 +1,4 @@
-"""Which items ask, and which compete: the queries are taken out of the gallery unless they are kept."""
+"""Queries and gallery of an evaluation in one modality: queries are removed from the gallery unless they are kept."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class Selection:
     Attributes:
         queries: (query,) int64, in the order given.
         gallery: (gallery,) int64, ascending.
-        own: (query,) int64 gallery index of the query itself, or -1 where it does not compete.
-        kept: queries compete, each in the lists of the others.
+        own: (query,) int64 gallery index of the query itself, or -1 where it is not in the gallery.
+        kept: queries are candidates in the lists of other queries.
     """
 
     queries: Int
@@ -43,11 +43,11 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
     Args:
         n: number of items.
         queries: (query,) item indices; None makes every item a query, which keeps the queries in the gallery.
-        keep: leave the other queries in the gallery; a query never competes in its own list.
-        where: the file that named the queries, for messages.
+        keep: keep the other queries in the gallery; a query is never a candidate of its own list.
+        where: the file that names the queries, for messages.
 
     Raises:
-        BadInput: no query, an index outside 0 to n - 1, a query named twice, or nobody left to retrieve.
+        BadInput: no query, an index outside 0 to n - 1, a query named twice, or no candidate left.
     """
     kept = keep or queries is None
     chosen = np.arange(n) if queries is None else np.asarray(queries, np.int64)
@@ -68,11 +68,11 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
 
 
 def read_queries(text: str, n: int, ids: Ids | None) -> Int:
-    """The queries that ``--queries`` names, as (query,) item indices.
+    """The queries of ``--queries``, as (query,) item indices.
 
     Args:
-        text: a number N (the first N items), or a file: .npy of ids, row numbers or one truth value an item; or
-            text with one id or row number a line.
+        text: a number N (the first N items), or a file: .npy of ids, row numbers or one boolean an item; or text with
+            one id or row number a line.
         n: number of items.
         ids: (item,) ids of the items; without them a file holds row numbers.
 
@@ -99,10 +99,10 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         named = as_ids(member.load(), "queries", path)
     else:
         try:
-            words = [line.strip() for line in read_text(path).splitlines()]
+            row_of = [line.strip() for line in read_text(path).splitlines()]
         except BadInput as error:
             raise BadInput(error.what, where=path, fix="give one id or row number a line") from error
-        named = as_ids(np.array([w for w in words if w], dtype=np.str_), "queries", path)
+        named = as_ids(np.array([w for w in row_of if w], dtype=np.str_), "queries", path)
     if ids is None:
         if named.dtype.kind != "i":
             raise BadInput(f"names '{named[0]}', but the items have no ids", where=path, fix="give row numbers from 0")
@@ -111,16 +111,16 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
 
 
 def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
-    """(named,) where each of ``named`` stands in ``ids``; raises BadInput naming the first that does not."""
+    """(named,) the position of each of ``named`` in ``ids``; BadInput names the first that is absent."""
     place = {name: row for row, name in enumerate(ids.tolist())}
     # Numbers in one file and the same numbers as strings in another are the same ids.
-    words = place if ids.dtype.kind == named.dtype.kind else {str(name): row for name, row in place.items()}
-    asked = named.tolist() if ids.dtype.kind == named.dtype.kind else [str(x) for x in named.tolist()]
-    absent = [name for name in asked if name not in words]
+    row_of = place if ids.dtype.kind == named.dtype.kind else {str(name): row for name, row in place.items()}
+    wanted = named.tolist() if ids.dtype.kind == named.dtype.kind else [str(x) for x in named.tolist()]
+    absent = [name for name in wanted if name not in row_of]
     if absent:
         raise BadInput(
-            f"{len(absent):,} of {len(asked):,} ids are not among the {len(ids):,} items (first: {absent[0]})",
+            f"{len(absent):,} of {len(wanted):,} ids are not among the {len(ids):,} items (first: {absent[0]})",
             where=where,
-            fix="use the ids that the embeddings carry",
+            fix="use the ids in the file of embeddings",
         )
-    return np.array([words[name] for name in asked], np.int64)
+    return np.array([row_of[name] for name in wanted], np.int64)

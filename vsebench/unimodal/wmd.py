@@ -1,4 +1,4 @@
-"""Word mover's distance between the caption sets of images as a label distance, found with lower bounds.
+"""Word mover's distance between the caption sets of images as a label distance, computed with lower bounds.
 
     W(X, Y) = sum over x in X of min over y of WMD(x, y)  +  sum over y in Y of min over x of WMD(x, y)
 
@@ -17,7 +17,7 @@ import numpy as np
 from ..data.splits.sources import from_file
 from ..errors import BadInput, UsageError
 from ..types import Float, Ids, Int, Split
-from .distances import Judge, LabelDistance, check_length
+from .distances import LabelDistance, ListDistances, check_length
 from .queries import Selection, locate
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ def read_caption_sets(path: Path, argument: str | None, ids: Ids | None) -> Labe
 
     Args:
         path: captions with image ids: JSON lines, Karpathy's or the official annotations.
-        argument: the file of word vectors, and ``:tokens=whitespace`` behind it for another way to cut words.
+        argument: the file of word vectors, and ``:tokens=whitespace`` behind it for another tokeniser.
         ids: (item,) ids of the images; without them the items are the images in order of their first caption.
 
     Raises:
@@ -41,16 +41,16 @@ def read_caption_sets(path: Path, argument: str | None, ids: Ids | None) -> Labe
     """
     vectors, tokens = _parse(argument)
     rows = from_file(path)
-    known, image_of = rows.images()
+    image_ids, image_of = rows.images()
     if rows.captions is None:
-        raise BadInput("holds no captions", where=path, fix="give the file that holds their texts")
+        raise BadInput("holds no captions", where=path, fix="give the file of their texts")
     if ids is not None:
-        order = locate(known, ids, path)
-        place = np.full(len(known), -1)
+        order = locate(image_ids, ids, path)
+        place = np.full(len(image_ids), -1)
         place[order] = np.arange(len(order))
-        held = np.flatnonzero(place[image_of] >= 0)
-        rows, known, image_of = rows.take(held), ids, place[image_of][held]
-    return caption_sets(Split("custom", known, rows.caption_id, image_of, rows.captions), vectors, tokens, path)
+        used = np.flatnonzero(place[image_of] >= 0)
+        rows, image_ids, image_of = rows.take(used), ids, place[image_of][used]
+    return caption_sets(Split("custom", image_ids, rows.caption_id, image_of, rows.captions), vectors, tokens, path)
 
 
 def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | Path | None = None) -> LabelDistance:
@@ -82,21 +82,21 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
             fix="leave it out, or give vectors of more words",
         )
     first = np.concatenate([[0], np.cumsum(count)])
-    held = transport.bag_of[order]
+    bags_of_images = transport.bag_of[order]
 
-    def bind(n: int, chosen: Selection) -> Judge:
+    def bind(n: int, chosen: Selection) -> ListDistances:
         check_length(len(split.image_ids), n, where)
-        sets = [held[first[i] : first[i + 1]] for i in range(n)]
-        return _judge(transport, sets, chosen)
+        sets = [bags_of_images[first[i] : first[i + 1]] for i in range(n)]
+        return _of_lists(transport, sets, chosen)
 
     settings = ",".join(f"{key}={value}" for key, value in bags.settings.items())
     lines = "\n".join(f"{i}\t{t}" for i, t in zip(split.image_of.tolist(), split.captions or (), strict=True))
-    said = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
-    return LabelDistance(f"wmd,{settings}#{said.hexdigest()[:8]}", bind, bags.notes)
+    digest = hashlib.sha256(lines.encode("utf-8", "surrogatepass"))
+    return LabelDistance(f"wmd,{settings}#{digest.hexdigest()[:8]}", bind, bags.notes)
 
 
 def _parse(argument: str | None) -> tuple[str, str]:
-    """The file of word vectors and how captions are cut into words."""
+    """The file of word vectors and the tokeniser."""
     head, _, last = (argument or "").rpartition(":")
     tokens = last.removeprefix("tokens=") if last.startswith("tokens=") else ""
     vectors = head if tokens else (argument or "")
@@ -107,25 +107,26 @@ def _parse(argument: str | None) -> tuple[str, str]:
     return vectors, tokens or "ptb"
 
 
-def _judge(transport: Transport, sets: list[Int], chosen: Selection) -> Judge:
+def _of_lists(transport: Transport, sets: list[Int], chosen: Selection) -> ListDistances:
+    """Distances of lists; the ideal ones from the items in ascending order of their lower bounds."""
     size = np.array([len(sets[i]) for i in chosen.gallery])
-    everything = np.concatenate([sets[i] for i in chosen.gallery])
+    all_bags = np.concatenate([sets[i] for i in chosen.gallery])
     starts = np.cumsum(size) - size
 
-    def judge(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
+    def of_lists(start: int, stop: int, lists: Int) -> tuple[Float, Float]:
         retrieved, ideal = np.empty(lists.shape), np.empty(lists.shape)
         for row in range(stop - start):
             query, own = int(chosen.queries[start + row]), int(chosen.own[start + row])
-            lower = np.stack([transport.lower(int(bag))[everything] for bag in sets[query]])
+            lower = np.stack([transport.lower(int(bag))[all_bags] for bag in sets[query]])
 
-            def away(g: int, limit: float, query: int = query, lower: Float = lower) -> float:
+            def distance_of(g: int, limit: float, query: int = query, lower: Float = lower) -> float:
                 item, bounds = int(chosen.gallery[g]), lower[:, starts[g] : starts[g] + size[g]]
                 if query <= item:
                     return between(transport, sets[query], sets[item], bounds, limit)
-                # The smaller item first: the same order of summation either way round.
+                # The smaller item first: the order of summation is the same in both directions.
                 return between(transport, sets[item], sets[query], bounds.T, limit)
 
-            known = {g: away(g, np.inf) for g in lists[row].tolist()}
+            known = {g: distance_of(g, np.inf) for g in lists[row].tolist()}
             retrieved[row] = [known[g] for g in lists[row].tolist()]
             least = np.minimum.reduceat(lower, starts, axis=1).sum(axis=0) + np.add.reduceat(lower.min(axis=0), starts)
             best: list[float] = []  # negated, the largest distance on top
@@ -135,7 +136,7 @@ def _judge(transport: Transport, sets: list[Int], chosen: Selection) -> Judge:
                 limit = -best[0] if len(best) == lists.shape[1] else np.inf
                 if least[g] * (1 - 1e-9) > limit:
                     break
-                distance = known[g] if g in known else away(g, limit)
+                distance = known[g] if g in known else distance_of(g, limit)
                 if len(best) < lists.shape[1]:
                     heapq.heappush(best, -distance)
                 else:
@@ -143,7 +144,7 @@ def _judge(transport: Transport, sets: list[Int], chosen: Selection) -> Judge:
             ideal[row] = sorted(-x for x in best)
         return retrieved, ideal
 
-    return judge
+    return of_lists
 
 
 def between(transport: Transport, x: Int, y: Int, bounds: Float, limit: float) -> float:
@@ -151,22 +152,21 @@ def between(transport: Transport, x: Int, y: Int, bounds: Float, limit: float) -
 
     Args:
         transport: distances of bags of words.
-        x: (caption,) bags of one set.
-        y: (caption,) bags of the other.
-        bounds: (x, y) no larger than the distances.
-        limit: what W is compared with.
+        x, y: (caption,) bags of the two sets.
+        bounds: (x, y) lower bounds of the distances.
+        limit: the largest value of W that matters.
     """
-    away, exact = bounds.copy(), np.zeros(bounds.shape, bool)
+    distances, exact = bounds.copy(), np.zeros(bounds.shape, bool)
     while True:
-        rows, columns = away.argmin(axis=1), away.argmin(axis=0)
-        total = float(away.min(axis=1).sum() + away.min(axis=0).sum())
+        rows, columns = distances.argmin(axis=1), distances.argmin(axis=0)
+        total = float(distances.min(axis=1).sum() + distances.min(axis=0).sum())
         if total * (1 - 1e-9) > limit:
             return total
-        # Every minimum has to be a distance, no longer a bound; the smallest bound decides most.
+        # Every minimum has to be a distance instead of a bound; the smallest bound is replaced first.
         open_pairs = [(i, int(j)) for i, j in enumerate(rows) if not exact[i, j]]
         open_pairs += [(int(i), j) for j, i in enumerate(columns) if not exact[i, j]]
         if not open_pairs:
             return total
-        i, j = min(open_pairs, key=lambda pair: away[pair])
-        away[i, j] = transport.distance(int(x[i]), int(y[j]))
+        i, j = min(open_pairs, key=lambda pair: distances[pair])
+        distances[i, j] = transport.distance(int(x[i]), int(y[j]))
         exact[i, j] = True
