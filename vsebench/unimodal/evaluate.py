@@ -151,7 +151,7 @@ def label_metrics(metrics: str | Sequence[str] | None) -> list[Metric]:
         else:
             name = STEMS.get(stem.lower(), stem) + at + k
             m = parse(f"{VIEW}:{name}" if ":" not in name else name)
-            if m.view != VIEW or m.options or m.template.partition("@")[0].lower() not in SUITES:
+            if m.view != VIEW or m.options or m.family.stem.lower() not in SUITES:
                 raise UsageError(f"{word} is not defined for label distances", fix="use nDCG@k or MLD@k")
             found.append(m)
     return list(dict.fromkeys(found))
