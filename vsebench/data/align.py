@@ -58,8 +58,7 @@ class AlignedScores:
         scores: rows and columns in the order of the file, floating point.
         image_rows: (image,) int64 row of every image, or None where it is the index of the image.
         text_rows: (caption,) int64 column of every caption, or None where it is the index of the caption.
-        notes: what was decided, one sentence each.
-        warnings: what may be wrong, one sentence each.
+        notes, warnings: as in ``AlignedEmbeddings``.
     """
 
     split: Split

@@ -24,12 +24,7 @@ def write_atomically(
     The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after
     any error (an interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic
     link is followed and the permission bits of a file that is replaced are kept. Text is UTF-8, newlines
-    are written as given.
-
-    Args:
-        path: the file to write.
-        mode: ``wb`` or ``w``.
-        parents: make missing folders.
+    are written as given. ``parents`` makes missing folders.
 
     Raises:
         UsageError: the folder does not exist, ``path`` is no regular file, or the system refuses to write (no

@@ -133,13 +133,7 @@ def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
 
 
 def repeated_rows(images: Array, n_text: int, times: int) -> bool:
-    """Whether every image vector occurs in ``times`` consecutive rows, once for each of its captions.
-
-    Args:
-        images: (row, dim) vectors.
-        n_text: number of captions.
-        times: captions an image.
-    """
+    """Whether every vector of ``images``, (row, dim), occurs in ``times`` consecutive rows, once for each caption."""
     n = len(images)
     if times < 2 or n != n_text or n % times:
         return False

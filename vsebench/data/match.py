@@ -175,10 +175,7 @@ def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, 
     if file.image_of_text is None:
         return
     image_row, _ = _given_images(file)
-    index = np.arange(file.n_image)
-    if image_rows is not None:
-        index[image_rows] = np.arange(file.n_image)
-    given = index[image_row if text_rows is None else image_row[text_rows]]
+    given = _image_index(file, image_row, image_rows, text_rows)
     wrong = np.flatnonzero(given != split.image_of)
     if len(wrong):
         row = int(wrong[0]) if text_rows is None else int(text_rows[wrong[0]])
@@ -191,18 +188,13 @@ def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, 
 
 
 def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path) -> Int:
-    """File row of every item of a split, by id.
+    """(item,) int64 file row of every item of a split, by id.
 
     Args:
         ids: (item,) ids of the rows.
         known: (item,) ids of the split.
         other: ids of the other modality in the split, to recognise swapped ones.
-        side: ``image`` or ``text``, for messages.
-        split: its name, for messages.
-        where: the file, for messages.
-
-    Returns:
-        (item,) int64.
+        side, split, where: ``image`` or ``text``, the name of the split and the file, for messages.
 
     Raises:
         BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
@@ -263,10 +255,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
     image_rows = None if file.image_ids is None else np.argsort(file.image_ids, kind="stable")
     text_rows = None if file.text_ids is None else np.argsort(file.text_ids, kind="stable")
-    index = np.arange(file.n_image)
-    if image_rows is not None:
-        index[image_rows] = np.arange(file.n_image)
-    image_of = index[image_row] if text_rows is None else index[image_row[text_rows]]
+    image_of = _image_index(file, image_row, image_rows, text_rows)
     image_ids = np.arange(file.n_image) if file.image_ids is None else file.image_ids[image_rows]
     text_ids = np.arange(file.n_text) if file.text_ids is None else file.text_ids[text_rows]
     try:
@@ -274,6 +263,14 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
     except BadInput as error:
         raise BadInput(error.what, where=file.where, fix=error.fix) from None
     return MatchedRows(split, image_rows, text_rows, tuple(notes), warnings)
+
+
+def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_rows: Int | None) -> Int:
+    """(caption,) index of the image of every caption of a split, from (text,) image rows of the file."""
+    index = np.arange(file.n_image)
+    if image_rows is not None:
+        index[image_rows] = np.arange(file.n_image)
+    return index[image_row if text_rows is None else image_row[text_rows]]
 
 
 def _images_without_texts(image_row: Int, file: FileRows) -> tuple[str, ...]:

@@ -31,21 +31,13 @@ _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,100}")
 
 @dataclass(frozen=True)
 class Entry:
-    """One file of the store.
+    """One file of the store."""
 
-    Attributes:
-        kind: the folder.
-        key: the name of the file.
-        path: the file.
-        size: in bytes.
-        used: time of the last use, in seconds since 1970.
-    """
-
-    kind: str
-    key: str
+    kind: str  # the folder
+    key: str  # the name of the file
     path: Path
-    size: int
-    used: float
+    size: int  # bytes
+    used: float  # time of the last use, in seconds since 1970
 
 
 def fingerprint(*parts: str | bytes | int | Mapping[str, Any] | Collection[str]) -> str:

@@ -89,9 +89,8 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
         owner.append(images.setdefault(_image(cells[0]), len(images)))
     if not strings:
         raise BadInput("has no captions", where=token, fix="download the file again")
-    return Flickr8k(
-        tuple(images), tuple(strings), frozen(owner, np.int64), *(_rated(p, images, captions) for p in (expert, crowd))
-    )
+    rated = (_rated(path, images, captions) for path in (expert, crowd))
+    return Flickr8k(tuple(images), tuple(strings), frozen(owner, np.int64), *rated)
 
 
 def _rated(path: Path, images: dict[str, int], captions: dict[str, int]) -> Rated:

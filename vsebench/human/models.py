@@ -87,8 +87,7 @@ def sampled_spearman(
         task: the rated pairs, with one human score each.
         x: (pair,) float64 values of the model.
         samples: how many.
-        seed: of the random numbers; sample number i is the same for every number of threads.
-        threads: of the kernel.
+        seed: of the random numbers; sample number i is the same for every number of ``threads``.
     """
     query, pair = queries(task)
     points = Points(x[pair], task.human[pair].mean(1))

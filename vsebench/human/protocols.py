@@ -141,9 +141,7 @@ def correlations(
     """One row for every subset of the pairs: how values correlate with the human scores.
 
     Args:
-        task: the rated pairs.
-        relevance: the name of the values.
-        x: (pair,) float64 values.
+        task, relevance, x: the rated pairs, the name of the values, and the values, (pair,) float64.
         how, over, threads: as for ``agreement``.
     """
     found = []
@@ -175,25 +173,17 @@ def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: di
     owner = [*np.searchsorted(images, [i for i, _ in pairs]).tolist(), *([len(ids)] * len(spare))]
     captions = np.array([*(c for _, c in pairs), *spare], np.int64)
     row = {c: k for k, c in enumerate(captions.tolist())}
-    split = Split(
-        f"flickr8k-{name.lower()}",
-        np.array(ids + [UNREFERENCED] * bool(spare)),
-        captions,
-        np.array(owner, np.int64),
+    strings, image_ids = (
         tuple(data.captions[c] for c in captions.tolist()),
+        np.array(ids + [UNREFERENCED] * bool(spare)),
     )
+    split = Split(f"flickr8k-{name.lower()}", image_ids, captions, np.array(owner, np.int64), strings)
     origin = data.image_of[captions]
     place = np.searchsorted(images, origin).clip(max=len(images) - 1)
-    return Task(
-        name,
-        split,
-        ("caption", "image"),
-        np.array([row[c] for c in rated.caption[kept].tolist()], np.int64),
-        np.searchsorted(images, rated.image[kept]).astype(np.int64),
-        rated.scores[kept],
-        frozen(np.where(images[place] == origin, place, -1)),
-        tau=tau,
-    )
+    left = np.array([row[c] for c in rated.caption[kept].tolist()], np.int64)
+    right = np.searchsorted(images, rated.image[kept]).astype(np.int64)
+    written_for = frozen(np.where(images[place] == origin, place, -1))
+    return Task(name, split, ("caption", "image"), left, right, rated.scores[kept], written_for, tau=tau)
 
 
 def _rows(ids: Ids, wanted: Int) -> Int:

@@ -96,10 +96,8 @@ def _graded(name: str, spec: Spec, split: Split, progress: Progress | None = Non
 
     def gain(images: Int, captions: Int) -> Float:
         with one_blas_thread():
-            parts = [
-                gains.at("t2i", captions[s : s + BLOCK], images[s : s + BLOCK, None])[:, 0]
-                for s in range(0, len(images), BLOCK)
-            ]
+            starts = range(0, len(images), BLOCK)
+            parts = [gains.at("t2i", captions[s : s + BLOCK], images[s : s + BLOCK, None])[:, 0] for s in starts]
         return np.concatenate(parts).astype(np.float64)
 
     return Source(name, gain, tuple(gains.notes), tuple(gains.settings.items()))
@@ -115,13 +113,9 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> Source:
     spare = [c for c in range(len(split.caption_ids)) if c not in listed]
     rows = np.array(copies + spare, np.int64)
     strings = split.captions or ()
-    wide = Split(
-        split.name,
-        np.arange(len(ratings) + bool(spare)),
-        np.arange(len(rows)),
-        np.concatenate([owner, np.full(len(spare), len(ratings))]),
-        tuple(strings[c] for c in rows.tolist()),
-    )
+    owner = np.concatenate([owner, np.full(len(spare), len(ratings))])
+    captions = tuple(strings[c] for c in rows.tolist())
+    wide = Split(split.name, np.arange(len(ratings) + bool(spare)), np.arange(len(rows)), owner, captions)
     first_copy = np.full(len(split.caption_ids), -1, np.int64)
     first_copy[rows[::-1]] = np.arange(len(rows))[::-1]
     first_rating = np.full(len(split.image_ids), -1, np.int64)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..data import read
@@ -15,7 +15,7 @@ from ..errors import UsageError
 from ..registry import unknown
 from ..report.correlation import Over, Row, Study
 from ..report.model import Resampling
-from ..types import Embeddings, Modality
+from ..types import Embeddings, Float, Modality
 from . import sources
 from .cxc import TASKS, read_cxc
 from .flickr8k import read_flickr8k
@@ -29,17 +29,6 @@ SPLIT = "coco-5k"
 Names = str | Sequence[str]
 PathLike = str | os.PathLike[str]
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]
-
-
-@dataclass(frozen=True)
-class _Settings:
-    """What all correlations of a study share."""
-
-    folder: PathLike | None
-    how: Resampling | None
-    over: Over
-    seed: int
-    threads: int | None
 
 
 def correlate(
@@ -99,7 +88,7 @@ def correlate(
     if not names and embeddings is None:
         raise UsageError("nothing to correlate", fix="give gains (--gains NAMES) or embeddings (--embeddings FILE)")
     how = Resampling(ci, resamples, seed) if ci else None
-    shared = _Settings(human_data, how, over, seed, threads)
+    correlated = partial(correlations, how=how, over=over, threads=threads)
     rows: list[Row] = []
     notes: list[str] = []
     settings: dict[str, dict[str, str]] = {}
@@ -112,7 +101,7 @@ def correlate(
         settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES)}
     for group in _groups(data, chosen, names, human_data) if names else ():
         for name in names:
-            found, source = _relevance(name, group, shared, java, bar or (lambda _: nullcontext()))
+            found, source = _relevance(name, group, correlated, java, bar or (lambda _: nullcontext()))
             rows += found
             if source is not None:
                 notes += source.notes
@@ -169,7 +158,7 @@ def _cxc(chosen: Sequence[str], folder: PathLike | None, captions: bool) -> list
 
 
 def _relevance(
-    name: str, group: list[Task], shared: _Settings, java: str | None, bar: Bar
+    name: str, group: list[Task], correlated: Callable[[Task, str, Float], list[Row]], java: str | None, bar: Bar
 ) -> tuple[list[Row], sources.Source | None]:
     """The rows of one relevance for the tasks that it has values for."""
     suited = [task for task in group if sources.fits(name, task)]
@@ -178,8 +167,7 @@ def _relevance(
     with bar(name) as progress:
         source = sources.open_source(name, suited[0], java, progress)
         found = [(task, values(task, source.gain)) for task in suited]
-    rows = [correlations(task, name, x, shared.how, shared.over, shared.threads) for task, x in found]
-    return [row for of_task in rows for row in of_task], source
+    return [row for task, x in found for row in correlated(task, name, x)], source
 
 
 def _vectors(

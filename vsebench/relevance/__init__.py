@@ -5,8 +5,7 @@
  Split ──► kinds: load_gains("cider:own=out", split)      ──► Gains       one number for every image-caption pair
 ```
 
-Judgements are small and loaded as index lists. Gains are a matrix of 125 million values at the size of COCO 5K, so a
-``Gains`` computes rows and pairs on request. There is one table of judgements and one of kinds of gains. Modules:
+Judgements are loaded as index lists; ``Gains`` compute rows and pairs on request. Modules:
 
 - ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``
 - ``gains``: the protocol of graded relevance

@@ -1,11 +1,11 @@
-"""Checks of the rows and pairs that are requested of gains."""
+"""What kinds of gains share: checks of the requested rows and pairs, and gains of captions with their own image."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from ..errors import UsageError
-from ..types import Direction, Int
+from ..types import Direction, Int, Vectors
 
 
 def check_range(shape: tuple[int, int], direction: Direction, start: int, stop: int) -> None:
@@ -31,3 +31,18 @@ def as_pairs(shape: tuple[int, int], direction: Direction, queries: Int, items: 
             worst = int(index.min()) if int(index.min()) < 0 else int(index.max())
             raise UsageError(f"{what} {worst} of {n}", fix=f"count {what}s from 0 to {n - 1}")
     return images, captions
+
+
+def put_own_in_rows(out: Vectors, own: Vectors, image_of: Int, direction: Direction, start: int, stop: int) -> None:
+    """Put ``own`` (caption,), gains of captions with their own images, into rows ``start:stop`` of gains."""
+    if direction == "t2i":
+        out[np.arange(stop - start), image_of[start:stop]] = own[start:stop]
+    else:
+        captions = np.flatnonzero((image_of >= start) & (image_of < stop))
+        out[image_of[captions] - start, captions] = own[captions]
+
+
+def put_own_in_pairs(out: Vectors, own: Vectors, image_of: Int, images: Int, captions: Int) -> None:
+    """Put ``own`` (caption,), gains of captions with their own images, into the gains of pairs, (pair,) each."""
+    mine = np.flatnonzero(image_of[captions] == images)
+    out[mine] = own[captions[mine]]

@@ -34,8 +34,6 @@ class CoarseToFine:
         costly: computed where ``cheap`` exceeds the threshold.
         threshold: rounded to float32, as gains are.
         elsewhere: ``cheap`` or ``zero``.
-        name: ``coarse``.
-        lowest: None, not known.
 
     Raises:
         UsageError: the two gains have different shapes, the threshold is not finite, or another value of
@@ -62,7 +60,7 @@ class CoarseToFine:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(images, captions)."""
+        """See ``Gains.shape``."""
         return self.cheap.shape
 
     @property
@@ -72,7 +70,7 @@ class CoarseToFine:
 
     @cached_property
     def settings(self) -> Mapping[str, str]:
-        """Those of both gains, and the threshold."""
+        """See ``Gains.settings``."""
         parts = {}
         for role, gains in (("cheap", self.cheap), ("costly", self.costly)):
             parts[role] = gains.name
@@ -81,11 +79,11 @@ class CoarseToFine:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Those of both gains, each once."""
+        """See ``Gains.notes``."""
         return tuple(dict.fromkeys((*self.cheap.notes, *self.costly.notes)))
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when they do not exist."""
+        """See ``Gains.rows``."""
         out = self.cheap.rows(direction, start, stop)
         above = out > np.float32(self.threshold)
         if self.elsewhere == "zero":
@@ -98,11 +96,7 @@ class CoarseToFine:
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` with ``items``, bit for bit those of ``rows``.
-
-        Raises:
-            UsageError: an index outside.
-        """
+        """See ``Gains.at``."""
         out = self.cheap.at(direction, queries, items)
         above = out > np.float32(self.threshold)
         if self.elsewhere == "zero":
@@ -117,8 +111,7 @@ class CoarseToFine:
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CoarseToFine:
     """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each loaded as by its own specification.
 
-    Args:
-        split: with its captions.
+    Args, see ``kinds.declare.Loader``:
         argument: for example ``bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one``.
         settings: ``elsewhere`` (cheap, zero).
         progress: called with the fraction that is done, one half for each of the two.
@@ -132,12 +125,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     if progress is not None:
         report = progress
         halves = [lambda done: report(done / 2), lambda done: report(0.5 + done / 2)]
-    return CoarseToFine(
-        load_gains(cheap, split, halves[0]),
-        load_gains(costly, split, halves[1]),
-        threshold,
-        COARSE.value(settings, "elsewhere"),
-    )
+    coarse = load_gains(cheap, split, halves[0])
+    return CoarseToFine(coarse, load_gains(costly, split, halves[1]), threshold, COARSE.value(settings, "elsewhere"))
 
 
 def read_argument(argument: str | None) -> tuple[str, float, str]:

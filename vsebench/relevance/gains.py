@@ -17,60 +17,48 @@ Progress = Callable[[float], None]  # called with the fraction of the work that 
 
 
 class Gains(Protocol):
-    """Graded relevance of every caption for every image of a split, and of every image for every caption.
-
-    Attributes:
-        name: the view in a metric's name, e.g. ``cider`` in ``cider:NCS@10``.
-        settings: everything that changes a value, in a fixed order, for the signature.
-        shape: (images, captions).
-        notes: defaults and edge cases that the user is informed of.
-        lowest: the smallest gain, or a lower bound of the gains, when it is known without computing every pair; else
-            None.
-        rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours, and
-            only ``at`` is offered.
-    """
+    """Graded relevance of every caption for every image of a split, and of every image for every caption."""
 
     @property
     def name(self) -> str:
-        """The view in a metric's name."""
-        ...
+        """The view in a metric's name, e.g. ``cider`` in ``cider:NCS@10``."""
 
     @property
     def settings(self) -> Mapping[str, str]:
-        """What changes a value, for the signature."""
-        ...
+        """Everything that changes a value, in a fixed order, for the signature."""
 
     @property
     def shape(self) -> tuple[int, int]:
         """(images, captions)."""
-        ...
 
     @property
     def notes(self) -> tuple[str, ...]:
         """Defaults and edge cases that the user is informed of."""
-        ...
 
     @property
     def lowest(self) -> float | None:
-        """The smallest gain or a lower bound, None when unknown."""
-        ...
+        """The smallest gain, or a lower bound, when it is known without computing every pair; else None."""
 
     @property
     def rows_affordable(self) -> bool:
-        """Whether ``rows`` may be called."""
-        ...
+        """Whether ``rows`` may be called; False where all pairs of this split would take hours."""
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 gains of queries ``start:stop`` with the whole gallery, a new array.
 
         Runs on the calling thread, without the interpreter lock where it takes long, and may be called from several
         threads at once.
+
+        Raises:
+            UsageError: no such queries.
         """
-        ...
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); bit for bit those of ``rows``."""
-        ...
+        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); bit for bit those of ``rows``.
+
+        Raises:
+            UsageError: an index is out of range, or the shapes do not match.
+        """
 
 
 @dataclass(frozen=True)

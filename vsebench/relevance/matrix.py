@@ -33,9 +33,6 @@ class MatrixGains:
         notes: decisions made in reading.
         image_order, caption_order: (image,) and (caption,) int64 row and column in ``values`` of every item of the
             split, or None when ``values`` is in the order of the split.
-        name: ``matrix``.
-        lowest: the smallest gain.
-        rows_affordable: True.
 
     Raises:
         UsageError: ``values`` is not two-dimensional, empty, or not floating point.
@@ -63,15 +60,13 @@ class MatrixGains:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(images, captions)."""
-        n, m = self.values.shape
-        return (
-            n if self.image_order is None else len(self.image_order),
-            m if self.caption_order is None else len(self.caption_order),
-        )
+        """See ``Gains.shape``."""
+        orders = (self.image_order, self.caption_order)
+        n, m = (n if order is None else len(order) for n, order in zip(self.values.shape, orders, strict=True))
+        return n, m
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when they do not exist."""
+        """See ``Gains.rows``."""
         check_range(self.shape, direction, start, stop)
         values, query_order, gallery_order = self.values, self.image_order, self.caption_order
         if direction == "t2i":
@@ -82,7 +77,7 @@ class MatrixGains:
         return out if gallery_order is None else np.ascontiguousarray(out[:, gallery_order])
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` with ``items``; raises UsageError for an index outside."""
+        """See ``Gains.at``."""
         images, captions = as_pairs(self.shape, direction, queries, items)
         images = images if self.image_order is None else self.image_order[images]
         captions = captions if self.caption_order is None else self.caption_order[captions]
@@ -96,11 +91,9 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     file holds ``image_ids`` and ``text_ids``, rows and columns are matched by id. Otherwise they are in the order of
     the split, which for a custom split is the order of the user's own file.
 
-    Args:
-        split: whose items the gains are about.
+    Args, see ``kinds.declare.Loader``:
         argument: the file: .npy (memory-mapped), .npz, .safetensors, torch or HDF5.
         settings: ``rows``; ``negative`` is handled by the caller.
-        progress: called once, when every value is checked.
 
     Raises:
         BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from .comparison import Row
 from .format import ARROWS, UNDEFINED, interval_words
@@ -72,6 +72,7 @@ class Agreement(Rendered):
         most: how many pairs of metrics a table shows.
     """
 
+    heading: ClassVar = "Agreement of metrics on {split}"
     split: str
     systems: tuple[str, ...]
     rows: tuple[Row, ...]
@@ -83,10 +84,6 @@ class Agreement(Rendered):
     disagreements: tuple[Disagreement, ...]
     warnings: tuple[str, ...]
     most: int = 15
-
-    @property
-    def title(self) -> str:
-        return f"Agreement of metrics on {self.split}"
 
     def grids(self) -> list[Grid]:
         """Rankings, tau of every two metrics (of the ``most`` least agreeing when there are many), disagreements."""

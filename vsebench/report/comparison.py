@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
 from ..types import Direction
@@ -126,6 +126,7 @@ class Comparison(Rendered):
         details: the tables of tests are shown also for more than two systems.
     """
 
+    heading: ClassVar = "Comparison on {split}"
     split: str
     systems: tuple[str, ...]
     signatures: tuple[str, ...]
@@ -135,10 +136,6 @@ class Comparison(Rendered):
     rules: Rules
     warnings: tuple[str, ...]
     details: bool = False
-
-    @property
-    def title(self) -> str:
-        return f"Comparison on {self.split}"
 
     def grids(self) -> list[Grid]:
         """The values of all systems with marks of significance, and one table of tests for every pair of systems."""

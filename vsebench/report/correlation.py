@@ -88,6 +88,7 @@ class Study(Rendered):
 
     @property
     def title(self) -> str:
+        """The title of a page."""
         return f"Agreement with human judgements · {DATA_TITLES[self.data]}"
 
     def grids(self) -> list[Grid]:

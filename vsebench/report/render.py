@@ -6,7 +6,7 @@ import json
 import os
 from abc import ABC, abstractmethod
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from ..errors import UsageError
 from . import html, latex, markdown, terminal
@@ -16,10 +16,12 @@ from .grid import Grid
 class Rendered(ABC):
     """A result that can be printed, shown in a notebook, and written as LaTeX, Markdown, HTML, JSON or a data frame."""
 
+    heading: ClassVar[str]  # the title of a page, with attributes in braces
+
     @property
-    @abstractmethod
     def title(self) -> str:
         """The title of a page."""
+        return self.heading.format_map(vars(self))
 
     @abstractmethod
     def grids(self) -> list[Grid]:

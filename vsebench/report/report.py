@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from ..types import Direction, Split
 from . import per_query, table, values
@@ -46,6 +46,7 @@ class Report(Rendered):
         | R@1 | 100.00 \\[100.00, 100.00\\] | 100.00 \\[100.00, 100.00\\] | 20 / 100 |
     """
 
+    heading: ClassVar = "Evaluation on {split}"
     split: str
     signature: str
     results: tuple[Result, ...]
@@ -63,10 +64,6 @@ class Report(Rendered):
             if str(result.metric) == str(metric) and result.direction == direction:
                 return result
         raise KeyError(key)
-
-    @property
-    def title(self) -> str:
-        return f"Evaluation on {self.split}"
 
     def grids(self) -> list[Grid]:
         """One table for each set of judgements or gains; how to read them and the signature below the last."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
@@ -66,16 +66,13 @@ class Slices(Rendered):
         top: how many slices of a breakdown a table shows.
     """
 
+    heading: ClassVar = "Slices of {split}"
     split: str
     systems: tuple[str, ...]
     breakdowns: tuple[Breakdown, ...]
     how: Resampling
     warnings: tuple[str, ...]
     top: int = 30
-
-    @property
-    def title(self) -> str:
-        return f"Slices of {self.split}"
 
     def grids(self) -> list[Grid]:
         """One table a metric and direction, of at most ``top`` slices."""

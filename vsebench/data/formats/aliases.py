@@ -58,7 +58,7 @@ def pick(
 
     Args:
         members: all arrays of the file.
-        field: what is looked for; names are compared without case, nested ones by their last part.
+        field: names are compared without case, nested ones by their last part.
         where: the file, for messages.
         key: the name that the user gave; then it must exist.
         beside: when several match, those in the same group (HDF5, nested dict) as this one are preferred.

@@ -19,14 +19,7 @@ BOMB_RATIO = 200  # bytes in memory by bytes in the file, above which an array i
 def reading(
     where: Path, what: str, *errors: type[BaseException], fix: str = "write or download the file again"
 ) -> Iterator[None]:
-    """Turn the given exceptions of a format library, and MemoryError, into a BadInput that names the file.
-
-    Args:
-        where: the file.
-        what: what is wrong with it when one of ``errors`` is raised.
-        errors: exceptions of the library.
-        fix: what to do next.
-    """
+    """Turn MemoryError, and ``errors`` of a library, which mean ``what``, into a BadInput that names the file."""
     try:
         yield
     except VsebenchError:

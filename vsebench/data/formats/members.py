@@ -11,11 +11,7 @@ from .table import Format
 
 
 def members_of(path: Path, kind: Format) -> list[Member]:
-    """The arrays of a file, described from its header.
-
-    Args:
-        path: the file.
-        kind: its format, which has a reader of arrays.
+    """The arrays of a file of a format that has arrays, described from its header.
 
     Raises:
         BadInput: the file is damaged.

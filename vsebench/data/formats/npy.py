@@ -62,17 +62,7 @@ def read_header(stream: IO[bytes], where: Path, name: str) -> Header:
 
 
 def check_length(header: Header, found: int, where: Path, name: str) -> None:
-    """Refuse data that is shorter or longer than the header declares.
-
-    Args:
-        header: what is declared.
-        found: bytes there are after the header.
-        where: the file, for messages.
-        name: the array, for messages.
-
-    Raises:
-        BadInput: the two differ.
-    """
+    """Raise BadInput when the data after the header, ``found`` bytes, is shorter or longer than it declares."""
     if header.dtype.hasobject or header.nbytes == found:  # pickled objects have no fixed size; never loaded
         return
     what = "truncated" if found < header.nbytes else "damaged, or several arrays in one file"

@@ -83,14 +83,10 @@ class RawScores:
     """A score matrix, as stored.
 
     Attributes:
-        scores: (n_image, n_text) float16, float32 or float64 in native byte order, maybe a read-only memory
+        scores: (n_image_rows, n_text_rows) float16, float32 or float64 in native byte order, maybe a read-only memory
             map.
-        image_ids: (n_image,) int64 or unicode, or None.
-        text_ids: (n_text,) int64 or unicode, or None.
-        image_of_text: (n_text,) int64 or unicode, or None.
         format: ``npy``, ``npz``, ``safetensors``, ``torch`` or ``hdf5``.
-        sources: every file that was read.
-        notes: decisions made while reading, one sentence each.
+        image_ids, text_ids, image_of_text, sources, notes: as in ``RawEmbeddings``.
     """
 
     scores: Array

@@ -63,15 +63,7 @@ def sniff(path: Path) -> Format:
 
 
 def expect(path: Path, found: Format, readable: bool, expected: str, fix: str) -> None:
-    """Refuse a file whose format cannot be read here.
-
-    Args:
-        path: the file.
-        found: its format.
-        readable: whether it can be read here; otherwise BadInput is raised.
-        expected: what the file should be, in words.
-        fix: what to do next.
-    """
+    """Raise BadInput unless a file of format ``found`` is ``readable`` here; ``expected``: what it should be."""
     if not readable:
         if found.name == "gzip":
             fix = "unpack it with gunzip first"

@@ -18,12 +18,7 @@ def is_annotations(document: Any) -> bool:
 
 
 def annotation_rows(document: dict[str, Any], where: str, caption_ids: Ids) -> CaptionRows:
-    """The captions with the given ids, in that order.
-
-    Args:
-        document: the parsed file.
-        where: the file, for messages.
-        caption_ids: (caption,) int64 caption (annotation) ids.
+    """The captions of a parsed file with the given annotation ids, (caption,) int64, in that order.
 
     Raises:
         BadInput: a field is missing or of another type, an id occurs twice, or ids are absent.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -42,14 +42,7 @@ class SplitStatus:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values under the keys of ``vsebench data list --json``."""
-        return {
-            "name": self.name,
-            "images": self.images,
-            "captions": self.captions,
-            "available": self.available,
-            "texts": self.has_captions,
-            "needs": self.needs,
-        }
+        return {"texts" if key == "has_captions" else key: value for key, value in asdict(self).items()}
 
 
 @dataclass(frozen=True)

@@ -20,12 +20,7 @@ from .rows import CaptionRows
 
 @dataclass(frozen=True)
 class CaptionFile:
-    """A file of captions.
-
-    Attributes:
-        where: its path, for messages.
-        text: its content.
-    """
+    """A file of captions: its path, for messages, and its content."""
 
     where: str
     text: str
@@ -53,14 +48,7 @@ class FileSource:
 
 @dataclass(frozen=True)
 class PackageSource:
-    """Installed packages that hold a split.
-
-    Attributes:
-        has_ids: whether the ids are installed.
-        has_captions: whether the captions are installed.
-        ids: the rows without captions; quick.
-        rows: the rows with captions.
-    """
+    """Installed packages that hold a split: whether they are there, and reading rows without and with captions."""
 
     has_ids: Callable[[], bool]
     has_captions: Callable[[], bool]

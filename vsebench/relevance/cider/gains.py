@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ...errors import BadInput, UsageError
 from ...text.tokenise import tokenise
 from ...types import Bool, Direction, Float, Int, Split, Vectors
-from ..checks import as_pairs, check_range
+from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
 from ..gains import Progress
 from ..kinds.cider import CIDER
 from .features import Features, features
@@ -36,9 +36,6 @@ class CiderGains:
         features: weighted n-grams, from which the values are computed.
         settings: ``tokens``, ``variant``, ``df`` (with the fingerprint of a file) and ``own``.
         notes: edge cases.
-        name: ``cider``.
-        lowest: 0.
-        rows_affordable: True.
     """
 
     split: Split
@@ -51,36 +48,23 @@ class CiderGains:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(images, captions)."""
+        """See ``Gains.shape``."""
         return len(self.split.image_ids), len(self.split.caption_ids)
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(stop - start, gallery) float32 gains of queries ``start:stop`` with the gallery; runs without the GIL.
-
-        Raises:
-            UsageError: no such rows.
-        """
+        """See ``Gains.rows``."""
         check_range(self.shape, direction, start, stop)
         out = self.features.rows(direction, start, stop)
-        if self._own is not None and direction == "t2i":
-            out[np.arange(stop - start), self.split.image_of[start:stop]] = self._own[start:stop]
-        elif self._own is not None:
-            first, captions = self.features.captions_of
-            own = captions[first[start] : first[stop]]
-            out[self.split.image_of[own] - start, own] = self._own[own]
+        if self._own is not None:
+            put_own_in_rows(out, self._own, self.split.image_of, direction, start, stop)
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); the values of ``rows``.
-
-        Raises:
-            UsageError: an index is out of range, or the shapes do not match.
-        """
+        """See ``Gains.at``."""
         images, captions = as_pairs(self.shape, direction, queries, items)
         out = self.features.pairs(captions, images)
         if self._own is not None:
-            own = self.split.image_of[captions] == images
-            out[own] = self._own[captions[own]]
+            put_own_in_pairs(out, self._own, self.split.image_of, images, captions)
         return out.reshape(np.shape(items))
 
     @cached_property
@@ -94,13 +78,12 @@ def load(
 ) -> CiderGains:
     """CIDEr over a split.
 
-    Args:
+    Args, see ``kinds.declare.Loader``:
         split: with its captions.
-        argument: None; CIDEr has no argument.
+        argument: None.
         settings: ``tokens`` (ptb, whitespace, ptb-java); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
             or a file of captions or of document frequencies (see ``frequencies``); ``own``: ``in``, or ``out`` to
             compare a caption with the other captions of its own image.
-        progress: called with the fraction that is done.
 
     Raises:
         UsageError: an argument, or another value of a setting.
@@ -126,8 +109,7 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
     """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature; notes."""
     if source == "split":
         df: npt.NDArray[np.int32] = image_frequency(found, split.image_of, len(split.image_ids))
-        images, corpus = len(split.image_ids), "split"
-        where = "the split"
+        images, corpus, where = len(split.image_ids), "split", "the split"
     else:
         from .frequencies import corpus_df, fingerprint
 

@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...types import Bool, Direction, Int, Split, Vectors, frozen
-from ..checks import as_pairs, check_range
+from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
 from ..kinds.sentence import AGGREGATES, OWN
 from . import aggregate_kernels as kernels
 
@@ -41,17 +41,12 @@ class CaptionCosine:
     reproducible with one BLAS thread.
 
     Attributes:
-        name: the view in metric names.
-        settings: for the signature.
-        notes: edge cases.
-        shape: (images, captions).
+        name, settings, notes, shape: see ``Gains``.
         candidates: (caption, dim) float32 unit vectors, zero-padded to full tiles.
         references: (reference, dim) float32, likewise: the vectors that represent the images, sorted by image.
         first: (image + 1,) int64, where the references of each image start.
         image_of: (caption,) int64.
         own: (caption,) float32 gain with the caption's own image.
-        lowest: None, not known.
-        rows_affordable: True.
     """
 
     name: str
@@ -67,7 +62,7 @@ class CaptionCosine:
     rows_affordable: bool = True
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``; raises UsageError when they do not exist."""
+        """See ``Gains.rows``."""
         check_range(self.shape, direction, start, stop)
         n_image, n_caption = self.shape
         by_caption = direction == "t2i"
@@ -80,24 +75,12 @@ class CaptionCosine:
                 self._tile(r0, c0, product)
                 kernels.fold_tile(product, r0, c0, self.first, a, b, c, d, by_caption, best, out)
         without_references = np.flatnonzero(self.first[a:b] == self.first[a + 1 : b + 1])
-        own = np.flatnonzero((self.image_of[c:d] >= a) & (self.image_of[c:d] < b))
-        images, captions = self.image_of[own + c] - a, own
-        if by_caption:
-            out[:, without_references] = 0.0
-            out[captions, images] = self.own[own + c]
-        else:
-            out[without_references] = 0.0
-            out[images, captions] = self.own[own + c]
+        (out.T if by_caption else out)[without_references] = 0.0
+        put_own_in_rows(out, self.own, self.image_of, direction, start, stop)
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` with ``items``, bit for bit those of ``rows``.
-
-        Computes the tiles that contain the pairs, so scattered pairs cost up to as much as the rows of all queries.
-
-        Raises:
-            UsageError: an index outside.
-        """
+        """As ``Gains.at``. Computes the tiles that contain the pairs: scattered ones cost up to as much as all rows."""
         images, captions = as_pairs(self.shape, direction, queries, items)
         out = np.full(len(images), -2.0, np.float32)
         product = aligned((REFERENCES, CANDIDATES))
@@ -105,8 +88,7 @@ class CaptionCosine:
             self._tile(r0, c0, product)
             kernels.fold_pairs(product, r0, c0, self.first, pairs, images, captions, out)
         out[self.first[images] == self.first[images + 1]] = 0.0
-        own = np.flatnonzero(self.image_of[captions] == images)
-        out[own] = self.own[captions[own]]
+        put_own_in_pairs(out, self.own, self.image_of, images, captions)
         return out.reshape(np.shape(items))
 
     @cached_property

@@ -48,12 +48,10 @@ class Bags:
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CaptionCosine:
     """Gains from a file of word vectors.
 
-    Args:
-        split: with its captions.
+    Args, see ``kinds.declare.Loader``:
         argument: a file of word vectors in GloVe or word2vec text format, plain or gzip.
         settings: ``tokens`` (ptb, whitespace); ``idf`` (no, yes): weight a word by log(images / images whose
             captions contain it); ``agg`` (max, mean, first); ``own`` (in, one, out).
-        progress: called with the fraction of the file that is read.
 
     Raises:
         UsageError: no file is named, or a setting has another value.
@@ -75,11 +73,9 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
     """The captions of a split as bags of words with vectors.
 
     Args:
-        split: with its captions.
-        argument: the file of word vectors.
+        split, argument, progress: see ``load``.
         tokens: the tokeniser, ``ptb`` or ``whitespace``; both give lower-case words.
         name: of the gains, for errors.
-        progress: called with the fraction of the file that is read.
 
     Raises:
         UsageError: no file is named.

@@ -29,12 +29,11 @@ FILES = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".h5", ".hdf5")
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CaptionCosine:
     """Gains of a sentence encoder, or of caption vectors in a file.
 
-    Args:
+    Args, see ``kinds.declare.Loader``:
         split: with its captions, unless the vectors come from a file.
         argument: a sentence-transformers model (name or folder), or a file of caption vectors; the model
             all-MiniLM-L6-v2 when None.
         settings: ``agg`` (max, mean, first) and ``own`` (in, one, out).
-        progress: called with the fraction of the captions that is encoded.
 
     Raises:
         MissingPackage: sentence-transformers is not installed.

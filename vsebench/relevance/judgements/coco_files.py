@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
@@ -18,13 +18,16 @@ from .pairs import from_pairs
 JUDGED_SPLIT = "coco-5k"
 
 
-def load(name: str, file: str, split: Split, direction: Direction, *, all_queries: bool = False) -> Relevance:
-    """The judgements of one file over the items of COCO 5K.
+Files = Mapping[Direction, str]  # the name of the file in the package for each direction: query id -> ids of positives
+
+
+def load(name: str, files: Files, split: Split, direction: Direction, *, all_queries: bool = False) -> Relevance:
+    """The judgements of one direction over the items of COCO 5K, in any order.
 
     Args:
         name: of the judgements.
-        file: name of the file in the package: query id -> ids of its positives.
-        split: ``coco-5k``, its items in any order.
+        files: of the judgements.
+        split: ``coco-5k``.
         direction: ``i2t`` or ``t2i``.
         all_queries: whether every item of the split was judged as a query, so that those without positives are
             counted in ``skipped``; otherwise the authors chose the queries.
@@ -37,8 +40,8 @@ def load(name: str, file: str, split: Split, direction: Direction, *, all_querie
     if split.name != JUDGED_SPLIT:
         what = f"judgements '{name}' are of the whole gallery of COCO 5K, not of split '{split.name}'"
         raise UsageError(what, fix=f"use --split {JUDGED_SPLIT}")
-    path = judgement_file(file)
-    return _load(name, file, split, direction, all_queries, path, path.stat().st_mtime_ns)
+    path = judgement_file(files[direction])
+    return _load(name, files[direction], split, direction, all_queries, path, path.stat().st_mtime_ns)
 
 
 @lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
@@ -71,12 +74,12 @@ def _columns(file: str, path: Path, _modified: int) -> tuple[Int, Int, Int]:
     return frozen(query_ids), frozen(sizes), frozen(positive_ids)
 
 
-def identity(files: Iterable[str], split: Split) -> str | None:
+def identity(files: Files, split: Split) -> str | None:
     """``eccv_caption#`` and eight digits of the SHA-256 of files; None for other splits or without the package."""
     if split.name != JUDGED_SPLIT or not has_ids():
         return None
     digest = hashlib.sha256()
-    for file in files:
+    for file in files.values():
         digest.update(judgement_file(file).read_bytes())
     return f"eccv_caption#{digest.hexdigest()[:8]}"
 

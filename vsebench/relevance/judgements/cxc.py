@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from ...types import Direction, Relevance, Split
+from functools import partial
+
+from .coco_files import Files, identity, load
 from .declare import Judgements
 
-FILES: dict[Direction, str] = {"i2t": "cxc_image_to_caption.json", "t2i": "cxc_caption_to_image.json"}
-
-
-def _load(split: Split, direction: Direction) -> Relevance:
-    from .coco_files import load
-
-    return load("cxc", FILES[direction], split, direction, all_queries=True)
-
-
-def _identity(split: Split) -> str | None:
-    from .coco_files import identity
-
-    return identity(FILES.values(), split)
-
+FILES: Files = {"i2t": "cxc_image_to_caption.json", "t2i": "cxc_caption_to_image.json"}
 
 CXC = Judgements(
     name="cxc",
@@ -30,8 +19,8 @@ CXC = Judgements(
     cite="parekh2021cxc",
     reference="Parekh et al., Crisscrossed Captions, EACL 2021",
     positives="cxc",
-    load=_load,
-    identity=_identity,
+    load=partial(load, "cxc", FILES, all_queries=True),
+    identity=partial(identity, FILES),
     splits=("coco-5k",),
     counts={"i2t": (5_000, 35_585, 0), "t2i": (24_972, 35_585, 0)},
 )

@@ -2,23 +2,12 @@
 
 from __future__ import annotations
 
-from ...types import Direction, Relevance, Split
+from functools import partial
+
+from .coco_files import Files, identity, load
 from .declare import Judgements
 
-FILES: dict[Direction, str] = {"i2t": "eccv_image_to_caption.json", "t2i": "eccv_caption_to_image.json"}
-
-
-def _load(split: Split, direction: Direction) -> Relevance:
-    from .coco_files import load
-
-    return load("eccv", FILES[direction], split, direction)
-
-
-def _identity(split: Split) -> str | None:
-    from .coco_files import identity
-
-    return identity(FILES.values(), split)
-
+FILES: Files = {"i2t": "eccv_image_to_caption.json", "t2i": "eccv_caption_to_image.json"}
 
 ECCV = Judgements(
     name="eccv",
@@ -30,8 +19,8 @@ ECCV = Judgements(
     cite="chun2022eccv",
     reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
     positives="eccv",
-    load=_load,
-    identity=_identity,
+    load=partial(load, "eccv", FILES),
+    identity=partial(identity, FILES),
     splits=("coco-5k",),
     # Two positives are not among the 25,000 captions: 144675 of image 575916 and 467259 of image 421999.
     counts={"i2t": (1_261, 22_550, 2), "t2i": (1_332, 11_279, 0)},

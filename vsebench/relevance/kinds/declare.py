@@ -11,6 +11,7 @@ from ...errors import UsageError
 from ...types import Split
 from ..gains import Gains, Progress
 
+# The gains of a split: split with its captions, argument, settings by key, callback for the fraction that is done.
 Loader = Callable[[Split, "str | None", Mapping[str, str], "Progress | None"], Gains]
 
 

@@ -159,7 +159,6 @@ def _name_concepts(word: Int32, owner: Int32, n_word: int) -> tuple[Int32, Int, 
     Args:
         word: (place,) int32 word in every place, -1 for none.
         owner: (place,) int32 place of the first word of its concept.
-        n_word: number of words.
 
     Returns:
         (place,) int32 concept of every first word, and the words of every concept as ragged lists.

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ...data import store
 from ...errors import BadInput, UsageError
 from ...types import Direction, Int, Split, Vectors
-from ..checks import as_pairs, check_range
+from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
 from ..gains import Progress
 from ..kinds.spice import SPICE
 from . import postings as postings_file
 from .cache import load_tuples, pack_files
-from .encode import Int32, encode, offsets
+from .encode import Int32, encode
 from .postings import Postings, postings
 from .tuples import TOOLS, Tuples, build_command, normal
 
@@ -36,9 +35,6 @@ class SpiceGains:
         postings: matching tuples and sizes of graphs, from which the values are counted.
         settings: ``text``, ``own`` and the fingerprint of the tuples.
         notes: edge cases.
-        name: ``spice``.
-        lowest: 0.
-        rows_affordable: True.
     """
 
     split: Split
@@ -51,35 +47,22 @@ class SpiceGains:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """(images, captions)."""
+        """See ``Gains.shape``."""
         return len(self.split.image_ids), len(self.split.caption_ids)
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(stop - start, gallery) float32 gains of queries ``start:stop`` with the gallery; runs without the GIL.
-
-        Raises:
-            UsageError: no such rows.
-        """
+        """See ``Gains.rows``."""
         from .kernels import f_rows
 
         check_range(self.shape, direction, start, stop)
         out = np.empty((stop - start, self.shape[1] if direction == "i2t" else self.shape[0]), np.float32)
         f_rows(start, stop, *self._lists(direction), out)
-        own = self.postings.own
-        if len(own) and direction == "t2i":
-            out[np.arange(stop - start), self.split.image_of[start:stop]] = own[start:stop]
-        elif len(own):
-            ptr, captions = self._captions_of
-            own_captions = captions[ptr[start] : ptr[stop]]
-            out[self.split.image_of[own_captions] - start, own_captions] = own[own_captions]
+        if len(self.postings.own):
+            put_own_in_rows(out, self.postings.own, self.split.image_of, direction, start, stop)
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` (query,) with ``items`` (query, k); the values of ``rows``.
-
-        Raises:
-            UsageError: an index is out of range, or the shapes do not match.
-        """
+        """See ``Gains.at``."""
         from .kernels import f_at
 
         images, captions = as_pairs(self.shape, direction, queries, items)
@@ -87,8 +70,7 @@ class SpiceGains:
         out = np.empty(items.shape, np.float32)
         f_at(queries, np.argsort(queries, kind="stable"), items, *self._lists(direction), out)
         if len(self.postings.own):
-            own = self.split.image_of[captions] == images
-            out[own.reshape(out.shape)] = self.postings.own[captions[own]]
+            put_own_in_pairs(out.reshape(-1), self.postings.own, self.split.image_of, images, captions)
         return out
 
     def _lists(self, direction: Direction) -> tuple[Int, Int32, Int, Int32, Vectors, Vectors]:
@@ -98,25 +80,18 @@ class SpiceGains:
             return p.caption_ptr, p.caption_tuple, p.match_ptr, p.match_image, p.caption_size, p.image_size
         return *p.tuples_of_image, *p.captions_of_tuple, p.image_size, p.caption_size
 
-    @cached_property
-    def _captions_of(self) -> tuple[Int, Int]:
-        """The captions of every image, as ragged lists."""
-        order = np.argsort(self.split.image_of, kind="stable")
-        return offsets(np.bincount(self.split.image_of, minlength=self.shape[0])), order
-
 
 def load(
     split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None = None
 ) -> SpiceGains:
     """SPICE over a split, from the tuples in the user cache.
 
-    Args:
+    Args, see ``kinds.declare.Loader``:
         split: with its captions.
-        argument: None; SPICE has no argument.
+        argument: None.
         settings: ``text``: ``original``, or ``ptb`` for captions that are tokenised before they are parsed, as on the
             COCO evaluation server; ``own``: ``in``, or ``out`` to compare a caption with the other captions of its own
             image.
-        progress: called with the fraction that is done.
 
     Raises:
         UsageError: another setting, or an argument.
@@ -150,23 +125,12 @@ def load(
 
 
 def gains(
-    split: Split,
-    tuples: Tuples,
-    *,
-    text: str = "original",
-    own: str = "in",
-    threads: int | None = None,
+    split: Split, tuples: Tuples, *, text: str = "original", own: str = "in", threads: int | None = None,
     progress: Progress | None = None,
-) -> SpiceGains:
-    """SPICE over a split, from given tuples.
+) -> SpiceGains:  # fmt: skip
+    """SPICE over a split, from the tuples of all its captions, with the settings ``text`` and ``own`` of ``load``.
 
-    Args:
-        split: with its captions.
-        tuples: of all its captions.
-        text: ``original`` or ``ptb``, the form in which the captions were parsed.
-        own: ``in`` or ``out``, as in ``load``.
-        threads: number of threads; does not change the values.
-        progress: called with the fraction that is done.
+    The number of threads does not change the values.
 
     Raises:
         BadInput: the split has no captions, a caption is missing in ``tuples``, or a word has no synsets.

@@ -8,7 +8,6 @@ from __future__ import annotations
 import hashlib
 import zipfile
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import cached_property
 from pathlib import Path
@@ -106,16 +105,14 @@ def postings(
     there_ptr, there = grouped(right_of, of_image, len(right))
     match_ptr, match_image = compose(same_ptr, same, there_ptr, there, n_image)
     caption_ptr, entry = take_rows(graphs.ptr[: n_text + 1], text_of)
-    own = (
-        _own_f(encoded, text_of, by_image, captions_of, threads, lambda done: report(end + done * (1 - end)))
-        if leave_out
-        else ()
-    )
+    own = np.empty(0, np.float32)
+    if leave_out:
+        own = _own_f(encoded, text_of, by_image, captions_of, threads, lambda done: report(end + done * (1 - end)))
     report(1.0)
     return Postings(
         caption_ptr, left_of[entry], match_ptr, match_image,
         graphs.size[:n_text][text_of].astype(np.float32), graphs.size[n_text:].astype(np.float32),
-        np.asarray(own, np.float32), np.frombuffer(_digest(encoded), np.uint8),
+        own, np.frombuffer(_digest(encoded), np.uint8),
     )  # fmt: skip
 
 
@@ -221,12 +218,7 @@ def _is_consistent(p: Postings) -> bool:
 
 
 def _own_f(
-    encoded: Encoded,
-    text_of: Int,
-    by_image: Int,
-    captions_of: Int,
-    threads: int | None,
-    report: Callable[[float], None],
+    encoded: Encoded, text_of: Int, by_image: Int, captions_of: Int, threads: int | None, report: Progress
 ) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     f = np.zeros(len(text_of), np.float32)

@@ -31,15 +31,11 @@ class WordMoverGains:
     """Gains 1 / (1 + W); constructed by ``load``.
 
     Attributes:
-        settings: for the signature.
-        notes: what was left out.
-        shape: (images, captions).
+        settings, notes, shape: see ``Gains``.
         transport: distances of captions.
         members: (caption,) int64 captions, sorted by image.
         first: (image + 1,) int64, where the captions of each image start in ``members``.
         own_out: whether a caption is compared with the other captions of its own image only.
-        name: ``wmd``.
-        lowest: 0.
     """
 
     settings: Mapping[str, str]
@@ -58,11 +54,7 @@ class WordMoverGains:
         return self.shape[0] * self.shape[1] <= MOST_PAIRS
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop``, for small splits.
-
-        Raises:
-            UsageError: no such queries, or the split has more than 100,000 pairs.
-        """
+        """As ``Gains.rows``; also raises UsageError when the split has more than 100,000 pairs."""
         check_range(self.shape, direction, start, stop)
         if not self.rows_affordable:
             raise UsageError(
@@ -75,7 +67,7 @@ class WordMoverGains:
         return self.at(direction, queries, np.broadcast_to(gallery, (len(queries), len(gallery))))
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32 gains of ``queries`` with ``items``; raises UsageError for an index outside."""
+        """See ``Gains.at``."""
         images, captions = as_pairs(self.shape, direction, queries, items)
         count = self.first[images + 1] - self.first[images]
         pair = np.repeat(np.arange(len(images)), count)
@@ -98,11 +90,9 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
 
     Captions without a word that has a vector are left out of the sums; their own gains are 0.
 
-    Args:
-        split: with its captions.
+    Args, see ``kinds.declare.Loader``:
         argument: a file of word vectors in GloVe or word2vec text format, plain or gzip.
         settings: ``tokens`` (ptb, whitespace) and ``own`` (in, out).
-        progress: called with the fraction of the file that is read.
 
     Raises:
         MissingPackage: POT is not installed.

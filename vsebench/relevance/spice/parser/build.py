@@ -118,13 +118,9 @@ class _Run:
     """The state of one build: the remaining captions, the worker, the packs written."""
 
     def __init__(
-        self,
-        missing: list[str],
-        progress: Callable[[int, int], None] | None,
-        note: Callable[[str], None],
-        chunk: int,
+        self, missing: list[str], progress: Callable[[int, int], None] | None, note: Callable[[str], None], chunk: int,
         time_limit: tuple[float, float],
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.remaining = dict.fromkeys(missing)
         self.total, self.parsed, self.shared, self.java = len(missing), 0, 0, ""
         self.progress, self.note, self.time_limit = progress, note, time_limit

@@ -130,9 +130,8 @@ class Worker:
         except OSError:
             return ""
         lines = [line.strip() for line in text.split("\n") if line.strip()]
-        return "\n".join(line[:200] for line in lines if " INFO " not in line and not line.startswith("WARNING:"))[
-            -800:
-        ]
+        lines = [line[:200] for line in lines if " INFO " not in line and not line.startswith("WARNING:")]
+        return "\n".join(lines)[-800:]
 
 
 def _environment() -> dict[str, str]:
