@@ -69,7 +69,9 @@ class World:
 def load(path: Path, coco: bool) -> World:
     """Read a file written by ``World.save``."""
     with np.load(path, allow_pickle=False) as file:
-        return World(*(file[name] for name in ("image_embeddings", "text_embeddings", "image_ids", "text_ids")), coco)
+        names = ("image_embeddings", "text_embeddings", "image_ids", "text_ids")
+        images, captions, image_ids, caption_ids = (file[name] for name in names)
+        return World(images, captions, image_ids, caption_ids, coco)
 
 
 def world(images: int, dim: int, seed: int = 0) -> World:
