@@ -127,15 +127,8 @@ def align_embeddings(
     rows = FileRows(len(images), len(raw.texts), image_ids, raw.text_ids, image_of_text, where)
     found = match_rows(rows, split, captions_per_image)
     notes += found.notes
-    return AlignedEmbeddings(
-        found.split,
-        Embeddings("image", found.split.image_ids, _in_order(images, found.image_rows)),
-        Embeddings("caption", found.split.caption_ids, _in_order(raw.texts, found.text_rows)),
-        where,
-        (found.image_rows, found.text_rows),
-        tuple(notes),
-        found.warnings,
-    )
+    rows_of_items = (found.image_rows, found.text_rows)
+    return _aligned(found.split, images, raw.texts, where, rows_of_items, tuple(notes), found.warnings)
 
 
 def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: int | None = None) -> AlignedScores:
@@ -208,10 +201,16 @@ def _embeddings_of(raw: RawEmbeddings, split: Split) -> AlignedEmbeddings:
         if len(array) != len(known):
             what = f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'"
             raise BadInput(what, where=where)
-    image_rows, text_rows = _rows_of(raw, split)
-    images = Embeddings("image", split.image_ids, _in_order(raw.images, image_rows))
-    captions = Embeddings("caption", split.caption_ids, _in_order(raw.texts, text_rows))
-    return AlignedEmbeddings(split, images, captions, where, (image_rows, text_rows), ())
+    return _aligned(split, raw.images, raw.texts, where, _rows_of(raw, split))
+
+
+def _aligned(
+    split: Split, images: Array, captions: Array, where: Path, rows: tuple[Int | None, Int | None],
+    notes: tuple[str, ...] = (), warnings: tuple[str, ...] = (),
+) -> AlignedEmbeddings:  # fmt: skip
+    image_vectors = Embeddings("image", split.image_ids, _in_order(images, rows[0]))
+    caption_vectors = Embeddings("caption", split.caption_ids, _in_order(captions, rows[1]))
+    return AlignedEmbeddings(split, image_vectors, caption_vectors, where, rows, notes, warnings)
 
 
 def _scores_of(raw: RawScores, split: Split) -> AlignedScores:

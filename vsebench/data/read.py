@@ -14,7 +14,7 @@ from .formats.aliases import IMAGE_IDS, IMAGE_OF_TEXT, IMAGES, SCORES, TEXT_IDS,
 from .formats.guard import check_size
 from .formats.ids import as_ids
 from .formats.members import floats, members_of
-from .formats.raw import Array, Member, RawEmbeddings, RawScores
+from .formats.raw import Member, RawEmbeddings, RawScores
 from .formats.sniff import expect, sniff
 from .formats.table import Format
 
@@ -116,19 +116,10 @@ def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None
         raise UsageError(f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays")
     ids, used = _id_fields(members, path, images)
     check_size([images, texts, *used], path)
-    return RawEmbeddings(
-        _memory_aligned(floats(images, path)),
-        _memory_aligned(floats(texts, path)),
-        *ids,
-        kind.name,
-        (path,),
-        _ignored(members, [images, texts, *used]),
-    )
-
-
-def _memory_aligned(array: Array) -> Array:
     # Members of a zip start at any byte: numbers off their own size would be copied in every product.
-    return np.require(array, requirements="A")
+    image_vectors, text_vectors = (np.require(floats(member, path), requirements="A") for member in (images, texts))
+    notes = _ignored(members, [images, texts, *used])
+    return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes)
 
 
 def _not_found(members: Sequence[Member], images: Member | None, texts: Member | None, path: Path) -> BadInput:

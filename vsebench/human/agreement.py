@@ -100,7 +100,6 @@ def agreement(
     and the coefficients computed from all points drawn. Samples in which a column is constant are left out.
 
     Args:
-        points: the columns.
         pair: (point,) int64 number of the pair from 0; the judges of one pair stay together.
         image: (point,) int64 number of the image; any numbers.
         how: how intervals are made; None for no intervals.

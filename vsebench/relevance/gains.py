@@ -63,14 +63,8 @@ class Gains(Protocol):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which gains are meant, for example ``cider``, ``sentence:all-MiniLM-L6-v2:own=one`` or ``gains.npy``.
+    """Which gains are meant, for example ``cider``, ``sentence:all-MiniLM-L6-v2:own=one`` or ``gains.npy``."""
 
-    Attributes:
-        kind: a key of ``vsebench.relevance.kinds.GAINS``.
-        argument: a model or a file, None when none is given.
-        settings: the ``key=value`` parts.
-    """
-
-    kind: str
-    argument: str | None
-    settings: Mapping[str, str]
+    kind: str  # a key of ``vsebench.relevance.kinds.GAINS``
+    argument: str | None  # a model or a file
+    settings: Mapping[str, str]  # the ``key=value`` parts

@@ -106,8 +106,7 @@ class Agreement(Rendered):
         if self.listed is not None:
             disagreements = {
                 "metrics": [name(self.rows[i]) for i in self.listed],
-                "queries": self.queries,
-                "discordant": self.discordant,
+                **plain(self, "queries", "discordant"),
                 "worst": [
                     {
                         **plain(d, "query", "caption"),

@@ -125,15 +125,10 @@ class Study(Rendered):
 
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/correlation/1``: fractions, None where a correlation is undefined."""
-        intervals = None
+        intervals: dict[str, Any] | None = None
         if self.how is not None:
-            intervals = {
-                "method": "percentile bootstrap",
-                "confidence": self.how.level / 100,
-                "resamples": self.how.resamples,
-                "over": self.over,
-                "seed": self.how.seed,
-            }
+            intervals = {"method": "percentile bootstrap", "confidence": self.how.level / 100}
+            intervals |= {"resamples": self.how.resamples, "over": self.over, "seed": self.how.seed}
         return {
             "schema": SCHEMA,
             "data": self.data,

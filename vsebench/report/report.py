@@ -86,8 +86,7 @@ class Report(Rendered):
         """
         document: dict[str, Any] = {
             "schema": SCHEMA,
-            "split": self.split,
-            "signature": self.signature,
+            **plain(self, "split", "signature"),
             "provenance": {**self.provenance, "notes": list(self.notes)},
             "warnings": list(self.warnings),
             "intervals": None if self.intervals is None else asdict(self.intervals),

@@ -25,14 +25,7 @@ _LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/serve
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime.
-
-    Attributes:
-        major: its major version.
-        version: its version in full.
-        home: its folder.
-        library: the shared library of its virtual machine.
-    """
+    """A Java runtime: its major and full version, its folder, and the shared library of its virtual machine."""
 
     major: int
     version: str

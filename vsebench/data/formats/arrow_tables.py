@@ -72,16 +72,10 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
     notes = [] if owner else ["no column image_id: the image of every text is not given"]
     if owner and all(value is None for value in owner):
         owner = []
-    return RawEmbeddings(
-        images=np.concatenate(columns["image"]["embedding"]),
-        texts=np.concatenate(columns["text"]["embedding"]),
-        image_ids=_ids(columns["image"]["id"], "id", path),
-        text_ids=_ids(columns["text"]["id"], "id", path),
-        image_of_text=_ids(owner, "image_id", path) if owner else None,
-        format=kind,
-        sources=(path,),
-        notes=tuple(notes),
-    )
+    images, texts = (np.concatenate(columns[side]["embedding"]) for side in _SIDES)
+    image_ids, text_ids = (_ids(columns[side]["id"], "id", path) for side in _SIDES)
+    image_of_text = _ids(owner, "image_id", path) if owner else None
+    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes))
 
 
 _SIDES = ("image", "text")

@@ -44,16 +44,8 @@ def read_folder(folder: Path) -> RawEmbeddings:
             image_ids = owner
         if rows == len(texts):
             text_ids, image_of_text = caption, owner
-    return RawEmbeddings(
-        images,
-        texts,
-        image_ids,
-        text_ids,
-        image_of_text,
-        "clip-retrieval",
-        (*image_files, *text_files, *meta_files),
-        notes,
-    )
+    files = (*image_files, *text_files, *meta_files)
+    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, "clip-retrieval", files, notes)
 
 
 def _first(columns: dict[str, Array], names: tuple[str, ...]) -> Array | None:

@@ -30,17 +30,11 @@ _IGNORED = {".gitattributes", "README.md"}
 
 @dataclass(frozen=True)
 class Model:
-    """One sentence encoder.
+    """One sentence encoder."""
 
-    Attributes:
-        name: as printed.
-        source: what sentence-transformers loads: a folder or the name of a published model.
-        identity: name and eight digits of the content of its files, or of its revision; part of the signature.
-    """
-
-    name: str
-    source: str
-    identity: str
+    name: str  # as printed
+    source: str  # what sentence-transformers loads: a folder or the name of a published model
+    identity: str  # name and eight digits of the content of its files, or of its revision; part of the signature
 
 
 def find(name: str) -> Model:

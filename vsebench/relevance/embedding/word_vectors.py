@@ -27,17 +27,11 @@ _REPORT = 1 << 14  # lines between two calls of progress
 
 @dataclass(frozen=True, eq=False)
 class WordVectors:
-    """The vectors of the requested words that a file has.
+    """The vectors of the requested words that a file has."""
 
-    Attributes:
-        words: (word,) ascending.
-        vectors: (word, dim) float32, finite.
-        total: number of words in the file.
-    """
-
-    words: tuple[str, ...]
-    vectors: Vectors
-    total: int
+    words: tuple[str, ...]  # ascending
+    vectors: Vectors  # (word, dim) float32, finite
+    total: int  # number of words in the file
 
 
 def read_word_vectors(path: Path, wanted: Iterable[str], progress: Progress | None = None) -> WordVectors:
