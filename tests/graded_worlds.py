@@ -49,7 +49,7 @@ class FakeGains:
 
 @st.composite
 def graded_worlds(draw: st.DrawFn, lowest: int = 0) -> oracle_graded.World:
-    """A split in folds, tied scores and tied gains (quarters, so that float32 holds them)."""
+    """A split in folds, tied scores, and tied gains, which are multiples of 1/4 and exact in float32."""
     split = draw(splits(images=5))
     shape = (len(split.image_ids), len(split.caption_ids))
     scores = draw(hnp.arrays(np.int64, shape, elements=st.integers(-3, 3))) / 2
@@ -58,7 +58,7 @@ def graded_worlds(draw: st.DrawFn, lowest: int = 0) -> oracle_graded.World:
 
 
 def large_world(n: int, per_image: int, seed: int, folds: int = 4, lowest: int = 0) -> oracle_graded.World:
-    """Captions in any order, some images with one caption more."""
+    """A larger world with many ties; some images have one caption more."""
     rng = np.random.default_rng(seed)
     image_of = np.sort(np.concatenate([np.repeat(np.arange(n), per_image), rng.integers(0, n, n // 3)]))
     split = Split("custom", np.arange(n), np.arange(len(image_of)), image_of, fold=np.arange(n) * folds // n)
@@ -67,7 +67,7 @@ def large_world(n: int, per_image: int, seed: int, folds: int = 4, lowest: int =
 
 
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:
-    """Our values from the score matrix."""
+    """Values of the library, from the score matrix."""
     gains = {view: FakeGains(world.gains, view) for view in {parse(n).view for n in names}}
     return run(Matrix(world.scores), world.split, [parse(n) for n in names], gains, **options)
 
@@ -82,7 +82,7 @@ def spec_of(metric: Metric) -> oracle_graded.Spec:
 
 
 def check(world: oracle_graded.World, *names: str, **options: Any) -> None:
-    """Our values are those of the oracle, query for query, in both directions."""
+    """The values of the library are those of the oracle, query by query, in both directions."""
     import pytest
 
     found = measured(world, *names, **options)

@@ -1,4 +1,4 @@
-"""Commands around ``eval``: help, version, inspect, data, doctor, demo."""
+"""Help, version, and the commands inspect, data, doctor and demo."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ from vsebench.cli.talk import encodable, printable
 from vsebench.errors import EXIT_CODES
 from vsebench.types import Split
 
-COMMANDS = (["eval"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"], ["data", "verify"],
-            ["doctor"], ["demo"])  # fmt: skip
+COMMANDS = (["eval"], ["unimodal"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
+            ["data", "verify"], ["doctor"], ["demo"])  # fmt: skip
 
 
 def invoke(*args: str) -> Result:
@@ -30,7 +30,7 @@ def invoke(*args: str) -> Result:
 
 
 def document(*args: str, code: int = 0) -> dict[str, Any]:
-    """The JSON document a command prints; nothing else may stand on stdout."""
+    """The JSON document a command prints; stdout contains nothing else."""
     result = invoke(*args, "--json")
     assert result.exit_code == code, result.stderr
     found: dict[str, Any] = json.loads(result.stdout)
@@ -38,13 +38,13 @@ def document(*args: str, code: int = 0) -> dict[str, Any]:
 
 
 def words(text: str) -> str:
-    """Text without boxes and line breaks."""
+    """The text without boxes and line breaks."""
     return " ".join(re.sub("[│╭╮╰╯─┃|]", " ", text).split())
 
 
 @pytest.fixture
 def empty_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A cache folder with nothing in it."""
+    """A cache folder that does not exist."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
 
@@ -115,7 +115,7 @@ def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path) -> No
     assert result.stderr.count("error: ") == 1 and "text row 5" in result.stderr
 
 
-def test_inspect_of_a_file_that_is_none(tmp_path: Path) -> None:
+def test_inspect_of_a_missing_file(tmp_path: Path) -> None:
     result = invoke("inspect", str(tmp_path / "none"), "--json")
     assert (result.exit_code, result.stdout) == (3, "") and "does not exist" in result.stderr
 
@@ -177,7 +177,7 @@ def test_a_damaged_cache_is_found(empty_cache: Path, coco: Split) -> None:
 
 
 @pytest.mark.parametrize("command", ["build", "verify"])
-def test_a_split_that_is_not_here(command: str, empty_cache: Path) -> None:
+def test_a_split_that_is_not_available(command: str, empty_cache: Path) -> None:
     result = invoke("data", command, "f30k")
     assert (result.exit_code, result.stdout) == (4, "")
     assert "split 'f30k' is not built here" in result.stderr and "vsebench data build f30k" in result.stderr
@@ -189,7 +189,7 @@ def test_a_split_that_is_not_here(command: str, empty_cache: Path) -> None:
 
 @pytest.fixture(scope="module")
 def findings() -> list[health.Finding]:
-    """What there is to report here; looking takes seconds."""
+    """The findings on this machine, examined once because that takes seconds."""
     return health.examine()
 
 
@@ -217,8 +217,8 @@ def test_doctor_ends_with_1_when_there_is_a_fault(
 
 @pytest.mark.parametrize("place", ["file/cache", "/proc/vsebench"])
 def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Permissions alone say yes to the administrator, whatever the disk says."""
-    (tmp_path / "file").write_text("in the way")
+    """Permissions alone are not enough: an administrator has them where nothing can be written."""
+    (tmp_path / "file").write_text("no folder")
     if place.startswith("/proc") and not Path("/proc/self").exists():
         pytest.skip("no /proc here")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / place))
@@ -228,10 +228,10 @@ def test_doctor_tries_to_write_into_the_cache(place: str, tmp_path: Path, monkey
     assert health._cache().state == "ok" and sorted(p.name for p in tmp_path.iterdir()) == ["file"]
 
 
-# failures that nobody planned
+# unexpected errors
 
 
-def test_the_unexpected_is_one_message_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unexpected_error_is_one_message(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(*args: Any, **kwargs: Any) -> None:
         raise ZeroDivisionError("half\nway")
 
@@ -272,9 +272,9 @@ def test_names_from_files_are_made_printable() -> None:
 
 
 def test_demo_does_not_write_over_a_file(tmp_path: Path) -> None:
-    (tmp_path / "x").write_text("mine")
+    (tmp_path / "x").write_text("kept")
     result = invoke("demo", "--out", str(tmp_path / "x"))
-    assert result.exit_code == 2 and (tmp_path / "x").read_text() == "mine"
+    assert result.exit_code == 2 and (tmp_path / "x").read_text() == "kept"
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured
-from tests.worlds import crowd
+from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
 from vsebench.graded.run import Found, from_lists, run
 from vsebench.metrics import parse
@@ -63,7 +63,7 @@ def test_all_metrics_of_a_larger_world() -> None:
 def test_blocks_and_threads_change_nothing(scorer_of: str) -> None:
     world = large_world(90, 4, seed=2)
     n, m = world.scores.shape
-    vectors = crowd(n, m, 6, 40, seed=3)
+    vectors = tied_world(n, m, 6, 40, seed=3)
     scorer: Any = {
         "dot": Dot(vectors.images, vectors.captions),
         "cosine": Dot(vectors.images, vectors.captions, cosine=True),
@@ -110,8 +110,8 @@ def test_permuted_items_give_permuted_values() -> None:
 
 
 def lists_of(scorer: Matrix, depth: int) -> dict[Direction, dict[int, Int]]:
-    seen = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
-    tops = {d: seen[d].top for d in DIRECTIONS}
+    observed = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
+    tops = {d: observed[d].top for d in DIRECTIONS}
     return {d: dict(enumerate(top.items)) for d, top in tops.items() if top is not None}
 
 

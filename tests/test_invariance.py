@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench
-from tests.worlds import World, crowd, own, per_query_columns, same_fold, worlds
+from tests.worlds import World, own, per_query_columns, same_fold, tied_world, worlds
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.order import TIES
 from vsebench.rank.scorers import Dot, Matrix, Scorer
@@ -21,10 +21,10 @@ from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Embeddings, Observation, Split
 
 
-def flat(seen: dict[Any, Observation]) -> dict[str, list[Any]]:
+def flat(observed: dict[Any, Observation]) -> dict[str, list[Any]]:
     """All fields of observations, as lists."""
     out: dict[str, list[Any]] = {}
-    for d, o in seen.items():
+    for d, o in observed.items():
         for name, r in o.ranks.items():
             out[f"{d} {name}"] = [
                 r.rank.tolist(),
@@ -38,9 +38,9 @@ def flat(seen: dict[Any, Observation]) -> dict[str, list[Any]]:
 
 def ranked(scorer: Scorer, requests: list[Request], scores: bool = True, **options: Any) -> dict[str, list[Any]]:
     """Ranks of the requests and the top ten in both directions, with or without their scores."""
-    seen = flat(observe(scorer, requests, depth={"i2t": 10, "t2i": 10}, **options))
-    assert {"i2t top", "t2i top"} <= set(seen)
-    return seen if scores else {k: v[:1] if k.endswith(" top") else v for k, v in seen.items()}
+    observed = flat(observe(scorer, requests, depth={"i2t": 10, "t2i": 10}, **options))
+    assert {"i2t top", "t2i top"} <= set(observed)
+    return observed if scores else {k: v[:1] if k.endswith(" top") else v for k, v in observed.items()}
 
 
 def folded(n: int, m: int) -> list[Request]:
@@ -53,7 +53,7 @@ def folded(n: int, m: int) -> list[Request]:
 @pytest.mark.parametrize("reach", [1, 1000])
 @pytest.mark.parametrize("kind", ["dot", "cosine", "float32", "float64"])
 def test_tiles_and_threads(kind: str, reach: int) -> None:
-    world = crowd(90, 620, 6, reach, seed=reach)
+    world = tied_world(90, 620, 6, reach, seed=reach)
     requests = [Request("x", r) for r in world.judged.values()] + folded(90, 620)
     scorer: Scorer
     if kind in ("dot", "cosine"):
@@ -111,7 +111,7 @@ def stored(scores: npt.NDArray[np.float64], dtype: str, folder: Path, mapped: bo
 @pytest.mark.parametrize("mapped", [False, True])
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_a_matrix_of_the_exact_scores_equals_the_vectors(dtype: str, mapped: bool, tmp_path: Path) -> None:
-    world = crowd(70, 530, 4, 2, seed=9)
+    world = tied_world(70, 530, 4, 2, seed=9)
     requests = [Request("x", r) for r in world.judged.values()] + folded(70, 530)
     matrix = stored(world.scores("i2t"), dtype, tmp_path, mapped)
     assert ranked(Matrix(matrix), requests) == ranked(Dot(world.images, world.captions), requests)
@@ -123,7 +123,7 @@ def test_a_matrix_of_the_exact_scores_equals_the_vectors(dtype: str, mapped: boo
 
 
 def test_inputs_are_not_changed() -> None:
-    world = crowd(20, 300, 3, 1, seed=4)
+    world = tied_world(20, 300, 3, 1, seed=4)
     x, y = world.images.copy(), world.captions.copy()
     for cosine in (False, True):
         ranked(Dot(world.images, world.captions, cosine), [Request("x", r) for r in world.judged.values()])
@@ -132,7 +132,7 @@ def test_inputs_are_not_changed() -> None:
 
 
 def test_readonly_and_strided_vectors() -> None:
-    world = crowd(20, 300, 3, 1, seed=4)
+    world = tied_world(20, 300, 3, 1, seed=4)
     requests = [Request("x", r) for r in world.judged.values()]
     plain = ranked(Dot(world.images, world.captions), requests)
     wide = np.zeros((40, 3), np.float32)
@@ -170,7 +170,7 @@ def saved(
 @pytest.mark.parametrize("ties", sorted(TIES))
 @pytest.mark.parametrize("similarity", ["dot", "cosine"])
 def test_the_order_of_rows_in_a_file(tmp_path: Path, ties: str, similarity: str) -> None:
-    world = crowd(40, 120, 3, 1, seed=6)  # many exact ties
+    world = tied_world(40, 120, 3, 1, seed=6)  # many exact ties
     image_of = np.random.default_rng(1).permutation(np.arange(120) % 40)
     options: dict[str, Any] = {"metrics": "all", "ties": ties, "similarity": similarity, "trust": True}
     in_order = vsebench.evaluate(saved(tmp_path / "a.npz", world, image_of, None), **options)
@@ -198,7 +198,7 @@ def test_threads_are_no_part_of_a_report(rng: np.random.Generator) -> None:
 
 
 def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
-    world = crowd(30, 90, 3, 2, seed=8)
+    world = tied_world(30, 90, 3, 2, seed=8)
     image_of = np.arange(90) // 3
     file = saved(tmp_path / "vectors.npz", world, image_of, np.random.default_rng(3))
     vectors = vsebench.evaluate(file, metrics="all", similarity="dot", trust=True)
@@ -210,7 +210,7 @@ def test_a_score_file_equals_the_vectors(tmp_path: Path) -> None:
 
 
 def test_embeddings_with_ids_are_matched_to_a_split_by_id() -> None:
-    world = crowd(20, 100, 8, 3, seed=1)
+    world = tied_world(20, 100, 8, 3, seed=1)
     split = Split("custom", np.arange(20) + 7, np.arange(100) + 3, np.arange(100) // 5)
     i, c = np.random.default_rng(1).permutation(20), np.random.default_rng(2).permutation(100)
     images = Embeddings("image", split.image_ids[i], world.images[i])

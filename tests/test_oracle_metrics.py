@@ -36,10 +36,10 @@ def a_split(n: int, m: int) -> Split:
 @given(worlds(), st.sampled_from(RULES))
 def test_metrics_of_any_judgements(world: World, ties: str) -> None:
     requests = [Request("x", r) for r in world.judged.values()]
-    seen = observe(Dot(world.images, world.captions), requests, ties=ties)
+    observed = observe(Dot(world.images, world.captions), requests, ties=ties)
     split = a_split(*(len(v) for v in (world.images, world.captions)))
     for d in DIRECTIONS:
-        ranks, scores = seen[d].ranks["x"], world.scores(d)
+        ranks, scores = observed[d].ranks["x"], world.scores(d)
         for name in NAMES:
             got = measure(parse(name), ranks, split, d, "skip")
             want = oracle.value(*oracle_name(name), scores, world.judged[d], Everyone(), ties)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, crowd, own, relevance, same_fold, splits, without_zero_rows, worlds
+from tests.worlds import World, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.order import TIES
 from vsebench.rank.scorers import Dot, Matrix
@@ -25,10 +25,10 @@ def check(
 ) -> None:
     """Ranks, tie flags and extremes of the requests are those of the oracle."""
     for ties in rules:
-        seen = observe(scorer, requests, ties=ties, threads=1)
+        observed = observe(scorer, requests, ties=ties, threads=1)
         for request in requests:
             judged = request.relevance
-            got = seen[judged.direction].ranks[request.view]
+            got = observed[judged.direction].ranks[request.view]
             want = [float(r) for r in oracle.ranks(scores[judged.direction], judged, request.candidates, ties)]
             assert got.rank.tolist() == pytest.approx(want, rel=1e-14), (request.view, ties)
             assert got.rank.dtype == (np.float64 if ties == "mean" else np.int64)
@@ -119,7 +119,7 @@ def test_without_is_masking(case: tuple[World, list[Request]]) -> None:
     ("n", "m", "dim", "reach"), [(300, 700, 3, 2), (30, 1100, 2, 1), (600, 40, 4, 3), (257, 256, 9, 5)]
 )
 def test_wider_than_a_strip(n: int, m: int, dim: int, reach: int) -> None:
-    world = crowd(n, m, dim, reach, seed=n, positives=2)
+    world = tied_world(n, m, dim, reach, seed=n, positives=2)
     requests = [Request("x", r) for r in world.judged.values()]
     rules = ("index", "optimistic", "pessimistic")  # enumerating the orders of a tie of hundreds takes too long
     for scorer in (Dot(world.images, world.captions), Matrix(world.scores("i2t"))):
@@ -139,8 +139,8 @@ def test_the_expected_rank_is_the_mean_over_all_orders() -> None:
 
 
 def test_several_requests_in_one_pass_equal_single_requests() -> None:
-    world = crowd(60, 400, 3, 2, seed=1)
-    other = crowd(60, 400, 3, 2, seed=2)
+    world = tied_world(60, 400, 3, 2, seed=1)
+    other = tied_world(60, 400, 3, 2, seed=2)
     scorer = Dot(world.images, world.captions)
     kinds: list[tuple[str, Relevance, Candidates]] = []
     for w, name in ((world, "a"), (other, "b")):

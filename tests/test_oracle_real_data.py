@@ -76,8 +76,8 @@ def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...
     queries, gallery = sides if d == "i2t" else sides[::-1]
     scores = {int(q): (gallery @ queries[q]).tolist() for q in judged.queries}
     for ties in rules:
-        seen = observe(scorer, [Request("x", judged)], ties=ties, depth={d: 20})[d]
-        rank, top = iter(seen.ranks["x"].rank.tolist()), seen.top
+        observed = observe(scorer, [Request("x", judged)], ties=ties, depth={d: 20})[d]
+        rank, top = iter(observed.ranks["x"].rank.tolist()), observed.top
         assert top is not None
         for q, items in oracle.positives(judged).items():
             order = oracle.ordering(scores[q], range(len(gallery)), set(items), ties)
@@ -86,7 +86,7 @@ def check(x: np.ndarray, y: np.ndarray, judged: Relevance, rules: tuple[str, ...
                 assert top.items[q].tolist() == order[:20]
                 assert top.scores[q].tolist() == [scores[q][g] for g in order[:20]]
         if d == "t2i":
-            assert seen.ranks["x"].tied.mean() > 0.2
+            assert observed.ranks["x"].tied.mean() > 0.2
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

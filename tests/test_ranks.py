@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, crowd, own, relevance, same_fold, splits, worlds
+from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import default_threads
 from vsebench.rank.lists import ranks_from_lists, too_shallow
@@ -41,10 +41,10 @@ def test_best_within_ordered() -> None:
 def test_complete_lists_give_the_ranks_of_the_scores(world: World, k: int) -> None:
     scorer = Dot(world.images, world.captions)
     n, m = scorer.shape
-    seen = observe(scorer, [Request("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
+    observed = observe(scorer, [Request("x", r) for r in world.judged.values()], depth={"i2t": m, "t2i": n})
     for d in DIRECTIONS:
         gallery = m if d == "i2t" else n
-        direct, top, judged = seen[d].ranks["x"], seen[d].top, world.judged[d]
+        direct, top, judged = observed[d].ranks["x"], observed[d].top, world.judged[d]
         assert top is not None
         complete = ranks_from_lists(judged, dict(enumerate(top.items)), gallery)
         assert complete.rank.tolist() == direct.rank.tolist()
@@ -61,12 +61,12 @@ def test_a_fold_is_filtered_from_complete_lists(split, seed: int) -> None:  # ty
     n, m = len(split.image_ids), len(split.caption_ids)
     scorer = Matrix(rng.integers(0, 5, (n, m)).astype(np.float64))
     requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
-    seen = observe(scorer, requests, depth={"i2t": m, "t2i": n})
+    observed = observe(scorer, requests, depth={"i2t": m, "t2i": n})
     for d, gallery in (("i2t", m), ("t2i", n)):
-        lists = dict(enumerate(seen[d].top.items))  # type: ignore[index]
+        lists = dict(enumerate(observed[d].top.items))  # type: ignore[index]
         got = ranks_from_lists(own(split, d), lists, gallery, same_fold(split, d))  # type: ignore[arg-type]
-        assert got.rank.tolist() == seen[d].ranks["1k"].rank.tolist()  # type: ignore[index]
-        assert got.fold is not None and got.fold.tolist() == seen[d].ranks["1k"].fold.tolist()  # type: ignore[index, union-attr]
+        assert got.rank.tolist() == observed[d].ranks["1k"].rank.tolist()  # type: ignore[index]
+        assert got.fold is not None and got.fold.tolist() == observed[d].ranks["1k"].fold.tolist()  # type: ignore[index, union-attr]
         assert too_shallow(got, "best", None, gallery) is None
         assert too_shallow(got, "k", 10**6, gallery) is None
 
@@ -150,7 +150,7 @@ def test_threads_come_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_progress_ends_at_the_end() -> None:
-    world = crowd(9, 50, 2, 1, seed=0)
+    world = tied_world(9, 50, 2, 1, seed=0)
     calls: list[tuple[int, int]] = []
     observe(Dot(world.images, world.captions), [], depth={"i2t": 1}, tile_shape=(4, 20),
             progress=lambda done, total: calls.append((done, total)))  # fmt: skip

@@ -47,8 +47,8 @@ def test_values_are_fractions_and_ranks_are_ranks(report: Report) -> None:
         else:
             assert not r.higher_is_better and r.value >= 1
         assert r.n == (60 if r.direction is None else {"i2t": 10, "t2i": 50}[r.direction])
-    rising = [report[f"R@{k}", "t2i"].value for k in (1, 5, 10)]
-    assert rising == sorted(rising) and rising[-1] == 1
+    recalls = [report[f"R@{k}", "t2i"].value for k in (1, 5, 10)]
+    assert recalls == sorted(recalls) and recalls[-1] == 1
 
 
 def test_results_are_in_the_order_of_the_request() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.graded_worlds import FakeGains, large_world
-from tests.worlds import crowd
+from tests.worlds import tied_world
 from vsebench.graded import shared_product
 from vsebench.graded.plan import plan, share_scores
 from vsebench.graded.run import Found, run
@@ -27,7 +27,7 @@ NAMES = (
 
 def scorer(n: int, m: int, seed: int = 0, cosine: bool = False) -> Dot:
     """Vectors of which many scores tie exactly or nearly."""
-    world = crowd(n, m, 6, 40, seed=seed)
+    world = tied_world(n, m, 6, 40, seed=seed)
     return Dot(world.images, world.captions, cosine)
 
 

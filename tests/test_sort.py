@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, crowd, worlds
+from tests.worlds import World, tied_world, worlds
 from vsebench.rank import full_order
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Direction
@@ -64,7 +64,7 @@ def test_small_worlds_full_of_ties(world: World, direction: Direction, k: int) -
 @pytest.mark.parametrize("k", [1, 7, 300, 900])
 @pytest.mark.parametrize("reach", [1, 3, 1000])
 def test_a_large_gallery(reach: int, k: int, direction: Direction) -> None:
-    world = crowd(900, 901, 4, reach, seed=reach)
+    world = tied_world(900, 901, 4, reach, seed=reach)
     scores = world.scores(direction)[:20]
     check(Dot(world.images, world.captions), direction, k, scores, stop=20)
 

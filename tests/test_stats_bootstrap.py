@@ -65,13 +65,13 @@ def test_every_resample_is_that_of_the_loops(world: tuple[Population, list[Colum
 def test_leaving_out_an_image(world: tuple[Population, list[Column]]) -> None:
     population, columns = world
     left = bootstrap.jackknife(prepare(columns, population))
-    everyone = list(range(population.images))
-    for i in everyone:
-        want = [by_loops(population, c, [j for j in everyone if j != i]) for c in columns]
+    images = list(range(population.images))
+    for i in images:
+        want = [by_loops(population, c, [j for j in images if j != i]) for c in columns]
         assert left[i] == pytest.approx(want, abs=1e-9, nan_ok=True)
 
 
-def crowd(rng: np.random.Generator, images: int = 300) -> tuple[Population, list[Column]]:
+def large_population(rng: np.random.Generator, images: int = 300) -> tuple[Population, list[Column]]:
     captions = np.repeat(np.arange(images), 5)
     some = np.sort(rng.choice(len(captions), 400, replace=False))
     rank = np.floor(rng.exponential(9, len(captions))) + 1
@@ -85,7 +85,7 @@ def crowd(rng: np.random.Generator, images: int = 300) -> tuple[Population, list
 
 
 def test_threads_blocks_and_company_change_nothing(rng: np.random.Generator, monkeypatch: Any) -> None:
-    population, columns = crowd(rng)
+    population, columns = large_population(rng)
     ready = prepare(columns, population, [[0, 4]])
     first = bootstrap.resample(ready, 700, seed=3, threads=1)
     assert (bootstrap.resample(ready, 700, seed=3, threads=3) == first).all()

@@ -84,12 +84,12 @@ def test_near_ties_follow_the_exact_order(
         scorer = Dot(queries, gallery)
     d = judged.direction
     for ties in ("index", "optimistic", "pessimistic"):
-        seen = observe(scorer, [Request("x", judged)], depth={d: 50}, ties=ties, tile_shape=tile, threads=2)[d]
-        rank = iter(seen.ranks["x"].rank.tolist())
+        observed = observe(scorer, [Request("x", judged)], depth={d: 50}, ties=ties, tile_shape=tile, threads=2)[d]
+        rank = iter(observed.ranks["x"].rank.tolist())
         for q, items in oracle.positives(judged).items():
             want = oracle.query_ranks(exact_scores[q], list(range(GALLERY)), items, ties)
             assert [next(rank) for _ in items] == [int(want[g]) for g in items]
-        top = seen.top
+        top = observed.top
         assert top is not None
         for q, score in enumerate(exact_scores):
             assert top.items[q].tolist() == oracle.ordering(score, range(GALLERY), set())[:50]
@@ -111,15 +111,15 @@ def test_cosine_of_vectors_of_any_length() -> None:
     judged = relevance("i2t", {q: range(0, 300, 7) for q in range(6)})
     scorer = Dot(queries.astype(np.float32), gallery.astype(np.float32), cosine=True)
     for tile in (None, (2, 33)):
-        seen = observe(scorer, [Request("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
-        assert seen.top is not None
+        observed = observe(scorer, [Request("x", judged)], depth={"i2t": 300}, tile_shape=tile)["i2t"]
+        assert observed.top is not None
         for q, row in enumerate(exact):
             order = sorted(range(300), key=lambda g: (-row[g], g))
-            assert seen.top.items[q].tolist() == order
-            got = seen.ranks["x"].rank[q * 43 : (q + 1) * 43].tolist()
+            assert observed.top.items[q].tolist() == order
+            got = observed.ranks["x"].rank[q * 43 : (q + 1) * 43].tolist()
             assert got == [order.index(g) + 1 for g in range(0, 300, 7)]
         cosines = product / np.sqrt((queries**2).sum(1)[:, None] * square)
-        assert np.allclose(seen.top.scores, -np.sort(-cosines, 1), rtol=1e-14)
+        assert np.allclose(observed.top.scores, -np.sort(-cosines, 1), rtol=1e-14)
 
 
 def test_random_vectors_are_in_float64_order() -> None:
@@ -128,9 +128,9 @@ def test_random_vectors_are_in_float64_order() -> None:
     y = rng.standard_normal((900, 384)).astype(np.float32)
     scores = x.astype(np.float64) @ y.astype(np.float64).T
     assert np.diff(np.sort(scores, 1)).min() > 1e-11 and np.diff(np.sort(scores.T, 1)).min() > 1e-11
-    seen = observe(Dot(x, y), [], depth={"i2t": 900, "t2i": 40})
+    observed = observe(Dot(x, y), [], depth={"i2t": 900, "t2i": 40})
     for d, s in zip(DIRECTIONS, (scores, scores.T), strict=True):
-        top = seen[d].top
+        top = observed[d].top
         assert top is not None and (top.items == np.argsort(-s, 1)).all()
         assert np.allclose(top.scores, -np.sort(-s, 1), rtol=0, atol=1e-11)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle
-from tests.worlds import World, crowd, worlds
+from tests.worlds import World, tied_world, worlds
 from vsebench.errors import UsageError
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix
@@ -17,16 +17,16 @@ from vsebench.types import DIRECTIONS, Direction, TopK
 
 def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> None:
     """Items and scores are those of a full sort, cut at the depth."""
-    seen = observe(scorer, [Request("x", r) for r in world.judged.values()], depth=depth)
+    observed = observe(scorer, [Request("x", r) for r in world.judged.values()], depth=depth)
     for direction, k in depth.items():
         scores = world.scores(direction)
-        top = seen[direction].top
+        top = observed[direction].top
         assert top is not None
         gallery = range(scores.shape[1])
         want = [oracle.ordering(row.tolist(), gallery, set())[:k] for row in scores]
         assert top.items.tolist() == want
         assert np.array_equal(top.scores, np.take_along_axis(scores, top.items, 1))
-        assert rank_agrees(top, oracle.positives(world.judged[direction]), seen[direction].ranks["x"].rank.tolist())
+        assert rank_agrees(top, oracle.positives(world.judged[direction]), observed[direction].ranks["x"].rank.tolist())
 
 
 def rank_agrees(top: TopK, positives: dict[int, list[int]], rank: list[int]) -> bool:
@@ -53,7 +53,7 @@ def test_lists_of_a_matrix(world: World, k: int) -> None:
 @pytest.mark.parametrize("reach", [1, 3, 40])
 @pytest.mark.parametrize("k", [1, 10, 200])
 def test_lists_of_a_large_gallery(reach: int, k: int) -> None:
-    world = crowd(40, 1500, 3, reach, seed=reach)
+    world = tied_world(40, 1500, 3, reach, seed=reach)
     check(Dot(world.images, world.captions), world, {"i2t": k, "t2i": k})
     check(Matrix(world.scores("i2t").astype(np.float32)), world, {"i2t": k})
 
@@ -69,25 +69,25 @@ def test_gallery_in_the_worst_order(order: str) -> None:
 
 
 def test_depth_is_clipped_to_the_gallery() -> None:
-    world = crowd(5, 8, 2, 1, seed=3)
-    seen = observe(Dot(world.images, world.captions), [], depth={"i2t": 10**9, "t2i": 6})
+    world = tied_world(5, 8, 2, 1, seed=3)
+    observed = observe(Dot(world.images, world.captions), [], depth={"i2t": 10**9, "t2i": 6})
     for d, shape in zip(DIRECTIONS, ((5, 8), (8, 5)), strict=True):
-        top = seen[d].top
+        top = observed[d].top
         assert top is not None and top.items.shape == shape
         assert all(sorted(row) == list(range(len(row))) for row in top.items.tolist())
 
 
 def test_observations_of_the_requests_alone() -> None:
-    world = crowd(5, 8, 2, 1, seed=3)
+    world = tied_world(5, 8, 2, 1, seed=3)
     scorer = Dot(world.images, world.captions)
     assert observe(scorer, []) == {}
     assert set(observe(scorer, [], depth={"t2i": 1})) == {"t2i"}
-    seen = observe(scorer, [Request("x", world.judged["i2t"])])
-    assert set(seen) == {"i2t"} and seen["i2t"].top is None
+    observed = observe(scorer, [Request("x", world.judged["i2t"])])
+    assert set(observed) == {"i2t"} and observed["i2t"].top is None
 
 
 @pytest.mark.parametrize("k", [0, -1])
 def test_a_depth_below_one_is_refused(k: int) -> None:
-    world = crowd(5, 8, 2, 1, seed=3)
+    world = tied_world(5, 8, 2, 1, seed=3)
     with pytest.raises(UsageError, match=f"list depth {k} is below 1"):
         observe(Dot(world.images, world.captions), [], depth={"i2t": k})

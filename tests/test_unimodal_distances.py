@@ -1,4 +1,4 @@
-"""Label distances by name: values by their definition, and what is refused."""
+"""Label distances: values by their definitions, and labels that are refused."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from vsebench.unimodal.queries import select
 
 
 def table(labels: LabelDistance, n: int, keep: bool = True, queries: npt.ArrayLike | None = None) -> np.ndarray:
-    """(query, gallery) distances, and a check of the ideal ones that come with them."""
+    """(query, gallery) distances; the ideal distances of every query are checked."""
     chosen = select(n, None if queries is None else np.asarray(queries), keep)
-    everything = np.broadcast_to(np.arange(len(chosen.gallery)), (len(chosen.queries), len(chosen.gallery)))
+    items = np.broadcast_to(np.arange(len(chosen.gallery)), (len(chosen.queries), len(chosen.gallery)))
     judge = labels.bind(n, chosen)
     depth = chosen.depth
-    rows = np.empty(everything.shape)
+    rows = np.empty(items.shape)
     for g in range(len(chosen.gallery)):
-        rows[:, [g]] = judge(0, len(chosen.queries), everything[:, [g]])[0]
-    _, ideal = judge(0, len(chosen.queries), everything[:, :depth].copy())
+        rows[:, [g]] = judge(0, len(chosen.queries), items[:, [g]])[0]
+    _, ideal = judge(0, len(chosen.queries), items[:, :depth].copy())
     for row, own, best in zip(rows, chosen.own.tolist(), ideal, strict=True):
         assert best.tolist() == sorted(d for g, d in enumerate(row.tolist()) if g != own)[:depth]
     return rows
@@ -64,7 +64,7 @@ def test_euclidean_refuses() -> None:
         euclidean([[1.0], [2.0]]).bind(3, select(3))
 
 
-def test_fingerprints_follow_the_numbers() -> None:
+def test_fingerprints_depend_on_the_numbers() -> None:
     a, b = euclidean([[1.0], [2.0]]).name, euclidean([[1.0], [2.5]]).name
     assert a != b and a.startswith("euclidean#") and len(a) == len("euclidean#") + 8
     assert a == euclidean(np.array([[1], [2]], np.int32)).name  # the same numbers in another dtype
@@ -83,7 +83,7 @@ def test_precomputed_shapes() -> None:
     assert table(precomputed(SQUARE[[2, 0]]), 4, True, [2, 0]).tolist() == SQUARE[[2, 0]].tolist()
 
 
-def test_precomputed_is_not_changed_by_its_use() -> None:
+def test_precomputed_distances_are_not_changed() -> None:
     matrix = SQUARE.copy()
     matrix.flags.writeable = False
     table(precomputed(matrix), 4)
@@ -111,24 +111,24 @@ def test_precomputed_refuses() -> None:
 
 def test_precomputed_warns() -> None:
     assert precomputed(SQUARE).warnings == ()
-    lopsided = SQUARE.copy()
-    lopsided[3, 1] = 7
-    (warning,) = precomputed(lopsided).warnings
+    asymmetric = SQUARE.copy()
+    asymmetric[3, 1] = 7
+    (warning,) = precomputed(asymmetric).warnings
     assert warning == "distances are not symmetric: [1, 3] is 5 and [3, 1] is 7; the row is the query"
-    odd = SQUARE.copy()
-    odd[2, 2] = 0.25
-    assert precomputed(odd).warnings == ("1 items are not at distance 0 from themselves (item 2: 0.25)",)
-    # what float32 makes of a symmetric matrix is no warning
+    diagonal = SQUARE.copy()
+    diagonal[2, 2] = 0.25
+    assert precomputed(diagonal).warnings == ("1 items are not at distance 0 from themselves (item 2: 0.25)",)
+    # rounding errors of a symmetric float32 matrix give no warning
     assert precomputed((SQUARE / 3).astype(np.float32) + np.float32(1e-7) * np.tri(4, dtype=np.float32)).warnings == ()
 
 
-def test_masks_worked_by_hand() -> None:
+def test_worked_masks() -> None:
     a, b = [[0, 0], [1, 1]], [[0, 1], [1, 1]]
     # class 0: 1 of 2 pixels; class 1: 2 of 3
     assert table(miou([a, b]), 2)[0, 1] == pytest.approx(1 - (1 / 2 + 2 / 3) / 2)
-    # a class that only one of them has counts, with nothing in common
+    # a class that is in one of the masks only counts with an IoU of 0
     assert table(miou([[[0, 0]], [[0, 5]]]), 2)[0, 1] == pytest.approx(1 - (1 / 2 + 0) / 2)
-    # pixels without a label in either count for neither
+    # pixels that have no label in one of the masks do not count
     assert table(miou([[[0, -1, 1]], [[0, 1, 1]]]), 2)[0, 1] == 0
     assert table(miou([[[0, 255, 1]], [[1, 1, 255]]], ignore=255), 2)[0, 1] == 1
 
@@ -137,7 +137,7 @@ def test_masks_worked_by_hand() -> None:
 def test_masks_by_definition(n: int, pixels: int, data: st.DataObject) -> None:
     values = st.integers(-1, 3)
     masks = data.draw(arrays(np.int16, (n + 1, 1, pixels), elements=values))
-    masks[:, 0, 0] = 2  # some pixel is labelled in all of them
+    masks[:, 0, 0] = 2  # one pixel is labelled in all masks
     flat = masks.reshape(n + 1, -1).tolist()
     for ignore in (None, 3):
         want = [[oracle.mask_distance(a, b, () if ignore is None else (ignore,)) for b in flat] for a in flat]
@@ -182,7 +182,7 @@ def word_files(folder: Path) -> tuple[Path, Path]:
 
 
 def transport(a: str, b: str) -> float:
-    """Word mover's distance of captions of one or two words, by trying both ways to pair them up."""
+    """Word mover's distance of captions of one or two words: the better of both ways to pair the words."""
     p, q = ([WORDS[w] for w in text.split() if w in WORDS] for text in (a, b))
     p, q = p * (2 // len(p)), q * (2 // len(q))
     cost = [[oracle.squared(x, y) ** 0.5 for y in q] for x in p]
@@ -190,7 +190,7 @@ def transport(a: str, b: str) -> float:
 
 
 def set_distance(a: tuple[str, ...], b: tuple[str, ...]) -> float:
-    """Equation 13: a sum of minima both ways; captions without a known word are left out."""
+    """Equation 13: the sum of minima in both directions; captions without a word vector are left out."""
     x, y = ([t for t in group if any(w in WORDS for w in t.split())] for group in (a, b))
     there = sum(min(transport(s, t) for t in y) for s in x)
     return there + sum(min(transport(s, t) for s in x) for t in y)

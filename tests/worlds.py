@@ -1,4 +1,7 @@
-"""Small worlds to rank in: integer vectors, where ties abound and every order of summation gives the same score."""
+"""Small worlds: images and captions with integer vectors, and judgements of both directions.
+
+Scores of integer vectors have many ties and are the same in every order of summation.
+"""
 
 from __future__ import annotations
 
@@ -21,9 +24,9 @@ def relevance(
     missing: Mapping[int, int] | None = None,
     name: str = "gt",
 ) -> Relevance:
-    """Judgements from plain lists; queries without any positive are left out."""
-    lost = missing or {}
-    queries = sorted(q for q in {*items, *lost} if len(set(items.get(q, ()))) + lost.get(q, 0) > 0)
+    """Judgements from query -> items and query -> number of missing positives; other queries are not judged."""
+    absent = missing or {}
+    queries = sorted(q for q in {*items, *absent} if len(set(items.get(q, ()))) + absent.get(q, 0) > 0)
     rows = [sorted(set(items.get(q, ()))) for q in queries]
     return Relevance(
         name,
@@ -31,12 +34,12 @@ def relevance(
         np.array(queries, np.int64),
         np.cumsum([0, *map(len, rows)]),
         np.array([g for row in rows for g in row], np.int64),
-        np.array([lost.get(q, 0) for q in queries], np.int64),
+        np.array([absent.get(q, 0) for q in queries], np.int64),
     )
 
 
 def own(split: Split, direction: Direction) -> Relevance:
-    """An image's own captions, and a caption's own image."""
+    """The ground truth: the captions of an image, the image of a caption."""
     if direction == "t2i":
         return relevance("t2i", {c: [int(i)] for c, i in enumerate(split.image_of)})
     return relevance("i2t", {i: np.flatnonzero(split.image_of == i).tolist() for i in range(len(split.image_ids))})
@@ -44,7 +47,7 @@ def own(split: Split, direction: Direction) -> Relevance:
 
 @dataclass(frozen=True, eq=False)
 class World:
-    """Vectors of both sides and judgements of both directions."""
+    """Vectors of images and captions, and judgements of both directions."""
 
     images: npt.NDArray[np.float32]
     captions: npt.NDArray[np.float32]
@@ -61,7 +64,7 @@ class World:
 
 
 def without_zero_rows(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
-    """float32 vectors; a row of zeros becomes (1, 0, ...), because the audit refuses zero vectors."""
+    """float32 vectors; a row of zeros becomes (1, 0, ...), because vectors of length zero are refused."""
     out = vectors.astype(np.float32)
     out[~out.any(axis=1), 0] = 1
     return out
@@ -69,7 +72,7 @@ def without_zero_rows(vectors: npt.NDArray[Any]) -> npt.NDArray[np.float32]:
 
 @st.composite
 def worlds(draw: st.DrawFn, images: int = 7, captions: int = 10, reach: int = 2) -> World:
-    """Up to so many images and captions; several positives a query, some of them not in the gallery."""
+    """Up to so many images and captions; queries have several positives, some of which are not in the gallery."""
     n, m, dim = draw(st.integers(1, images)), draw(st.integers(1, captions)), draw(st.integers(1, 4))
     cell = st.integers(-reach, reach)
     x = without_zero_rows(draw(hnp.arrays(np.int8, (n, dim), elements=cell)))
@@ -79,14 +82,14 @@ def worlds(draw: st.DrawFn, images: int = 7, captions: int = 10, reach: int = 2)
     for direction, queries, gallery in directions:
         some = st.sets(st.integers(0, gallery - 1), min_size=1, max_size=min(4, gallery))
         items = draw(st.dictionaries(st.integers(0, queries - 1), some, min_size=1, max_size=queries))
-        missing = {q: lost for q in items if (lost := draw(st.sampled_from([0, 0, 0, 1, 3])))}
+        missing = {q: absent for q in items if (absent := draw(st.sampled_from([0, 0, 0, 1, 3])))}
         judged[direction] = relevance(direction, items, missing)
     return World(x, y, judged)
 
 
 @st.composite
 def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
-    """A split in which every image has at least one caption, captions follow their images, maybe in folds."""
+    """A split with captions in the order of their images, at least one an image, in folds if ``folds``."""
     counts = draw(st.lists(st.integers(1, 3), min_size=1, max_size=images))
     n = len(counts)
     image_of = np.repeat(np.arange(n), counts)
@@ -97,27 +100,27 @@ def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
 
 
 def same_fold(split: Split, direction: Direction) -> SameFold:
-    """Only the query's own fold competes."""
+    """Only items of the query's fold are candidates."""
     sides = (split.fold, split.caption_fold)
     return SameFold(*(sides if direction == "i2t" else sides[::-1]))  # type: ignore[arg-type]
 
 
-def crowd(n: int, m: int, dim: int, reach: int, seed: int, positives: int = 4) -> World:
-    """A larger world with many ties: wider than one strip of the counting loop, several tiles if asked for."""
+def tied_world(n: int, m: int, dim: int, reach: int, seed: int, positives: int = 4) -> World:
+    """A larger world with many ties; its gallery is wider than one strip of the counting loop."""
     rng = np.random.default_rng(seed)
     x = without_zero_rows(rng.integers(-reach, reach + 1, (n, dim)))
     y = without_zero_rows(rng.integers(-reach, reach + 1, (m, dim)))
     judged: dict[Direction, Relevance] = {}
     sides: tuple[tuple[Direction, int, int], ...] = (("i2t", n, m), ("t2i", m, n))
     for direction, queries, gallery in sides:
-        asked = rng.choice(queries, min(queries, 40), replace=False).tolist()
-        items = {q: rng.choice(gallery, rng.integers(1, positives + 1), replace=False).tolist() for q in asked}
-        judged[direction] = relevance(direction, items, {q: int(rng.integers(0, 2)) for q in asked})
+        chosen = rng.choice(queries, min(queries, 40), replace=False).tolist()
+        items = {q: rng.choice(gallery, rng.integers(1, positives + 1), replace=False).tolist() for q in chosen}
+        judged[direction] = relevance(direction, items, {q: int(rng.integers(0, 2)) for q in chosen})
     return World(x, y, judged)
 
 
 def per_query_columns(report: Any) -> dict[str, list[Any]]:
-    """All per-query values of a report as columns of plain values, in the order they are written to files."""
+    """The per-query values of a report as columns, in the order in which they are written to files."""
     columns: dict[str, list[Any]] = {"metric": [], "direction": [], "query": [], "value": []}
     for result in report.results:
         if result.per_query is not None:

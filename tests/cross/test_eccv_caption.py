@@ -1,8 +1,8 @@
-"""Equality with eccv_caption on the real COCO 5K judgements, to 1e-12.
+"""Equality with the package eccv_caption on the judgements of COCO 5K, to 1e-12.
 
-That package scores retrieved lists; it is given this library's canonical lists. The fast tests give every
-metric lists that are just deep enough (50 covers the largest R; the five folds are ranked one by one), the
-slow one gives complete rankings of 25,000 captions and 5,000 images.
+The package evaluates retrieved lists, here those of this library. In the fast tests the lists are as deep as the
+metrics need (50 is more than the largest R; the five folds are ranked one by one), in the slow test they are complete
+rankings of 25,000 captions and 5,000 images.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Vectors = npt.NDArray[np.float32]
 
 
 def random_vectors(coco: Split) -> tuple[Vectors, Vectors]:
-    """A weak model: an image and its captions share a direction."""
+    """Vectors of a weak model: captions are their images plus noise."""
     rng = np.random.default_rng(3)
     x = rng.standard_normal((len(coco.image_ids), 16))
     y = x[coco.image_of] + 1.2 * rng.standard_normal((len(coco.caption_ids), 16))
@@ -40,7 +40,7 @@ def random_vectors(coco: Split) -> tuple[Vectors, Vectors]:
 
 
 def tied_vectors(coco: Split) -> tuple[Vectors, Vectors]:
-    """Small integers: a few hundred different scores for thousands of items, so that nearly all of them tie."""
+    """Vectors of small integers, with a few hundred different scores for thousands of items: nearly all of them tie."""
     rng = np.random.default_rng(4)
     x = rng.integers(-9, 10, (len(coco.image_ids), 4))
     y = x[coco.image_of] + rng.integers(-4, 5, (len(coco.caption_ids), 4))
@@ -48,7 +48,7 @@ def tied_vectors(coco: Split) -> tuple[Vectors, Vectors]:
 
 
 class Lists(dict[int, list[int]]):
-    """Query id -> item ids best first, made when asked for: complete rankings as lists would take gigabytes."""
+    """Query id -> item ids best first, made on access: complete rankings as Python lists would take gigabytes."""
 
     def __init__(self, items: npt.NDArray[Any], queries: npt.NDArray[Any], gallery: npt.NDArray[Any]) -> None:
         super().__init__()
@@ -59,15 +59,21 @@ class Lists(dict[int, list[int]]):
         return self.gallery[self.items_[self.row[int(query)]]].tolist()  # type: ignore[no-any-return]
 
 
+def top_items(scorer: Dot, depth: dict[Direction, int]) -> dict[Direction, npt.NDArray[np.int64]]:
+    """(query, depth) indices of the items on top of every ranking."""
+    tops = {d: observation.top for d, observation in observe(scorer, [], depth=depth).items()}
+    return {d: top.items for d, top in tops.items() if top is not None}
+
+
 def ranked(scorer: Dot, split: Split, depth: int) -> dict[Direction, Lists]:
-    seen = observe(scorer, [], depth={"i2t": depth, "t2i": depth})
+    items = top_items(scorer, {"i2t": depth, "t2i": depth})
     sides = {"i2t": (split.image_ids, split.caption_ids), "t2i": (split.caption_ids, split.image_ids)}
-    return {d: Lists(seen[d].top.items, *sides[d]) for d in DIRECTIONS}
+    return {d: Lists(items[d], *sides[d]) for d in DIRECTIONS}
 
 
 @pytest.fixture(scope="module")
 def package(eccv_package: Any) -> Any:
-    """Their metrics with their judgements loaded."""
+    """The metrics of the package, with its judgements."""
     return eccv_package.Metrics()
 
 
@@ -98,7 +104,7 @@ def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, pac
     x, y, report = case
     lists = ranked(Dot(x, y), coco, DEPTH)
     scores = theirs(package, lists, TARGETS)
-    recalls = theirs(package, lists, ["eccv_recalls"])  # not computed when mAP@R is asked for as well
+    recalls = theirs(package, lists, ["eccv_recalls"])  # the package omits them where mAP@R is requested as well
     assert len(scores) == 9 and len(recalls) == 3
     compare(report, scores | recalls)
     assert 0.001 < report["eccv:mAP@R", "i2t"].value < 0.9
@@ -107,19 +113,19 @@ def test_5k_cxc_and_eccv(case: tuple[Vectors, Vectors, Report], coco: Split, pac
 
 
 def test_1k(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
-    # Each fold ranked by itself: the package drops items of other folds from a list, and here there are none.
+    # Each fold is ranked by itself: the package removes items of other folds from a list, and here there are none.
     x, y, report = case
     assert coco.fold is not None and coco.caption_fold is not None
     both: dict[Direction, dict[int, list[int]]] = {"i2t": {}, "t2i": {}}
     for fold in range(5):
         images, captions = np.flatnonzero(coco.fold == fold), np.flatnonzero(coco.caption_fold == fold)
         assert (len(images), len(captions)) == (1000, 5000)
-        top = observe(Dot(x[images], y[captions]), [], depth={"i2t": 10, "t2i": 10})
+        top = top_items(Dot(x[images], y[captions]), {"i2t": 10, "t2i": 10})
         for d, queries, gallery in (
             ("i2t", coco.image_ids[images], coco.caption_ids[captions]),
             ("t2i", coco.caption_ids[captions], coco.image_ids[images]),
         ):
-            rows = gallery[top[d].top.items].tolist()  # type: ignore[index]
+            rows = gallery[top[d]].tolist()  # type: ignore[index]
             both[d].update(zip(queries.tolist(), rows, strict=True))  # type: ignore[index]
     scores = theirs(package, both, ["coco_1k_recalls"])  # type: ignore[arg-type]
     assert len(scores) == 3
@@ -135,20 +141,20 @@ def test_query_counts(case: tuple[Vectors, Vectors, Report]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1800)  # minutes of the package filtering 125 million places of a list, for every k
+@pytest.mark.timeout(1800)  # the package filters 125 million list entries for every k, which takes minutes
 def test_complete_rankings(case: tuple[Vectors, Vectors, Report], coco: Split, package: Any) -> None:
     x, y, report = case
     lists: dict[Direction, Lists] = {}
-    for d, asking, asked, queries, gallery in (
+    for d, queries, gallery, query_ids, gallery_ids in (
         ("i2t", x, y, coco.image_ids, coco.caption_ids),
         ("t2i", y, x, coco.caption_ids, coco.image_ids),
     ):
-        # In slices, and in two bytes an item, to stay within a small machine.
-        items = np.empty((len(asking), len(asked)), np.uint16)
-        for start in range(0, len(asking), 1000):
-            part = Dot(asking[start : start + 1000], asked)
-            items[start : start + 1000] = observe(part, [], depth={"i2t": len(asked)})["i2t"].top.items
-        lists[d] = Lists(items, queries, gallery)  # type: ignore[index]
+        # In blocks of queries, and two bytes an item, to limit the memory.
+        items = np.empty((len(queries), len(gallery)), np.uint16)
+        for start in range(0, len(queries), 1000):
+            block = Dot(queries[start : start + 1000], gallery)
+            items[start : start + 1000] = top_items(block, {"i2t": len(gallery)})["i2t"]
+        lists[d] = Lists(items, query_ids, gallery_ids)  # type: ignore[index]
     scores = theirs(package, lists, [*TARGETS, "coco_1k_recalls"]) | theirs(package, lists, ["eccv_recalls"])
     assert len(scores) == 14
     compare(report, scores)

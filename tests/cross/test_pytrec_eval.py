@@ -1,4 +1,4 @@
-"""Equality with trec_eval, through pytrec_eval, for the metrics that both know."""
+"""Equality with trec_eval, through pytrec_eval, for the metrics that both have."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ SAME = {"success_1": "R@1", "success_5": "R@5", "success_10": "R@10", "recip_ran
 
 
 def trec(judged: Relevance, lists: dict[int, list[int]]) -> dict[str, dict[str, float]]:
-    """trec_eval's values. A list's places are its scores, so that its own rule for ties never applies."""
+    """The values of trec_eval. Negative ranks are the scores, so that its own tie rule never applies."""
     qrel: dict[str, dict[str, int]] = {}
     for i, (query, items) in enumerate(oracle.positives(judged).items()):
-        lost = {f"not in the gallery {n}": 1 for n in range(int(judged.missing[i]))}
-        qrel[str(query)] = {str(g): 1 for g in items} | lost
-    run = {str(q): {str(g): float(-place) for place, g in enumerate(lists[q])} for q in oracle.positives(judged)}
+        missing = {f"not in the gallery {n}": 1 for n in range(int(judged.missing[i]))}
+        qrel[str(query)] = {str(g): 1 for g in items} | missing
+    run = {str(q): {str(g): float(-rank) for rank, g in enumerate(lists[q])} for q in oracle.positives(judged)}
     measures = {"success", "recip_rank", "Rprec", "recall"}
     return pytrec_eval.RelevanceEvaluator(qrel, measures).evaluate(run)  # type: ignore[no-any-return]
 
@@ -44,10 +44,12 @@ def compare(ranks: Ranks, values: dict[str, dict[str, float]], skip: frozenset[s
 
 def check(x: Any, y: Any, judged: dict[Any, Relevance]) -> None:
     n, m = len(x), len(y)
-    seen = observe(Dot(x, y), [Request("x", r) for r in judged.values()], depth={"i2t": m, "t2i": n})
+    observed = observe(Dot(x, y), [Request("x", r) for r in judged.values()], depth={"i2t": m, "t2i": n})
     for d, relevant in judged.items():
-        lists = {int(q): seen[d].top.items[q].tolist() for q in relevant.queries}
-        compare(seen[d].ranks["x"], trec(relevant, lists))
+        top = observed[d].top
+        assert top is not None
+        lists = {int(q): top.items[q].tolist() for q in relevant.queries}
+        compare(observed[d].ranks["x"], trec(relevant, lists))
 
 
 @given(worlds())
@@ -70,16 +72,16 @@ def test_a_sample_at_the_size_of_coco(ties: bool) -> None:
     for d in DIRECTIONS:
         size, gallery = (12, m) if d == "i2t" else (40, n)
         few = np.sort(rng.choice(n if d == "i2t" else m, size, replace=False))
-        # Only the sampled queries are ranked; their own items and some others are relevant.
+        # Only the sampled queries are ranked; their ground truth and some other items are relevant.
         items = {i: {*range(5 * q, 5 * q + 5)} if d == "i2t" else {q // 5} for i, q in enumerate(few.tolist())}
-        for extra in items.values():
-            extra.update(rng.choice(gallery, rng.integers(0, 30), replace=False).tolist())
+        for relevant in items.values():
+            relevant.update(rng.choice(gallery, rng.integers(0, 30), replace=False).tolist())
         judged = relevance(d, items, {0: 2})
         check(*((x[few], y) if d == "i2t" else (x, y[few])), {d: judged})
 
 
-def test_the_list_s_places_are_what_counts() -> None:
-    # Were scores tied, trec_eval would order by document name; places are never tied.
+def test_trec_eval_has_the_order_of_the_list() -> None:
+    # trec_eval orders tied scores by document name; ranks are never tied.
     judged = relevance("i2t", {0: [0, 7]})
     values = trec(judged, {0: [3, 0, 9, 7, 1]})
     assert values["0"]["recip_rank"] == 0.5
