@@ -67,11 +67,9 @@ def _declaration(name: str, function: Callable[..., Any]) -> tuple[bool, dict[st
     """What the signature says: whether ``degree`` is asked for, and the hyper-parameters."""
     parameters = inspect.signature(function).parameters
     if list(parameters)[:2] != ["scores", "positive"]:
-        raise UsageError(
-            f"loss '{name}' takes ({', '.join(parameters)})",
-            where=function.__module__,
-            fix="let it take scores and positive first, and everything else by keyword",
-        )
+        what = f"loss '{name}' takes ({', '.join(parameters)})"
+        fix = "let it take scores and positive first, and everything else by keyword"
+        raise UsageError(what, where=function.__module__, fix=fix)
     rest = {key: p for key, p in list(parameters.items())[2:] if key != "degree"}
     loose = [key for key, p in rest.items() if p.kind is not p.KEYWORD_ONLY or p.default is p.empty]
     if loose or rest.pop("reduction", None) is None:

@@ -90,11 +90,9 @@ def caption_length(split: Split, captions: Path | None = None) -> Attribute:
     numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
         # A report has the captions in the order of their ids; that of the vectors is not in it.
-        raise BadInput(
-            f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}",
-            where=captions,
-            fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
-        )
+        what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
+        fix = "give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE"
+        raise BadInput(what, where=captions, fix=fix)
     strings = with_captions(split, captions).captions or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
     return Attribute("words in the caption", "caption", words, whole=True)
@@ -247,11 +245,9 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}
     best = max(counts, key=lambda side: counts[side])
     if counts[best] == 0:
-        raise BadInput(
-            f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})",
-            where=path,
-            fix=f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)",
-        )
+        what = f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
+        fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
+        raise BadInput(what, where=path, fix=fix)
     if len(sides) == 2 and counts["image"] == counts["caption"]:
         what = "its ids could be of images as well as of captions"
         raise BadInput(what, where=path, fix="call the column image_id or caption_id")

@@ -163,11 +163,9 @@ def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
     rows = np.array([place.get(str(name), -1) for name in rated.tolist()], np.int64)
     if len(rows) and rows.min() < 0:
         strangers = np.unique(rated[rows < 0])
-        raise BadInput(
-            f"{len(strangers):,} rated {modality}s are not in split '{split.name}' (first: {strangers[0]})",
-            where=where,
-            fix="rate the split that the ratings were made for: the test file for coco-5k",
-        )
+        what = f"{len(strangers):,} rated {modality}s are not in split '{split.name}' (first: {strangers[0]})"
+        fix = "rate the split that the ratings were made for: the test file for coco-5k"
+        raise BadInput(what, where=where, fix=fix)
     return rows
 
 

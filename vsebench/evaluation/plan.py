@@ -157,19 +157,15 @@ def choose_metrics(
     metrics = expand(asked, available, tuple(gains or ()), list(GAINS), suits)
     for m in metrics:
         if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.name == "coco-1k"):
-            raise UsageError(
-                f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
-                fix=f"leave it out; {m.view} is defined on the whole of coco-5k",
-            )
+            what = f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})"
+            raise UsageError(what, fix=f"leave it out; {m.view} is defined on the whole of coco-5k")
     if len(directions) == 2:
         return metrics
     sums = [str(m) for m in metrics if m.family.compute is None]
     named = [w for w in words(asked) if w in sums]
     if named:
-        raise UsageError(
-            f"{named[0]} is a sum over both directions, and only {directions[0]} is ranked",
-            fix="leave it out, or rank both directions",
-        )
+        what = f"{named[0]} is a sum over both directions, and only {directions[0]} is ranked"
+        raise UsageError(what, fix="leave it out, or rank both directions")
     return [m for m in metrics if m.family.compute is not None]
 
 
@@ -237,7 +233,5 @@ def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], no_po
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
             if view == m.view and found.skipped + lost and lost < len(found.found):
-                raise UsageError(
-                    f"{m} ({direction}) has no value for the {found.skipped + lost} queries without positives",
-                    fix="leave out --no-positive miss, or the metric",
-                )
+                what = f"{m} ({direction}) has no value for the {found.skipped + lost} queries without positives"
+                raise UsageError(what, fix="leave out --no-positive miss, or the metric")
