@@ -1,4 +1,4 @@
-"""What every loss does with its batch: check the shapes, find the negatives, reduce to a number."""
+"""What all losses have in common: checks of the batch, its diagonal, the reduction to a number."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def checked(scores: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
 
 
 def diagonal(scores: torch.Tensor) -> torch.Tensor:
-    """(b, b) bool, True on the diagonal: the pairs that the batch was made of."""
+    """(b, b) bool, True on the diagonal: the pairs of the batch."""
     return torch.eye(len(scores), dtype=torch.bool, device=scores.device)
 
 
 def reduced(total: torch.Tensor, pairs: int, reduction: Reduction) -> torch.Tensor:
-    """``total`` as it is ("sum", what published learning rates assume) or divided by the pairs ("mean").
+    """``total`` unchanged ("sum", as published learning rates assume) or divided by the number of pairs ("mean").
 
     Raises:
-        UsageError: another word.
+        UsageError: another reduction.
     """
     if reduction == "sum":
         return total
