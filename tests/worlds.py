@@ -97,7 +97,7 @@ def splits(draw: st.DrawFn, images: int = 6, folds: bool = True) -> Split:
 
 
 def same_fold(split: Split, direction: Direction) -> SameFold:
-    """Only the query's own fold competes."""
+    """Only items of the query's fold are candidates."""
     sides = (split.fold, split.caption_fold)
     return SameFold(*(sides if direction == "i2t" else sides[::-1]))  # type: ignore[arg-type]
 

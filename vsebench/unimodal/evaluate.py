@@ -138,7 +138,7 @@ def label_metrics(metrics: str | Sequence[str] | None) -> list[Metric]:
     """
     listed = ["all"] if metrics is None else words(metrics)
     if not listed:
-        raise UsageError("no metric was asked for", fix="give --metrics nDCG@10,MLD@10 or all")
+        raise UsageError("no metric is given", fix="give --metrics nDCG@10,MLD@10 or all")
     found: list[Metric] = []
     for word in listed:
         stem, at, k = word.removeprefix(f"{VIEW}:").partition("@")
