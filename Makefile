@@ -1,4 +1,4 @@
-# Every target makes what it needs: a fresh machine wants only python3 (3.10 or newer, with venv) and make.
+# Every target makes what it needs: a fresh machine needs only python3 (3.10 or newer, with venv) and make.
 #   make demo    evaluate a built-in example from end to end
 #   make test    run the tests (set CI=true for the slow ones as well)
 # PYTHON picks the interpreter, VENV the folder of the environment, WORKERS the number of test processes,

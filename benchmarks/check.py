@@ -15,7 +15,7 @@ from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
 from vsebench.relevance import load
-from vsebench.types import DIRECTIONS, Candidates, Direction, Everyone, Observation, Relevance, SameFold, Split
+from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Observation, Relevance, SameFold, Split
 
 from . import synthetic
 from .peers import eccv, scan_style, vsepp_style
@@ -125,7 +125,7 @@ def _observe(world: World, split: Split, judged: Mapping[str, eccv.Judgements]) 
     for direction in DIRECTIONS:
         for view in ("gt", "1k", "cxc", "eccv"):
             lists = judged["gt" if view == "1k" else view][direction]
-            among: Candidates = folds[direction] if view == "1k" else Everyone()
+            among: Candidates = folds[direction] if view == "1k" else AllItems()
             requests.append(Request(view, _relevance(view, direction, lists, world), among))
     return observe(Dot(world.images, world.captions), requests)
 

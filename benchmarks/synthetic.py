@@ -106,7 +106,7 @@ def _moved_together(points: Array) -> Array:
     linked = scipy.sparse.coo_matrix(points.shape[:1] * 2)
     for name in ("eccv", "cxc"):
         judged = relevance.load(name, split, "i2t")
-        pair = (judged.queries[judged.owner], split.image_of[judged.items])
+        pair = (judged.queries[judged.query_of], split.image_of[judged.items])
         linked = linked + scipy.sparse.coo_matrix((np.ones(len(pair[0])), pair), shape=linked.shape)
     linked = ((linked + linked.T) > 0).astype(float).tolil()
     linked.setdiag(0)

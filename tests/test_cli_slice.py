@@ -270,7 +270,7 @@ def test_what_is_refused(two: list[str], args: list[str], code: int, message: st
         ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 is in more than one row"),
         ({"id": [100, None], "x": [2, 3]}, 3, "has a row without an id"),
         ({"id": [100, 1100], "x": [2, 3]}, 3, "its ids could be of images as well as of captions"),
-        ({"id": [100], "x": [2], "y": [3]}, 2, "has columns x, y\n  fix: say which with --column NAME"),
+        ({"id": [100], "x": [2], "y": [3]}, 2, "has columns x, y\n  fix: name one with --column NAME"),
         ({"caption_id": [1100], "x": ["long"]}, 2, "'x' is a label of captions, and an image has several"),
     ],
 )

@@ -72,7 +72,7 @@ def test_a_k_is_a_whole_number_of_at_least_one(k: str) -> None:
     if len(k) > 18:
         assert refused(f"R@{k}") == f"k of 'R@{k}' is beyond every gallery\n  fix: give a smaller k, as in R@10"
     else:
-        assert refused(f"R@{k}") == f"k of 'R@{k}' is '{k}'\n  fix: give a whole number of at least 1, as in R@10"
+        assert refused(f"R@{k}") == f"k of 'R@{k}' is '{k}'\n  fix: give an integer of at least 1, as in R@10"
 
 
 @pytest.mark.parametrize("text", ["", " ", "R@", "@1", "a:b:c", "R @1", "R@1@2", ":R@1", "eccv:"])
@@ -123,14 +123,14 @@ def test_lists_of_names() -> None:
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ("", "no metric was asked for\n  fix: give --metrics R@1,eccv or all"),
-        (" , ", "no metric was asked for\n  fix: give --metrics R@1,eccv or all"),
+        ("", "no metric is given\n  fix: give --metrics R@1,eccv or all"),
+        (" , ", "no metric is given\n  fix: give --metrics R@1,eccv or all"),
         ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
         ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, cider"),
         ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
         ("R@1,eccv:cs", "'eccv' are binary judgements, and cs needs gains\n  fix: write cider:cs"),
         ("gt:nDCG", "'gt' are binary judgements, and nDCG needs gains\n  fix: write cider:ndcg"),
-        ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give a whole number of at least 1, as in R@10"),
+        ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give an integer of at least 1, as in R@10"),
     ],
 )
 def test_lists_that_are_refused(words: str, message: str) -> None:
@@ -146,7 +146,7 @@ def test_views_that_a_split_does_not_have(word: str) -> None:
     first = str(expand(word, ["gt"])[0])
     assert str(error.value) == (
         f"{first}: split 'custom' has no view '{first.partition(':')[0]}' (it has gt)\n"
-        f"  fix: leave it out; {first.partition(':')[0]} is defined on the whole of coco-5k"
+        f"  fix: leave it out; {first.partition(':')[0]} is defined on all of coco-5k"
     )
 
 

@@ -14,7 +14,7 @@ from tests.worlds import World, own, relevance, same_fold, splits, tied_world, w
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.order import TIES
 from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Candidates, Direction, Everyone, Relevance, Without
+from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Relevance, Without
 
 
 def check(
@@ -144,7 +144,7 @@ def test_several_requests_in_one_pass_equal_single_requests() -> None:
     scorer = Dot(world.images, world.captions)
     kinds: list[tuple[str, Relevance, Candidates]] = []
     for w, name in ((world, "a"), (other, "b")):
-        kinds += [(name, r, Everyone()) for r in w.judged.values()]
+        kinds += [(name, r, AllItems()) for r in w.judged.values()]
     all_ranks = observe(scorer, [Request(*k) for k in kinds])
     for name, judged, candidates in kinds:
         single = observe(scorer, [Request(name, judged, candidates)])

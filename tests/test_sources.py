@@ -182,7 +182,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     (
         "type",
         lines([{"caption_id": True, "image_id": 1, "caption": ""}]).encode(),
-        "line 1: field 'caption_id' is True, expected a whole number",
+        "line 1: field 'caption_id' is True, expected an integer",
     ),
     (
         "text",
@@ -194,7 +194,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     (
         "huge id",
         lines([{"caption_id": 10**30, "image_id": 1, "caption": ""}]).encode(),
-        "caption ids are neither whole numbers of 64 bits nor texts",
+        "caption ids are neither integers of 64 bits nor texts",
     ),
 ]
 

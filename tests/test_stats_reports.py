@@ -128,7 +128,7 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
         (lambda d: column(d).update(values=pack(np.array(["a"] * 24))), r"R@1 \(i2t\) has 24 values for 24 queries"),
         (lambda d: column(d).update(queries=pack(np.zeros(24))), r"R@1 \(i2t\) names a query twice"),
         (lambda d: column(d).update(queries=pack(np.arange(24) + 1)), r"R@1 \(i2t\) names a query twice, or one that"),
-        (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not contain whole numbers"),
+        (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not contain integers"),
         (lambda d: column(d).update(metric="R@2"), "the columns are not those of the results"),
         (lambda d: d["per_query"]["columns"].append(column(d)), "the columns are not those of the results"),
         (lambda d: d["per_query"].update(images=pack(np.zeros(24))), "image ids occur more than once"),

@@ -93,7 +93,7 @@ def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
     ("args", "code", "message"),
     [
         (["--metrics", "R@1"], 2, "R@1 is not defined for label distances"),
-        (["--metrics", ","], 2, "no metric was asked for"),
+        (["--metrics", ","], 2, "no metric is given"),
         (["--similarity", "l2"], 2, "similarity is 'l2'"),
         (["--modality", "video"], 2, "modality is 'video'"),
         (["--label-distance", "cosine"], 2, "unknown label distance 'cosine'"),

@@ -63,7 +63,7 @@ def test_the_published_code(golden: Callable[[str], dict[str, Any]]) -> None:
 
 @st.composite
 def worlds(draw: st.DrawFn) -> tuple[npt.NDArray[np.float32], npt.NDArray[np.float64], list[int] | None, bool]:
-    """Vectors and labels of small whole numbers: many ties of both, and every squared distance is exact."""
+    """Vectors and labels of small integers: many ties of both, and every squared distance is exact."""
     n = draw(st.integers(3, 12))
     vectors = draw(arrays(np.float32, (n, draw(st.integers(1, 3))), elements=st.integers(-2, 2).map(float)))
     labels = draw(arrays(np.float64, (n, draw(st.integers(1, 3))), elements=st.integers(0, 3).map(float)))
@@ -216,13 +216,13 @@ def test_metric_names() -> None:
             label_metrics(name)
         assert str(error.value) == f"{name} is not defined for label distances\n  fix: use nDCG@k or MLD@k"
     for k in ("0", "-1", "1.5", "x"):
-        message = f"k of 'labels:MLD@{k}' is '{k}'\n  fix: give a whole number of at least 1"
+        message = f"k of 'labels:MLD@{k}' is '{k}'\n  fix: give an integer of at least 1"
         with pytest.raises(UsageError, match=message):
             label_metrics(f"MLD@{k}")
     with pytest.raises(UsageError, match="'labels:MLD@' is not a metric name"):
         label_metrics("MLD@")
     for empty in ("", " , "):
-        with pytest.raises(UsageError, match="no metric was asked for\n  fix: give --metrics nDCG@10,MLD@10 or all"):
+        with pytest.raises(UsageError, match="no metric is given\n  fix: give --metrics nDCG@10,MLD@10 or all"):
             label_metrics(empty)
 
 

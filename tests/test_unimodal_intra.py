@@ -63,7 +63,7 @@ def positives(modality: Modality, ratings: Rated) -> dict[int, set[int]]:
     """Query -> relevant items."""
     relevance = intra.positives(SPLIT, modality, ratings)
     out: dict[int, set[int]] = {q: set() for q in relevance.queries.tolist()}
-    for q, item in zip(relevance.queries[relevance.owner].tolist(), relevance.items.tolist(), strict=True):
+    for q, item in zip(relevance.queries[relevance.query_of].tolist(), relevance.items.tolist(), strict=True):
         out[q].add(item)
     return out
 

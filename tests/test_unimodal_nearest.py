@@ -26,7 +26,7 @@ def check(vectors: Vectors, similarity: str, k: int, **how: int) -> None:
 
 @st.composite
 def tied_vectors(draw: st.DrawFn) -> Vectors:
-    """Vectors of few distinct small whole numbers: there are many ties, and every distance is exact."""
+    """Vectors of few distinct small integers: there are many ties, and every distance is exact."""
     shape = (draw(st.integers(2, 14)), draw(st.integers(1, 5)))
     return draw(arrays(np.float32, shape, elements=st.integers(-2, 2).map(float)))
 

@@ -1,5 +1,5 @@
-"""A reference trainer that reads from top to bottom.
+"""Reference training code: the losses of image-text matching.
 
-It uses vsebench's public names and is never imported by vsebench. Importing this package does not import
-torch; its modules need the extra: ``pip install 'vsebench[train]'``.
+It uses public names of vsebench and is never imported by vsebench. Importing this package does not import torch; its
+modules need the extra: ``pip install 'vsebench[train]'``.
 """

@@ -181,7 +181,7 @@ class Relevance:
         return self.found + self.missing
 
     @cached_property
-    def owner(self) -> Int:
+    def query_of(self) -> Int:
         """(pair,) int64, position in ``queries`` of every pair."""
         return np.repeat(np.arange(len(self.queries)), self.found)
 
@@ -192,7 +192,7 @@ class Relevance:
 
 
 @dataclass(frozen=True, eq=False)
-class Everyone:
+class AllItems:
     """All items of the gallery are candidates."""
 
     name: str = "all"
@@ -219,7 +219,7 @@ class Without:
         return f"without-{self.excluded.name}"
 
 
-Candidates = Everyone | SameFold | Without
+Candidates = AllItems | SameFold | Without
 
 
 @dataclass(frozen=True, eq=False)
@@ -250,15 +250,15 @@ class Ranks:
     @cached_property
     def _best(self) -> npt.NDArray[Any]:
         out = np.full(len(self.relevance.queries), UNRANKED, dtype=self.rank.dtype)
-        np.minimum.at(out, self.relevance.owner, self.rank)
+        np.minimum.at(out, self.relevance.query_of, self.rank)
         out.flags.writeable = False
         return out
 
     def within(self, k: int | Int) -> Int:
         """(judged,) int64 number of relevant items with rank <= k; ``k`` may differ by query, (judged,)."""
         limit = np.broadcast_to(np.asarray(k), (len(self.relevance.queries),))
-        hit = self.rank <= limit[self.relevance.owner]
-        return np.bincount(self.relevance.owner[hit], minlength=len(limit)).astype(np.int64)
+        hit = self.rank <= limit[self.relevance.query_of]
+        return np.bincount(self.relevance.query_of[hit], minlength=len(limit)).astype(np.int64)
 
     def ordered(self) -> tuple[npt.NDArray[Any], Int]:
         """(pair,) ranks ascending inside each query, and (pair,) their 1-based number among the positives."""
@@ -266,13 +266,13 @@ class Ranks:
 
     @cached_property
     def _ordered(self) -> tuple[npt.NDArray[Any], Int]:
-        owner = self.relevance.owner
-        place = np.arange(len(owner)) - self.relevance.indptr[:-1][owner] + 1
-        if self.rank.dtype.kind == "i" and len(owner) and int(self.rank.max()) < 2**40 // (int(owner[-1]) + 1):
+        query = self.relevance.query_of
+        place = np.arange(len(query)) - self.relevance.indptr[:-1][query] + 1
+        if self.rank.dtype.kind == "i" and len(query) and int(self.rank.max()) < 2**40 // (int(query[-1]) + 1):
             # Sorting one key is much faster than sorting two.
             span = int(self.rank.max()) + 1
-            return frozen(np.sort(owner * span + self.rank) - owner * span), frozen(place)
-        return frozen(self.rank[np.lexsort((self.rank, owner))]), frozen(place)
+            return frozen(np.sort(query * span + self.rank) - query * span), frozen(place)
+        return frozen(self.rank[np.lexsort((self.rank, query))]), frozen(place)
 
     @cached_property
     def under_extremes(self) -> tuple[Ranks, Ranks] | None:

@@ -94,7 +94,7 @@ CASES = [
         "ids with fractions",
         lambda f: npz(f, image_ids=np.arange(60) + 0.5),
         3,
-        "e.npz: 'image_ids'[0] = 0.5 is not a whole number",
+        "e.npz: 'image_ids'[0] = 0.5 is not an integer",
     ),
     Case(
         "ids beyond int64",

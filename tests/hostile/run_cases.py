@@ -146,7 +146,7 @@ CASES = [
         "run as custom",
         lambda f: run(f, {"i2t": {"1": [2]}}, "--split", "custom"),
         2,
-        "retrieved lists do not say which caption belongs to which image, so they",
+        "retrieved lists do not have the image of every caption, so they",
     ),
     Case(
         "run with --ties",

@@ -1,10 +1,10 @@
-"""The table of losses. One function in one file makes a loss; ``@loss`` puts it here.
+"""The table of losses. A loss is one function, registered with ``@loss``.
 
 A loss is ``f(scores, positive, *, hyper-parameters, reduction="sum")`` on a batch of ``b`` aligned pairs:
 
 - ``scores`` (b, b) float: row = image, column = caption, the diagonal holds the pairs of the batch.
 - ``positive`` (b, b) bool: True where caption j must not be a negative of image i.
-- ``degree`` (b, b) float, only when the function asks for it: how relevant caption j is to image i.
+- ``degree`` (b, b) float, only if the function has this parameter: how relevant caption j is to image i.
 
 It returns a scalar tensor, keeps no state, and is 0 with zero gradient for a batch of one pair.
 """
@@ -29,12 +29,12 @@ _LOSSES: Registry[Loss] = Registry("loss")
 
 @dataclass(frozen=True)
 class Loss:
-    """A registered loss: its function and the facts that are read off it.
+    """A registered loss: its function, and what its signature declares.
 
     Attributes:
         name: canonical name, as in a configuration file.
-        aka: other names it answers to.
-        cite: where the formula comes from.
+        aka: other names.
+        cite: source of the formula.
         function: ``f(scores, positive, *, ...) -> scalar tensor``.
         needs_degree: the function also takes ``degree``.
         settings: hyper-parameters and their defaults, as named in the paper.
@@ -64,14 +64,12 @@ def loss(name: str, *, cite: str, aka: Iterable[str] = ()) -> Callable[[F], F]:
 
 
 def _declaration(name: str, function: Callable[..., Any]) -> tuple[bool, dict[str, Any]]:
-    """What the signature says: whether ``degree`` is asked for, and the hyper-parameters."""
+    """Whether a function takes ``degree``, and its hyper-parameters, from its signature."""
     parameters = inspect.signature(function).parameters
     if list(parameters)[:2] != ["scores", "positive"]:
-        raise UsageError(
-            f"loss '{name}' takes ({', '.join(parameters)})",
-            where=function.__module__,
-            fix="let it take scores and positive first, and everything else by keyword",
-        )
+        what = f"loss '{name}' takes ({', '.join(parameters)})"
+        fix = "let it take scores and positive first, and everything else by keyword"
+        raise UsageError(what, where=function.__module__, fix=fix)
     rest = {key: p for key, p in list(parameters.items())[2:] if key != "degree"}
     loose = [key for key, p in rest.items() if p.kind is not p.KEYWORD_ONLY or p.default is p.empty]
     if loose or rest.pop("reduction", None) is None:
@@ -86,7 +84,7 @@ def _declaration(name: str, function: Callable[..., Any]) -> tuple[bool, dict[st
 
 @cache
 def _load() -> None:
-    """Import every module of this folder once, so that a new file needs no list to be edited."""
+    """Import every module of this folder once: a new file is registered without an entry in a list."""
     try:
         import torch  # noqa: F401
     except ImportError as missing:
@@ -99,7 +97,7 @@ def get_loss(name: str) -> Loss:
     """The loss under a name or alias.
 
     Raises:
-        UsageError: there is none; close matches are suggested.
+        UsageError: no such loss; close matches are suggested.
         MissingPackage: torch is not installed.
     """
     _load()

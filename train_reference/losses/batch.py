@@ -1,4 +1,4 @@
-"""What every loss does with its batch: check the shapes, find the negatives, reduce to a number."""
+"""What all losses have in common: checks of the batch, its diagonal, the reduction to a number."""
 
 from __future__ import annotations
 
@@ -23,28 +23,24 @@ def checked(scores: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
     """
     b = scores.shape[0] if scores.ndim else 0
     if b == 0 or tuple(scores.shape) != (b, b) or not scores.is_floating_point():
-        raise UsageError(
-            f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}",
-            fix="give one floating point row and one column for every pair of the batch: (b, b)",
-        )
+        what = f"scores has shape {tuple(scores.shape)} and dtype {scores.dtype}"
+        raise UsageError(what, fix="give one floating point row and one column for every pair of the batch: (b, b)")
     if positive.shape != scores.shape or positive.dtype != torch.bool:
-        raise UsageError(
-            f"positive has shape {tuple(positive.shape)} and dtype {positive.dtype}, scores {tuple(scores.shape)}",
-            fix="give a bool for every score, True on the diagonal",
-        )
+        what = f"positive has shape {tuple(positive.shape)} and dtype {positive.dtype}, scores {tuple(scores.shape)}"
+        raise UsageError(what, fix="give a bool for every score, True on the diagonal")
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
 def diagonal(scores: torch.Tensor) -> torch.Tensor:
-    """(b, b) bool, True on the diagonal: the pairs that the batch was made of."""
+    """(b, b) bool, True on the diagonal: the pairs of the batch."""
     return torch.eye(len(scores), dtype=torch.bool, device=scores.device)
 
 
 def reduced(total: torch.Tensor, pairs: int, reduction: Reduction) -> torch.Tensor:
-    """``total`` as it is ("sum", what published learning rates assume) or divided by the pairs ("mean").
+    """``total`` unchanged ("sum", as published learning rates assume) or divided by the number of pairs ("mean").
 
     Raises:
-        UsageError: another word.
+        UsageError: another reduction.
     """
     if reduction == "sum":
         return total

@@ -1,4 +1,4 @@
-"""Triplet hinges over a batch: every negative counts (SH), or only the hardest one (MH)."""
+"""Triplet hinge losses over a batch: of all negatives (SH), or of the hardest one (MH)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .batch import Reduction, checked, diagonal, reduced
 
 
 def _costs(scores: torch.Tensor, positive: torch.Tensor, margin: float) -> tuple[torch.Tensor, torch.Tensor]:
-    """Hinge of every negative, two of (b, b): captions against their image, images against their caption."""
+    """(b, b) hinges of all negatives: captions of each image, and images of each caption."""
     pair = scores.diagonal()
     no_negative = positive | diagonal(scores)
     caption = (margin + scores - pair[:, None]).clamp(min=0).masked_fill(no_negative, 0)

@@ -34,14 +34,14 @@ class Attribute:
         side: modality of the items.
         numbers: (item,) float64, NaN where unknown; or None.
         labels: (item,) tuples of strings, none or several an item; or None.
-        whole: the finite numbers are integers.
+        integer: the finite numbers are integers.
     """
 
     name: str
     side: Modality
     numbers: Float | None = None
     labels: tuple[tuple[str, ...], ...] | None = None
-    whole: bool = False
+    integer: bool = False
 
     @property
     def size(self) -> int:
@@ -61,14 +61,14 @@ class Attribute:
         if side == "caption":
             numbers = None if self.numbers is None else self.numbers[split.image_of]
             labels = None if self.labels is None else tuple(self.labels[i] for i in split.image_of.tolist())
-            return Attribute(self.name, side, numbers, labels, self.whole)
+            return Attribute(self.name, side, numbers, labels, self.integer)
         if self.numbers is None:
             what = f"'{self.name}' is a label of captions, and an image has several"
             raise NotApplicable(what, fix="slice --direction t2i")
         known = ~np.isnan(self.numbers)
-        owner, images = split.image_of[known], len(split.image_ids)
-        count = np.bincount(owner, minlength=images)
-        total = np.bincount(owner, weights=self.numbers[known], minlength=images)
+        image_of, images = split.image_of[known], len(split.image_ids)
+        count = np.bincount(image_of, minlength=images)
+        total = np.bincount(image_of, weights=self.numbers[known], minlength=images)
         mean = np.divide(total, count, out=np.full(images, np.nan), where=count > 0)
         return Attribute(f"mean {self.name}", side, mean)
 
@@ -90,14 +90,12 @@ def caption_length(split: Split, captions: Path | None = None) -> Attribute:
     numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
         # A report has the captions in the order of their ids; that of the vectors is not in it.
-        raise BadInput(
-            f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}",
-            where=captions,
-            fix="give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE",
-        )
+        what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
+        fix = "give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE"
+        raise BadInput(what, where=captions, fix=fix)
     strings = with_captions(split, captions).captions or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
-    return Attribute("words in the caption", "caption", words, whole=True)
+    return Attribute("words in the caption", "caption", words, integer=True)
 
 
 def positives(split: Split, view: str, direction: Direction) -> Attribute:
@@ -119,7 +117,7 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     judged = relevance.load(name, split, direction)
     numbers = np.full(len(split.ids(SIDE[direction])), np.nan)
     numbers[judged.queries] = judged.size
-    return Attribute(f"positives ({name})", SIDE[direction], numbers, whole=True)
+    return Attribute(f"positives ({name})", SIDE[direction], numbers, integer=True)
 
 
 def from_file(path: Path, column: str | None, split: Split, *, several: bool) -> Attribute:
@@ -155,7 +153,7 @@ def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool) 
     known = [v for v in values if not _missing(v)]
     if known and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
         numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
-        return Attribute(name, side, numbers, whole=all(float(v).is_integer() for v in known if np.isfinite(v)))
+        return Attribute(name, side, numbers, integer=all(float(v).is_integer() for v in known if np.isfinite(v)))
     labels = tuple(() if _missing(v) else _labels(v, several) for v in values)
     return Attribute(name, side, labels=labels)
 
@@ -226,7 +224,7 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
         return column
     usual = [n for n in others if n.lower() in CATEGORY_COLUMNS]
     if len(usual or others) != 1:
-        raise UsageError(f"has columns {', '.join(others) or '(none)'}", where=path, fix="say which with --column NAME")
+        raise UsageError(f"has columns {', '.join(others) or '(none)'}", where=path, fix="name one with --column NAME")
     return (usual or others)[0]
 
 
@@ -247,11 +245,9 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}
     best = max(counts, key=lambda side: counts[side])
     if counts[best] == 0:
-        raise BadInput(
-            f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})",
-            where=path,
-            fix=f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)",
-        )
+        what = f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
+        fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
+        raise BadInput(what, where=path, fix=fix)
     if len(sides) == 2 and counts["image"] == counts["caption"]:
         what = "its ids could be of images as well as of captions"
         raise BadInput(what, where=path, fix="call the column image_id or caption_id")

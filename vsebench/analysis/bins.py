@@ -12,14 +12,14 @@ from ..errors import UsageError
 from ..types import Bool, Float
 from .attributes import Attribute
 
-_DISTINCT = 10  # distinct whole numbers up to which every one is a bin of its own
+_DISTINCT = 10  # distinct integers up to which every one is a bin of its own
 
 
 def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
     """A number of bins, or edges.
 
     Args:
-        bins: a whole number, edges in ascending order, or either as text, with commas between edges.
+        bins: an integer, edges in ascending order, or either as text, with commas between edges.
 
     Raises:
         UsageError: none of these, or more than 1000 bins.
@@ -44,7 +44,7 @@ def masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, 
 
     Args:
         attribute: of the queries.
-        bins: how many bins of about equal size numbers are cut into, or the edges: a bin goes from an edge up to the
+        bins: how many bins of about equal size numbers are cut into, or the edges: a bin extends from an edge up to the
             next, which is in the bin only if it is the last. Every label is a bin, and so is each infinity without
             edges; what is not a number is in no bin.
 
@@ -62,44 +62,44 @@ def masks(attribute: Attribute, bins: int | Sequence[float]) -> tuple[dict[str, 
             for label in labels:
                 found[label][i] = True
     elif attribute.numbers is not None:
-        found = _ranges(attribute.numbers, attribute.whole, bins)
+        found = _ranges(attribute.numbers, attribute.integer, bins)
     else:
         raise UsageError(f"'{attribute.name}' has no values", fix="choose another column")
     inside = np.any([np.zeros(attribute.size, bool), *found.values()], axis=0)
     return found, ~inside
 
 
-def _ranges(numbers: Float, whole: bool, bins: int | Sequence[float]) -> dict[str, Bool]:
+def _ranges(numbers: Float, integer: bool, bins: int | Sequence[float]) -> dict[str, Bool]:
     if not isinstance(bins, int):
-        return _between([float(e) for e in bins], numbers, whole)
+        return _between([float(e) for e in bins], numbers, integer)
     distinct = np.unique(numbers[~np.isnan(numbers)])
     finite = numbers[np.isfinite(numbers)]
-    if whole and len(distinct) <= _DISTINCT:
+    if integer and len(distinct) <= _DISTINCT:
         return {f"{v:,.0f}": numbers == v for v in distinct.tolist()}
     out = {}
     if len(finite):
-        # edges are whole numbers, so that the label of a bin names the numbers in it
+        # edges are integers, so that the label of a bin names the numbers in it
         levels = np.linspace(0, 1, bins + 1)
-        cut = np.quantile(finite, levels, method="higher") if whole else np.quantile(finite, levels)
-        out = _between(np.unique(cut).tolist(), numbers, whole)
+        cut = np.quantile(finite, levels, method="higher") if integer else np.quantile(finite, levels)
+        out = _between(np.unique(cut).tolist(), numbers, integer)
     # no quantile lies between the largest number and infinity, so an infinity is a bin of its own
     low, high = ({f"{end:g}": numbers == end} if end in distinct else {} for end in (-np.inf, np.inf))
     return {**low, **out, **high}
 
 
-def _between(edges: list[float], numbers: Float, whole: bool) -> dict[str, Bool]:
+def _between(edges: list[float], numbers: Float, integer: bool) -> dict[str, Bool]:
     if len(edges) < 2:
-        return {_label(edges[0], edges[0], whole, True): numbers == edges[0]}
+        return {_label(edges[0], edges[0], integer, True): numbers == edges[0]}
     out = {}
     for low, high in pairwise(edges):
         last = high == edges[-1]
         mask = (numbers >= low) & ((numbers <= high) if last else (numbers < high))
-        out[_label(low, high, whole, last)] = mask
+        out[_label(low, high, integer, last)] = mask
     return out
 
 
-def _label(low: float, high: float, whole: bool, last: bool) -> str:
-    if whole and float(low).is_integer() and float(high).is_integer():
+def _label(low: float, high: float, integer: bool, last: bool) -> str:
+    if integer and float(low).is_integer() and float(high).is_integer():
         top = high if last else high - 1
         return f"{low:,.0f}" if low == top else f"{low:,.0f} to {top:,.0f}"
     return f"{low:.4g} to {high:.4g}" if last else f"{low:.4g} to below {high:.4g}"

@@ -194,7 +194,7 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
 
 
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:
-    """The shared keys that a name or suite stands for."""
+    """The shared keys of a name or suite."""
     metrics = _metrics_of(word, shared)
     found = [k for k in shared if k[0] in metrics]
     if found:
@@ -209,7 +209,7 @@ def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_eac
 
 
 def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:
-    """The metrics that a name or suite stands for; graded ones in every graded view that the reports have."""
+    """The metrics of a name or suite; graded ones in every graded view that the reports have."""
     if word.lower() == "all":
         return {metric for metric, _ in shared}
     views = list(dict.fromkeys(metric.view for metric, _ in shared))

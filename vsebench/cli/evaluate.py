@@ -38,7 +38,7 @@ def run(
         list[str] | None,
         typer.Option(
             "--run",
-            help="Retrieved lists instead: a TREC run or eccv-style JSON; i2t=FILE or t2i=FILE says which. Repeatable.",
+            help="Retrieved lists instead: a TREC run or eccv-style JSON; FILE, i2t=FILE or t2i=FILE. Repeatable.",
         ),
     ] = None,
     split: Annotated[

@@ -162,7 +162,7 @@ def _facts(family: Any) -> dict[str, Any]:
         "formula": family.formula,
         "looks_at": DEPTHS[family.depth],
         "options": {
-            key: {"values": [*o.words, *(["a whole number"] if o.number else [])], "meaning": o.formula}
+            key: {"values": [*o.words, *(["an integer"] if o.number else [])], "meaning": o.formula}
             for key, o in family.options.items()
         },
         "definition": inspect.cleandoc(family.doc),

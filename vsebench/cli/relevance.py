@@ -229,7 +229,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     if text != form:
         raise UsageError(f"--text is '{text}'", fix="use original or ptb")
     if (split is None) == (file is None):
-        raise UsageError("say which captions: one of --split and --captions", fix="add --split coco-5k, for example")
+        raise UsageError("captions are needed: one of --split and --captions", fix="add --split coco-5k, for example")
     if split is not None:
         from ..data.splits import catalogue as splits
 

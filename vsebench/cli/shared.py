@@ -88,11 +88,11 @@ def check_output(path: Path | None) -> None:
     if path is None:
         return
     if str(path) == "-":
-        raise UsageError("'-' is no name of a file", fix="leave it out: then the result goes to stdout")
+        raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")
     if path.is_dir():
         raise UsageError("is a folder", where=path, fix="name a file in a folder that exists")
     if not path.absolute().parent.is_dir():
         raise UsageError("cannot be written: no such folder", where=path, fix="name a file in a folder that exists")
     if path.exists() and not path.is_file():
-        fix = "name a file; without it the result goes to stdout"
+        fix = "name a file; without it the result is printed on stdout"
         raise UsageError("cannot be written: it is not a regular file", where=path, fix=fix)

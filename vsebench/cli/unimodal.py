@@ -38,7 +38,7 @@ def run(
     ] = False,
     modality: Annotated[str, typer.Option(help="image or caption.")] = "image",
     metrics: Annotated[
-        str | None, typer.Option(help="nDCG@k and MLD@k; nDCG and MLD stand for k = 1, 10, 20, ... 100; both.")
+        str | None, typer.Option(help="nDCG@k and MLD@k; nDCG and MLD are those at k = 1, 10, 20, ... 100; both.")
     ] = None,
     similarity: Annotated[str, typer.Option(help="euclidean, cosine or dot.")] = "euclidean",
     key: Annotated[

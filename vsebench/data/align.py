@@ -177,7 +177,7 @@ def align_lists(raw: RawLists, name: str | None) -> AlignedLists:
     """
     where = raw.sources[0]
     if name == "custom":
-        what = "retrieved lists do not say which caption belongs to which image, so they need a declared split"
+        what = "retrieved lists do not have the image of every caption, so they need a declared split"
         raise UsageError(what, fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings")
     split = splits.load_split(name) if name else _split_of(raw)
     image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())

@@ -53,7 +53,7 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
         zero = _first_row(array, lambda block: ~block.any(axis=1))
         if zero is not None:
             what = f"{_row(side, zero[0], ids)} is all zeros{_such(zero[1])}: it has no direction to compare"
-            raise BadInput(what, where=where, fix="look for items that failed to load or encode, and encode them again")
+            raise BadInput(what, where=where, fix="find the items that failed to load or encode, and encode them again")
         _check_lengths(array, side, where, ids)
 
 

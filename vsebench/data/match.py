@@ -274,7 +274,7 @@ def _image_index(file: FileRows, image_row: Int, image_rows: Int | None, text_ro
 
 
 def _images_without_texts(image_row: Int, file: FileRows) -> tuple[str, ...]:
-    """A warning when images have no text: they enlarge the gallery on purpose, or image_of_text is wrong."""
+    """A warning when images have no text: they enlarge the gallery intentionally, or image_of_text is wrong."""
     without = np.flatnonzero(np.bincount(image_row, minlength=file.n_image) == 0)
     if not len(without):
         return ()

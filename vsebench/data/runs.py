@@ -21,7 +21,7 @@ from .formats.table import LIST_FORMATS
 
 _Lists = dict[str, list[str]]
 _Ties = dict[str, list[int]]
-_HEAD = 65536  # characters in which the first one that is not white space is looked for
+_HEAD = 65536  # characters that are searched for the first one that is not white space
 _TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSError)
 
 

@@ -81,7 +81,7 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
     return value
 
 
-_WORDS: dict[type, str] = {int: "a whole number", str: "a text", list: "a list", dict: "an object"}
+_WORDS: dict[type, str] = {int: "an integer", str: "a text", list: "a list", dict: "an object"}
 
 
 def shown(value: Any) -> str:

@@ -47,23 +47,23 @@ def report(
     results, members = _with_sums(plan, single)
     if plan.resampling is not None:
         results = intervals.add(results, members, plan.split, plan.resampling, threads)
-    asked: dict[Key, None] = {}
+    requested: dict[Key, None] = {}
     for m in plan.metrics:
-        asked.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
-    asked |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
-    wanted = [results[key] for key in asked if key in results]
-    if plan.metrics and not wanted:
+        requested.update(dict.fromkeys((m, d) for d in ([None] if m.family.compute is None else plan.directions)))
+    requested |= dict.fromkeys(key for key in results if key[1] in ("i2i", "t2t"))
+    shown = [results[key] for key in requested if key in results]
+    if plan.metrics and not shown:
         raise BadInput(f"nothing was measured: {'; '.join(warned)}", fix="check the gains and what they are made from")
-    said = [*data.warnings, *warnings.ties(observed, results), *warnings.unreachable(observed)]
-    said += [*warnings.clipped(plan.metrics, plan.split), *warned]
+    all_warnings = [*data.warnings, *warnings.ties(observed, results), *warnings.unreachable(observed)]
+    all_warnings += [*warnings.clipped(plan.metrics, plan.split), *warned]
     return Report(
         plan.split.name,
         signature.write(_signature(plan, data, ratings)),
-        tuple(wanted),
-        tuple(said),
+        tuple(shown),
+        tuple(all_warnings),
         plan.notes,
         intervals=plan.resampling,
-        parts=tuple(result for key, result in results.items() if key not in asked),
+        parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None),
     )
 

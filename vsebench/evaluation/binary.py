@@ -58,10 +58,8 @@ def measure(
             raise BadInput(f"{m} ({direction}): no relevant item is in the gallery", fix="check the ids")
     if no_positive == "miss" and skipped:
         if m.unit == "rank":
-            raise UsageError(
-                f"{m} ({direction}) has no value for the {skipped} queries without positives",
-                fix="leave out --no-positive miss, or the metric",
-            )
+            what = f"{m} ({direction}) has no value for the {skipped} queries without positives"
+            raise UsageError(what, fix="leave out --no-positive miss, or the metric")
         missed, skipped = np.zeros(skipped), 0
     else:
         missed = np.zeros(0)
@@ -155,11 +153,9 @@ def check_depth(
         otherwise = (
             "" if short_lists == "miss" else ", or count what is not listed as not found with --short-lists miss"
         )
-        raise BadInput(
-            f"the lists are too short for {', '.join(refused)}: {details[refused[0]]}",
-            where=where,
-            fix=f"store longer lists, leave these metrics out{otherwise} (not for median and mean ranks)",
-        )
+        what = f"the lists are too short for {', '.join(refused)}: {details[refused[0]]}"
+        fix = f"store longer lists, leave these metrics out{otherwise} (not for median and mean ranks)"
+        raise BadInput(what, where=where, fix=fix)
     if not shallow:
         return []
     return [f"lists are too short for {', '.join(shallow)}; items that are not in them count as not found"]

@@ -23,7 +23,7 @@ from ..types import Direction, Int, Split
 
 
 def choose(texts: str | Sequence[str]) -> dict[str, Spec]:
-    """The kinds of gains asked for, by view; the first is that of metrics whose name has no view.
+    """The requested kinds of gains, by view; the first is that of metrics whose name has no view.
 
     Raises:
         UsageError: an unknown kind or setting, or two of one kind.
@@ -70,7 +70,7 @@ def leave_out(
     """The metrics that the gains allow, and notes about the others and about gains that no metric reads.
 
     Raises:
-        BadInput: a metric that was asked for by its name cannot be measured.
+        BadInput: a metric that is requested by name cannot be measured.
     """
     kept: list[Metric] = []
     lost: dict[str, list[str]] = {}
@@ -113,7 +113,7 @@ def load(
         progress: called with the share of the preparation that is done.
 
     Raises:
-        BadInput, UsageError, MissingPackage: captions or gains cannot be had; the message says how to get them.
+        BadInput, UsageError, MissingPackage: captions or gains are missing, with the command that installs them.
     """
     kinds = list(dict.fromkeys(m.view for m in metrics if m.graded))
     if not kinds:

@@ -120,7 +120,7 @@ def from_scores(
 def from_run(
     run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike], split: Split | str | None, options: Options
 ) -> Input:
-    """Retrieved lists of files: TREC runs and eccv-style JSON, by direction or as they say themselves.
+    """Retrieved lists of files: TREC runs and eccv-style JSON, by direction, given or in the file.
 
     Raises:
         BadInput, UsageError, MissingPackage: as ``from_vectors``.

@@ -68,7 +68,7 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options
 
     Raises:
         UsageError: another split.
-        MissingPackage: the ratings are not there; the message says how to get them.
+        MissingPackage: the ratings are missing, with the command that installs them.
         BadInput: a file is damaged, or names items that the split does not have.
     """
     from ..human.cxc import read_cxc
@@ -139,8 +139,8 @@ def positives(split: Split, modality: Modality, judgements: Ratings, threshold: 
     ids = split.ids(modality)
     n = len(ids)
     a, b = (_rows(split, modality, side, judgements.where) for side in (judgements.first, judgements.second))
-    liked = judgements.score >= (THRESHOLD[modality] if threshold is None else threshold)
-    pairs = [a[liked] * n + b[liked], b[liked] * n + a[liked]]
+    positive = judgements.score >= (THRESHOLD[modality] if threshold is None else threshold)
+    pairs = [a[positive] * n + b[positive], b[positive] * n + a[positive]]
     if modality == "caption":
         pairs.append(_siblings(split))
     query, item = np.divmod(np.unique(np.concatenate(pairs)), n)
@@ -162,12 +162,10 @@ def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
     place = {str(name): row for row, name in enumerate(split.ids(modality).tolist())}
     rows = np.array([place.get(str(name), -1) for name in rated.tolist()], np.int64)
     if len(rows) and rows.min() < 0:
-        strangers = np.unique(rated[rows < 0])
-        raise BadInput(
-            f"{len(strangers):,} rated {modality}s are not in split '{split.name}' (first: {strangers[0]})",
-            where=where,
-            fix="rate the split that the ratings were made for: the test file for coco-5k",
-        )
+        unknown = np.unique(rated[rows < 0])
+        what = f"{len(unknown):,} rated {modality}s are not in split '{split.name}' (first: {unknown[0]})"
+        fix = "rate the split that the ratings were made for: the test file for coco-5k"
+        raise BadInput(what, where=where, fix=fix)
     return rows
 
 

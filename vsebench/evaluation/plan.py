@@ -21,7 +21,7 @@ from ..relevance.gains import Gains, Spec
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
 from ..report.model import Resampling
-from ..types import Candidates, Direction, Everyone, SameFold, Split
+from ..types import AllItems, Candidates, Direction, SameFold, Split
 from . import gains as gains_of
 from .inputs import Input
 from .options import Options
@@ -35,7 +35,7 @@ class Plan:
 
     Attributes:
         split: the items, with their captions where gains need them.
-        metrics: in the order asked for, sums included.
+        metrics: in the requested order, sums included.
         directions: what is ranked.
         requests: for every view of binary judgements and direction the relevant items and the candidates.
         gains: by view, for every graded metric.
@@ -82,17 +82,17 @@ def make_plan(data: Input, options: Options) -> Plan:
 
     Raises:
         UsageError: unknown metrics or gains; a view that the split does not have; a sum that lacks a direction.
-        BadInput: gains that a metric asked for by name does not allow; lists of other directions.
-        MissingPackage: captions or gains cannot be had; the message says how to get them.
+        BadInput: gains that a metric requested by name does not allow; lists of other directions.
+        MissingPackage: captions or gains are missing, with the command that installs them.
     """
     directions = tuple(d for d in options.directions if d in data.directions)
     if not directions:
         raise BadInput(
             f"no list for {', '.join(options.directions)}", where=data.where, fix="give a run of that direction"
         )
-    intra, asked = _intra(options, data)
+    intra, names = _intra(options, data)
     chosen = gains_of.choose(options.gains)
-    metrics, split, gains, notes = _metrics_and_gains(data, options, asked, chosen, directions)
+    metrics, split, gains, notes = _metrics_and_gains(data, options, names, chosen, directions)
     requests = _requests(metrics, split, directions)
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
@@ -131,53 +131,49 @@ def absent_judgements(split: Split) -> list[str]:
 
 
 def choose_metrics(
-    asked: str | Sequence[str] | None,
+    names: str | Sequence[str] | None,
     split: Split,
     directions: Sequence[Direction],
     gains: Mapping[str, Spec | None] | None = None,
 ) -> list[Metric]:
-    """The metrics that are asked for; without words the headline suites whose judgements are installed.
+    """The requested metrics; without words the headline suites whose judgements are installed.
 
     A sum over both directions is left out of suites and ``all`` when one direction is measured.
 
     Args:
-        asked: names, suites, ``all``; None for the headline suites.
-        split: says which judgements there are.
+        names: metrics, suites, ``all``; None for the headline suites.
+        split: decides which judgements exist.
         directions: what is ranked.
-        gains: kinds of gains that ``all`` goes through, the default first, and their specification if there is one.
+        gains: kinds of gains of ``all``, the default first, and their specification if there is one.
 
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
     """
     available = views(split)
-    if asked is None:
+    if names is None:
         absent = absent_judgements(split)
-        asked = default_words([v for v in available if v not in absent])
+        names = default_words([v for v in available if v not in absent])
     suits = functools.partial(gains_of.suits, gains=gains or {})
-    metrics = expand(asked, available, tuple(gains or ()), list(GAINS), suits)
+    metrics = expand(names, available, tuple(gains or ()), list(GAINS), suits)
     for m in metrics:
         if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.name == "coco-1k"):
-            raise UsageError(
-                f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})",
-                fix=f"leave it out; {m.view} is defined on the whole of coco-5k",
-            )
+            what = f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})"
+            raise UsageError(what, fix=f"leave it out; {m.view} is defined on all of coco-5k")
     if len(directions) == 2:
         return metrics
     sums = [str(m) for m in metrics if m.family.compute is None]
-    named = [w for w in words(asked) if w in sums]
+    named = [w for w in words(names) if w in sums]
     if named:
-        raise UsageError(
-            f"{named[0]} is a sum over both directions, and only {directions[0]} is ranked",
-            fix="leave it out, or rank both directions",
-        )
+        what = f"{named[0]} is a sum over both directions, and only {directions[0]} is ranked"
+        raise UsageError(what, fix="leave it out, or rank both directions")
     return [m for m in metrics if m.family.compute is not None]
 
 
 def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str] | None]:
     """The metrics of retrieval inside the modalities, and the words that ask for others."""
-    asked = None if options.metrics is None else words(options.metrics)
-    rest = None if asked is None else [w for w in asked if w.lower() != INTRA]
-    if rest == asked:
+    names = None if options.metrics is None else words(options.metrics)
+    rest = None if names is None else [w for w in names if w.lower() != INTRA]
+    if rest == names:
         return (), rest
     if data.vectors is None:
         what = "a score matrix does" if data.lists is None else "these lists do"
@@ -186,24 +182,24 @@ def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str]
 
 
 def _metrics_and_gains(
-    data: Input, options: Options, asked: list[str] | None, chosen: Mapping[str, Spec], directions: Sequence[Direction]
+    data: Input, options: Options, names: list[str] | None, chosen: Mapping[str, Spec], directions: Sequence[Direction]
 ) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:
     """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
     split = data.split
-    if asked == []:
+    if names == []:
         return [], split, {}, []  # only metrics inside the modalities
     kinds: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
-    metrics = choose_metrics(asked, split, directions, kinds)
+    metrics = choose_metrics(names, split, directions, kinds)
     captions = None if options.captions is None else Path(options.captions)
     try:
         split, gains, notes = gains_of.load(metrics, chosen, split, captions, data.rows)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
-        if chosen or captions or binary != choose_metrics(asked, split, directions):
+        if chosen or captions or binary != choose_metrics(names, split, directions):
             raise
         return binary, split, {}, [f"graded relevance left out: {error.what} ({error.fix})"]
-    by_name = [w for w in asked or () if w.lower() not in ALL]
+    by_name = [w for w in names or () if w.lower() not in ALL]
     named = choose_metrics(by_name or None, split, directions, kinds) if gains or chosen else []
     metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
@@ -222,7 +218,7 @@ def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Dire
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     if not (JUDGEMENTS[view].folds or split.name == "coco-1k"):
-        return Everyone()
+        return AllItems()
     if split.fold is None or split.caption_fold is None:
         raise UsageError(f"split '{split.name}' has no folds, which view '{view}' needs", fix="use --split coco-5k")
     sides = (split.fold, split.caption_fold)
@@ -237,7 +233,5 @@ def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], no_po
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
             if view == m.view and found.skipped + lost and lost < len(found.found):
-                raise UsageError(
-                    f"{m} ({direction}) has no value for the {found.skipped + lost} queries without positives",
-                    fix="leave out --no-positive miss, or the metric",
-                )
+                what = f"{m} ({direction}) has no value for the {found.skipped + lost} queries without positives"
+                raise UsageError(what, fix="leave out --no-positive miss, or the metric")

@@ -1,7 +1,7 @@
 """The rankings that graded metrics need.
 
-Metrics with the same candidates read the same rankings. The options of a metric say which images and captions take
-part: all captions of an image or the first one, the complete split or one fold.
+Metrics with the same candidates read the same rankings. The options of a metric select the images and captions
+that take part: all captions of an image or the first one, the complete split or one fold.
 """
 
 from __future__ import annotations

@@ -77,7 +77,7 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
     images: dict[str, int] = {}
     captions: dict[str, int] = {}
     strings: list[str] = []
-    owner: list[int] = []
+    image_of: list[int] = []
     for line, cells in rows(token, "\t"):
         if len(cells) != 2 or "#" not in cells[0]:
             raise bad(token, line, "expected an id such as 1000268201_693b08cb0e.jpg#0, a tab and a caption")
@@ -86,11 +86,11 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
             raise bad(token, line, f"caption id '{cells[0][:60]}' occurs twice")
         captions[key] = len(strings)
         strings.append(cells[1].strip())
-        owner.append(images.setdefault(_image(cells[0]), len(images)))
+        image_of.append(images.setdefault(_image(cells[0]), len(images)))
     if not strings:
         raise BadInput("has no captions", where=token, fix="download the file again")
     rated = (_rated(path, images, captions) for path in (expert, crowd))
-    return Flickr8k(tuple(images), tuple(strings), frozen(owner, np.int64), *rated)
+    return Flickr8k(tuple(images), tuple(strings), frozen(image_of, np.int64), *rated)
 
 
 def _rated(path: Path, images: dict[str, int], captions: dict[str, int]) -> Rated:

@@ -159,8 +159,8 @@ def _about(task: Task, gain: PairGain, image: Int, other: Int) -> Float:
     """(pair,) mean gain of the captions of ``other`` about ``image``."""
     count = np.array([len(r) for r in task.references])
     captions = np.concatenate([task.references[i] for i in other.tolist()])
-    owner = np.repeat(np.arange(len(image)), count[other])
-    total = np.bincount(owner, gain(image[owner], captions), len(image))
+    pair_of = np.repeat(np.arange(len(image)), count[other])
+    total = np.bincount(pair_of, gain(image[pair_of], captions), len(image))
     return np.asarray(total / count[other], np.float64)
 
 
@@ -170,14 +170,14 @@ def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: di
     listed = {c for _, c in pairs}
     spare = [c for c in np.unique(rated.caption[kept]).tolist() if c not in listed]
     ids: list[str] = [data.images[i] for i in images.tolist()]
-    owner = [*np.searchsorted(images, [i for i, _ in pairs]).tolist(), *([len(ids)] * len(spare))]
+    image_of = [*np.searchsorted(images, [i for i, _ in pairs]).tolist(), *([len(ids)] * len(spare))]
     captions = np.array([*(c for _, c in pairs), *spare], np.int64)
     row = {c: k for k, c in enumerate(captions.tolist())}
     strings, image_ids = (
         tuple(data.captions[c] for c in captions.tolist()),
         np.array(ids + [UNREFERENCED] * bool(spare)),
     )
-    split = Split(f"flickr8k-{name.lower()}", image_ids, captions, np.array(owner, np.int64), strings)
+    split = Split(f"flickr8k-{name.lower()}", image_ids, captions, np.array(image_of, np.int64), strings)
     origin = data.image_of[captions]
     place = np.searchsorted(images, origin).clip(max=len(images) - 1)
     left = np.array([row[c] for c in rated.caption[kept].tolist()], np.int64)

@@ -108,14 +108,14 @@ def _over_ratings(name: str, spec: Spec, task: Task) -> Source:
     split, references = task.split, task.references
     ratings = task.right.tolist()
     copies = [c for image in ratings for c in references[image]]
-    owner = np.repeat(np.arange(len(ratings)), [len(references[image]) for image in ratings])
+    image_of = np.repeat(np.arange(len(ratings)), [len(references[image]) for image in ratings])
     listed = set(copies)
     spare = [c for c in range(len(split.caption_ids)) if c not in listed]
     rows = np.array(copies + spare, np.int64)
     strings = split.captions or ()
-    owner = np.concatenate([owner, np.full(len(spare), len(ratings))])
+    image_of = np.concatenate([image_of, np.full(len(spare), len(ratings))])
     captions = tuple(strings[c] for c in rows.tolist())
-    wide = Split(split.name, np.arange(len(ratings) + bool(spare)), np.arange(len(rows)), owner, captions)
+    wide = Split(split.name, np.arange(len(ratings) + bool(spare)), np.arange(len(rows)), image_of, captions)
     first_copy = np.full(len(split.caption_ids), -1, np.int64)
     first_copy[rows[::-1]] = np.arange(len(rows))[::-1]
     first_rating = np.full(len(split.image_ids), -1, np.int64)

@@ -72,7 +72,7 @@ def correlate(
 
     Raises:
         UsageError: unknown names, or options that do not fit together.
-        MissingPackage: judgements, captions or a package are absent; the message tells how to get them.
+        MissingPackage: judgements, captions or a package are absent, with the command that installs them.
         BadInput: a damaged file.
 
     Example, with ``folder`` that of the ratings:

@@ -43,12 +43,12 @@ OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 @dataclass(frozen=True)
 class Option:
-    """What may stand behind ``key=`` in the brackets of a name.
+    """The values allowed for an option ``key=`` in the brackets of a name.
 
     Attributes:
         words: allowed values, the default first.
         formula: what it does, one line.
-        number: whole numbers of at least 1 are allowed as well.
+        number: integers of at least 1 are allowed as well.
     """
 
     words: tuple[str, ...]
@@ -65,7 +65,7 @@ WITHOUT_GROUND_TRUTH = Option(("in", "out"), "out: a query's own captions (or im
 CAPTIONS = {"all": "all captions of an image take part", "first": "of every image only the first caption takes part"}
 FOLDS = Option(
     ("split", "folds", "block"),
-    "folds: only the query's fold competes, mean over the folds; block: the first fold alone (COCO 1K)",
+    "folds: only items of the query's fold are candidates, mean over the folds; block: the first fold alone (COCO 1K)",
 )
 
 
@@ -74,7 +74,7 @@ class Family:
     """A metric before its parameters are known.
 
     Attributes:
-        template: name with ``{k}`` where the depth goes, e.g. ``R@{k}``.
+        template: name with ``{k}`` in place of the depth, e.g. ``R@{k}``.
         compute: per-query values; None for a sum of other metrics.
         graded: the metric reads gains, not binary judgements.
         depth: how deep in a ranking the metric reads.
@@ -168,11 +168,12 @@ def metric(
     captions: str = "all",
     **facts: Any,
 ) -> Callable[[Compute], Compute]:
-    """Declare a metric. The signature of the function says what the metric reads.
+    """Declare a metric. The parameters of the function are what the metric reads.
 
     A function of ``ranks`` (and ``k`` if the template has one) returns values (judged,). A function of fields of
     ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the metric
-    is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which say what competes.
+    is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
+    queries and candidates.
 
     >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", cite=(), high=None, ks=(5,))
     ... def found(ranks, k):
@@ -181,7 +182,7 @@ def metric(
     'number of relevant items with rank <= k'
 
     Args:
-        template: name with ``{k}`` where the depth goes.
+        template: name with ``{k}`` in place of the depth.
         formula: one line.
         cite: citation keys.
         options: of a graded metric, by key.
@@ -263,7 +264,7 @@ class Metric:
             if key not in family.options:
                 raise unknown(f"option of {family.stem}", key, family.options)
             if not family.options[key].accepts(value):
-                allowed = [*family.options[key].words, *(["a whole number of at least 1"] * family.options[key].number)]
+                allowed = [*family.options[key].words, *(["an integer of at least 1"] * family.options[key].number)]
                 raise UsageError(f"{family.stem}: {key} is '{value}'", fix=f"use {', '.join(allowed)}")
         kept = [
             (key, given[key])
@@ -329,7 +330,7 @@ def parse(text: str) -> Metric:
 
     Raises:
         UsageError: no such metric (with close matches), an option it does not have or a value that the option
-            does not take, or a k that is not a whole number, or too small.
+            does not take, or a k that is not an integer, or too small.
     """
     match = _NAME.match(text.strip())
     if not match:
@@ -361,7 +362,7 @@ def _depth(text: str, family: Family, stem: str, tail: str | None) -> int:
     small = f", and the least k of {stem} is {least}" if _is_count(tail) else ""
     usual = family.ks[-1] if least == 1 else family.ks[0]
     raise UsageError(
-        f"k of '{text}' is '{tail}'{small}", fix=f"give a whole number of at least {least}, as in {stem}@{usual}"
+        f"k of '{text}' is '{tail}'{small}", fix=f"give an integer of at least {least}, as in {stem}@{usual}"
     )
 
 

@@ -37,6 +37,6 @@ def map_at_r(ranks: Ranks) -> Float:
     """
     relevance = ranks.relevance
     rank, place = ranks.ordered()
-    precision = np.where(rank <= relevance.size[relevance.owner], place / rank, 0.0)
-    total = np.bincount(relevance.owner, weights=precision, minlength=len(relevance.queries))
+    precision = np.where(rank <= relevance.size[relevance.query_of], place / rank, 0.0)
+    total = np.bincount(relevance.query_of, weights=precision, minlength=len(relevance.queries))
     return total / relevance.size

@@ -109,7 +109,7 @@ def expand(
     """
     listed = words(text)
     if not listed:
-        raise UsageError("no metric was asked for", fix="give --metrics R@1,eccv or all")
+        raise UsageError("no metric is given", fix="give --metrics R@1,eccv or all")
     default = gains[0] if gains else DEFAULT_GAINS
     chosen: list[Metric] = []
     for word in listed:

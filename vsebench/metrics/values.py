@@ -51,10 +51,8 @@ def _check_gains(metric: Metric, ranking: GradedRanking) -> None:
     inside = np.arange(ranking.gains.shape[1]) < ranking.count[:, None]
     smallest = float(np.min(ranking.gains, initial=np.inf, where=inside))
     if smallest < lowest:
-        raise BadInput(
-            f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, and it takes none below {lowest:g}",
-            fix=LOW_GAINS,
-        )
+        what = f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, and it takes none below {lowest:g}"
+        raise BadInput(what, fix=LOW_GAINS)
 
 
 def _label_distances(gains: Vectors, count: Int) -> Float:
@@ -62,8 +60,6 @@ def _label_distances(gains: Vectors, count: Int) -> Float:
     inside = np.arange(gains.shape[1]) < count[:, None]
     wrong = inside & ~((gains > 0) & (gains <= 1))
     if wrong.any():
-        raise BadInput(
-            f"a gain of {gains[wrong][0]:.4g} is not 1 / (1 + d) of a label distance d",
-            fix="use nDCG, or gains made from a distance, such as wmd",
-        )
+        what = f"a gain of {gains[wrong][0]:.4g} is not 1 / (1 + d) of a label distance d"
+        raise BadInput(what, fix="use nDCG, or gains made from a distance, such as wmd")
     return 1.0 / np.where(inside, gains, 1).astype(np.float64) - 1.0

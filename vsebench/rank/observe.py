@@ -18,9 +18,9 @@ from ..errors import UsageError
 from ..numeric.parallel import default_threads
 from ..types import (
     DIRECTIONS,
+    AllItems,
     Candidates,
     Direction,
-    Everyone,
     Float,
     Int,
     Observation,
@@ -45,7 +45,7 @@ class Request:
 
     view: str
     relevance: Relevance
-    candidates: Candidates = field(default_factory=Everyone)
+    candidates: Candidates = field(default_factory=AllItems)
 
 
 def observe(
@@ -117,7 +117,7 @@ def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
         if isinstance(r.candidates, SameFold):
             if (len(r.candidates.query_fold), len(r.candidates.gallery_fold)) != (n_query, n_gallery):
                 raise UsageError(f"the folds of '{r.view}' are not those of {n_query} queries and {n_gallery} items")
-            own = r.candidates.query_fold[r.relevance.queries[r.relevance.owner]]
+            own = r.candidates.query_fold[r.relevance.queries[r.relevance.query_of]]
             if (own != r.candidates.gallery_fold[r.relevance.items]).any():
                 raise UsageError(f"relevance '{r.relevance.name}' has items outside the fold of their query")
 
@@ -206,16 +206,16 @@ class _Counter:
 def _excluded(excluded: Relevance, relevance: Relevance, t: Thresholds, gallery: int, exact: Float) -> list[Int]:
     """How many excluded items rank above, and tie before and after, each relevant pair."""
     if np.intersect1d(
-        excluded.queries[excluded.owner] * gallery + excluded.items,
-        relevance.queries[relevance.owner] * gallery + relevance.items,
+        excluded.queries[excluded.query_of] * gallery + excluded.items,
+        relevance.queries[relevance.query_of] * gallery + relevance.items,
     ).size:
         raise UsageError(f"relevance '{relevance.name}' has items that '{excluded.name}' excludes")
     position = np.searchsorted(excluded.queries, relevance.queries).clip(max=len(excluded.queries) - 1)
     has = excluded.queries[position] == relevance.queries
-    size = np.where(has, excluded.found[position], 0)[relevance.owner]
+    size = np.where(has, excluded.found[position], 0)[relevance.query_of]
     pair = np.repeat(np.arange(len(size)), size)
     offset = np.arange(len(pair)) - np.repeat(np.cumsum(size) - size, size)
-    other = excluded.indptr[position][relevance.owner][pair] + offset
+    other = excluded.indptr[position][relevance.query_of][pair] + offset
     score = t.exact[t.locate(excluded, gallery)][other]
     equal = score == exact[pair]
     lower = excluded.items[other] < relevance.items[pair]

@@ -64,10 +64,10 @@ def ranks_from_counts(
 
 def _tie_groups(relevance: Relevance, exact: Float) -> tuple[Int, Int]:
     """(pair,) 1-based place among the query's relevant items of equal score, and their number."""
-    owner = relevance.owner
-    order = np.lexsort((relevance.items, -exact, owner))
+    query = relevance.query_of
+    order = np.lexsort((relevance.items, -exact, query))
     new = np.ones(len(order), bool)
-    new[1:] = (np.diff(owner[order]) != 0) | (np.diff(exact[order]) != 0)
+    new[1:] = (np.diff(query[order]) != 0) | (np.diff(exact[order]) != 0)
     start = np.flatnonzero(new)
     group = np.cumsum(new) - 1
     place = np.empty(len(order), np.int64)

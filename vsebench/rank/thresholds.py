@@ -39,7 +39,7 @@ class Thresholds:
     def locate(self, relevance: Relevance, gallery: int) -> Int:
         """(pair,) positions of a relevance's pairs among these."""
         key = self.query * gallery + self.item
-        return np.searchsorted(key, relevance.queries[relevance.owner] * gallery + relevance.items)
+        return np.searchsorted(key, relevance.queries[relevance.query_of] * gallery + relevance.items)
 
 
 def sorted_unique(keys: list[Int]) -> Int:
@@ -54,7 +54,7 @@ def score(scorer: Scorer, relevances: list[Relevance], threads: int) -> tuple[In
     Most pairs occur in both directions, with the same score.
     """
     width = max(scorer.shape[1], 1)
-    key = sorted_unique([_key(r.direction, r.queries[r.owner], r.items, width) for r in relevances])
+    key = sorted_unique([_key(r.direction, r.queries[r.query_of], r.items, width) for r in relevances])
     rows, cols = np.divmod(key, width)
     return key, scorer.pairs(rows, cols, threads)
 
@@ -77,7 +77,7 @@ def make(
     """
     n_image, n_caption = scorer.shape
     n_query, n_gallery = (n_image, n_caption) if direction == "i2t" else (n_caption, n_image)
-    key = sorted_unique([r.queries[r.owner] * n_gallery + r.items for r in relevances])
+    key = sorted_unique([r.queries[r.query_of] * n_gallery + r.items for r in relevances])
     query, item = np.divmod(key, max(n_gallery, 1))
     exact = scored[1][np.searchsorted(scored[0], _key(direction, query, item, max(n_caption, 1)))]
     slack = scorer.error()[0 if direction == "i2t" else 1][query]

@@ -20,7 +20,7 @@ from ..errors import BadInput
 from ..types import Ids
 
 Array = npt.NDArray[Any]
-CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied as a whole
+CHUNK = 1 << 22  # numbers checked at a time, so that a memory-mapped file is never copied completely
 
 
 @dataclass(frozen=True, eq=False)

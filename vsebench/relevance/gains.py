@@ -44,7 +44,7 @@ class Gains(Protocol):
         """Whether ``rows`` may be called; False where all pairs of this split would take hours."""
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """(query, gallery) float32 gains of queries ``start:stop`` with the whole gallery, a new array.
+        """(query, gallery) float32 gains of queries ``start:stop`` with the complete gallery, a new array.
 
         Runs on the calling thread, without the interpreter lock where it takes long, and may be called from several
         threads at once.

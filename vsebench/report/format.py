@@ -10,7 +10,7 @@ UNDEFINED = "—"
 
 
 def printed(value: float, unit: Unit) -> str:
-    """A number as printed: fractions times 100, two decimals; ranks with one or, when whole, none; distances as is."""
+    """A number as printed: fractions times 100 with two decimals, ranks with one or none, distances as they are."""
     if unit == "distance":
         return f"{value:.4g}"
     if unit == "rank":

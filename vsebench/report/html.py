@@ -1,4 +1,4 @@
-"""Grids -> HTML without scripts, fonts or network: a whole page, or the tables alone for a notebook."""
+"""Grids -> HTML without scripts, fonts or network: a complete page, or the tables alone for a notebook."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NUMBER = " class='n'"
 
 
 def page(title: str, grids: Sequence[Grid]) -> str:
-    """A whole document with one table a grid; every text is escaped."""
+    """A complete document with one table a grid; every text is escaped."""
     head = f"<meta charset='utf-8'><title>{escape(title)}</title><style>{_PAGE}</style>"
     return (
         f"<!doctype html>\n<html lang='en'><head>{head}</head>\n<body>\n"

@@ -34,7 +34,7 @@ def _grid(grid: Grid) -> str:
 
 
 def _column(kind: Kind, last: bool) -> str:
-    """Numbers to the right; their marks hang over them and their asides stand beside them, so that digits line up."""
+    """Numbers flush right, with zero-width marks and asides in a column of their own, so that digits align."""
     if kind.words:
         return "l"
     room = f"\\hphantom{{{_raised(kind.mark)}}}" if kind.mark else ""

@@ -116,7 +116,7 @@ class Resampling:
         if not 10 <= self.resamples <= 1_000_000:
             raise UsageError(f"{self.resamples} resamples", fix="use 10 to 1000000")
         if not 0 <= self.seed < 2**63:
-            raise UsageError(f"the seed is {self.seed}", fix="use a whole number from 0 to 9223372036854775807")
+            raise UsageError(f"the seed is {self.seed}", fix="use an integer from 0 to 9223372036854775807")
         if self.method not in ("percentile", "bca"):
             raise UsageError(f"the method of an interval is '{self.method}'", fix="use percentile or bca")
 

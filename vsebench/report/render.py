@@ -57,7 +57,7 @@ class Rendered(ABC):
         return markdown.markdown(self.grids())
 
     def to_html(self) -> str:
-        """A whole page that needs no other file."""
+        """A complete page that needs no other file."""
         return html.page(self.title, self.grids())
 
     def to_json(self) -> str:

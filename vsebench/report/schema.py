@@ -65,7 +65,7 @@ class PerQueryDocument(_Strict):
 
 
 class ReportDocument(_Strict):
-    """A whole report."""
+    """A report."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 

@@ -29,7 +29,7 @@ def text(grids: Sequence[Grid]) -> str:
 
 
 def show(grids: Sequence[Grid], console: Console) -> None:
-    """Print every grid with its title and notes; asides stand below their numbers where the terminal is narrow.
+    """Print every grid with its title and notes; asides are below their numbers where the terminal is narrow.
 
     Args:
         grids: what to print.
@@ -87,7 +87,7 @@ def _fitted(natural: list[int], least: list[int], room: int) -> list[int]:
 
 
 def _table(grid: Grid, width: int, beside: bool) -> Table:
-    """A rich table at most ``width`` wide; asides stand beside their numbers or below them."""
+    """A rich table at most ``width`` wide; asides are beside their numbers or below them."""
     from rich import box
     from rich.table import Table
     from rich.text import Text

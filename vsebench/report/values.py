@@ -71,9 +71,9 @@ def read(section: PerQueryDocument, split: str) -> Split:
     Raises:
         BadInput: an array is damaged, or does not fit the others.
     """
-    fold = None if section.fold is None else _whole(section.fold, "fold")
+    fold = None if section.fold is None else _integers(section.fold, "fold")
     return Split(
-        split, unpack(section.images), unpack(section.captions), _whole(section.image_of, "image_of"), None, fold
+        split, unpack(section.images), unpack(section.captions), _integers(section.image_of, "image_of"), None, fold
     )
 
 
@@ -96,7 +96,7 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     name = f"per_query: {column.metric} ({column.direction})"
     ids = items.ids(SIDE[column.direction])
     values = unpack(column.values)
-    at = np.arange(len(ids)) if column.queries is None else _whole(column.queries, name)
+    at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name)
     if values.dtype.kind not in "if" or not np.isfinite(values).all() or len(values) != len(at):
         raise BadInput(f"{name} has {len(values)} values for {len(at)} queries", fix="write the report again")
     if len(at) and (at.min() < 0 or at.max() >= len(ids) or len(np.unique(at)) != len(at)):
@@ -104,8 +104,8 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     return replace(result, queries=ids[at], per_query=values.astype(np.float64))
 
 
-def _whole(text: str, name: str) -> Int:
+def _integers(text: str, name: str) -> Int:
     array = unpack(text)
     if array.dtype.kind != "i":
-        raise BadInput(f"{name} does not contain whole numbers", fix="write the report again")
+        raise BadInput(f"{name} does not contain integers", fix="write the report again")
     return array

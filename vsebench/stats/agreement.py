@@ -106,7 +106,7 @@ def _resampled_taus(samples: Float, i: Int, j: Int) -> Float:
     for start in range(0, resamples, height):
         preferred = orders(samples[start : start + height][..., named])
         ordered = np.abs(preferred).sum(axis=1)
-        agreeing = np.einsum("rpk,rpk->rk", preferred[..., one], preferred[..., other])  # whole numbers: exact
+        agreeing = np.einsum("rpk,rpk->rk", preferred[..., one], preferred[..., other])  # integers: exact
         out[start : start + height] = _taus(agreeing, ordered[:, one], ordered[:, other])
     return out
 

@@ -115,7 +115,7 @@ def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
 
     Args:
         ready: the columns.
-        plain: (block, image) float64 whole weights, for columns over all images.
+        plain: (block, image) float64 integer weights, for columns over all images.
         folded: (block, image) weights for folded columns; None where there are none.
 
     Returns:

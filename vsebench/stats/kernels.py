@@ -89,7 +89,7 @@ def weighted_medians(values, image, weights, totals, out):
     Args:
         values: (query,) float64, ascending.
         image: (query,) int64, column of ``weights``.
-        weights: (block, image) float64 whole numbers of at least 0.
+        weights: (block, image) float64 integers of at least 0.
         totals: (block,) float64, the weights of all queries together.
         out: (block,) float64; NaN where the total is 0. Halfway between two values when they share the middle.
     """

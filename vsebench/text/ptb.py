@@ -44,17 +44,17 @@ def tokenise(captions: Sequence[str]) -> Tokens:
     pieces = [caption.split() for caption in captions]
     numbers = Numbers()
     flat = numbers.of(list(chain.from_iterable(pieces)))  # (piece,) number of every piece
-    owner = np.repeat(np.arange(len(captions)), np.fromiter(map(len, pieces), np.int64, len(captions)))
+    caption_of = np.repeat(np.arange(len(captions)), np.fromiter(map(len, pieces), np.int64, len(captions)))
     tokens = [_piece(piece) for piece in numbers]
-    in_context = _context_dependent(captions, list(numbers), flat, owner)
+    in_context = _context_dependent(captions, list(numbers), flat, caption_of)
     if len(in_context):
-        keep = np.isin(owner, in_context, invert=True)
+        keep = np.isin(caption_of, in_context, invert=True)
         flat = np.concatenate([flat[keep], np.arange(len(tokens), len(tokens) + len(in_context), dtype=np.int32)])
-        owner = np.concatenate([owner[keep], in_context])
-        order = np.argsort(owner, kind="stable")
-        flat, owner = flat[order], owner[order]
+        caption_of = np.concatenate([caption_of[keep], in_context])
+        order = np.argsort(caption_of, kind="stable")
+        flat, caption_of = flat[order], caption_of[order]
         tokens += [_without_punctuation(scan(*_with_next(captions, i))) for i in in_context.tolist()]
-    return _assemble(tokens, flat, owner, len(captions), _notes(captions))
+    return _assemble(tokens, flat, caption_of, len(captions), _notes(captions))
 
 
 def scan(text: str, stop: int | None = None) -> Iterator[str]:
@@ -111,7 +111,7 @@ def _piece(piece: str) -> list[str]:
     return _without_punctuation(scan(piece + "\n", len(piece)))
 
 
-def _context_dependent(captions: Sequence[str], pieces: list[str], flat: Int32, owner: Int) -> Int:
+def _context_dependent(captions: Sequence[str], pieces: list[str], flat: Int32, caption_of: Int) -> Int:
     """Captions that cannot be tokenised piece by piece: (caption,) int64, ascending."""
     dependent = set[int]()
     if _STRANGE.search("".join(captions)):
@@ -124,7 +124,7 @@ def _context_dependent(captions: Sequence[str], pieces: list[str], flat: Int32, 
     starts_dot = np.fromiter((p[0] == "." for p in pieces), bool, n)
     left, right = flat[:-1], flat[1:]
     joined = (ends_digit[left] & starts_digit[right]) | (ends_dot[left] & starts_dot[right])
-    dependent.update(owner[ahead[flat]].tolist(), owner[:-1][joined].tolist())
+    dependent.update(caption_of[ahead[flat]].tolist(), caption_of[:-1][joined].tolist())
     if captions:
         dependent.add(len(captions) - 1)  # the original has no line end after the last caption
     return np.array(sorted(dependent), np.int64)
@@ -142,8 +142,8 @@ def _with_next(captions: Sequence[str], i: int) -> tuple[str, int]:
     return "\n".join(lines) + ("\n" if ended else ""), len(caption)
 
 
-def _assemble(tokens: list[list[str]], flat: Int32, owner: Int, captions: int, notes: tuple[str, ...]) -> Tokens:
-    """Concatenate the tokens of the pieces ``flat``; ``owner`` is the caption of every piece."""
+def _assemble(tokens: list[list[str]], flat: Int32, caption_of: Int, captions: int, notes: tuple[str, ...]) -> Tokens:
+    """Concatenate the tokens of the pieces ``flat``; ``caption_of`` is the caption of every piece."""
     words = Numbers()
     every = words.of(list(chain.from_iterable(tokens)))
     size = np.fromiter(map(len, tokens), np.int64, len(tokens))
@@ -151,7 +151,7 @@ def _assemble(tokens: list[list[str]], flat: Int32, owner: Int, captions: int, n
     count = size[flat]
     index = np.arange(count.sum()) - np.repeat(np.cumsum(count) - count, count)
     word = every[np.repeat(first[flat], count) + index]
-    per_caption = np.bincount(owner, weights=count, minlength=captions).astype(np.int64)
+    per_caption = np.bincount(caption_of, weights=count, minlength=captions).astype(np.int64)
     return Tokens(tuple(words), word, np.concatenate([[0], np.cumsum(per_caption)]), notes)
 
 

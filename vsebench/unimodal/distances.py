@@ -71,11 +71,8 @@ def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDi
     bad = np.argwhere(~(np.abs(flat) < 1e150))
     if len(bad):
         row, column = bad[0]
-        raise BadInput(
-            f"label {row} holds {flat[row, column]} in column {column}",
-            where=where,
-            fix="give every item finite labels",
-        )
+        what = f"label {row} holds {flat[row, column]} in column {column}"
+        raise BadInput(what, where=where, fix="give every item finite labels")
 
     def bind(n: int, chosen: Selection) -> ListDistances:
         check_length(len(flat), n, where)

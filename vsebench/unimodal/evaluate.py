@@ -121,11 +121,9 @@ def evaluate_unimodal(
     else:
         distance = label_distance_of(np.asarray(labels), label_distance)
     if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
-        raise BadInput(
-            f"item {empty[0]} is all zeros: it has no direction to compare",
-            where=sources[0] if sources else None,
-            fix="encode it again, or rank by --similarity euclidean",
-        )
+        what = f"item {empty[0]} is all zeros: it has no direction to compare"
+        fix = "encode it again, or rank by --similarity euclidean"
+        raise BadInput(what, where=sources[0] if sources else None, fix=fix)
     found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
     ids = np.arange(n) if read.ids is None else read.ids
     report = _report(found, distance, chosen, ids, DIRECTION[side], similarity, how, threads, read.notes)
@@ -140,7 +138,7 @@ def label_metrics(metrics: str | Sequence[str] | None) -> list[Metric]:
     """
     listed = ["all"] if metrics is None else words(metrics)
     if not listed:
-        raise UsageError("no metric was asked for", fix="give --metrics nDCG@10,MLD@10 or all")
+        raise UsageError("no metric is given", fix="give --metrics nDCG@10,MLD@10 or all")
     found: list[Metric] = []
     for word in listed:
         stem, at, k = word.removeprefix(f"{VIEW}:").partition("@")

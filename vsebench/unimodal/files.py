@@ -80,11 +80,8 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read
     check_finite(array, side, path, ids)
     largest = max(float(array.max()), -float(array.min()))
     if largest > SAFE_LENGTH[1] / np.sqrt(array.shape[1]):
-        raise BadInput(
-            f"array '{chosen.name}' holds {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly",
-            where=path,
-            fix="scale the vectors",
-        )
+        what = f"array '{chosen.name}' holds {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
+        raise BadInput(what, where=path, fix="scale the vectors")
     if array.dtype.itemsize > 4:
         notes = (*notes, "vectors are float64 in the file and ranked as float32")
     vectors: Vectors = np.require(array, np.float32, ["C", "A"])
@@ -146,11 +143,8 @@ def _members(path: Path, field: Field, id_field: Field, key: str | None) -> tupl
     if chosen is None:
         numbers = [m for m in members if len(m.shape) >= 2]
         if len(numbers) != 1:
-            raise BadInput(
-                f"has no {field.words} under a known name; it holds {describe(members)}",
-                where=path,
-                fix=f"name the array with {field.flag} KEY",
-            )
+            what = f"has no {field.words} under a known name; it holds {describe(members)}"
+            raise BadInput(what, where=path, fix=f"name the array with {field.flag} KEY")
         chosen = numbers[0]
         notes = (f"{field.words} are read from '{chosen.name}'",)
     ids = pick(members, id_field, path, beside=chosen)

@@ -54,11 +54,9 @@ def miou(masks: npt.ArrayLike, ignore: int | None = None, where: str | Path | No
     """
     given = np.asarray(masks)
     if given.ndim not in (3, 4) or given.dtype.kind not in "biu" or 0 in given.shape:
-        raise BadInput(
-            f"masks have shape {given.shape} and dtype {given.dtype}",
-            where=where,
-            fix="save integers (item, height, width), or 0 and 1 (item, class, height, width)",
-        )
+        what = f"masks have shape {given.shape} and dtype {given.dtype}"
+        fix = "save integers (item, height, width), or 0 and 1 (item, class, height, width)"
+        raise BadInput(what, where=where, fix=fix)
     maps = _by_class(given, where) if given.ndim == 4 else _by_pixel(given, ignore, where)
 
     def bind(n: int, chosen: Selection) -> ListDistances:
@@ -75,11 +73,8 @@ def miou(masks: npt.ArrayLike, ignore: int | None = None, where: str | Path | No
             undefined = np.argwhere(np.isnan(out))
             if len(undefined):
                 q, g = undefined[0]
-                raise BadInput(
-                    f"items {queries[q]} and {gallery[g]} have no pixel that is labelled in both",
-                    where=where,
-                    fix="leave one of them out",
-                )
+                what = f"items {queries[q]} and {gallery[g]} have no pixel that is labelled in both"
+                raise BadInput(what, where=where, fix="leave one of them out")
             return out
 
         return by_rows(rows, chosen)
@@ -112,11 +107,8 @@ def _by_class(masks: Array, where: str | Path | None) -> Maps:
     for item, stack in enumerate(masks):
         flat = stack.reshape(len(stack), -1)
         if flat.dtype != np.bool_ and (flat.max() > 1 or flat.min() < 0):
-            raise BadInput(
-                f"item {item} holds {flat.max() if flat.max() > 1 else flat.min()} in a map of one class",
-                where=where,
-                fix="save 0 and 1, or class numbers of shape (item, height, width)",
-            )
+            what = f"item {item} holds {flat.max() if flat.max() > 1 else flat.min()} in a map of one class"
+            raise BadInput(what, where=where, fix="save 0 and 1, or class numbers of shape (item, height, width)")
         present = np.flatnonzero(flat.any(axis=1))
         if not len(present):
             raise BadInput(f"item {item} has no labelled pixel", where=where, fix="leave it out, or label it")

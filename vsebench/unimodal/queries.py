@@ -118,9 +118,6 @@ def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
     wanted = named.tolist() if ids.dtype.kind == named.dtype.kind else [str(x) for x in named.tolist()]
     absent = [name for name in wanted if name not in row_of]
     if absent:
-        raise BadInput(
-            f"{len(absent):,} of {len(wanted):,} ids are not among the {len(ids):,} items (first: {absent[0]})",
-            where=where,
-            fix="use the ids in the file of embeddings",
-        )
+        what = f"{len(absent):,} of {len(wanted):,} ids are not among the {len(ids):,} items (first: {absent[0]})"
+        raise BadInput(what, where=where, fix="use the ids in the file of embeddings")
     return np.array([row_of[name] for name in wanted], np.int64)

@@ -76,11 +76,8 @@ def caption_sets(split: Split, vectors: str, tokens: str = "ptb", where: str | P
     count = np.bincount(split.image_of[order], minlength=len(split.image_ids))
     if (count == 0).any():
         image = split.image_ids[int(np.flatnonzero(count == 0)[0])]
-        raise BadInput(
-            f"image {image} has no caption with a word that has a vector",
-            where=where,
-            fix="leave it out, or give vectors of more words",
-        )
+        what = f"image {image} has no caption with a word that has a vector"
+        raise BadInput(what, where=where, fix="leave it out, or give vectors of more words")
     first = np.concatenate([[0], np.cumsum(count)])
     bags_of_images = transport.bag_of[order]
 

@@ -16,7 +16,7 @@ _TEXT_LIKE = ("str", "bytes", "object")
 
 @dataclass(frozen=True)
 class Field:
-    """One array that is looked for.
+    """One array to be found in a file.
 
     Attributes:
         words: what it holds, for messages.

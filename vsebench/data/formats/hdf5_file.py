@@ -17,7 +17,7 @@ _ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError)
 
 
 def is_hdf5(head: bytes) -> bool:
-    """Whether the signature stands at the start of a file, or after a user block of 512, 1024 or 2048 bytes."""
+    """Whether the signature is at the start of a file, or after a user block of 512, 1024 or 2048 bytes."""
     return any(head[at : at + len(_SIGNATURE)] == _SIGNATURE for at in (0, 512, 1024, 2048))
 
 

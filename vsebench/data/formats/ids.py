@@ -1,4 +1,4 @@
-"""Ids in one of two forms: int64 when all are whole numbers, unicode otherwise."""
+"""Ids in one of two forms: int64 when all are integers, unicode otherwise."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
         row = int(np.flatnonzero(bad)[0])
         value = ids[row]
         too_large = bool(np.isfinite(value)) and abs(value) > exact
-        why = f"too large to be exact in {ids.dtype.name}" if too_large else "not a whole number"
+        why = f"too large to be exact in {ids.dtype.name}" if too_large else "not an integer"
         raise BadInput(f"'{name}'[{row}] = {value} is {why}", where=where, fix="save ids as int64 or strings")
     return ids.astype(np.int64)
 

@@ -142,7 +142,7 @@ class ListFormat:
 LIST_FORMATS: tuple[ListFormat, ...] = (
     ListFormat(
         "eccv-json",
-        'JSON `{"i2t": {id: [ids]}, "t2i": {...}}`, best first; it does not say which scores are equal',
+        'JSON `{"i2t": {id: [ids]}, "t2i": {...}}`, best first; without ties',
         ("{", "["),
         read_eccv_json,
     ),

@@ -30,7 +30,7 @@ def read_trec(stream: IO[str], where: Path) -> FileLists:
 
 
 def parse_trec(lines: Iterable[str], where: Path) -> FileLists:
-    """Retrieved lists of the lines of a TREC run, without a direction; a note says how they were ordered.
+    """Retrieved lists of the lines of a TREC run, without a direction; a note on their order.
 
     Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
     count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column.

@@ -30,7 +30,7 @@ def is_jsonl(text: str) -> bool:
 def jsonl_rows(text: str, where: str) -> CaptionRows:
     """One row a line, in file order; empty lines are skipped, further fields are ignored.
 
-    A line holds either ``caption_id`` (whole number), ``image_id`` (whole number) and ``caption``, or
+    A line holds either ``caption_id`` (integer), ``image_id`` (integer) and ``caption``, or
     ``image`` (file name), ``caption_index`` (0-4) and ``caption``; the second kind gives the caption id
     ``<file name>#<index>``. The first line decides the kind for the file.
 

@@ -98,9 +98,9 @@ def _id_rows(path: Path, _changed: int) -> CaptionRows:
         caption_ids: Ids = np.load(path, allow_pickle=False).astype(np.int64)
     except (ValueError, EOFError, OSError) as error:
         raise _damaged(path, error) from error
-    owner = read_judgements("original_caption_to_image.json")
+    image_of = read_judgements("original_caption_to_image.json")
     try:
-        image_ids = np.fromiter((owner[str(i)][0] for i in caption_ids.tolist()), np.int64, len(caption_ids))
+        image_ids = np.fromiter((image_of[str(i)][0] for i in caption_ids.tolist()), np.int64, len(caption_ids))
     except (KeyError, IndexError, TypeError, ValueError) as error:
         raise _damaged(path.parent / "original_caption_to_image.json", error) from error
     return CaptionRows(image_ids, caption_ids, None, f"package {IDS_PACKAGE}")

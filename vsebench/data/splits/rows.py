@@ -35,7 +35,7 @@ class CaptionRows:
         n = len(self.caption_id)
         for ids, what in ((self.image_id, "image"), (self.caption_id, "caption")):
             if ids.ndim != 1 or ids.dtype.kind not in "iU":
-                raise BadInput(f"{what} ids are neither whole numbers of 64 bits nor texts", where=self.origin)
+                raise BadInput(f"{what} ids are neither integers of 64 bits nor texts", where=self.origin)
         if len(self.image_id) != n or (self.captions is not None and len(self.captions) != n):
             raise BadInput("image ids, caption ids and captions differ in number", where=self.origin)
         unique, first, count = np.unique(self.caption_id, return_index=True, return_counts=True)

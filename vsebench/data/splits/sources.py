@@ -57,7 +57,7 @@ class PackageSource:
 
 
 def _annotations(file: CaptionFile, caption_ids: Ids | None) -> CaptionRows:
-    # The official annotations do not say which images are in the test set.
+    # The official annotations do not list which images are in the test set.
     ids = packages.coco_id_rows().caption_id if caption_ids is None else caption_ids
     return annotation_rows(file.document, file.where, ids)
 
@@ -87,7 +87,7 @@ def from_file(path: str | os.PathLike[str], caption_ids: Ids | None = None) -> C
 
     Args:
         path: a file of one of the kinds in ``FILES``.
-        caption_ids: (caption,) int64 caption ids to take from official annotations, which do not say which images
+        caption_ids: (caption,) int64 caption ids to take from official annotations, which do not list which images
             are in the test set; by default the ids in the installed package ``eccv_caption``.
 
     Raises:

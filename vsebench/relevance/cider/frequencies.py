@@ -182,7 +182,7 @@ def _from_json(content: dict[str, Any], path: Path) -> Frequencies:
     bad = next((key for key, n in counts.items() if type(n) is not int or not 1 <= len(key.split()) <= 4), None)
     if bad is not None:
         raise BadInput(f"'{bad[:60]}' has frequency {str(counts[bad])[:40]}", where=path,
-                       fix="give one to four words and a whole number")  # fmt: skip
+                       fix="give one to four words and an integer")  # fmt: skip
     words, chain = Numbers(), Numbers()
     parent, last, df = list[int](), list[int](), list[int]()
     for key, n in counts.items():

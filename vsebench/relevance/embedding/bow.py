@@ -110,8 +110,8 @@ def bags_of(split: Split, argument: str | None, tokens: str, name: str, progress
 
 def idf_weights(bags: Bags, split: Split) -> Float:
     """(word,) log(images / images with a caption that contains the word)."""
-    owner = np.repeat(split.image_of, np.diff(bags.start))
-    pairs = np.unique(bags.word * len(split.image_ids) + owner)
+    image_of = np.repeat(split.image_of, np.diff(bags.start))
+    pairs = np.unique(bags.word * len(split.image_ids) + image_of)
     images = np.bincount(pairs // len(split.image_ids), minlength=len(bags.words))
     return np.log(len(split.image_ids) / np.maximum(images, 1))
 

@@ -131,7 +131,7 @@ def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]
 
 
 def _header(line: bytes, sep: bytes) -> tuple[int, int] | None:
-    """(words, dimensions) if a first line is a header: two whole numbers and nothing else."""
+    """(words, dimensions) if a first line is a header: two integers only."""
     fields = line.split(sep)
     if len(fields) == 2 and all(f.isdigit() and len(f) < 12 for f in fields) and int(fields[1]) > 0:
         return int(fields[0]), int(fields[1])

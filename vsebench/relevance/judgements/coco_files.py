@@ -38,7 +38,7 @@ def load(name: str, files: Files, split: Split, direction: Direction, *, all_que
         BadInput: the file is damaged, or the split lacks judged queries.
     """
     if split.name != JUDGED_SPLIT:
-        what = f"judgements '{name}' are of the whole gallery of COCO 5K, not of split '{split.name}'"
+        what = f"judgements '{name}' are of the complete gallery of COCO 5K, not of split '{split.name}'"
         raise UsageError(what, fix=f"use --split {JUDGED_SPLIT}")
     path = judgement_file(files[direction])
     return _load(name, files[direction], split, direction, all_queries, path, path.stat().st_mtime_ns)
@@ -87,7 +87,7 @@ def identity(files: Files, split: Split) -> str | None:
 def _index(ids: Ids, wanted: Int) -> Int:
     """(wanted,) index of every wanted id in ``ids``, -1 where it is missing."""
     if ids.dtype.kind != "i":
-        raise BadInput(f"ids such as {ids[0]!r} are not COCO ids", fix="give whole numbers")
+        raise BadInput(f"ids such as {ids[0]!r} are not COCO ids", fix="give integers")
     order = np.argsort(ids, kind="stable")
     place = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
     return np.where(ids[place] == wanted, place, -1)

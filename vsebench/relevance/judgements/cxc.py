@@ -13,7 +13,7 @@ CXC = Judgements(
     name="cxc",
     title="Crisscrossed Captions",
     heading="CxC",
-    meaning="Crisscrossed Captions judgements (similarity of at least 3) over COCO 5K; the whole gallery is ranked",
+    meaning="Crisscrossed Captions judgements (similarity of at least 3) over COCO 5K; the complete gallery is ranked",
     rule="image-text similarity (SITS) with agg_score >= 3 on the scale 0 to 5",
     judged_by="the mean of several raters a pair, over pairs sampled by similarity",
     cite="parekh2021cxc",

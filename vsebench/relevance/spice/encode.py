@@ -135,40 +135,40 @@ def build(encoded: Encoded, member_ptr: Int, member: Int, threads: int | None = 
     summed = np.concatenate([[0], np.cumsum(per_text[member])])
     base = summed[member_ptr]
     n_place, n_graph = int(base[-1]), len(member_ptr) - 1
-    word, owner = np.full(n_place, -1, np.int32), np.full(n_place, -1, np.int32)
+    word, head_of = np.full(n_place, -1, np.int32), np.full(n_place, -1, np.int32)
     out = np.full((n_place, 3), -1, np.int32)
     n_slot, n_out = np.zeros(n_graph, np.int64), np.zeros(n_graph, np.int64)
 
     def work(start: int, stop: int, _part: int) -> None:
         build_graphs(
             start, stop, member_ptr, member, encoded.text_ptr, encoded.tuples, encoded.syn_ptr, encoded.syn,
-            encoded.n_synset, base, word, owner, out, n_slot, n_out,
+            encoded.n_synset, base, word, head_of, out, n_slot, n_out,
         )  # fmt: skip
 
     spread(work, n_graph, threads or default_threads())
-    concept, concept_ptr, concept_words = _name_concepts(word, owner, len(encoded.words))
+    concept, concept_ptr, concept_words = _name_concepts(word, head_of, len(encoded.words))
     inside = np.arange(n_place) - np.repeat(base[:-1], np.diff(base)) < np.repeat(n_out, np.diff(base))
     heads = out[inside]
     tuples = np.where(heads >= 0, concept[heads], np.int32(-1))
     return Graphs(offsets(n_out), tuples, concept_ptr, concept_words)
 
 
-def _name_concepts(word: Int32, owner: Int32, n_word: int) -> tuple[Int32, Int, Int32]:
+def _name_concepts(word: Int32, head_of: Int32, n_word: int) -> tuple[Int32, Int, Int32]:
     """Number the concepts: a concept of one word has the number of the word, larger sets the numbers that follow.
 
     Args:
         word: (place,) int32 word in every place, -1 for none.
-        owner: (place,) int32 place of the first word of its concept.
+        head_of: (place,) int32 place of the first word of its concept.
 
     Returns:
         (place,) int32 concept of every first word, and the words of every concept as ragged lists.
     """
-    size = np.bincount(owner[owner >= 0], minlength=len(owner))
+    size = np.bincount(head_of[head_of >= 0], minlength=len(head_of))
     concept = word.copy()
-    several = np.flatnonzero((owner >= 0) & (size[owner] > 1))
-    several = several[np.lexsort((word[several], owner[several]))]
+    several = np.flatnonzero((head_of >= 0) & (size[head_of] > 1))
+    several = several[np.lexsort((word[several], head_of[several]))]
     letters = np.ascontiguousarray(word[several])
-    heads, starts = np.unique(owner[several], return_index=True)
+    heads, starts = np.unique(head_of[several], return_index=True)
     edges = (4 * np.append(starts, len(several))).tolist()
     text = letters.tobytes()
     number: dict[bytes, int] = {}

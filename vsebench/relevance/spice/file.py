@@ -122,10 +122,10 @@ def synset_ids(value: Any, at: str) -> frozenset[int]:
     """A list of synset ids as a set.
 
     Raises:
-        BadInput: not a list of non-negative whole numbers.
+        BadInput: not a list of non-negative integers.
     """
     if not isinstance(value, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in value):
-        raise BadInput(f"synsets are {shown(value)}, expected whole numbers", where=at)
+        raise BadInput(f"synsets are {shown(value)}, expected integers", where=at)
     return frozenset(value)
 
 

@@ -104,9 +104,9 @@ def load(
     texts = parsed_texts(split, form)
     unique = list(dict.fromkeys(texts))
     packs = sorted(entry.key for entry in pack_files())  # other packs may have other tuples
-    owners = np.ascontiguousarray(split.image_of, "<i8").tobytes()
+    image_of = np.ascontiguousarray(split.image_of, "<i8").tobytes()
     n_image = len(split.image_ids)
-    key = store.fingerprint(postings_file.FORMAT, TOOLS, packs, texts, owners, n_image, own)[:40] + ".npz"
+    key = store.fingerprint(postings_file.FORMAT, TOOLS, packs, texts, image_of, n_image, own)[:40] + ".npz"
     path = store.get(GRAPHS, key)
     found = None if path is None else postings_file.load(path)
     if found is None:

@@ -5,7 +5,7 @@ Ragged lists are a pair of arrays: row r is ``items[ptr[r]:ptr[r + 1]]``. A tupl
 concept. The slot of the first word, the *head*, identifies the concept; ``follow`` links it to its other slots.
 
 The arrays of a graph: ``word`` (slot,) the word; ``follow`` (slot,) the next slot of the concept or -1; ``last``
-(slot,) of a head, the last slot; ``owner`` (slot,) the head; ``nodes`` the heads of the objects; ``n_syn`` (slot,) of a
+(slot,) of a head, the last slot; ``heads`` (slot,) the head; ``nodes`` the heads of the objects; ``n_syn`` (slot,) of a
 head, its number of distinct synsets; ``count`` the numbers of slots, nodes, attributes and relations. A synset z is
 marked when ``mark[z]`` is the current token, a number that is increased instead of clearing the array.
 """
@@ -26,7 +26,7 @@ def _is_only(w, head, word, follow):
 
 
 @nb.njit(nogil=True, cache=True)
-def _add(w, head, word, follow, last, owner, count):
+def _add(w, head, word, follow, last, heads, count):
     """Append ``w`` to the concept ``head``, or make a new concept when ``head`` is -1; returns the head."""
     slot = count[SLOTS]
     count[SLOTS] += 1
@@ -35,7 +35,7 @@ def _add(w, head, word, follow, last, owner, count):
         head = slot
     else:
         follow[last[head]] = slot
-    last[head], owner[slot] = slot, head
+    last[head], heads[slot] = slot, head
     return head
 
 
@@ -49,7 +49,7 @@ def _mark(w, syn_ptr, syn, mark, count):
 
 
 @nb.njit(nogil=True, cache=True)
-def _merge_if_similar(w, token, head, word, follow, last, owner, count, syn_ptr, syn, mark):
+def _merge_if_similar(w, token, head, word, follow, last, heads, count, syn_ptr, syn, mark):
     """Append ``w``, its synsets marked, to a concept if they share a word or a synset; returns whether they do."""
     similar = contained = False
     slot = head
@@ -59,12 +59,12 @@ def _merge_if_similar(w, token, head, word, follow, last, owner, count, syn_ptr,
             similar = similar or mark[syn[z]] == token
         slot = follow[slot]
     if similar and not contained:
-        _add(w, head, word, follow, last, owner, count)
+        _add(w, head, word, follow, last, heads, count)
     return similar or contained
 
 
 @nb.njit(nogil=True, cache=True)
-def _node(w, nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark, seen):
+def _node(w, nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark, seen):
     """The node of a word: that of this word only, else the most similar one (the word is appended), else a new one."""
     for k in range(count[NODES]):
         if _is_only(w, nodes[k], word, follow):
@@ -90,17 +90,17 @@ def _node(w, nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark,
         if similarity > largest:
             best, best_contained, best_common, largest = np.int64(nodes[k]), contained, common, similarity
     if best < 0:
-        best = _add(w, NONE, word, follow, last, owner, count)
+        best = _add(w, NONE, word, follow, last, heads, count)
         nodes[count[NODES]], n_syn[best] = best, own
         count[NODES] += 1
     elif not best_contained:
-        _add(w, best, word, follow, last, owner, count)
+        _add(w, best, word, follow, last, heads, count)
         n_syn[best] += own - best_common
     return best
 
 
 @nb.njit(nogil=True, cache=True)
-def _link(w, a, b, links, n, word, follow, last, owner, count, syn_ptr, syn, mark):
+def _link(w, a, b, links, n, word, follow, last, heads, count, syn_ptr, syn, mark):
     """Merge ``w`` into the first equal, else the first similar of the concepts ``links`` (n, 3) between nodes a and b.
 
     Returns False, and adds a new concept as ``links[n]``, when there is none. An attribute has b = -1.
@@ -111,28 +111,28 @@ def _link(w, a, b, links, n, word, follow, last, owner, count, syn_ptr, syn, mar
     token = _mark(w, syn_ptr, syn, mark, count)
     for k in range(n):
         if links[k, 0] == a and links[k, 1] == b:  # noqa: SIM102 (the second condition merges)
-            if _merge_if_similar(w, token, np.int64(links[k, 2]), word, follow, last, owner, count, syn_ptr, syn, mark):
+            if _merge_if_similar(w, token, np.int64(links[k, 2]), word, follow, last, heads, count, syn_ptr, syn, mark):
                 return True
     links[n, 0], links[n, 1] = a, b
-    links[n, 2] = _add(w, NONE, word, follow, last, owner, count)
+    links[n, 2] = _add(w, NONE, word, follow, last, heads, count)
     return False
 
 
 @nb.njit(nogil=True, cache=True)
 def build_graphs(
-    start, stop, member_ptr, member, text_ptr, tuples, syn_ptr, syn, n_synset, base, slot_word, slot_owner, out,
+    start, stop, member_ptr, member, text_ptr, tuples, syn_ptr, syn, n_synset, base, slot_word, slot_head, out,
     n_slot, n_out,
 ):  # fmt: skip
     """Merge the tuples of the texts of each graph, in order, for graphs ``start:stop``.
 
     ``base`` (graph + 1,) is where the places of each graph start: as many as its tuples have words. Fills ``slot_word``
-    and ``slot_owner`` (place,) int32 with the words of all concepts and the places of their heads, ``out`` (place, 3)
+    and ``slot_head`` (place,) int32 with the words of all concepts and the places of their heads, ``out`` (place, 3)
     int32 with the tuples of the graph as places of heads, and ``n_slot`` and ``n_out`` (graph,) with their numbers.
     """
     most = 0
     for g in range(start, stop):
         most = max(most, base[g + 1] - base[g])
-    follow, last, owner = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
+    follow, last, heads = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
     nodes, n_syn = np.empty(most, np.int32), np.empty(most, np.int32)
     attributes = np.empty((most + 1, 3), np.int32)
     relations = np.empty((most + 1, 3), np.int32)
@@ -145,25 +145,25 @@ def build_graphs(
         word = slot_word[b : base[g + 1]]
         for m in range(member_ptr[g], member_ptr[g + 1]):
             for t in range(text_ptr[member[m]], text_ptr[member[m] + 1]):
-                one = _node(tuples[t, 0], nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark, seen)
+                one = _node(tuples[t, 0], nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark, seen)
                 if tuples[t, 1] < 0:
                     continue
                 if tuples[t, 2] < 0:
                     n = count[ATTRIBUTES]
                     if not _link(
-                        tuples[t, 1], one, NONE, attributes, n, word, follow, last, owner, count, syn_ptr, syn, mark
+                        tuples[t, 1], one, NONE, attributes, n, word, follow, last, heads, count, syn_ptr, syn, mark
                     ):
                         count[ATTRIBUTES] += 1
                     continue
-                two = _node(tuples[t, 1], nodes, n_syn, word, follow, last, owner, count, syn_ptr, syn, mark, seen)
+                two = _node(tuples[t, 1], nodes, n_syn, word, follow, last, heads, count, syn_ptr, syn, mark, seen)
                 n = count[RELATIONS]
                 if not _link(
-                    tuples[t, 2], one, two, relations, n, word, follow, last, owner, count, syn_ptr, syn, mark
+                    tuples[t, 2], one, two, relations, n, word, follow, last, heads, count, syn_ptr, syn, mark
                 ):
                     count[RELATIONS] += 1
         n_slot[g] = count[SLOTS]
         for k in range(count[SLOTS]):
-            slot_owner[b + k] = b + owner[k]
+            slot_head[b + k] = b + heads[k]
         for k in range(count[NODES]):
             out[b, 0] = base[g] + nodes[k]
             b += 1
@@ -273,7 +273,7 @@ def _count(q, tuple_ptr, tuples, match_ptr, match, found):
 
 @nb.njit(nogil=True, cache=True, inline="always", error_model="numpy")
 def f_score(found, both):
-    """float32 2 tp / (|candidate| + |reference|), 0 for two empty graphs; whole numbers are exact up to 2^24."""
+    """float32 2 tp / (|candidate| + |reference|), 0 for two empty graphs; integers are exact up to 2^24."""
     return np.float32(2) * np.float32(found) / max(both, np.float32(1))
 
 

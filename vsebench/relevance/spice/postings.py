@@ -1,6 +1,6 @@
 """SPICE of all pairs from an inverted index: which images every tuple matches, and the size of every graph.
 
-tp of a caption and an image is then a count over the caption's tuples, and F follows from three whole numbers.
+tp of a caption and an image is then a count over the caption's tuples, and F follows from three integers.
 """
 
 from __future__ import annotations

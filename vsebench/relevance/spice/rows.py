@@ -47,7 +47,7 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
     """Read a table of ``word <TAB> ids``; a word without synsets has nothing after the tab.
 
     Raises:
-        BadInput: a line without a tab, an id that is not a whole number, or a word that occurs twice.
+        BadInput: a line without a tab, an id that is not an integer, or a word that occurs twice.
     """
     table: dict[str, frozenset[int]] = {}
     for number, line in enumerate(read_text(path).split("\n"), 1):

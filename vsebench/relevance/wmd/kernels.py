@@ -41,7 +41,7 @@ def reduce_pair(a, b, start, word, mass, total, vectors, left, right, cost):
         more_a, more_b = i < start[a + 1], j < start[b + 1]
         in_a = more_a and (not more_b or word[i] <= word[j])
         in_b = more_b and (not more_a or word[j] <= word[i])
-        # Whole numbers, so the difference is exact.
+        # Integers, so the difference is exact.
         rest = (mass[i] * total[b] if in_a else 0.0) - (mass[j] * total[a] if in_b else 0.0)
         if rest > 0:
             left[m] = rest
@@ -76,7 +76,7 @@ def relaxed_to_all(bag, table, start, word, mass, total, out):
     """Relaxed distances of one bag to every bag; fills ``out`` (bag,), infinite for empty bags.
 
     ``table`` (word of the bag, word) float64 are the distances of its words to all words; with them every entry of
-    another bag costs one look-up a word (Atasu et al., Linear-Complexity Relaxed Word Mover's Distance, 2017).
+    another bag costs one lookup a word (Atasu et al., Linear-Complexity Relaxed Word Mover's Distance, 2017).
     """
     n = table.shape[0]
     nearest = np.empty(table.shape[1])
