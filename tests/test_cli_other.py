@@ -16,7 +16,7 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests.hostile import good
 from vsebench.cli import app, health
-from vsebench.cli.talk import encodable, printable
+from vsebench.cli.terminal import encodable, printable
 from vsebench.errors import EXIT_CODES
 from vsebench.types import Split
 

@@ -177,3 +177,8 @@ def test_options_that_are_refused(option: str, value: object, message: str) -> N
     with pytest.raises(UsageError) as error:
         vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, **{option: value})  # type: ignore[arg-type]
     assert str(error.value) == message
+
+
+@pytest.mark.parametrize("name", ["cider:R-P", "cider:MedR", "cider:mAP@R", "spice:MRR"])
+def test_a_metric_of_positives_has_no_values_in_a_view_of_gains(name: str) -> None:
+    assert "needs binary judgements" in refused(name)

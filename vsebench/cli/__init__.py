@@ -3,7 +3,7 @@
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
   ``metrics``, ``data``, ``relevance``, ``correlate``, ``doctor`` (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
-- ``talk``: stdout, stderr, progress, errors and exit codes
+- ``terminal``: stdout, stderr, progress, errors and exit codes
 
 Commands import what they need when they run, so that ``--help`` is fast.
 """
@@ -21,7 +21,7 @@ import typer
 from .. import __version__
 from ..errors import ENGINE_FAILURE, INTERRUPTED
 from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice, unimodal
-from .talk import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
+from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
 
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "

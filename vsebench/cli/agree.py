@@ -8,7 +8,7 @@ import typer
 
 from .results import deliver, output_format
 from .shared import Force, Level, Metrics, Output, Resamples, Seed, Style, Threads
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
 @command
@@ -35,14 +35,14 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """Show how far the metrics agree on the order of the systems, and the queries they disagree on."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.agreement import agree
 
-    chosen = output_format(talk, style, output)
+    chosen = output_format(terminal, style, output)
     found = agree(
         reports, metrics=metrics, pair=pair, direction=direction, top=top, most=most,  # type: ignore[arg-type]
         ci=ci, resamples=resamples, seed=seed, force=force, threads=threads,
     )  # fmt: skip
     for warning in found.warnings:
-        talk.warn(warning)
-    deliver(talk, chosen, output, found)
+        terminal.warn(warning)
+    deliver(terminal, chosen, output, found)

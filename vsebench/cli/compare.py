@@ -8,7 +8,7 @@ import typer
 
 from .results import deliver, output_format
 from .shared import Metrics, Output, Resamples, Style, Threads
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
 @command
@@ -40,14 +40,14 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """Test systems against each other: paired permutation tests over images, corrected, with effect sizes."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.comparison import compare
 
-    chosen = output_format(talk, style, output)
+    chosen = output_format(terminal, style, output)
     found = compare(
         reports, metrics=metrics, baseline=baseline, correction=correction, alpha=alpha,  # type: ignore[arg-type]
         permutations=permutations, ci=ci, resamples=resamples, seed=seed, details=details, force=force, threads=threads,
     )  # fmt: skip
     for warning in found.warnings:
-        talk.warn(warning)
-    deliver(talk, chosen, output, found)
+        terminal.warn(warning)
+    deliver(terminal, chosen, output, found)

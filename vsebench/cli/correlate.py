@@ -9,7 +9,7 @@ import typer
 
 from .results import deliver, output_format
 from .shared import Output, Resamples, Seed, Style, Threads
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
 @command
@@ -61,20 +61,20 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..human.study import correlate
     from ..report import figure as drawing
 
-    chosen = output_format(talk, style, output)
+    chosen = output_format(terminal, style, output)
     if figure is not None:
         drawing.check_path(figure)
     study = correlate(
         data, gains=gains, embeddings=embeddings, texts=texts, image_key=image_key, text_key=text_key,
         similarity=similarity, tasks=tasks, human_data=human_data, ci=ci, resamples=resamples,  # type: ignore[arg-type]
-        seed=seed, over=over, java=java, threads=threads, bar=talk.progress,  # type: ignore[arg-type]
+        seed=seed, over=over, java=java, threads=threads, bar=terminal.progress,  # type: ignore[arg-type]
     )  # fmt: skip
     for note in study.notes:
-        talk.note(f"· {note}")
+        terminal.note(f"· {note}")
     if figure is not None:
         drawing.write(study, figure)
-    deliver(talk, chosen, output, study)
+    deliver(terminal, chosen, output, study)

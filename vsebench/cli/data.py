@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import GATE_NOT_MET
-from .talk import Json, NoProgress, Quiet, Talk, cells, command
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 app = typer.Typer(help="The declared test sets: list, build, verify.", no_args_is_help=True)
 
@@ -17,12 +17,12 @@ app = typer.Typer(help="The declared test sets: list, build, verify.", no_args_i
 @command
 def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
     """Show the declared splits and whether they can be used here."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
     rows = splits.status()
-    if talk.json:
-        talk.emit({"splits": [r.to_json() for r in rows]})
+    if terminal.json:
+        terminal.emit({"splits": [r.to_json() for r in rows]})
         return
     from rich import box
     from rich.table import Table
@@ -32,7 +32,7 @@ def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProg
         table.add_column(heading)
     for r in rows:
         table.add_row(*cells(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs))
-    talk.out.print(table)
+    terminal.out.print(table)
 
 
 @app.command("build")
@@ -52,14 +52,14 @@ def build(
     no_progress: NoProgress = False,
 ) -> None:
     """Read a split from its source, check it, and keep it in the cache."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
     path = splits.build(name, source, force=force)
-    if talk.json:
-        talk.emit({"split": name, "file": str(path), "bytes": path.stat().st_size})
+    if terminal.json:
+        terminal.emit({"split": name, "file": str(path), "bytes": path.stat().st_size})
     else:
-        talk.out.print(f"{name} is in {path}", markup=False, soft_wrap=True)
+        terminal.out.print(f"{name} is in {path}", markup=False, soft_wrap=True)
 
 
 @app.command("verify")
@@ -71,16 +71,16 @@ def verify(
     no_progress: NoProgress = False,
 ) -> None:
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
     from ..relevance.judgements.verify import verify_judgements
 
     checks = [*splits.verify(name), *verify_judgements(name)]
-    if talk.json:
-        talk.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
+    if terminal.json:
+        terminal.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
     else:
         for c in checks:
-            talk.out.print(
+            terminal.out.print(
                 f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red", markup=False
             )
     if not all(c.ok for c in checks):

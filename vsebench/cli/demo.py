@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from .shared import deliver_report
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 WORDS = """\
 These vectors are computed from text, not by a vision model, and without the pictures: a caption is compared with the
@@ -26,7 +26,7 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """Compute vectors from the captions of COCO 5K, write them to embeddings.npz, and evaluate that file."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     import numpy as np
 
     import vsebench
@@ -38,9 +38,9 @@ def run(
 
     if out.exists() and not out.is_dir():
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")
-    talk.note("reading the COCO 5K test captions and judgements from the installed packages ...")
+    terminal.note("reading the COCO 5K test captions and judgements from the installed packages ...")
     split = load_split("coco-5k", captions=True)
-    talk.note("computing vectors from the captions (TF-IDF, truncated SVD) ...")
+    terminal.note("computing vectors from the captions (TF-IDF, truncated SVD) ...")
     images, captions = standin_embeddings(split)
     file = out / "embeddings.npz"
     with write_atomically(file, "wb", parents=True) as stream:
@@ -48,14 +48,14 @@ def run(
             stream, image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
             text_ids=split.caption_ids, image_of_text=split.image_of,
         )  # fmt: skip
-    talk.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
-    with talk.progress("ranking") as progress:
+    terminal.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
+    with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(file, progress=progress)
-    deliver_report(talk, report, out / "report.json", None, no_per_query=False)
-    if not talk.json:
+    deliver_report(terminal, report, out / "report.json", None, no_per_query=False)
+    if not terminal.json:
         program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         commands = (
             f"  {program} eval {file} --metrics all --json\n"
             f"  {program} eval YOUR_EMBEDDINGS.npz        (the arrays of a file: {program} inspect {file})"
         )
-        talk.out.print(f"\n{WORDS}\n\nTry next:\n{commands}", markup=False, soft_wrap=True)
+        terminal.out.print(f"\n{WORDS}\n\nTry next:\n{commands}", markup=False, soft_wrap=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from ..errors import GATE_NOT_MET
-from .talk import Json, NoProgress, Quiet, Talk, cells, command
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
 
@@ -13,12 +13,12 @@ MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
 @command
 def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
     """Report what is installed and whether it works; exit code 1 when there is a fault."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from . import health
 
     findings = health.examine()
-    if talk.json:
-        talk.emit({"schema": "vsebench/doctor/1", "findings": [f.to_json() for f in findings]})
+    if terminal.json:
+        terminal.emit({"schema": "vsebench/doctor/1", "findings": [f.to_json() for f in findings]})
     else:
         from rich import box
         from rich.table import Table
@@ -30,6 +30,6 @@ def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = F
         for f in findings:
             mark, style = MARKS[f.state]
             table.add_row(*cells(Text(mark, style), f.name, f.detail, f.fix or ""))
-        talk.out.print(table)
+        terminal.out.print(table)
     if any(f.state == "fault" for f in findings):
         raise typer.Exit(GATE_NOT_MET)

@@ -19,7 +19,7 @@ from .shared import (
     check_outputs,
     deliver_report,
 )
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
 @command
@@ -103,14 +103,14 @@ def run(
 
     FILE holds image and text vectors; a file whose ids are COCO test ids selects its split by itself.
     """
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
     from ..evaluation.inputs import run_path
 
     inputs = [file, texts, scores, captions, *(run_path(x)[1] for x in retrieved or ())]
     check_outputs(inputs, per_query, output, save_run)
-    with talk.progress("ranking") as progress:
+    with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(
             file, texts, scores=scores, run=retrieved or None, split=split, metrics=metrics,
             gains=() if gains is None else ",".join(gains), captions=captions, human_data=human_data,
@@ -119,4 +119,4 @@ def run(
             trust=trust, save_run=save_run, depth=depth, ci=ci, resamples=resamples, seed=seed, interval=interval,
             threads=threads, progress=progress,
         )  # fmt: skip
-    deliver_report(talk, report, output, per_query, no_per_query)
+    deliver_report(terminal, report, output, per_query, no_per_query)

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .talk import Json, NoProgress, Quiet, Talk, cells, command, printable
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command, printable
 
 
 @command
@@ -32,7 +32,7 @@ def run(
 
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..data import align, read
     from ..errors import BadInput
 
@@ -78,10 +78,10 @@ def run(
         "fault": None if fault is None else str(fault),
         "notes": list(notes),
     }
-    if talk.json:
-        talk.emit(document)
+    if terminal.json:
+        terminal.emit(document)
     else:
-        _show(document, talk)
+        _show(document, terminal)
     if fault is not None:
         raise fault
 
@@ -111,7 +111,7 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
     }
 
 
-def _show(document: dict[str, Any], talk: Talk) -> None:
+def _show(document: dict[str, Any], terminal: Terminal) -> None:
     from rich import box
     from rich.table import Table
     from rich.text import Text
@@ -134,15 +134,15 @@ def _show(document: dict[str, Any], talk: Talk) -> None:
             else ", ".join(printable(shown(x)) for x in a.get("first", []))
         )
         table.add_row(*cells(a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
-    talk.out.print(table)
+    terminal.out.print(table)
     matched = document["matched"]
     if matched:
-        talk.out.print(
+        terminal.out.print(
             f"would be evaluated as {matched['split']}: {matched['images']:,} images, {matched['captions']:,} captions"
         )
         for note in matched["notes"]:
-            talk.out.print(f"· {printable(note)}", style="dim", markup=False)
+            terminal.out.print(f"· {printable(note)}", style="dim", markup=False)
         for warning in matched["warnings"]:
-            talk.out.print(f"warning: {printable(warning)}", style="yellow", markup=False)
+            terminal.out.print(f"warning: {printable(warning)}", style="yellow", markup=False)
     else:
-        talk.out.print("could not be evaluated, see the error", style="bold")
+        terminal.out.print("could not be evaluated, see the error", style="bold")

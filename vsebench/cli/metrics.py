@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .talk import Json, NoProgress, Quiet, Talk, cells, command
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 
 @command
@@ -21,7 +21,7 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """List the metrics, or explain one, or a suite of them."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..errors import UsageError
     from ..metrics import families, parse
     from ..metrics.declare import separate
@@ -38,19 +38,19 @@ def run(
             raise UsageError(f"'{name}' are {len(named)} names", fix=f"give one at a time: vsebench metrics {named[0]}")
         suite = _suite(name, views)
         if suite is not None:
-            talk.emit(suite) if talk.json else _explain_suite(suite, talk)
+            terminal.emit(suite) if terminal.json else _explain_suite(suite, terminal)
             return
         metric = parse(name)
         facts = {"metric": str(metric), **_facts(metric.family), "view": _known(metric.view, views)}
-        if talk.json:
-            talk.emit(facts)
+        if terminal.json:
+            terminal.emit(facts)
         else:
-            _explain(facts, talk)
+            _explain(facts, terminal)
         return
     binary, graded = ([_facts(f) for f in families(graded=g)] for g in (False, True))
     suites = {s.name: s.metrics for s in SUITES.values()}
-    if talk.json:
-        talk.emit(
+    if terminal.json:
+        terminal.emit(
             {
                 "metrics": binary,
                 "graded_metrics": graded,
@@ -65,17 +65,17 @@ def run(
         ("graded metrics, as in cider:NCS@10; options in brackets, as in CS\\[tau=a]@100", graded),
     ):
         rows = [(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]) for f in listed]
-        _table(talk, title, rows, ("name", "also", "range", "better", "formula"))
+        _table(terminal, title, rows, ("name", "also", "range", "better", "formula"))
     described = {k: ", ".join(v) for k, v in suites.items() if k != INTRA} | {INTRA: SUITES[INTRA].meaning}
     for title, facts_of in (
         ("views, put in front of a name as in eccv:R@1", judgements),
         ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", kinds),
         ("words for --metrics", described | ALL),
     ):
-        _table(talk, title, list(facts_of.items()))
+        _table(terminal, title, list(facts_of.items()))
 
 
-def _table(talk: Talk, title: str, rows: Sequence[tuple[str, ...]], headings: Sequence[str] = ("", "")) -> None:
+def _table(terminal: Terminal, title: str, rows: Sequence[tuple[str, ...]], headings: Sequence[str] = ("", "")) -> None:
     from rich import box
     from rich.table import Table
 
@@ -84,7 +84,7 @@ def _table(talk: Talk, title: str, rows: Sequence[tuple[str, ...]], headings: Se
         table.add_column(heading)
     for row in rows:
         table.add_row(*cells(*row))
-    talk.out.print(table)
+    terminal.out.print(table)
 
 
 def _known(view: str, views: Mapping[str, str]) -> str:
@@ -128,7 +128,7 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     return {"family": name, "meaning": suite.meaning, "view": through, "metrics": list(names)}
 
 
-def _explain_suite(facts: dict[str, Any], talk: Talk) -> None:
+def _explain_suite(facts: dict[str, Any], terminal: Terminal) -> None:
     from rich.table import Table
 
     from ..metrics import parse
@@ -146,7 +146,7 @@ def _explain_suite(facts: dict[str, Any], talk: Talk) -> None:
     else:
         for name in facts["metrics"]:
             table.add_row(*cells(name, parse(name).family.formula))
-    talk.out.print(table)
+    terminal.out.print(table)
 
 
 def _facts(family: Any) -> dict[str, Any]:
@@ -170,7 +170,7 @@ def _facts(family: Any) -> dict[str, Any]:
     }
 
 
-def _explain(facts: dict[str, Any], talk: Talk) -> None:
+def _explain(facts: dict[str, Any], terminal: Terminal) -> None:
     from rich.table import Table
 
     table = Table.grid(padding=(0, 2))
@@ -180,4 +180,4 @@ def _explain(facts: dict[str, Any], talk: Talk) -> None:
             for option, o in facts["options"].items():
                 table.add_row(*cells(f"[{option}=...]", f"{', '.join(o['values'])}: {o['meaning']}"))
         table.add_row(*cells(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value)))
-    talk.out.print(table)
+    terminal.out.print(table)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..errors import BadInput, UsageError
-from .talk import Json, NoProgress, Quiet, Talk, cells, command
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 if TYPE_CHECKING:
     from ..relevance.spice.tuples import Tuples
@@ -53,7 +53,7 @@ def build(
     no_progress: NoProgress = False,
 ) -> None:
     """Parse captions into the cache. An interrupted build continues when it is started again."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..registry import unknown
     from ..relevance.kinds import GAINS, NAMED
     from ..relevance.spice.parser.build import build as parse
@@ -62,30 +62,38 @@ def build(
         raise unknown("graded relevance", kind, NAMED)
     if kind != "spice":
         words = f"{kind} needs no building, it is computed when it is used; it takes {GAINS[kind].needs}"
-        talk.emit({"kind": kind, "needed": False}) if talk.json else talk.out.print(words, markup=False)
+        terminal.emit({"kind": kind, "needed": False}) if terminal.json else terminal.out.print(words, markup=False)
         return
     strings = _captions(split, captions, text)
-    with talk.progress(f"parsing {len(strings):,} captions") as bar:
+    with terminal.progress(f"parsing {len(strings):,} captions") as bar:
         done = parse(
-            strings, java=java, heap=heap, threads=threads, retry=retry, progress=bar or _lines(talk), note=talk.note
+            strings,
+            java=java,
+            heap=heap,
+            threads=threads,
+            retry=retry,
+            progress=bar or _lines(terminal),
+            note=terminal.note,
         )
     if done.broken:
-        talk.warn(f"the parser fails on {len(done.broken):,} captions; they have no tuples (try again with --retry)")
-    if talk.json:
+        terminal.warn(
+            f"the parser fails on {len(done.broken):,} captions; they have no tuples (try again with --retry)"
+        )
+    if terminal.json:
         broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
-        talk.emit({"kind": kind, **vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
+        terminal.emit({"kind": kind, **vars(done), "broken": broken, "seconds": round(done.seconds, 3)})
         return
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
     shared = f", {done.shared:,} by another build" if done.shared else ""
     counts = f"{done.captions:,} distinct captions, {done.before:,} parsed before, {done.parsed:,} now"
-    talk.out.print(f"spice: {counts}{rate}{shared}", soft_wrap=True)
+    terminal.out.print(f"spice: {counts}{rate}{shared}", soft_wrap=True)
 
 
 @app.command("list")
 @command
 def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
     """Show the content of the cache, and its folder."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..data import store
     from ..relevance.spice.parser.install import tools_folder
 
@@ -97,10 +105,10 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
         rows.append((name, len(of_kind), _content(name, len(of_kind)), sum(entry.size for entry in of_kind), used))
     fetched = tools_folder()
     size = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
-    if talk.json:
+    if terminal.json:
         kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
         document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": size}
-        talk.emit(document)
+        terminal.emit(document)
         return
     from rich import box
     from rich.table import Table
@@ -113,9 +121,11 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
     if size:
         table.add_row(*cells(TOOLS, "CoreNLP 3.6.0", _size(size), ""))
     if rows or size:
-        talk.out.print(table)
+        terminal.out.print(table)
     total = sum(row[3] for row in rows)
-    talk.out.print(f"{_size(total)} of at most {_size(store.limit())} in {store.root()}", markup=False, soft_wrap=True)
+    terminal.out.print(
+        f"{_size(total)} of at most {_size(store.limit())} in {store.root()}", markup=False, soft_wrap=True
+    )
 
 
 @app.command("clear")
@@ -130,7 +140,7 @@ def clear(
     no_progress: NoProgress = False,
 ) -> None:
     """Remove the content of the cache."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     import shutil
 
     from ..data import store
@@ -146,7 +156,7 @@ def clear(
     sizes = [path.stat().st_size for path in found] if kind == TOOLS else [entry.size for entry in entries]
     if sizes and not yes:
         question = f"remove {len(sizes):,} files ({_size(sum(sizes))}) from {folder if kind == TOOLS else store.root()}"
-        if talk.json or not sys.stdin.isatty():
+        if terminal.json or not sys.stdin.isatty():
             raise UsageError(f"this would {question}", fix="add --yes")
         if not typer.confirm(f"{question}?", err=True):
             raise typer.Exit
@@ -155,10 +165,10 @@ def clear(
         removed = sizes
     else:
         removed = [entry.size for entry in store.clear(kind)]
-    if talk.json:
-        talk.emit({"removed": len(removed), "bytes": sum(removed)})
+    if terminal.json:
+        terminal.emit({"removed": len(removed), "bytes": sum(removed)})
     else:
-        talk.out.print(f"removed {len(removed):,} files, {_size(sum(removed))}")
+        terminal.out.print(f"removed {len(removed):,} files, {_size(sum(removed))}")
 
 
 @app.command("export")
@@ -174,7 +184,7 @@ def export(
     no_progress: NoProgress = False,
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..relevance.spice import cache
     from ..relevance.spice.tuples import BUILD
 
@@ -186,7 +196,7 @@ def export(
     else:
         tuples = cache.load_tuples(_captions(split, captions, text), _command(split, captions, text))
     cache.export_tuples(file, tuples)
-    _report(talk, f"{len(tuples.texts):,} captions are in {file}", file, tuples)
+    _report(terminal, f"{len(tuples.texts):,} captions are in {file}", file, tuples)
 
 
 @app.command("import")
@@ -205,7 +215,7 @@ def import_(
     no_progress: NoProgress = False,
 ) -> None:
     """Add the parsed captions of a file to the cache; needs no Java."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..relevance.spice import cache
     from ..relevance.spice.rows import read_rows
 
@@ -220,7 +230,7 @@ def import_(
     else:
         tuples = read_rows(file, synsets, _captions(split, captions, text))
     new = cache.add_agreeing(tuples, file)
-    _report(talk, f"{len(tuples.texts):,} captions were read, {new:,} of them are new", file, tuples, new=new)
+    _report(terminal, f"{len(tuples.texts):,} captions were read, {new:,} of them are new", file, tuples, new=new)
 
 
 def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
@@ -266,18 +276,18 @@ def _only_spice(kind: str) -> None:
         raise UsageError(f"'{kind}' has nothing to export or import", fix="give spice")
 
 
-def _report(talk: Talk, words: str, file: Path, tuples: Tuples, **more: int) -> None:
-    if talk.json:
+def _report(terminal: Terminal, words: str, file: Path, tuples: Tuples, **more: int) -> None:
+    if terminal.json:
         document: dict[str, Any] = {"file": str(file), "captions": len(tuples.texts), "words": len(tuples.synsets)}
-        talk.emit({**document, "broken": len(tuples.broken), **more})
+        terminal.emit({**document, "broken": len(tuples.broken), **more})
     else:
         broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
-        talk.out.print(words + broken, markup=False, soft_wrap=True)
+        terminal.out.print(words + broken, markup=False, soft_wrap=True)
 
 
-def _lines(talk: Talk) -> Callable[[int, int], None] | None:
+def _lines(terminal: Terminal) -> Callable[[int, int], None] | None:
     """Progress as a line every 30 seconds, for a log file."""
-    if talk.quiet or talk.no_progress:
+    if terminal.quiet or terminal.no_progress:
         return None
     started = noted = time.monotonic()
 
@@ -288,7 +298,7 @@ def _lines(talk: Talk) -> Callable[[int, int], None] | None:
             noted = now
             rate = done / (now - started)
             minutes = (total - done) / rate / 60
-            talk.note(f"{done:,} of {total:,} captions, {rate:.0f} a second, {minutes:.0f} min left")
+            terminal.note(f"{done:,} of {total:,} captions, {rate:.0f} a second, {minutes:.0f} min left")
 
     return line
 

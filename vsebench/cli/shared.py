@@ -10,7 +10,7 @@ import typer
 
 if TYPE_CHECKING:
     from ..report.report import Report
-    from .talk import Talk
+    from .terminal import Terminal
 
 Metrics = Annotated[
     str | None, typer.Option(help="Names or suites separated by commas; by default all that they share.")
@@ -53,7 +53,9 @@ def check_outputs(inputs: Sequence[Path | None], per_query: Path | None, *others
         taken.add(path.resolve())
 
 
-def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: Path | None, no_per_query: bool) -> None:
+def deliver_report(
+    terminal: Terminal, report: Report, output: Path | None, per_query: Path | None, no_per_query: bool
+) -> None:
     """Print a report as a table or JSON, with notes and warnings on stderr, and write the requested files."""
     from ..data.atomic import write_atomically
     from ..evaluation.provenance import with_command
@@ -62,19 +64,19 @@ def deliver_report(talk: Talk, report: Report, output: Path | None, per_query: P
 
     report = with_command(report)
     for note in report.notes:
-        talk.note(f"· {note}")
+        terminal.note(f"· {note}")
     for warning in report.warnings:
-        talk.warn(warning)
-    text = report.to_json(not no_per_query) if talk.json or output is not None else ""
+        terminal.warn(warning)
+    text = report.to_json(not no_per_query) if terminal.json or output is not None else ""
     if per_query is not None:
         per_query_file.write(report.per_query(), per_query)
     if output is not None:
         with write_atomically(output, "w") as stream:
             stream.write(text + "\n")
-    if talk.json:
-        talk.emit(text)
+    if terminal.json:
+        terminal.emit(text)
     else:
-        show(report.grids(), talk.out)
+        show(report.grids(), terminal.out)
 
 
 def check_output(path: Path | None) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from .results import deliver, output_format
 from .shared import Force, Level, Output, Resamples, Seed, Style, Threads
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
 @command
@@ -52,14 +52,14 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """Break a metric down by caption length, number of positives, image category or a column of yours."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.slices import slice
 
-    chosen = output_format(talk, style, output)
+    chosen = output_format(terminal, style, output)
     found = slice(
         reports, by, metrics=metrics, direction=direction, file=file, column=column,  # type: ignore[arg-type]
         captions=captions, bins=bins, top=top, ci=ci, resamples=resamples, seed=seed, force=force, threads=threads,
     )  # fmt: skip
     for warning in found.warnings:
-        talk.warn(warning)
-    deliver(talk, chosen, output, found)
+        terminal.warn(warning)
+    deliver(terminal, chosen, output, found)

@@ -19,7 +19,7 @@ from .shared import (
     check_outputs,
     deliver_report,
 )
-from .talk import Json, NoProgress, Quiet, Talk, command
+from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
 @command
@@ -36,7 +36,7 @@ def run(
     keep_queries: Annotated[
         bool, typer.Option("--keep-queries", help="The other queries stay in the gallery.")
     ] = False,
-    modality: Annotated[str, typer.Option(help="image or caption.")] = "image",
+    modality: Annotated[str | None, typer.Option(help="image (the default) or caption.")] = None,
     metrics: Annotated[
         str | None, typer.Option(help="nDCG@k and MLD@k; nDCG and MLD are those at k = 1, 10, 20, ... 100; both.")
     ] = None,
@@ -58,15 +58,15 @@ def run(
     no_progress: NoProgress = False,
 ) -> None:
     """Rank items of one modality by their vectors, and judge the lists by labels: nDCG and mean label distance."""
-    talk = Talk(as_json, quiet, no_progress)
+    terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
     check_outputs([file, labels], per_query, output)
-    with talk.progress("ranking") as progress:
+    with terminal.progress("ranking") as progress:
         report = vsebench.evaluate_unimodal(
             file, labels, label_distance=label_distance, queries=queries, keep_queries=keep_queries,
             modality=modality, metrics=metrics, similarity=similarity, key=key,
             labels_key=labels_key, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
             progress=progress,
         )  # fmt: skip
-    deliver_report(talk, report, output, per_query, no_per_query)
+    deliver_report(terminal, report, output, per_query, no_per_query)

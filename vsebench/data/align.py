@@ -163,12 +163,12 @@ def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: 
     )
 
 
-def align_lists(raw: RawLists, name: str | None) -> AlignedLists:
+def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
     """The lists of a run as indices of a declared split.
 
     Args:
         raw: lists of ids.
-        name: the split; None: the first available declared one that has most of the query ids.
+        name: the split, or its name; None: the first available declared one that has most of the query ids.
 
     Raises:
         BadInput: ids that are not in the split (counts and first), two lists for one direction, or a direction
@@ -179,7 +179,7 @@ def align_lists(raw: RawLists, name: str | None) -> AlignedLists:
     if name == "custom":
         what = "retrieved lists do not have the image of every caption, so they need a declared split"
         raise UsageError(what, fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings")
-    split = splits.load_split(name) if name else _split_of(raw)
+    split = name if isinstance(name, Split) else splits.load_split(name) if name else _split_of(raw)
     image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())
     found: dict[Direction, dict[int, Int]] = {}
     tied: dict[Direction, dict[int, Int]] = {}

@@ -73,7 +73,9 @@ def measure(
         extremes = (optimistic, pessimistic)
     items = split.ids("image" if direction == "i2t" else "caption")
     query_ids = {} if query_ids is None else query_ids
-    ids, values = query_ids.setdefault(judged, items[judged.queries]), values[kept]
+    if judged not in query_ids:
+        query_ids[judged] = items[judged.queries]
+    ids, values = query_ids[judged], values[kept]
     if len(values) < len(ids):
         ids = ids[kept]
     n = len(values) + len(missed)

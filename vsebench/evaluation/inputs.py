@@ -137,7 +137,7 @@ def from_run(
     else:
         named = [run_path(run)] if is_path(run) else [run_path(x) for x in cast("Sequence[PathLike]", run)]
     raw = runs.read_runs([path for _, path in named], [direction for direction, _ in named])
-    lists = align_lists(raw, split.name if isinstance(split, Split) else split)
+    lists = align_lists(raw, split)
     return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, sources=raw.sources)
 
 
@@ -176,8 +176,9 @@ def check_arguments(
         ("--image-key", image_key, images),
         ("--text-key", text_key, images),
     ):
-        if value is not None and needed is None:
-            raise UsageError(f"{flag} has no meaning here", fix="leave it out")
+        if value is not None and (needed is None or (flag.endswith("-key") and not is_path(needed))):
+            what = "here" if needed is None else "for an array in memory"
+            raise UsageError(f"{flag} has no meaning {what}", fix="leave it out")
     if depth is not None and save_run is None:
         raise UsageError(
             f"--depth {depth} has no meaning without --save-run", fix="add --save-run FILE, or leave it out"

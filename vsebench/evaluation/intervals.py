@@ -20,7 +20,7 @@ from ..stats.columns import Column, Population, prepare
 from ..types import Direction, Float, Int, Split
 
 Key = tuple[Metric, Direction | None]
-_GRID = 1e-10
+GRID = 1e-10  # precision of the resamples
 
 
 def key_of(result: Result) -> Key:
@@ -78,6 +78,7 @@ def add(
     split: Split,
     how: Resampling,
     threads: int | None = None,
+    grid: float = GRID,
 ) -> dict[Key, Result]:
     """All results with their intervals, from one set of resamples.
 
@@ -89,6 +90,7 @@ def add(
         split: whose images are resampled.
         how: level, number, seed and method.
         threads: never changes a result.
+        grid: an end this close to the value, relative to it, is set to the value.
     """
     base = [key for key, r in results.items() if r.per_query is not None and len(r.per_query) == r.n]
     place = {key: i for i, key in enumerate(base)}
@@ -109,7 +111,7 @@ def add(
     for key, pair, single in zip(chain(base, sums), ends, lonely, strict=True):
         # resamples are made on a grid; an end that is the value but for the grid is the value
         known = results[key].value
-        pair = np.where(np.abs(pair - known) <= _GRID * max(1.0, abs(known)), known, pair)
+        pair = np.where(np.abs(pair - known) <= grid * max(1.0, abs(known)), known, pair)
         out[key] = replace(results[key], interval=None if single else interval(pair))
     return out
 

@@ -56,6 +56,9 @@ class Options:
         check_ties(self.ties)
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
+        check_threads(self.threads)
+        if self.depth is not None and self.depth < 1:
+            raise UsageError(f"--depth is {self.depth}", fix="give a whole number of at least 1")
         _ = self.resampling  # a wrong level is refused before anything is read
 
     @property
@@ -69,6 +72,12 @@ class Options:
         if self.ci == 0:
             return None
         return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
+
+
+def check_threads(threads: int | None) -> None:
+    """Refuse a number of threads below 1; raises UsageError."""
+    if threads is not None and threads < 1:
+        raise UsageError(f"--threads is {threads}", fix="give a whole number of at least 1")
 
 
 def check_allowed(given: dict[str, str]) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 from .. import relevance
 from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError
+from ..graded.plan import plan as rankings_of
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, words
@@ -96,6 +97,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     requests = _requests(metrics, split, directions)
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
+    rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
     if options.metrics is None and (absent := absent_judgements(split)):
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
     if graded and options.ties != "index":
@@ -127,7 +129,7 @@ def views(split: Split) -> list[str]:
 def absent_judgements(split: Split) -> list[str]:
     """Sets of judgements of the split that are not installed."""
     installed = relevance.identities(split)
-    return [v for v in relevance.names(split) if v != "gt" and v not in installed]
+    return [v for v in relevance.names(split) if JUDGEMENTS[v].splits and v not in installed]
 
 
 def choose_metrics(

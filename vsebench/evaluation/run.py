@@ -102,7 +102,7 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
     """
     started = provenance.start()
-    kept = (depth or 100) if save_run is not None else None
+    kept = None if save_run is None else 100 if depth is None else depth
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
         captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress,

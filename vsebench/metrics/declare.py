@@ -254,9 +254,14 @@ class Metric:
     family: Family = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        family = family_of(self.template, self.view not in JUDGEMENTS) or family_of(self.template, False)
+        has_gains, binary = self.view not in JUDGEMENTS, family_of(self.template, False)
+        family = (family_of(self.template, True) if has_gains else None) or binary
         if family is None:
             raise unknown("metric", self.template, known_names())
+        if has_gains and family is binary and binary.compute is not None:
+            name = self.template.format(k=self.k)
+            what = f"'{self.view}' are gains, and {binary.stem} needs binary judgements"
+            raise UsageError(what, fix=f"write {name} or eccv:{name}")
         given = dict(self.options)
         for key, value in self.options:
             if not family.options:
@@ -286,8 +291,8 @@ class Metric:
 
     @property
     def graded(self) -> bool:
-        """Whether the metric reads gains, not binary judgements."""
-        return self.family.graded
+        """Whether the metric reads gains, not binary judgements; a sum reads what its view has."""
+        return self.family.graded or self.view not in JUDGEMENTS
 
     @property
     def unit(self) -> Unit:

@@ -18,7 +18,7 @@ from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.inputs import is_path
 from ..evaluation.intervals import Key
-from ..evaluation.options import PathLike, Progress, check_allowed
+from ..evaluation.options import PathLike, Progress, check_allowed, check_threads
 from ..metrics import Metric, parse
 from ..metrics.discounted import gain_of_distance
 from ..metrics.graded_ranking import GradedRanking
@@ -27,12 +27,12 @@ from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
 from ..report.model import Resampling, Result
 from ..report.report import Report
-from ..types import Direction, Embeddings, Float, Ids, Modality, Split, Vectors
+from ..types import Direction, Embeddings, Float, Ids, Int, Modality, Split, Vectors
 from .distances import LabelDistance
 from .files import Read, read_vectors
 from .labels import label_distance_of, read_labels
 from .nearest import SIMILARITIES, neighbours
-from .queries import Selection, read_queries, select
+from .queries import Selection, first_queries, query_indices, read_queries, select
 
 VIEW = "labels"
 KS = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -50,7 +50,7 @@ def evaluate_unimodal(
     label_distance: str | None = None,
     queries: npt.ArrayLike | str | int | None = None,
     keep_queries: bool = False,
-    modality: str = "image",
+    modality: str | None = None,
     metrics: str | Sequence[str] | None = None,
     similarity: str = "euclidean",
     key: str | None = None,
@@ -76,10 +76,11 @@ def evaluate_unimodal(
             ``files.read_vectors``.
         labels: a file, see ``labels.read_labels``; an array, (item, ...); or a ``LabelDistance``.
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
-        queries: how many of the first items are queries, a file that names them, or (query,) item indices; None makes
-            every item a query.
+        queries: how many of the first items are queries, a file that names them, (query,) item indices, or (item,)
+            truth values; None makes every item a query.
         keep_queries: keep the other queries in the gallery.
-        modality: ``image`` or ``caption``; the direction is ``i2i`` or ``t2t``.
+        modality: ``image`` or ``caption``; the direction is ``i2i`` or ``t2t``. None takes that of ``Embeddings``, and
+            ``image`` for others.
         metrics: ``nDCG@k`` and ``MLD@k`` for any k; ``nDCG`` and ``MLD`` are those at k = 1, 10, 20, ... 100, None and
             ``all`` both.
         similarity: ``euclidean``, ``cosine`` or ``dot``.
@@ -99,20 +100,26 @@ def evaluate_unimodal(
     started = provenance.start()
     measured = label_metrics(metrics)
     check_allowed({"interval": interval})
+    check_threads(threads)
     if similarity not in SIMILARITIES:
         raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
+    if modality is None:
+        modality = vectors.modality if isinstance(vectors, Embeddings) and vectors.modality else "image"
     if modality not in DIRECTION:
         raise UsageError(f"--modality is '{modality}'", fix="use image or caption")
     side: Modality = "image" if modality == "image" else "caption"
     how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
     read, sources = _vectors(vectors, side, key)
     n, where = len(read.values), None if queries is None else "--queries"
-    if isinstance(queries, str | int):
+    if isinstance(queries, int | np.integer):
+        indices: Int | None = first_queries(int(queries), n)
+    elif is_path(queries):
         text = str(queries)
-        sources += [] if text.isdecimal() else [Path(text)]
-        chosen = select(n, read_queries(text, n, read.ids), keep_queries, where=where)
+        sources += [Path(text)] if Path(text).exists() else []
+        indices = read_queries(text, n, read.ids)
     else:
-        chosen = select(n, None if queries is None else np.asarray(queries), keep_queries, where=where)
+        indices = None if queries is None else query_indices(np.asarray(queries), n)
+    chosen = select(n, indices, keep_queries, where=where)
     if is_path(labels):
         distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key)
         sources.insert(1, Path(labels))
@@ -246,7 +253,7 @@ def _report(
     if how is not None and len(queries) > 1:
         # Each query is resampled as an image of its own.
         units = Split("custom", queries, queries, np.arange(len(queries)))
-        results = intervals.add(results, {}, units, how, threads)
+        results = intervals.add(results, {}, units, how, threads, grid=0.0)  # the values are not on a grid
     sizes = f"{len(chosen.queries):,} queries, {len(chosen.gallery):,} items in the gallery"
     sizes += "; a query is no candidate of its own list" if chosen.kept else "; no query is among them"
     fields = {

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..data.formats.ids import as_ids
 from ..data.formats.npy import npy_member
@@ -67,6 +69,22 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
     return Selection(chosen, gallery, own, kept)
 
 
+def first_queries(count: int, n: int) -> Int:
+    """The indices of the first ``count`` of ``n`` items, (query,); raises UsageError unless 1 <= count < n."""
+    if not 1 <= count < n:
+        raise UsageError(f"--queries is {count} for {n:,} items", fix=f"use 1 to {n - 1}, or name a file")
+    return np.arange(count)
+
+
+def query_indices(queries: npt.NDArray[Any], n: int, where: Path | None = None) -> Int:
+    """Item indices as they are, and those of the true ones of (item,) truth values; raises BadInput."""
+    if queries.dtype != np.bool_:
+        return np.asarray(queries)
+    if queries.shape != (n,):
+        raise BadInput(f"holds {queries.shape} truth values for {n:,} items", where=where, fix="save one an item")
+    return np.flatnonzero(queries)
+
+
 def read_queries(text: str, n: int, ids: Ids | None) -> Int:
     """The queries of ``--queries``, as (query,) item indices.
 
@@ -81,9 +99,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         UsageError: N is not from 1 to n - 1.
     """
     if text.isdecimal() and not Path(text).exists():
-        if not (len(text) < 19 and 1 <= int(text) < n):
-            raise UsageError(f"--queries is {text} for {n:,} items", fix=f"use 1 to {n - 1}, or name a file")
-        return np.arange(int(text))
+        return first_queries(int(text), n)
     path = Path(text)
     kind = sniff(path)
     readable = kind.name in ("npy", "text")
@@ -91,9 +107,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
     if kind.name == "npy":
         member = npy_member(path)
         if member.dtype == "bool":
-            if member.shape != (n,):
-                raise BadInput(f"holds {member.shape} truth values for {n:,} items", where=path, fix="save one an item")
-            return np.flatnonzero(member.load())
+            return query_indices(member.load(), n, path)
         if member.dtype == "object":
             raise BadInput("holds Python objects, which are never read", where=path, fix="save ids as int64 or strings")
         named = as_ids(member.load(), "queries", path)

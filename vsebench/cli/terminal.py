@@ -38,7 +38,7 @@ class Settings:
 GLOBAL = Settings()
 
 
-class Talk:
+class Terminal:
     """What one command prints, under the global flags and its own."""
 
     def __init__(self, as_json: bool = False, quiet: bool = False, no_progress: bool = False) -> None:
