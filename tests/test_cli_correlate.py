@@ -176,7 +176,7 @@ def test_nothing_to_draw(flickr: str, tmp_path: Path) -> None:
     [
         (["cxc", "--gains", "binary"], MISSING_PACKAGE, "git clone https://github.com/google-research-datasets/"),
         (["flickr8k"], MISSING_PACKAGE, "curl -LO https://github.com/"),
-        (["cxc", "--data", "nowhere"], USAGE, "nowhere: --data is no folder"),
+        (["cxc", "--data", "nowhere"], USAGE, "nowhere: --human-data is no folder"),
         (["cxc", "--gains", "ciderr"], USAGE, "unknown relevance 'ciderr'"),
         (["cxc", "--tasks", "sits,expert"], USAGE, "unknown task of cxc 'expert'"),
         (["coco"], USAGE, "unknown judgements 'coco'"),

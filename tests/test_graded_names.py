@@ -163,7 +163,7 @@ def test_declarations_that_are_refused() -> None:
         return gains
 
     with pytest.raises(UsageError, match="is registered twice"):
-        metric("CS@{k}", formula="x", cite=("x",))(known)
+        metric("CS@{k}", formula="x", cite=("x",), ks=(1,))(known)
     with pytest.raises(UsageError, match="is registered twice"):
         metric_sum("Nsum", parts=("NCS@1",), formula="x", cite=("x",))
     with pytest.raises(UsageError) as error:

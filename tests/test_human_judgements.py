@@ -61,7 +61,7 @@ def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.M
         MissingPackage, match=r"no ExpertAnnotations.txt \(plain or .gz\)[\s\S]*curl -LO https://github"
     ):
         read_flickr8k(tmp_path / "f")
-    with pytest.raises(UsageError, match=r"--data is no folder"):
+    with pytest.raises(UsageError, match=r"--human-data is no folder"):
         find(["x"], tmp_path / "absent", "run: x")
     monkeypatch.setenv("VSEBENCH_HUMAN_DATA", str(tmp_path / "absent"))
     with pytest.raises(UsageError, match=r"VSEBENCH_HUMAN_DATA is no folder"):

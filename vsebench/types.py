@@ -86,6 +86,8 @@ class Split:
             bad = int(np.flatnonzero((self.image_of < 0) | (self.image_of >= n_image))[0])
             what = f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)"
             raise BadInput(what, fix="count image rows from 0")
+        if self.captions is not None:
+            object.__setattr__(self, "captions", tuple(self.captions))
         if self.captions is not None and len(self.captions) != n_caption:
             raise BadInput(f"{len(self.captions)} caption strings for {n_caption} captions")
         if self.fold is not None:

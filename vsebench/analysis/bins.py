@@ -24,7 +24,7 @@ def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
     Raises:
         UsageError: none of these, or more than 1000 bins.
     """
-    wrong = UsageError(f"bins is '{bins}'", fix="give a number such as 5, or ascending edges such as 0,5,10,20")
+    wrong = UsageError(f"--bins is '{bins}'", fix="give a number such as 5, or ascending edges such as 0,5,10,20")
     listed = bins.split(",") if isinstance(bins, str) else [bins] if isinstance(bins, (int, float)) else bins
     try:
         edges = [float(part) for part in listed]

@@ -82,9 +82,10 @@ def from_vectors(
         if texts is None:
             raise UsageError("image vectors need text vectors", fix="give both arrays")
         sides = [x if isinstance(x, Embeddings) else None for x in (images, texts)]
-        arrays = [_array(x.vectors if isinstance(x, Embeddings) else x) for x in (images, texts)]
+        arrays = [as_array(x.vectors if isinstance(x, Embeddings) else x) for x in (images, texts)]
         ids = [None if side is None else side.ids for side in sides]
-        split = split or "custom"
+        if all(side is None for side in sides):
+            split = split or "custom"
         raw = RawEmbeddings(arrays[0], arrays[1], ids[0], ids[1], None, "arrays", (ARRAYS,))
     found = align_embeddings(raw, split, options.captions_per_image)
     scorer, decision = choose(found.images, found.captions, options.similarity)
@@ -107,7 +108,7 @@ def from_scores(
     if is_path(scores):
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
-        raw = RawScores(_array(scores), None, None, None, "arrays", (ARRAYS,))
+        raw = RawScores(as_array(scores), None, None, None, "arrays", (ARRAYS,))
         split = split or "custom"
     found = align_scores(raw, split, options.captions_per_image)
     rows = (found.image_rows, found.text_rows)
@@ -185,12 +186,18 @@ def check_arguments(
         )
 
 
+def refuse_overwriting(result: Path, sources: Sequence[Path]) -> None:
+    """Refuse a result that is written to a file that was read; raises UsageError."""
+    if result.resolve() in {path.resolve() for path in sources}:
+        raise UsageError("is an input of this evaluation", where=result, fix="give the result another name")
+
+
 def is_path(x: object) -> TypeGuard[PathLike]:
     """Whether an argument is a path, not an array."""
     return isinstance(x, str) or hasattr(x, "__fspath__")
 
 
-def _array(x: Any) -> npt.NDArray[Any]:
+def as_array(x: Any) -> npt.NDArray[Any]:
     """An array or a torch tensor, wherever it is, as a numpy array; bfloat16 becomes float32, exactly."""
     if hasattr(x, "detach"):
         x = x.detach().cpu()

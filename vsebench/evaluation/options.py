@@ -59,6 +59,9 @@ class Options:
         check_threads(self.threads)
         if self.depth is not None and self.depth < 1:
             raise UsageError(f"--depth is {self.depth}", fix="give a whole number of at least 1")
+        if self.captions_per_image is not None and self.captions_per_image < 1:
+            what = f"--captions-per-image is {self.captions_per_image}"
+            raise UsageError(what, fix="give a whole number of at least 1")
         _ = self.resampling  # a wrong level is refused before anything is read
 
     @property

@@ -115,6 +115,8 @@ def evaluate(
         data = inputs.from_run(run, split, options)
     else:
         data = inputs.from_vectors(images, texts, split, image_key, text_key, options)
+    if save_run is not None:
+        inputs.refuse_overwriting(Path(save_run), [*data.sources, *inputs.beside(options)])
     report, observed = run_evaluation(data, options)
     if save_run is not None:
         _write_run(Path(save_run), data.split, observed)

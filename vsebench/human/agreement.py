@@ -114,7 +114,7 @@ def agreement(
         UsageError: ``over`` is something else.
     """
     if over not in ("images", "pairs"):
-        raise UsageError(f"over is '{over}'", fix="resample over images or pairs")
+        raise UsageError(f"--over is '{over}'", fix="resample over images or pairs")
     zeros = np.zeros(len(points.x), np.int64)
     values = points.under(lambda _: np.ones(1, np.int32), 1, zeros, 1)[:, 0]
     intervals: list[tuple[float, float] | None] = [None] * len(values)

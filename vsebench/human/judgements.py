@@ -30,7 +30,7 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
     named = folder or os.environ.get(VARIABLE, "").strip() or None
     root = Path(named).expanduser() if named else cache_dir() / "human"
     if named and not root.is_dir():
-        origin = "--data" if folder else VARIABLE
+        origin = "--human-data" if folder else VARIABLE
         raise UsageError(f"{origin} is no folder", where=root, fix="name the folder of the judgements")
     found, absent = [], []
     for name in names:

@@ -77,6 +77,7 @@ def correlate(
 
     Example, with ``folder`` that of the ratings:
         >>> import vsebench
+        >>> # folder: where the files of the judgements are
         >>> study = vsebench.correlate("flickr8k", gains="cider", human_data=folder, ci=0)
         >>> [row.task for row in study.rows]
         ['Expert', 'CrowdFlower']
@@ -139,9 +140,9 @@ def _check_options(
         if embeddings is None and value is not None:
             raise UsageError(f"{name} has no meaning without embeddings", fix="leave it out")
     if similarity not in ("cosine", "dot"):
-        raise UsageError(f"similarity is '{similarity}'", fix="use cosine or dot")
+        raise UsageError(f"--similarity is '{similarity}'", fix="use cosine or dot")
     if over not in ("images", "pairs"):
-        raise UsageError(f"over is '{over}'", fix="use images or pairs")
+        raise UsageError(f"--over is '{over}'", fix="use images or pairs")
 
 
 def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:

@@ -155,6 +155,14 @@ def _key(template: str, graded: bool) -> str:
 
 
 def _declare(family: Family) -> None:
+    named = f"metric '{family.template}'"
+    if not re.fullmatch(r"[A-Za-z][A-Za-z0-9()-]*(@(\{k\}|[A-Za-z]+))?", family.template):
+        raise UsageError(f"{named} is no name", fix="write letters and digits, as in Found@{k}")
+    if family.takes_k and not family.ks:
+        raise UsageError(f"{named} has no default ks", fix="give ks=(1, 5, 10)")
+    for key, option in family.options.items():
+        if not isinstance(option, Option):
+            raise UsageError(f"{named}: option '{key}' is {option!r}", fix="give an Option")
     aliases = [_key(alias, family.graded) for alias in family.aliases]
     _FAMILIES.add(_key(family.template, family.graded), family, aliases)
 
@@ -175,6 +183,7 @@ def metric(
     is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
     queries and candidates.
 
+    >>> from vsebench import metric, parse
     >>> @metric("Found@{k}", formula="number of relevant items with rank <= k", cite=(), high=None, ks=(5,))
     ... def found(ranks, k):
     ...     return ranks.within(k)
@@ -222,10 +231,16 @@ def metric_sum(
 ) -> None:
     """Declare a sum of other metrics over both directions; it is graded if its parts are.
 
+    >>> from vsebench import metric_sum, parse
     >>> metric_sum("R1Sum", parts=("R@1",), formula="R@1 in both directions", cite=())
     >>> [str(part) for part in parse("eccv:R1Sum").parts()]
     ['eccv:R@1']
     """
+    if not parts:
+        raise UsageError(f"metric '{template}' has no parts", fix="name the metrics to add up")
+    for part in map(parse, parts):
+        if part.family.aggregate != "mean":
+            raise UsageError(f"metric '{template}' adds up '{part}'", fix="add up metrics that are means over queries")
     graded = parse(parts[0]).graded
     options = {"captions": Option(tuple(CAPTIONS), "as of its parts"), "on": FOLDS} if graded else {}
     _declare(
@@ -329,6 +344,7 @@ _NAME = re.compile(
 def parse(text: str) -> Metric:
     """The metric of a name.
 
+    >>> from vsebench import parse
     >>> m = parse("eccv:mAP@R")
     >>> m.view, m.name, m.higher_is_better, str(parse("NCS[gt=out]@10"))
     ('eccv', 'mAP@R', True, 'cider:NCS[gt=out]@10')

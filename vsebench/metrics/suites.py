@@ -83,9 +83,9 @@ ALL = {
 }
 
 
-def words(text: str | Sequence[str] | None) -> list[str]:
+def words(text: str | Sequence[object] | None) -> list[str]:
     """The words of a comma-separated list, or of a sequence."""
-    return separate(text) if isinstance(text, str) else [w.strip() for w in text or () if w.strip()]
+    return separate(text) if isinstance(text, str) else [w for w in (str(x).strip() for x in text or ()) if w]
 
 
 def expand(

@@ -55,7 +55,7 @@ class Disagreement:
     values: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agreement(Rendered):
     """How far metrics agree on a set of systems.
 

@@ -111,7 +111,7 @@ class Test:
     winner: int | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Comparison(Rendered):
     """Systems, their values, and the tests between them.
 

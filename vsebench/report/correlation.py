@@ -64,7 +64,7 @@ class Row:
     sampled: Sampled | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Study(Rendered):
     """Correlations with human judgements.
 

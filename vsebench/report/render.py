@@ -39,6 +39,9 @@ class Rendered(ABC):
         """The tables as in a terminal, without colours."""
         return terminal.text(self.grids())
 
+    def __repr__(self) -> str:
+        return str(self)
+
     def _repr_html_(self) -> str:
         return html.fragment(self.grids())
 

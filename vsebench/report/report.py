@@ -15,7 +15,7 @@ from .render import Rendered, record
 SCHEMA = "vsebench/report/1"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Report(Rendered):
     """All results of one evaluation.
 
@@ -63,7 +63,8 @@ class Report(Rendered):
         for result in self.results:
             if str(result.metric) == str(metric) and result.direction == direction:
                 return result
-        raise KeyError(key)
+        measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
+        raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
 
     def grids(self) -> list[Grid]:
         """One table for each set of judgements or gains; how to read them and the signature below the last."""

@@ -54,7 +54,7 @@ class Breakdown:
     outside: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Slices(Rendered):
     """Metrics in bins of their queries.
 

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from .. import __version__, signature
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
-from ..evaluation.inputs import is_path
+from ..evaluation.inputs import as_array, is_path
 from ..evaluation.intervals import Key
 from ..evaluation.options import PathLike, Progress, check_allowed, check_threads
 from ..metrics import Metric, parse
@@ -101,6 +101,8 @@ def evaluate_unimodal(
     measured = label_metrics(metrics)
     check_allowed({"interval": interval})
     check_threads(threads)
+    if block is not None and block < 1:
+        raise UsageError(f"block is {block}", fix="give a whole number of at least 1")
     if similarity not in SIMILARITIES:
         raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
     if modality is None:
@@ -126,7 +128,7 @@ def evaluate_unimodal(
     elif isinstance(labels, LabelDistance):
         distance = labels
     else:
-        distance = label_distance_of(np.asarray(labels), label_distance)
+        distance = label_distance_of(as_array(labels), label_distance)
     if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
         what = f"item {empty[0]} is all zeros: it has no direction to compare"
         fix = "encode it again, or rank by --similarity euclidean"
@@ -223,7 +225,7 @@ def _vectors(
         path = Path(vectors)
         return read_vectors(path, modality, key), [path]
     ids = vectors.ids if isinstance(vectors, Embeddings) else None
-    array = vectors.vectors if isinstance(vectors, Embeddings) else np.asarray(vectors)
+    array = vectors.vectors if isinstance(vectors, Embeddings) else as_array(vectors)
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
         raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
     return Read(np.require(array, np.float32, ["C", "A"]), ids, Path("<arrays>")), []

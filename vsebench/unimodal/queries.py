@@ -79,7 +79,9 @@ def first_queries(count: int, n: int) -> Int:
 def query_indices(queries: npt.NDArray[Any], n: int, where: Path | None = None) -> Int:
     """Item indices as they are, and those of the true ones of (item,) truth values; raises BadInput."""
     if queries.dtype != np.bool_:
-        return np.asarray(queries)
+        if len(queries) and queries.dtype.kind not in "iu":
+            raise BadInput(f"queries are {queries.dtype}", where=where, fix="give item indices or truth values")
+        return queries
     if queries.shape != (n,):
         raise BadInput(f"holds {queries.shape} truth values for {n:,} items", where=where, fix="save one an item")
     return np.flatnonzero(queries)

@@ -1,0 +1,114 @@
+"""Arguments of the Python functions: what is given in memory is matched by id, or refused with a fix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from vsebench.errors import BadInput, UsageError
+
+IMAGES = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
+TEXTS = np.repeat(IMAGES, 5, axis=0)
+SPLIT = vb.Split("mine", np.arange(20), np.arange(100), np.repeat(np.arange(20), 5))
+
+
+def test_rows_with_ids_are_matched_to_a_split() -> None:
+    images = vb.Embeddings("image", np.arange(20)[::-1].copy(), IMAGES[::-1].copy())
+    texts = vb.Embeddings("caption", np.arange(100)[::-1].copy(), TEXTS[::-1].copy())
+    report = vb.evaluate(images, texts, split=SPLIT, metrics="R@1", ci=0)
+    assert [result.value for result in report.results] == [1.0, 1.0]
+
+
+def test_ids_select_an_installed_split(coco: vb.Split) -> None:
+    rng = np.random.default_rng(0)
+    vectors = rng.standard_normal((len(coco.image_ids), 8)).astype(np.float32)
+    order, shuffled = rng.permutation(len(coco.image_ids)), rng.permutation(len(coco.caption_ids))
+    images = vb.Embeddings("image", coco.image_ids[order], vectors[order])
+    texts = vb.Embeddings("caption", coco.caption_ids[shuffled], vectors[coco.image_of[shuffled]])
+    report = vb.evaluate(images, texts, metrics="R@1", ci=0, trust=True)
+    assert report.split == "coco-5k"
+    assert report["R@1", "i2t"].value == 1.0
+
+
+def test_metrics_may_be_values_and_captions_an_array() -> None:
+    captions = np.array([f"a photo of thing {i}" for i in range(100)])
+    split = vb.Split("mine", SPLIT.image_ids, SPLIT.caption_ids, SPLIT.image_of, captions)  # type: ignore[arg-type]
+    metrics = [vb.parse("R@1"), "cider:NCS@5"]
+    report = vb.evaluate(IMAGES, TEXTS, split=split, metrics=metrics, ci=0)  # type: ignore[arg-type]
+    assert [str(result.metric) for result in report.results if result.direction == "i2t"] == ["R@1", "cider:NCS@5"]
+
+
+def test_a_saved_run_is_read_with_its_split(tmp_path: Path) -> None:
+    saved = vb.evaluate(IMAGES, TEXTS, split=SPLIT, metrics="R@1", ci=0, save_run=tmp_path / "run.json")
+    again = vb.evaluate(run=tmp_path / "run.json", split=SPLIT, metrics="R@1", ci=0)
+    assert [r.value for r in again.results] == [r.value for r in saved.results]
+
+
+def test_an_input_is_never_written_over(tmp_path: Path) -> None:
+    path = tmp_path / "vectors.npz"
+    np.savez(path, image_embeddings=IMAGES, text_embeddings=TEXTS)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="is an input of this evaluation\n  fix: give the result another name"):
+        vb.evaluate(path, split="custom", metrics="R@1", ci=0, save_run=path)
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"threads": 0}, "--threads is 0\n  fix: give a whole number of at least 1"),
+        ({"captions_per_image": 0}, "--captions-per-image is 0\n  fix: give a whole number of at least 1"),
+        ({"depth": 0, "save_run": "run.json"}, "--depth is 0\n  fix: give a whole number of at least 1"),
+        ({"image_key": "x"}, "--image-key has no meaning for an array in memory\n  fix: leave it out"),
+    ],
+)
+def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        vb.evaluate(IMAGES, TEXTS, split="custom", metrics="R@1", **arguments)
+    assert str(error.value) == message
+
+
+def test_queries_of_one_modality() -> None:
+    mask = np.zeros(20, np.bool_)
+    mask[[3, 7]] = True
+    by_mask = vb.evaluate_unimodal(IMAGES, IMAGES, queries=mask, metrics="MLD@3", ci=0)
+    by_index = vb.evaluate_unimodal(IMAGES, IMAGES, queries=[3, 7], metrics="MLD@3", ci=0)
+    assert by_mask.signature == by_index.signature
+    assert by_mask.results[0].value == by_index.results[0].value
+    with pytest.raises(BadInput, match="queries are float64\n  fix: give item indices or truth values"):
+        vb.evaluate_unimodal(IMAGES, IMAGES, queries=[0.5, 1.2])
+    with pytest.raises(UsageError, match="block is -1"):
+        vb.evaluate_unimodal(IMAGES, IMAGES, block=-1)
+    captions = vb.Embeddings("caption", np.arange(20), IMAGES)
+    assert vb.evaluate_unimodal(captions, IMAGES, metrics="MLD@3", ci=0).results[0].direction == "t2t"
+
+
+def test_a_report_prints_and_names_what_it_holds() -> None:
+    report = vb.evaluate(IMAGES, TEXTS, split=SPLIT, metrics="R@1", ci=0)
+    assert repr(report) == str(report)
+    with pytest.raises(KeyError, match="R@7 i2t was not measured; measured are R@1 i2t, R@1 t2i"):
+        report["R@7", "i2t"]
+
+
+@pytest.mark.parametrize(
+    ("declare", "message"),
+    [
+        (lambda: vb.metric("Q@{k}", formula="", cite=())(lambda ranks, k: ranks), "has no default ks"),
+        (lambda: vb.metric("all of it", formula="", cite=())(lambda ranks: ranks), "is no name"),
+        (
+            lambda: vb.metric("Q", formula="", cite=(), options={"p": ("1", "2")})(lambda gains, p: gains),  # type: ignore[dict-item]
+            "option 'p' is ('1', '2')",
+        ),
+        (lambda: vb.metric_sum("Q", parts=(), formula="", cite=()), "has no parts"),
+        (lambda: vb.metric_sum("Q", parts=("RSum",), formula="", cite=()), "adds up 'RSum'"),
+    ],
+)
+def test_declarations_that_are_refused(declare: Callable[[], object], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        declare()
+    assert message in str(error.value)
