@@ -61,9 +61,9 @@ def test_an_input_is_never_written_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"threads": 0}, "--threads is 0\n  fix: give a whole number of at least 1"),
-        ({"captions_per_image": 0}, "--captions-per-image is 0\n  fix: give a whole number of at least 1"),
-        ({"depth": 0, "save_run": "run.json"}, "--depth is 0\n  fix: give a whole number of at least 1"),
+        ({"threads": 0}, "--threads is 0\n  fix: give an integer of at least 1"),
+        ({"captions_per_image": 0}, "--captions-per-image is 0\n  fix: give an integer of at least 1"),
+        ({"depth": 0, "save_run": "run.json"}, "--depth is 0\n  fix: give an integer of at least 1"),
         ({"image_key": "x"}, "--image-key has no meaning for an array in memory\n  fix: leave it out"),
     ],
 )

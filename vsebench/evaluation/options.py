@@ -58,10 +58,10 @@ class Options:
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
         check_threads(self.threads)
         if self.depth is not None and self.depth < 1:
-            raise UsageError(f"--depth is {self.depth}", fix="give a whole number of at least 1")
+            raise UsageError(f"--depth is {self.depth}", fix="give an integer of at least 1")
         if self.captions_per_image is not None and self.captions_per_image < 1:
             what = f"--captions-per-image is {self.captions_per_image}"
-            raise UsageError(what, fix="give a whole number of at least 1")
+            raise UsageError(what, fix="give an integer of at least 1")
         _ = self.resampling  # a wrong level is refused before anything is read
 
     @property
@@ -80,7 +80,7 @@ class Options:
 def check_threads(threads: int | None) -> None:
     """Refuse a number of threads below 1; raises UsageError."""
     if threads is not None and threads < 1:
-        raise UsageError(f"--threads is {threads}", fix="give a whole number of at least 1")
+        raise UsageError(f"--threads is {threads}", fix="give an integer of at least 1")
 
 
 def check_allowed(given: dict[str, str]) -> None:

@@ -102,7 +102,7 @@ def evaluate_unimodal(
     check_allowed({"interval": interval})
     check_threads(threads)
     if block is not None and block < 1:
-        raise UsageError(f"block is {block}", fix="give a whole number of at least 1")
+        raise UsageError(f"block is {block}", fix="give an integer of at least 1")
     if similarity not in SIMILARITIES:
         raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
     if modality is None:

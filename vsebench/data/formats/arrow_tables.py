@@ -1,4 +1,4 @@
-"""Parquet and arrow tables: one row an item; the column ``modality`` says whether it is an image or a text."""
+"""Parquet and arrow tables: one row an item; the column ``modality`` is image or text."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
     for side in _SIDES:
         if not columns[side]["id"]:
             raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
-    owner = columns["text"]["image_id"]
-    notes = [] if owner else ["no column image_id: the image of every text is not given"]
-    if owner and all(value is None for value in owner):
-        owner = []
+    image_of = columns["text"]["image_id"]
+    notes = [] if image_of else ["no column image_id: the image of every text is not given"]
+    if image_of and all(value is None for value in image_of):
+        image_of = []
     images, texts = (np.concatenate(columns[side]["embedding"]) for side in _SIDES)
     image_ids, text_ids = (_ids(columns[side]["id"], "id", path) for side in _SIDES)
-    image_of_text = _ids(owner, "image_id", path) if owner else None
+    image_of_text = _ids(image_of, "image_id", path) if image_of else None
     return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes))
 
 

@@ -34,16 +34,16 @@ def read_folder(folder: Path) -> RawEmbeddings:
     texts, text_files = _side(folder, "text_emb")
     columns, meta_files, notes = _metadata(folder)
     image_ids = text_ids = image_of_text = None
-    owner, caption = _first(columns, _IMAGE_COLUMNS), _first(columns, _TEXT_COLUMNS)
-    if owner is not None or caption is not None:
-        rows = len(owner if owner is not None else caption)  # type: ignore[arg-type]
+    image_of, caption = _first(columns, _IMAGE_COLUMNS), _first(columns, _TEXT_COLUMNS)
+    if image_of is not None or caption is not None:
+        rows = len(image_of if image_of is not None else caption)  # type: ignore[arg-type]
         if rows not in (len(images), len(texts)):
             what = f"metadata has {rows:,} rows for {len(images):,} image rows and {len(texts):,} text rows"
             raise BadInput(what, where=folder, fix="write the metadata of the same run again")
-        if rows == len(images) and owner is not None:
-            image_ids = owner
+        if rows == len(images) and image_of is not None:
+            image_ids = image_of
         if rows == len(texts):
-            text_ids, image_of_text = caption, owner
+            text_ids, image_of_text = caption, image_of
     files = (*image_files, *text_files, *meta_files)
     return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, "clip-retrieval", files, notes)
 
