@@ -132,7 +132,7 @@ def test_per_query_values(report: Report, tmp_path: Path) -> None:
     assert len({len(column) for column in table.values()}) == 1
     assert not any(name.endswith("RSum") for name in table["metric"])
     rows = [(q, v) for m, d, q, v in zip(*table.values(), strict=True) if (m, d) == ("R@1", "t2i")]
-    assert [q for q, _ in rows] == [str(i) for i in range(900, 950)]
+    assert [q for q, _ in rows] == list(range(900, 950))  # numbers, as the ids are
     assert np.mean([v for _, v in rows]) == pytest.approx(report["R@1", "t2i"].value)
     for r in report.results:
         if r.per_query is not None and str(r.metric) not in ("MedR", "1k:MedR"):
@@ -153,6 +153,28 @@ def test_per_query_parquet_holds_the_same(report: Report, tmp_path: Path) -> Non
     per_query.write(report.per_query(), per_query.check_path(path))
     got = pd.read_parquet(path)
     assert {c: got[c].tolist() for c in got.columns} == per_query_columns(report)
+
+
+@pytest.mark.parametrize(
+    ("images", "captions", "kind"),
+    [([7, 5], [2, 3], "int64"), (["b", "a"], [2, 3], "str"), (["007", "a"], ["5", "x"], "str")],
+)
+def test_ids_of_queries_are_integers_where_all_of_them_are(
+    images: list[object], captions: list[object], kind: str, tmp_path: Path
+) -> None:
+    pd = pytest.importorskip("pandas")
+    split = Split("custom", np.array(images), np.array(captions), np.arange(2))
+    done = vsebench.evaluate(np.eye(2), np.eye(2), split=split, metrics="R@1", ci=0)
+    ids = [*images, *captions]
+    expected = [q if kind == "int64" else str(q) for q in ids]
+    assert done.per_query()["query"].tolist() == expected
+    for name in ("values.csv", "values.parquet"):
+        if name.endswith("parquet"):
+            pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
+        per_query.write(done.per_query(), tmp_path / name)
+        read = pd.read_csv(tmp_path / name) if name.endswith("csv") else pd.read_parquet(tmp_path / name)
+        assert read["query"].tolist() == expected
+        assert (read["query"].dtype == np.int64) == (kind == "int64")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 import vsebench
 from tests import human_files, reports
@@ -16,6 +17,7 @@ from vsebench.analysis.agreement import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.slices import slice
 from vsebench.cli import agree as agree_command
+from vsebench.cli import app
 from vsebench.cli import compare as compare_command
 from vsebench.cli import correlate as correlate_command
 from vsebench.cli import slice as slice_command
@@ -102,6 +104,20 @@ def test_the_frame_of_a_comparison(results: dict[str, Rendered]) -> None:
     assert len(frame) == sum(len(m["tests"]) for m in document["metrics"])
     assert set(frame["first"]) | set(frame["second"]) == {"A", "B", "C"}
     assert (frame.difference - (frame.second_value - frame.first_value)).abs().max() < 1e-9
+
+
+def test_a_report_saved_from_python_is_what_compare_reads(three: list[Report], tmp_path: Path) -> None:
+    """By ``save``, as text and as plain values, for the function and for the command."""
+    expected = vsebench.compare({"A": three[0], "B": three[1]}).to_dict()
+    three[0].save(tmp_path / "A.json")
+    (tmp_path / "text.json").write_text(three[0].to_json(), encoding="utf-8")
+    (tmp_path / "values.json").write_text(json.dumps(three[0].to_dict()), encoding="utf-8")
+    three[1].save(tmp_path / "B.json")
+    for name in ("A", "text", "values"):
+        files = [f"A={tmp_path}/{name}.json", f"B={tmp_path}/B.json"]
+        assert vsebench.compare(files).to_dict() == expected
+        printed = CliRunner().invoke(app, ["compare", *files, "--json"])
+        assert printed.exit_code == 0 and json.loads(printed.stdout) == expected
 
 
 def test_a_saved_report_is_loaded(three: list[Report], tmp_path: Path) -> None:

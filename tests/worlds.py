@@ -126,6 +126,8 @@ def per_query_columns(report: Any) -> dict[str, list[Any]]:
         if result.per_query is not None:
             columns["metric"] += [str(result.metric)] * len(result.per_query)
             columns["direction"] += [result.direction] * len(result.per_query)
-            columns["query"] += [str(q) for q in result.queries.tolist()]
+            columns["query"] += result.queries.tolist()
             columns["value"] += result.per_query.tolist()
+    if not all(isinstance(q, int) for q in columns["query"]):
+        columns["query"] = [str(q) for q in columns["query"]]
     return columns

@@ -15,14 +15,17 @@ SUFFIXES = (".parquet", ".csv", ".csv.gz")
 
 
 def frame(results: Sequence[Result]) -> Any:
-    """A ``pandas.DataFrame`` of metric, direction, query (as text) and value, one row a query of a metric.
+    """A ``pandas.DataFrame`` of metric, direction, query and value, one row a query of a metric.
 
-    Sums have no per-query values. Queries that a metric leaves out have no row.
+    ``query`` is the id: int64 when all of them are integers, else text. Sums have no per-query values. Queries that a
+    metric leaves out have no row.
     """
     import pandas as pd
 
     found = [(r, r.queries, r.per_query) for r in results if r.queries is not None and r.per_query is not None]
     lengths = [len(values) for _, _, values in found]
+    # Images and captions share the column: their ids are numbers in it only if both are.
+    kind: type = np.int64 if all(queries.dtype.kind == "i" for _, queries, _ in found) else np.str_
 
     def column(names: list[str]) -> Any:
         kinds = list(dict.fromkeys(names))
@@ -31,7 +34,7 @@ def frame(results: Sequence[Result]) -> Any:
     return pd.DataFrame({
         "metric": column([str(r.metric) for r, _, _ in found]),
         "direction": column([str(r.direction) for r, _, _ in found]),
-        "query": np.concatenate([np.empty(0, np.str_), *(queries.astype(str) for _, queries, _ in found)]),
+        "query": np.concatenate([np.empty(0, kind), *(queries.astype(kind) for _, queries, _ in found)]),
         "value": np.concatenate([np.empty(0), *(values for _, _, values in found)]),
     })  # fmt: skip
 
