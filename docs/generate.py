@@ -41,9 +41,12 @@ def metrics_page() -> str:
     out.append("## Views\n\nThe judgements and candidates of a metric, named before it: `eccv:mAP@R`.\n\n")
     out += [f"- `{name}`: {meaning}\n" for name, meaning in ((j.name, j.meaning) for j in JUDGEMENTS.values())]
     out.append("- any kind of gains: see [relevance](relevance.md)\n")
-    out.append("\n## Suites\n\nNames for several metrics in `--metrics`; `vsebench metrics SUITE` lists one.\n\n")
+    out.append("\n## Suites\n\nNames for several metrics in `--metrics`; `vsebench metrics SUITE` lists one. ")
+    out.append("`vsebench compare` tests the headline metrics.\n\n")
     for suite in SUITES.values():
-        out.append(f"- `{suite.name}`: {', '.join(f'`{m}`' for m in suite.metrics)}: {suite.meaning}\n")
+        first = "headline metrics" if len(suite.headline) > 1 else "headline metric"
+        out.append(f"- `{suite.name}`: {', '.join(f'`{m}`' for m in suite.metrics)}: {suite.meaning}")
+        out.append(f"; {first}: {', '.join(f'`{m}`' for m in suite.headline)}\n")
     out += [f"- `{name}`: {meaning}\n" for name, meaning in ALL.items()]
     return "".join(out)
 

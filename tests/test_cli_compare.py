@@ -72,7 +72,7 @@ def test_against_loops(tmp_path: Path) -> None:
     world = reports.split(6)
     done = [reports.report(n, s, world, metrics="R@1,MedR,RSum") for s, n in enumerate((0.4, 1.2))]
     paths = [reports.write(tmp_path / f"{i}.json", r) for i, r in enumerate(done)]
-    document = found(*paths, "--correction", "none")
+    document = found(*paths, "--metrics", "all", "--correction", "none")
     for metric in document["metrics"]:
         (test,) = metric["tests"]
         key = (metric["metric"], metric["direction"])
@@ -106,7 +106,7 @@ def test_a_baseline(three: list[str]) -> None:
 
 
 def test_equal_systems_do_not_differ(three: list[str]) -> None:
-    document = found(three[0], f"again={three[0]}")
+    document = found(three[0], f"again={three[0]}", "--metrics", "all")
     for metric in document["metrics"]:
         (test,) = metric["tests"]
         assert (test["p"], test["corrected"], test["difference"], test["standardised"]) == (1, 1, 0, 0)
@@ -127,8 +127,69 @@ def test_correction_is_over_the_whole_table(three: list[str]) -> None:
         smallest = min(t["p"] for t in tests)
         assert min(t["corrected"] for t in tests if t["p"] == smallest) <= smallest * len(tests)
         assert len(tests) == 12
-    warning = "no p-value can be corrected to less than"
-    assert warning in invoke(*three).stderr and warning not in invoke(*three, "--metrics", "R@1").stderr
+
+
+def test_headline_metrics_are_tested_and_the_others_described(tmp_path: Path) -> None:
+    four = reports.files(tmp_path, a=0.1, b=0.5, c=1.0, d=3.0)
+    done = CliRunner().invoke(app, ["compare", *four, "--json", "--resamples", "50"])
+    assert done.exit_code == 0 and "warning" not in done.stderr
+    document = json.loads(done.stdout)
+    tested = [m["metric"] for m in document["metrics"] if m["tested"]]
+    assert list(dict.fromkeys(tested)) == ["R@1", "R@5", "R@10", "RSum", "1k:R@1", "1k:RSum"]
+    assert len(document["metrics"]) > 2 * len(tested)
+    for metric in document["metrics"]:
+        for test in metric["tests"]:
+            assert (test["p"] is None) == (test["corrected"] is None) == (not metric["tested"])
+            assert metric["tested"] or (test["winner"] is None and not test["exact"])
+            assert test["interval"][0] <= test["difference"] <= test["interval"][1]
+            assert test["wins"] + test["ties"] + test["losses"] == test["n"] >= test["differing"] // 3
+    # what papers would say at once is said: the best system is better than the worst in every headline sum
+    sums = [m["tests"] for m in document["metrics"] if m["metric"] in ("RSum", "1k:RSum")]
+    assert [next(t["winner"] for t in s if t["second"] == "d" and t["first"] == "a") for s in sums] == ["a", "a"]
+    text = CliRunner().invoke(app, ["compare", *four[:2], "--resamples", "50"]).stdout
+    assert "further metrics, not tested" in text and re.search(r"MRR +t2i .* — ", text)
+    named = found(*four, "--metrics", "MedR,R@1")
+    assert all(m["tested"] and all(t["p"] is not None for t in m["tests"]) for m in named["metrics"])
+
+
+def test_reports_without_headline_metrics_are_tested(tmp_path: Path) -> None:
+    two = [reports.write(tmp_path / f"{n}.json", reports.report(n, metrics="MedR,1k:R@1,1k:R@5")) for n in (0.3, 2.0)]
+    assert {(m["metric"], m["tested"]) for m in found(*two)["metrics"]} == {
+        ("MedR", True), ("1k:R@1", True), ("1k:R@5", False),
+    }  # fmt: skip
+
+
+def test_the_number_of_permutations_follows_from_the_number_of_tests(three: list[str]) -> None:
+    def permutations(*args: str) -> int:
+        done = CliRunner().invoke(app, ["compare", *three, "--resamples", "10", "--json", *args])
+        assert done.exit_code == 0 and "significant" not in done.stderr
+        return json.loads(done.stdout)["rules"]["permutations"]  # type: ignore[no-any-return]
+
+    assert permutations("--metrics", "R@1") == permutations("--correction", "none", "--alpha", "0.01") == 10_000
+    assert permutations("--metrics", "R@1,R@5", "--alpha", "0.002") == 30_000  # 4 x 12 / 0.002 are needed
+    few = invoke(*three, "--metrics", "R@1,R@5", "--alpha", "0.002").stderr
+    assert few == (
+        "warning: no difference can be significant: the smallest p-value of 1,000 permutations is 0.000999, 0.012 after "
+        "the correction of 12 tests; use --permutations 6000 or more or fewer --metrics\n"
+    )
+    alone = invoke(*three, "--metrics", "R@1,R@5", "--alpha", "0.002", "--correction", "bh").stderr
+    assert alone.startswith("warning: fewer than 6 differences cannot be significant: the smallest p-value of 1,000 ")
+
+
+def test_too_few_images_for_any_test(tmp_path: Path) -> None:
+    world = reports.split(4)
+    two = [
+        reports.write(tmp_path / f"{n}.json", reports.report(n, world=world, metrics="RSum,R@1")) for n in (0.1, 9.0)
+    ]
+    result = invoke(*two)
+    assert result.exit_code == 0 and result.stderr.startswith(
+        "warning: no difference can be significant: the systems differ on at most "
+    )
+    assert (
+        "so no p-value is below 0.125, 0.375 after the correction of 3 tests" in result.stderr
+        and "use more images or fewer --metrics" in result.stderr
+    )
+    assert "significant" not in invoke(two[0], f"again={two[0]}").stderr
 
 
 @pytest.mark.parametrize(

@@ -32,8 +32,8 @@ NAMES = ("report", "comparison", "agreement", "slices", "study")
 COLUMNS = {
     "report": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "comparison": [
-        "metric", "direction", "first", "second", "first_value", "second_value", "n", "difference", "low", "high",
-        "p", "exact", "corrected", "standardised", "superiority", "wins", "ties", "losses", "winner",
+        "metric", "direction", "first", "second", "first_value", "second_value", "n", "differing", "difference",
+        "low", "high", "p", "exact", "corrected", "standardised", "superiority", "wins", "ties", "losses", "winner",
     ],
     "agreement": ["first", "second", "tau", "low", "high", "concordant", "discordant", "tied"],
     "slices": ["metric", "direction", "by", "slice", "system", "value", "low", "high", "n", "images"],

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ..evaluation.intervals import Key, interval, population
+from ..metrics.suites import headlines
 from ..registry import unknown
 from ..report.comparison import Comparison, Row, Rules, Test
 from ..stats import bootstrap, paired
@@ -17,6 +18,7 @@ from ..stats.columns import Column, Population, evaluate, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Float
 from . import systems as shared
+from .reach import LEAST, permutations_for, unreachable
 from .systems import Names, Reports, System, label, parts_of
 
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
@@ -40,7 +42,7 @@ def compare(
     baseline: str | None = None,
     correction: Literal["holm", "bh", "none"] = "holm",
     alpha: float = 0.05,
-    permutations: int = 10_000,
+    permutations: int | None = None,
     ci: float = 95,
     resamples: int = 1000,
     seed: int = 0,
@@ -53,11 +55,13 @@ def compare(
     Args:
         reports: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
             them; all with per-query values.
-        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
+        metrics: names and suites to test, as a list or separated by commas, or ``all``. None tests the headline metrics
+            that the reports share (``docs/metrics.md`` lists them) and describes the others without p-values.
         baseline: name of the system that all others are tested against; None for every pair.
         correction: for many tests: ``holm``, ``bh`` (Benjamini-Hochberg) or ``none``.
         alpha: corrected p-values up to it are called significant.
-        permutations: random permutations of a test.
+        permutations: random permutations of a test; None for as many as the number of tests and ``alpha`` need,
+            from 10,000 to 100,000.
         ci: level of the intervals of differences, in percent.
         resamples: of these intervals.
         seed: of the permutations and resamples.
@@ -85,7 +89,8 @@ def compare(
         >>> print(comparison.to_markdown().splitlines()[4].split(" | ")[:2])
         ['| R@1', 'image→text']
     """
-    rules = Rules(permutations, correction, alpha, float(ci), resamples, seed)
+    given = LEAST if permutations is None else permutations
+    rules = Rules(given, correction, alpha, float(ci), resamples, seed)
     systems = shared.load_systems(reports, 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
@@ -96,18 +101,16 @@ def compare(
     against = None if baseline is None else names.index(baseline)
     every = combinations(range(len(systems)), 2)
     pairs = list(every) if against is None else [(against, i) for i in range(len(systems)) if i != against]
-    rows = [Row(*key, tuple(s.results[key].value for s in systems)) for key in keys]
+    chosen = [m for m, _ in keys] if metrics is not None else headlines(m for m, _ in keys)
+    rows = [Row(*key, tuple(s.results[key].value for s in systems), key[0] in chosen) for key in keys]
+    if permutations is None:
+        rules = replace(rules, permutations=permutations_for(len(pairs) * sum(r.tested for r in rows), rules))
     images = population(systems[0].items)
     tests: list[Test] = []
     cases = _cases(keys, pairs, systems, images)
     while batch := list(islice(cases, _TOGETHER)):
         tests += _tested(batch, rows, images, rules, threads)
-    floor = len(tests) / (rules.permutations + 1)
-    if rules.correction != "none" and floor > rules.alpha and not all(t.exact for t in tests):
-        warnings.append(
-            f"{len(tests)} tests with {rules.permutations:,} permutations: no p-value can be corrected to less than "
-            f"{floor:.2g} unless others are small too; use more --permutations or fewer --metrics"
-        )
+    warnings += unreachable([t for t in tests if t.p is not None], rules)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     corrected, noted = tuple(_corrected(tests, rows, rules)), (*warnings, *_few_queries(tests, keys, systems))
     return Comparison(split, tuple(names), signatures, against, tuple(rows), corrected, rules, noted, details)
@@ -140,30 +143,38 @@ def _tested(
     values = evaluate(ready, once, once)[0, ready.size :]
     samples = bootstrap.resample(ready, rules.resamples, rules.seed, threads)[:, ready.size :]
     ends = bootstrap.percentile(samples[:, 1::2] - samples[:, ::2], rules.level / 100)
-    p, exact = paired.permutation_test(
-        np.stack([c.changes for c in cases], axis=1), rules.permutations, rules.seed, threads
-    )
+    p, exact = np.full(len(cases), np.nan), np.zeros(len(cases), bool)
+    if tested := [i for i, case in enumerate(cases) if rows[case.row].tested]:
+        changes = np.stack([cases[i].changes for i in tested], axis=1)
+        p[tested], exact[tested] = paired.permutation_test(changes, rules.permutations, rules.seed, threads)
     tests = []
     for i, case in enumerate(cases):
         first, second = case.pairs[0]
         row = rows[case.row]
+        differing = int((case.changes != 0).sum())
         if first.median:
+            differing = paired.differing_images(first, second)
+        if first.median and row.tested:
             p[i], exact[i] = paired.median_test(first, second, images, rules.permutations, rules.seed, threads)
         if row.direction is None:
             size = paired.effect_of_images(case.changes)
         else:
             size = paired.effect(first, second, case.changes, row.metric.higher_is_better)
         n, difference = size.wins + size.ties + size.losses, float(values[2 * i + 1] - values[2 * i])
-        tested = (difference, interval(ends[i]), float(p[i]), bool(exact[i]), float(p[i]))
-        facts: tuple[Any, ...] = (n, *tested, *astuple(size), None)
+        found = float(p[i]) if row.tested else None
+        facts: tuple[Any, ...] = (n, differing, difference, interval(ends[i]), found, bool(exact[i]), found)
+        facts = (*facts, *astuple(size), None)
         tests.append(Test(case.row, case.first, case.second, *facts))
     return tests
 
 
 def _corrected(tests: Sequence[Test], rows: Sequence[Row], rules: Rules) -> Iterator[Test]:
-    corrected = CORRECTIONS[rules.correction]([t.p for t in tests])
-    for test, p in zip(tests, corrected.tolist(), strict=True):
-        winner = None
+    corrected = iter(CORRECTIONS[rules.correction]([t.p for t in tests if t.p is not None]).tolist())
+    for test in tests:
+        if test.p is None:
+            yield test
+            continue
+        p, winner = next(corrected), None
         if p <= rules.alpha and test.difference != 0:
             winner = test.second if (test.difference > 0) == rows[test.row].metric.higher_is_better else test.first
         yield replace(test, corrected=p, winner=winner)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from .results import deliver, output_format
-from .shared import Metrics, Output, Resamples, Style, Threads
+from .shared import Output, Resamples, Style, Threads
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 
@@ -16,13 +16,19 @@ def run(
     reports: Annotated[
         list[str], typer.Argument(help="Reports of vsebench eval --json, two or more; NAME=FILE names a system.")
     ],
-    metrics: Metrics = None,
+    metrics: Annotated[
+        str | None,
+        typer.Option(help="Names or suites to test, or all; by default the headline metrics, the others untested."),
+    ] = None,
     baseline: Annotated[
         str | None, typer.Option(help="Name of the system to test all others against; by default every pair is tested.")
     ] = None,
     correction: Annotated[str, typer.Option(help="For many tests: holm, bh or none.")] = "holm",
     alpha: Annotated[float, typer.Option(help="Corrected p-values up to it are called significant.")] = 0.05,
-    permutations: Annotated[int, typer.Option(min=10, max=10_000_000, help="Random permutations of a test.")] = 10_000,
+    permutations: Annotated[
+        int | None,
+        typer.Option(min=10, max=10_000_000, help="Random permutations of a test; by default as many as are needed."),
+    ] = None,
     ci: Annotated[float, typer.Option(min=1, max=99.99, help="Level of the intervals of differences in percent.")] = 95,
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes permutations and resamples.")] = 0,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import UsageError
@@ -19,6 +19,7 @@ class Suite:
         name: the word in ``--metrics``.
         metrics: their names; those of a graded suite get the view of the gains, as in ``spice:ncs``.
         meaning: one line.
+        headline: those that papers report first; ``vsebench compare`` tests them when no metric is named.
         graded: the metrics read gains.
         intra: the metrics are of retrieval inside a modality (i2i, t2t).
     """
@@ -26,6 +27,7 @@ class Suite:
     name: str
     metrics: tuple[str, ...]
     meaning: str
+    headline: tuple[str, ...]
     graded: bool = False
     intra: bool = False
 
@@ -37,41 +39,46 @@ SUITES: dict[str, Suite] = {
         Suite(
             "recall", ("R@1", "R@5", "R@10", "MedR", "MeanR", "RSum"),
             "recall of the captions written for the image, ranks of the first of them, and the sum of the recalls",
+            ("R@1", "R@5", "R@10", "RSum"),
         ),
         Suite(
             "1k", ("1k:R@1", "1k:R@5", "1k:R@10", "1k:MedR", "1k:MeanR", "1k:RSum"),
             "the same on COCO 1K, mean over the five folds",
+            ("1k:R@1", "1k:RSum"),
         ),
         Suite(
             "eccv", ("eccv:R@1", "eccv:R-P", "eccv:mAP@R"),
             "ECCV Caption judgements, which hold relevant items beyond the captions written for the image",
+            ("eccv:mAP@R",),
         ),
         Suite(
             "cxc", ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:RSum"),
             "recall of images and captions that Crisscrossed Captions judges similar",
+            ("cxc:R@1",),
         ),
         Suite(
             "cs", ("CS@100", "CS@200", "CS@1000"),
-            "Coherent Score: how far the order of the first k items agrees with the order of their gains", graded=True,
+            "Coherent Score: how far the order of the first k items agrees with the order of their gains",
+            ("CS@100",), graded=True,
         ),
         Suite(
             "ncs", ("NCS@1", "NCS@5", "NCS@10", "Nsum", "NsumN"),
             "Normalised Cumulative Semantics: the gains of the first k items over the largest possible, and sums",
-            graded=True,
+            ("NCS@10",), graded=True,
         ),
         Suite(
             "sr", ("SR@1", "SR@5", "SR@10"),
             "Semantic Recall: the share of the five items with the largest gains that is among the first k",
-            graded=True,
+            ("SR@10",), graded=True,
         ),
         Suite(
             "ndcg", ("nDCG@1", "nDCG@5", "nDCG@10"),
-            "normalised discounted cumulative gain of the first k items", graded=True,
+            "normalised discounted cumulative gain of the first k items", ("nDCG@10",), graded=True,
         ),
         Suite(
             INTRA, ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:MedR", "cxc:MeanR"),
             "images retrieved by images, captions by captions, judged by Crisscrossed Captions; needs its ratings "
-            "(--human-data)", intra=True,
+            "(--human-data)", ("cxc:R@1",), intra=True,
         ),
     )
 }  # fmt: skip
@@ -145,6 +152,22 @@ def members(word: str, default: str = DEFAULT_GAINS) -> tuple[str, ...] | None:
     if view in JUDGEMENTS:
         raise UsageError(f"'{view}' are binary judgements, and {tail} needs gains", fix=f"write {default}:{suite.name}")
     return tuple(f"{view or default}:{name}" for name in suite.metrics)
+
+
+def headlines(metrics: Iterable[Metric]) -> list[Metric]:
+    """The headline metrics among some; of judgements or gains without one, all.
+
+    >>> from vsebench.metrics import parse
+    >>> from vsebench.metrics.suites import headlines
+    >>> [str(m) for m in headlines(map(parse, ["R@1", "MedR", "eccv:R-P", "spice:CS@100", "spice:CS@200"]))]
+    ['R@1', 'eccv:R-P', 'spice:CS@100']
+    """
+    given = list(dict.fromkeys(metrics))
+    binary = {name for s in SUITES.values() if not s.graded for name in s.headline}
+    graded = {name for s in SUITES.values() if s.graded for name in s.headline}
+    first = [m for m in given if (m.name in graded if m.graded else str(m) in binary)]
+    represented = {m.view for m in first}
+    return [m for m in given if m in first or m.view not in represented]
 
 
 def _one(word: str, default: str) -> Metric:

@@ -14,6 +14,7 @@ from .model import MetricName, Resampling, plain
 from .render import Rendered, record
 
 SCHEMA = "vsebench/comparison/1"
+NOT_TESTED = "The other metrics of the reports, without tests; --metrics names those to test, all tests every one."
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CORRECTIONS = {
     "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",
@@ -60,11 +61,13 @@ class Row:
     Attributes:
         metric, direction: as in a ``Result``.
         values: one a system, as reported.
+        tested: the differences have p-values; otherwise they are only described.
     """
 
     metric: MetricName
     direction: Direction | None
     values: tuple[float, ...]
+    tested: bool = True
 
     @property
     def best(self) -> float:
@@ -85,11 +88,12 @@ class Test:
         row: index of the metric.
         first, second: indices of the systems.
         n: queries that both have; images for a sum over both directions.
+        differing: images on which the systems have different values.
         difference: value of the second minus value of the first, on these queries.
         interval: of the difference, or None.
-        p: two-sided, of the permutation test.
+        p: two-sided, of the permutation test; None when the metric is not tested.
         exact: all possible permutations were counted.
-        corrected: p after correction.
+        corrected: p after correction, or None.
         standardised, superiority, wins, ties, losses: the effect, oriented so that more means the second is better.
         winner: index of the significantly better system, or None.
     """
@@ -98,11 +102,12 @@ class Test:
     first: int
     second: int
     n: int
+    differing: int
     difference: float
     interval: tuple[float, float] | None
-    p: float
+    p: float | None
     exact: bool
-    corrected: float
+    corrected: float | None
     standardised: float | None
     superiority: float
     wins: int
@@ -139,7 +144,7 @@ class Comparison(Rendered):
 
     def grids(self) -> list[Grid]:
         """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
-        return [_values(self), *(_tests(self) if self.details or len(self.systems) == 2 else ())]
+        return [*_values(self), *(_tests(self) if self.details or len(self.systems) == 2 else ())]
 
     def records(self) -> list[dict[str, Any]]:
         """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""
@@ -162,7 +167,7 @@ class Comparison(Rendered):
             "warnings": list(self.warnings),
             "metrics": [
                 {
-                    **plain(r, "metric", "direction"),
+                    **plain(r, "metric", "direction", "tested"),
                     "unit": r.metric.unit,
                     "better": "higher" if r.metric.higher_is_better else "lower",
                     "values": dict(zip(self.systems, r.values, strict=True)),
@@ -182,28 +187,32 @@ class Comparison(Rendered):
         return facts
 
 
-def _values(comparison: Comparison) -> Grid:
+def _values(comparison: Comparison) -> Iterator[Grid]:
+    """The metrics that are tested, with marks, and a table of the others if there are any."""
     labels = _labels(len(comparison.systems))
     if comparison.baseline is None:
         headings = [f"{name} ({label})" for name, label in zip(comparison.systems, labels, strict=True)]
     else:
         headings = [n + (" (baseline)" if i == comparison.baseline else "") for i, n in enumerate(comparison.systems)]
-    rows = []
+    rows: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
     for i, row in enumerate(comparison.rows):
         marks = _marks(comparison, i, labels)
         values = [
             Cell(printed(value, row.metric.unit), mark, best=value == row.best)
             for value, mark in zip(row.values, marks, strict=True)
         ]
-        rows.append((*cells(row.heading, ARROWS[row.direction]), *values))
+        rows[row.tested].append((*cells(row.heading, ARROWS[row.direction]), *values))
     title = f"{comparison.split} · {len(comparison.systems)} systems"
-    return Grid(title, ("metric", "direction", *headings), 2, tuple(rows), (_note(comparison),))
+    titles = ("metric", "direction", *headings)
+    yield Grid(title, titles, 2, tuple(rows[True]), (_note(comparison),))
+    if rows[False]:
+        yield Grid(f"{title} · further metrics, not tested", titles, 2, tuple(rows[False]), (NOT_TESTED,))
 
 
 def _note(comparison: Comparison) -> str:
-    rules = comparison.rules
+    rules, number = comparison.rules, sum(t.p is not None for t in comparison.tests)
     tested = (
-        f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {len(comparison.tests):,} two-sided paired "
+        f"{_CORRECTIONS[rules.correction]} p ≤ {rules.alpha:g} of {number:,} two-sided paired "
         f"permutation tests over images ({rules.permutations:,} permutations, seed {rules.seed})"
     )
     if comparison.baseline is None:
@@ -222,13 +231,14 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
         f"({comparison.rules.resamples:,} resamples); in bold when it is significant. In parentheses behind p: before "
         "correction. d: mean over standard deviation of the images' differences. P: share of queries on which the "
         "second is better, ties counted half. Positive d, P above 50 and wins mean that the second is better, also "
-        "where lower is better. For a sum, images are counted instead of queries.",
+        f"where lower is better. For a sum, images are counted instead of queries. {UNDEFINED}: not tested.",
     )
     corrected = comparison.rules.correction != "none"
     p = f"p {comparison.rules.correction}" if corrected else "p"
     headings = ("metric", "", "difference", p, "d", "P", "wins:losses")
     for first, second in pairs:
         tests = [t for t in comparison.tests if (t.first, t.second) == (first, second)]
+        tests.sort(key=lambda t: t.p is None)
         rows = tuple(_test(t, comparison.rows[t.row], corrected) for t in tests)
         title = f"{comparison.systems[second]} against {comparison.systems[first]}"
         yield Grid(title, headings, 2, rows, notes)
@@ -238,11 +248,15 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
 def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:
     unit = row.metric.unit
     d = UNDEFINED if test.standardised is None else f"{test.standardised:+.2f}".replace("-0.00", "+0.00")
-    raw = probability(test.p) + (" exact" if test.exact else "")
+    if test.p is None or test.corrected is None:
+        p = Cell(UNDEFINED)
+    else:
+        raw = probability(test.p) + (" exact" if test.exact else "")
+        p = Cell(probability(test.corrected), aside=f"({raw})") if corrected else Cell(raw)
     return (
         *cells(row.heading, row.direction or "sum"),
         Cell(signed(test.difference, unit), aside=bracketed(test.interval, unit), best=test.winner is not None),
-        Cell(probability(test.corrected), aside=f"({raw})") if corrected else Cell(raw),
+        p,
         *cells(d, f"{100 * test.superiority:.1f}"),
         Cell(f"{test.wins:,}:{test.losses:,}", aside=f"({test.ties:,} ties)"),
     )

@@ -126,6 +126,18 @@ def median_test(
     return float(_share(count, population.images, 1, permutations, seed, threads)[0]), False
 
 
+def smallest_p(differing: int, permutations: int) -> float:
+    """The smallest p-value of a test of systems that differ on so many images; 1 when they do not differ."""
+    if _few(np.array([differing]), permutations)[0]:
+        return min(1.0, 2.0 ** (1 - differing))  # all swaps that change every difference are as extreme as none
+    return 1 / (1 + permutations)
+
+
+def differing_images(first: Column, second: Column) -> int:
+    """The number of images that the two systems have different values on."""
+    return len(np.unique(first.image[first.values != second.values]))
+
+
 def effect(first: Column, second: Column, changes: Float, higher_is_better: bool) -> Effect:
     """How large the difference is, see ``Effect``.
 
