@@ -169,8 +169,8 @@ def test_the_number_of_permutations_follows_from_the_number_of_tests(three: list
     assert permutations("--metrics", "R@1,R@5", "--alpha", "0.002") == 30_000  # 4 x 12 / 0.002 are needed
     few = invoke(*three, "--metrics", "R@1,R@5", "--alpha", "0.002").stderr
     assert few == (
-        "warning: no difference can be significant: the smallest p-value of 1,000 permutations is 0.000999, 0.012 after "
-        "the correction of 12 tests; use --permutations 6000 or more or fewer --metrics\n"
+        "warning: no difference can be significant: the smallest p-value of 1,000 permutations is 0.000999, 0.012 "
+        "after the correction of 12 tests; use --permutations 6000 or more or fewer --metrics\n"
     )
     alone = invoke(*three, "--metrics", "R@1,R@5", "--alpha", "0.002", "--correction", "bh").stderr
     assert alone.startswith("warning: fewer than 6 differences cannot be significant: the smallest p-value of 1,000 ")
