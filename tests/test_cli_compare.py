@@ -205,7 +205,10 @@ def test_too_few_images_for_any_test(tmp_path: Path) -> None:
         (["{good}", "{bad}", "--baseline", "goood"], 2, "unknown system 'goood'\n  fix: did you mean 'good'?"),
         (["{good}", "{bad}", "--format", "pdf"], 2, "--format is 'pdf'"),
         (["{good}", "{bad}", "--correction", "tukey"], 2, "the correction is 'tukey'\n  fix: use holm, bh or none"),
-        (["{good}", "{bad}", "--alpha", "5"], 2, "alpha is 5"),
+        (["{good}", "{bad}", "--alpha", "5"], 2, "alpha is 5.0\n  fix: did you mean 0.05?"),
+        (["{good}", "{bad}", "--alpha", "1"], 2, "alpha is 1.0\n  fix: did you mean 0.01?"),
+        (["{good}", "{bad}", "--alpha", "0"], 2, "alpha is 0.0\n  fix: use a probability such as 0.05"),
+        (["{good}", "{bad}", "--ci", "0"], 2, "the level of an interval is 0.0\n  fix: use a percentage such as 95"),
         (["{good}", "{bad}", "-o", "{folder}"], 2, "is a folder"),
         (["{good}", "{folder}/none.json"], 3, "cannot be read (No such file or directory)"),
     ],
@@ -215,6 +218,23 @@ def test_what_is_refused(three: list[str], args: list[str], code: int, message: 
     result = invoke(*[a.format(**words) for a in args])
     assert result.exit_code == code
     assert message in result.stderr and result.stdout == ""
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "eval x.npz", "unimodal x.npy --labels y.npy", "compare {a} {b}", "agree {a} {b} {c}", "slice {a} --by length",
+        "correlate cxc",
+    ],
+)  # fmt: skip
+def test_a_level_is_a_percentage_everywhere(three: list[str], tmp_path: Path, command: str) -> None:
+    for name in ("x.npy", "y.npy", "x.npz"):
+        np.save(tmp_path / name, np.eye(3)) if name != "x.npz" else np.savez(tmp_path / name, images=np.eye(3))
+    words = command.format(**dict(zip("abc", three, strict=True))).split()
+    words = [str(tmp_path / w) if w.startswith(("x.", "y.")) else w for w in words]
+    result = CliRunner().invoke(app, [*words, "--ci", "0.95"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "the level of an interval is 0.95 %\n  fix: did you mean 95? It is a percentage" in result.stderr
 
 
 def test_systems_that_were_not_measured_alike(three: list[str], tmp_path: Path) -> None:

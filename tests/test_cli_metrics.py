@@ -50,6 +50,25 @@ def test_a_metric_is_explained(name: str) -> None:
     assert facts["formula"][:20] in invoke("metrics", name).stdout
 
 
+@pytest.mark.parametrize(
+    ("name", "metric", "usual"),
+    [
+        ("R@k", "R@k", [1, 5, 10]),
+        ("eccv:R@K", "eccv:R@k", [1, 5, 10]),
+        ("MLD", "cider:MLD@k", [1, 5, 10]),
+        ("spice:CS[tau=a]@k", "spice:CS[tau=a]@k", [100, 200, 1000]),
+        ("SR@{k}", "cider:SR@k", [1, 5, 10]),
+        ("R", "R@k", [1, 5, 10]),
+        ("MedR", "MedR", []),
+    ],
+)
+def test_a_metric_without_its_k_is_explained(name: str, metric: str, usual: list[int]) -> None:
+    facts = document("metrics", name)
+    assert (facts["metric"], facts["usual_k"]) == (metric, usual)
+    text = invoke("metrics", name).stdout
+    assert text.split()[:2] == ["metric", metric] and ("usual k" in text) == bool(usual)
+
+
 @pytest.mark.parametrize("name", [*(s.name for s in LISTED), "spice:ncs", "NDCG"])
 def test_a_suite_is_explained(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")
@@ -89,6 +108,9 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
         ("Recal@1", "unknown metric 'Recal@1'\n  fix: did you mean 'Recall@1'"),
         ("eccc:R@1", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
         ("zqx", "unknown metric 'zqx'\n  fix: 'vsebench metrics' lists them, from R@1 to MLD@10"),
+        ("foo@k", "unknown metric 'foo@k'"),
+        ("CS@1", "k of 'CS@1' is '1', and the least k of CS is 2"),
+        ("R@many", "k of 'R@many' is 'many'"),
         ("cs@5", "unknown metric 'cs@5'\n  fix: did you mean 'CS@5'?"),
         ("cs,ncs", "'cs,ncs' are 2 names\n  fix: give one at a time: vsebench metrics cs"),
     ],

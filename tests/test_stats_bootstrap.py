@@ -236,6 +236,8 @@ def test_one_image_has_no_interval() -> None:
     ("options", "message"),
     [
         ({"ci": 100}, "the level of an interval is 100"),
+        ({"ci": 0.95}, "the level of an interval is 0.95 %\n  fix: did you mean 95\\? It is a percentage"),
+        ({"ci": 0.999}, "did you mean 99.9\\?"),
         ({"ci": -1}, "the level of an interval is -1"),
         ({"resamples": 2}, "2 resamples\n  fix: use 10 to 1000000"),
         ({"seed": -3}, "the seed is -3"),

@@ -29,7 +29,7 @@ def run(
         int | None,
         typer.Option(min=10, max=10_000_000, help="Random permutations of a test; by default as many as are needed."),
     ] = None,
-    ci: Annotated[float, typer.Option(min=1, max=99.99, help="Level of the intervals of differences in percent.")] = 95,
+    ci: Annotated[float, typer.Option(help="Level of the intervals of differences in percent.")] = 95,
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes permutations and resamples.")] = 0,
     details: Annotated[

@@ -43,9 +43,7 @@ def run(
             help="Folder with the judgements; else VSEBENCH_HUMAN_DATA, else `human` in the cache.",
         ),
     ] = None,
-    ci: Annotated[
-        float, typer.Option(min=0, max=99.99, help="Level of the bootstrap intervals in percent; 0 for none.")
-    ] = 95,
+    ci: Annotated[float, typer.Option(help="Level of the bootstrap intervals in percent; 0 for none.")] = 95,
     resamples: Resamples = 1000,
     seed: Seed = 0,
     over: Annotated[

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+
+if TYPE_CHECKING:
+    from ..metrics import Metric
+
+ANY_K = 10
 
 
 @command
@@ -23,7 +28,7 @@ def run(
     """List the metrics, or explain one, or a suite of them."""
     terminal = Terminal(as_json, quiet, no_progress)
     from ..errors import UsageError
-    from ..metrics import families, parse
+    from ..metrics import families
     from ..metrics.declare import separate
     from ..metrics.suites import ALL, INTRA, SUITES
     from ..relevance import JUDGEMENTS
@@ -40,8 +45,8 @@ def run(
         if suite is not None:
             terminal.emit(suite) if terminal.json else _explain_suite(suite, terminal)
             return
-        metric = parse(name)
-        facts = {"metric": str(metric), **_facts(metric.family), "view": _known(metric.view, views)}
+        metric, written = _metric(name)
+        facts = {"metric": written, **_facts(metric.family), "view": _known(metric.view, views)}
         if terminal.json:
             terminal.emit(facts)
         else:
@@ -85,6 +90,27 @@ def _table(terminal: Terminal, title: str, rows: Sequence[tuple[str, ...]], head
     for row in rows:
         table.add_row(*cells(*row))
     terminal.out.print(table)
+
+
+def _metric(word: str) -> tuple[Metric, str]:
+    """A metric and its name; any of its ks stands for it where the word has none, as in ``R@k`` and ``MLD``."""
+    from ..errors import UsageError
+    from ..metrics import parse
+
+    try:
+        metric = parse(word)
+    except UsageError:
+        stem, at, tail = word.strip().partition("@")
+        if at and tail not in ("k", "K", "{k}"):
+            raise
+        try:
+            metric = parse(f"{stem}@{ANY_K}")
+        except UsageError:
+            pass
+        else:
+            return metric, str(metric).replace(f"@{ANY_K}", "@k")
+        raise
+    return metric, str(metric)
 
 
 def _known(view: str, views: Mapping[str, str]) -> str:
@@ -160,6 +186,7 @@ def _facts(family: Any) -> dict[str, Any]:
         "better": "higher" if family.higher_is_better else "lower",
         "unit": family.unit,
         "formula": family.formula,
+        "usual_k": list(family.ks),
         "looks_at": DEPTHS[family.depth],
         "options": {
             key: {"values": [*o.words, *(["an integer"] if o.number else [])], "meaning": o.formula}
@@ -179,5 +206,9 @@ def _explain(facts: dict[str, Any], terminal: Terminal) -> None:
         if key == "view":
             for option, o in facts["options"].items():
                 table.add_row(*cells(f"[{option}=...]", f"{', '.join(o['values'])}: {o['meaning']}"))
-        table.add_row(*cells(key.replace("_", " "), ", ".join(value) if isinstance(value, list) else str(value)))
+        table.add_row(
+            *cells(key.replace("_", " "), ", ".join(map(str, value)) if isinstance(value, list) else str(value))
+        )
+        if key == "unit" and facts["usual_k"]:
+            table.add_row(*cells("usual k", ", ".join(map(str, facts["usual_k"]))))
     terminal.out.print(table)

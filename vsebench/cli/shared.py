@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Metrics = Annotated[
     str | None, typer.Option(help="Names or suites separated by commas; by default all that they share.")
 ]
-Level = Annotated[float, typer.Option(min=1, max=99.99, help="Level of the intervals in percent.")]
+Level = Annotated[float, typer.Option(help="Level of the intervals in percent.")]
 Resamples = Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes the resamples.")]
 Force = Annotated[bool, typer.Option("--force", help="Also systems that were not measured alike.")]
@@ -24,9 +24,7 @@ Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to a 
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")]
 PerQuery = Annotated[Path | None, typer.Option(help="Write every metric's per-query values (.parquet or .csv).")]
 ReportOutput = Annotated[Path | None, typer.Option("--output", "-o", help="Also write the JSON report to a file.")]
-ReportCi = Annotated[
-    float, typer.Option(min=0, max=99.99, help="Level of the intervals in percent, by resampling; 0 for none.")
-]
+ReportCi = Annotated[float, typer.Option(help="Level of the intervals in percent, by resampling; 0 for none.")]
 Interval = Annotated[str, typer.Option(help="How the interval is read off: percentile or bca.")]
 NoPerQuery = Annotated[bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")]
 

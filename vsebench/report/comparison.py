@@ -48,7 +48,8 @@ class Rules:
         if self.correction not in _CORRECTIONS:
             raise UsageError(f"the correction is '{self.correction}'", fix="use holm, bh or none")
         if not 0 < self.alpha < 1:
-            raise UsageError(f"alpha is {self.alpha}", fix="use a probability such as 0.05")
+            meant = f"did you mean {self.alpha / 100:g}?" if 1 <= self.alpha < 100 else "use a probability such as 0.05"
+            raise UsageError(f"alpha is {self.alpha}", fix=meant)
         if not 10 <= self.permutations <= 10_000_000:
             raise UsageError(f"{self.permutations} permutations", fix="use 10 to 10000000")
         Resampling(self.level, self.resamples, self.seed)

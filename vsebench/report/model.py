@@ -96,7 +96,7 @@ class Resampling:
     """How bootstrap intervals are made.
 
     Attributes:
-        level: share of the resamples inside an interval, in percent.
+        level: share of the resamples inside an interval, in percent, from 1.
         resamples: how many.
         seed: of the random numbers, from 0.
         method: ``percentile``, or ``bca`` (bias-corrected and accelerated).
@@ -113,6 +113,9 @@ class Resampling:
     def __post_init__(self) -> None:
         if not 0 < self.level < 100:
             raise UsageError(f"the level of an interval is {self.level}", fix="use a percentage such as 95")
+        if self.level < 1:
+            fix = f"did you mean {100 * self.level:g}? It is a percentage"
+            raise UsageError(f"the level of an interval is {self.level} %", fix=fix)
         if not 10 <= self.resamples <= 1_000_000:
             raise UsageError(f"{self.resamples} resamples", fix="use 10 to 1000000")
         if not 0 <= self.seed < 2**63:
