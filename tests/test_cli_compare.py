@@ -209,7 +209,7 @@ def test_too_few_images_for_any_test(tmp_path: Path) -> None:
         (["{good}", "{bad}", "--alpha", "1"], 2, "alpha is 1.0\n  fix: did you mean 0.01?"),
         (["{good}", "{bad}", "--alpha", "0"], 2, "alpha is 0.0\n  fix: use a probability such as 0.05"),
         (["{good}", "{bad}", "--ci", "0"], 2, "the level of an interval is 0.0\n  fix: use a percentage such as 95"),
-        (["{good}", "{bad}", "-o", "{folder}"], 2, "is a folder"),
+        (["{good}", "{bad}", "-o", "{folder}"], 2, "cannot be written: it is a folder"),
         (["{good}", "{folder}/none.json"], 3, "cannot be read (No such file or directory)"),
     ],
 )

@@ -195,7 +195,7 @@ def test_a_device_is_refused_before_anything_is_read() -> None:
         result = invoke("eval", "none.npz", flag, "/dev/null")
         assert result.exit_code == 2 and result.stderr == (
             "error: /dev/null: cannot be written: it is not a regular file\n"
-            "  fix: name a file; without it the result is printed on stdout\n"
+            "  fix: give the name of a file; without it the result is printed on stdout\n"
         )
 
 

@@ -231,6 +231,25 @@ def test_a_model_encodes_a_caption_once(fake: type[FakeEncoder], monkeypatch: py
     assert len(fake.loaded) == 3
 
 
+@pytest.mark.parametrize("limit", ["", "no size"])
+def test_a_cache_that_cannot_be_written_loses_no_vectors(
+    limit: str, fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    split = split_of([0, 0, 1], captions=CAPTIONS)
+    want = whole(load_gains("sentence:some/model:agg=mean", split))
+    store.clear()
+    monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", limit)
+    monkeypatch.setattr("os.fsync", refuse)
+    found = load_gains("sentence:some/model:agg=mean", split)
+    assert np.array_equal(whole(found), want) and len(fake.loaded) == 2
+    why = "which is no size" if limit else "cannot be written: No space left on device"
+    (note,) = [n for n in found.notes if "not kept" in n]
+    assert note.startswith("sentence: the vectors of the captions are computed again next time") and why in note
+
+
 def test_a_folder_is_identified_by_its_content(fake: type[FakeEncoder], tmp_path: Path) -> None:
     folder = tmp_path / "mine"
     folder.mkdir()

@@ -183,7 +183,7 @@ def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
     if Path("/dev/full").exists():
         with Path("/dev/full").open("wb") as full:
             done = subprocess.run(args, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False)
-        assert done.returncode == 5 and done.stderr.startswith(b"error: the system refused: [Errno 28]"), done.stderr
+        assert done.returncode == 6 and done.stderr.startswith(b"error: the system refused: [Errno 28]"), done.stderr
         # What fits into a buffer fails when it is flushed; help and version are printed outside any command.
         for few in (["metrics", "R@1", "--json"], ["metrics", "R@1"], ["doctor", "--json"], ["--version"], ["--help"]):
             short = [sys.executable, "-m", "vsebench", *few]
@@ -191,7 +191,7 @@ def test_output_that_cannot_be_written(folders: tuple[Path, Path]) -> None:
                 done = subprocess.run(
                     short, stdout=full, stderr=subprocess.PIPE, env=environment(), timeout=60, check=False
                 )
-            assert done.returncode == 5 and done.stderr.splitlines() == [
+            assert done.returncode == 6 and done.stderr.splitlines() == [
                 b"error: the system refused: [Errno 28] No space left on device",
                 b"  fix: check free space, permissions and where the output goes",
             ], (few, done.stderr)

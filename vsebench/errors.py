@@ -13,6 +13,7 @@ USAGE = 2
 BAD_INPUT = 3
 MISSING_PACKAGE = 4
 ENGINE_FAILURE = 5
+DISK = 6
 INTERRUPTED = 130
 
 EXIT_CODES: dict[int, str] = {
@@ -22,6 +23,7 @@ EXIT_CODES: dict[int, str] = {
     BAD_INPUT: "the data is wrong: unreadable, misshapen, unmatched or suspicious",
     MISSING_PACKAGE: "an optional package, tool or data set is not installed; the message has the command",
     ENGINE_FAILURE: "an unexpected failure inside vsebench",
+    DISK: "the disk or the system refuses to write or read: no space, no permission, a read-only folder",
     INTERRUPTED: "interrupted from the keyboard",
 }
 
@@ -64,3 +66,9 @@ class MissingPackage(VsebenchError, ImportError):
     """A required optional package, tool or data set is missing; ``fix`` is the command that installs it."""
 
     exit_code = MISSING_PACKAGE
+
+
+class DiskError(VsebenchError):
+    """The system refuses to write a file: no space is left, no permission, a read-only file system."""
+
+    exit_code = DISK

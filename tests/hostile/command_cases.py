@@ -80,7 +80,7 @@ CASES = [
                 ("--output", "{}/gone/r.json"),
                 "gone/r.json: cannot be written: no such folder",
             ),
-            ("output is a folder", ("--output", "{}"), "{}: is a folder"),
+            ("output is a folder", ("--output", "{}"), "{}: cannot be written: it is a folder"),
             (
                 "run into a missing folder",
                 ("--save-run", "{}/gone/r.json"),

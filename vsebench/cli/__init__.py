@@ -3,6 +3,7 @@
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
   ``metrics``, ``data``, ``relevance``, ``correlate``, ``doctor`` (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
+- ``files``: checks that results can be written and replace no input, for all commands
 - ``terminal``: stdout, stderr, progress, errors and exit codes
 
 Commands import what they need when they run, so that ``--help`` is fast.
@@ -19,13 +20,13 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import ENGINE_FAILURE, INTERRUPTED
+from ..errors import DISK, INTERRUPTED
 from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice, unimodal
 from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
 
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
-    "130 interrupted."
+    "6 disk, 130 interrupted."
 )
 
 app = typer.Typer(
@@ -100,6 +101,6 @@ def main() -> None:
         sys.exit(code)
     except OSError as error:  # also of the help and the version, which are printed before any command runs
         fail(system_error(error))
-        sys.exit(ENGINE_FAILURE)
+        sys.exit(DISK)
     finally:
         gc.enable()

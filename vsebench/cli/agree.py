@@ -27,7 +27,7 @@ def run(
     resamples: Resamples = 1000,
     seed: Seed = 0,
     force: Force = False,
-    style: Style = "terminal",
+    style: Style = None,
     output: Output = None,
     threads: Threads = None,
     as_json: Json = False,

@@ -38,7 +38,7 @@ def run(
     force: Annotated[
         bool, typer.Option("--force", help="Compare systems that were not measured alike, on what they share.")
     ] = False,
-    style: Style = "terminal",
+    style: Style = None,
     output: Output = None,
     threads: Threads = None,
     as_json: Json = False,

@@ -51,7 +51,7 @@ def run(
     ] = "images",
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .html.")] = None,
     java: Annotated[str | None, typer.Option(help="A Java folder or program for METEOR.")] = None,
-    style: Style = "terminal",
+    style: Style = None,
     output: Output = None,
     threads: Threads = None,
     as_json: Json = False,
@@ -73,6 +73,8 @@ def run(
     )  # fmt: skip
     for note in study.notes:
         terminal.note(f"· {note}")
-    if figure is not None:
-        drawing.write(study, figure)
-    deliver(terminal, chosen, output, study)
+    try:
+        if figure is not None:
+            drawing.write(study, figure)
+    finally:  # a disk that is full for the figure loses no result
+        deliver(terminal, chosen, output, study)

@@ -12,6 +12,7 @@ import typer
 from .shared import deliver_report
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 
+OWN = Path("vsebench-demo")  # files of an earlier demo are replaced in this folder only
 WORDS = """\
 These vectors are computed from text, not by a vision model, and without the pictures: a caption is compared with the
 other captions of an image (LSA vectors of COCO's words), never with itself. So the full task of 5,000 images x 25,000
@@ -20,7 +21,7 @@ captions can be run without leakage, and the report has the form of that of a mo
 
 @command
 def run(
-    out: Annotated[Path, typer.Option(help="Folder for embeddings.npz and report.json.")] = Path("vsebench-demo"),
+    out: Annotated[Path, typer.Option(help="Folder for embeddings.npz and report.json.")] = OWN,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -38,11 +39,14 @@ def run(
 
     if out.exists() and not out.is_dir():
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")
+    file, result = out / "embeddings.npz", out / "report.json"
+    for path in (file, result):
+        if out != OWN and path.exists():
+            raise UsageError("exists, and the demo would replace it", where=path, fix="give another --out")
     terminal.note("reading the COCO 5K test captions and judgements from the installed packages ...")
     split = load_split("coco-5k", captions=True)
     terminal.note("computing vectors from the captions (TF-IDF, truncated SVD) ...")
     images, captions = standin_embeddings(split)
-    file = out / "embeddings.npz"
     with write_atomically(file, "wb", parents=True) as stream:
         np.savez(
             stream, image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
@@ -51,7 +55,7 @@ def run(
     terminal.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(file, progress=progress)
-    deliver_report(terminal, report, out / "report.json", None, no_per_query=False)
+    deliver_report(terminal, report, result, None, no_per_query=False)
     if not terminal.json:
         program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         commands = (

@@ -16,7 +16,6 @@ from .shared import (
     Resamples,
     Seed,
     Threads,
-    check_outputs,
     deliver_report,
 )
 from .terminal import Json, NoProgress, Quiet, Terminal, command
@@ -106,10 +105,10 @@ def run(
     terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
-    from ..evaluation.inputs import run_path
+    from ..report.per_query import check_path
 
-    inputs = [file, texts, scores, captions, *(run_path(x)[1] for x in retrieved or ())]
-    check_outputs(inputs, per_query, output, save_run)
+    if per_query is not None:
+        check_path(per_query)
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(
             file, texts, scores=scores, run=retrieved or None, split=split, metrics=metrics,

@@ -175,7 +175,7 @@ def clear(
 @command
 def export(
     kind: Kind,
-    file: Annotated[Path, typer.Argument(help="The file to write; gzip when the name ends in .gz.")],
+    output: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; gzip when the name ends in .gz.")],
     split: SplitName = None,
     captions: CaptionFile = None,
     text: TextForm = "original",
@@ -195,8 +195,8 @@ def export(
             raise BadInput("no captions are parsed, there is nothing to export", fix=f"run: {BUILD}")
     else:
         tuples = cache.load_tuples(_captions(split, captions, text), _command(split, captions, text))
-    cache.export_tuples(file, tuples)
-    _report(terminal, f"{len(tuples.texts):,} captions are in {file}", file, tuples)
+    cache.export_tuples(output, tuples)
+    _report(terminal, f"{len(tuples.texts):,} captions are in {output}", output, tuples)
 
 
 @app.command("import")
@@ -255,12 +255,12 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 def _read(file: Path | None) -> list[str]:
     from ..data.splits.sources import from_file
-    from ..data.textfile import read_text
+    from ..data.textfile import read_text, text_lines
 
     text = read_text(file or "")
-    if text.lstrip()[:1] in ("{", "["):
+    if Path(file or "").suffix != ".txt" and text.lstrip()[:1] in ("{", "["):  # as --captions of eval
         return list(from_file(file or "").captions or ())
-    return [line for line in text.splitlines() if line.strip()]
+    return [line for line in text_lines(text) if line.strip()]
 
 
 def _command(split: str | None, captions: Path | None, text: str) -> str:

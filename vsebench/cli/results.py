@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .shared import check_output
 from .terminal import Terminal
 
 if TYPE_CHECKING:
@@ -14,22 +13,33 @@ if TYPE_CHECKING:
 FORMATS = ("terminal", "json", "latex", "html", "markdown")
 
 
-def output_format(terminal: Terminal, style: str, output: Path | None) -> str:
-    """The format to write, checked before anything is read.
+def output_format(terminal: Terminal, style: str | None, output: Path | None) -> str:
+    """The format to write, decided before anything is read: as given, or else by the ending of the file.
 
     Raises:
-        UsageError: no such format, or the output cannot be written.
+        UsageError: no such format, or an ending of no format.
     """
     from ..errors import UsageError
+    from ..report.render import ENDINGS
 
-    if style not in FORMATS:
+    if style is not None and style not in FORMATS:
         raise UsageError(f"--format is '{style}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    check_output(output)
-    return "json" if terminal.json else style
+    if terminal.json:
+        return "json"
+    if style is not None or output is None:
+        return style or "terminal"
+    if output.suffix.lower() not in ENDINGS:
+        what = "its ending is that of no format"
+        raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
+    return ENDINGS[output.suffix.lower()]
 
 
 def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendered) -> None:
-    """Write a result to stdout or a file; a table for the terminal is Markdown in a file."""
+    """Write a result to stdout or a file; ``--format terminal`` is Markdown in a file.
+
+    Raises:
+        DiskError: the file cannot be written; the result is printed on stdout first.
+    """
     if style == "terminal" and output is None:
         from ..report.terminal import show
 
@@ -41,6 +51,11 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
         terminal.emit(text)
         return
     from ..data.atomic import write_atomically
+    from ..errors import DiskError
 
-    with write_atomically(output, "w") as stream:
-        stream.write(text + "\n")
+    try:
+        with write_atomically(output, "w") as stream:
+            stream.write(text + "\n")
+    except DiskError:
+        terminal.emit(text)
+        raise

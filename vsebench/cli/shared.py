@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,7 +18,10 @@ Level = Annotated[float, typer.Option(help="Level of the intervals in percent.")
 Resamples = Annotated[int, typer.Option(min=10, max=1_000_000, help="Resamples an interval is made of.")]
 Seed = Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes the resamples.")]
 Force = Annotated[bool, typer.Option("--force", help="Also systems that were not measured alike.")]
-Style = Annotated[str, typer.Option("--format", help="terminal, json, latex, html or markdown.")]
+Style = Annotated[
+    str | None,
+    typer.Option("--format", help="terminal, json, latex, html or markdown; else the ending of --output decides."),
+]
 Output = Annotated[Path | None, typer.Option("--output", "-o", help="Write to a file instead of stdout.")]
 Threads = Annotated[int | None, typer.Option(min=1, max=1024, help="Threads of the kernels; never changes a result.")]
 PerQuery = Annotated[Path | None, typer.Option(help="Write every metric's per-query values (.parquet or .csv).")]
@@ -29,33 +31,12 @@ Interval = Annotated[str, typer.Option(help="How the interval is read off: perce
 NoPerQuery = Annotated[bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")]
 
 
-def check_outputs(inputs: Sequence[Path | None], per_query: Path | None, *others: Path | None) -> None:
-    """Check that results can be written, do not replace an input, and are not two in one file.
-
-    Raises:
-        UsageError: naming the file.
-        MissingPackage: per-query values as parquet without pyarrow.
-    """
-    from ..errors import UsageError
-    from ..report.per_query import check_path
-
-    if per_query is not None:
-        check_path(per_query)
-    for path in others:
-        check_output(path)
-    taken = {p.resolve() for p in inputs if p is not None}
-    for path in (p for p in (per_query, *others) if p is not None):
-        if path.resolve() in taken:
-            what = "is an input of this command" if path.exists() else "is named for two results"
-            raise UsageError(f"cannot be written: it {what}", where=path, fix="give every result a file of its own")
-        taken.add(path.resolve())
-
-
 def deliver_report(
     terminal: Terminal, report: Report, output: Path | None, per_query: Path | None, no_per_query: bool
 ) -> None:
     """Print a report as a table or JSON, with notes and warnings on stderr, and write the requested files."""
     from ..data.atomic import write_atomically
+    from ..errors import DiskError
     from ..evaluation.provenance import with_command
     from ..report import per_query as per_query_file
     from ..report.terminal import show
@@ -66,33 +47,18 @@ def deliver_report(
     for warning in report.warnings:
         terminal.warn(warning)
     text = report.to_json(not no_per_query) if terminal.json or output is not None else ""
-    if per_query is not None:
-        per_query_file.write(report.per_query(), per_query)
-    if output is not None:
-        with write_atomically(output, "w") as stream:
-            stream.write(text + "\n")
+    failed: DiskError | None = None
+    try:
+        if per_query is not None:
+            per_query_file.write(report.per_query(), per_query)
+        if output is not None:
+            with write_atomically(output, "w") as stream:
+                stream.write(text + "\n")
+    except DiskError as error:  # what was measured is printed all the same
+        failed = error
     if terminal.json:
         terminal.emit(text)
     else:
         show(report.grids(), terminal.out)
-
-
-def check_output(path: Path | None) -> None:
-    """Check before anything is read that a file can be written.
-
-    Raises:
-        UsageError: it is a folder, a device, or in a folder that does not exist.
-    """
-    from ..errors import UsageError
-
-    if path is None:
-        return
-    if str(path) == "-":
-        raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")
-    if path.is_dir():
-        raise UsageError("is a folder", where=path, fix="name a file in a folder that exists")
-    if not path.absolute().parent.is_dir():
-        raise UsageError("cannot be written: no such folder", where=path, fix="name a file in a folder that exists")
-    if path.exists() and not path.is_file():
-        fix = "name a file; without it the result is printed on stdout"
-        raise UsageError("cannot be written: it is not a regular file", where=path, fix=fix)
+    if failed is not None:
+        raise failed

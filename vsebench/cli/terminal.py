@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ..errors import ENGINE_FAILURE, INTERRUPTED, VsebenchError
+from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, VsebenchError
+from .files import check_files
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -129,11 +130,12 @@ def encodable(text: str, encoding: str | None) -> str:
 
 
 def command(function: F) -> F:
-    """End every failure with one message on stderr and the documented exit code."""
+    """Check the files that it writes, and end every failure with one message on stderr and the documented exit code."""
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
+            check_files(kwargs)
             return function(*args, **kwargs)
         except VsebenchError as error:
             where = f"{printable(error.where)}: " if error.where else ""
@@ -149,7 +151,7 @@ def command(function: F) -> F:
         except MemoryError:
             _fail("not enough memory for this input\n  fix: free memory or evaluate a smaller file", ENGINE_FAILURE)
         except OSError as error:
-            _fail(system_error(error), ENGINE_FAILURE)
+            _fail(system_error(error), DISK)
         except Exception as error:
             if os.environ.get("VSEBENCH_DEBUG"):
                 raise

@@ -16,7 +16,6 @@ from .shared import (
     Resamples,
     Seed,
     Threads,
-    check_outputs,
     deliver_report,
 )
 from .terminal import Json, NoProgress, Quiet, Terminal, command
@@ -61,7 +60,10 @@ def run(
     terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
-    check_outputs([file, labels], per_query, output)
+    from ..report.per_query import check_path
+
+    if per_query is not None:
+        check_path(per_query)
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate_unimodal(
             file, labels, label_distance=label_distance, queries=queries, keep_queries=keep_queries,

@@ -1,46 +1,54 @@
-"""Writing of files that appear complete or not at all."""
+"""Writing of files that appear complete or not at all, and never over a file that the same command reads."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import os
+import re
 import secrets
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any, Literal
 
-from ..errors import UsageError
+from ..errors import DiskError, UsageError, VsebenchError
 
-FULL = (errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC))
+PathLike = str | os.PathLike[str]
+
+LONGEST_NAME = 255  # bytes, where the file system does not say
+STALE = 3600.0  # seconds without a change after which a temporary file that cannot be locked is taken for left over
+FRESH = 2.0  # seconds within which a temporary file may not be locked yet by the process that made it
+_HEAD = 256  # bytes of an older result that are read
+FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
+# The system cannot be asked to write there; every other refusal is one of the disk.
+_WRONG_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 @contextlib.contextmanager
-def write_atomically(
-    path: str | os.PathLike[str], mode: Literal["w", "wb"] = "wb", *, parents: bool = False
-) -> Iterator[IO[Any]]:
+def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents: bool = False) -> Iterator[IO[Any]]:
     """Open a new file beside ``path`` and put it in place when the block ends without an error.
 
     The temporary file is made in the folder of ``path``, flushed to disk and renamed over ``path``; after
-    any error (an interrupt too) it is removed and an older file at ``path`` is left as it was. A symbolic
-    link is followed and the permission bits of a file that is replaced are kept. Text is UTF-8, newlines
-    are written as given. ``parents`` makes missing folders.
+    any error (an interrupt too) it is removed and an older file at ``path`` is left as it was. What a killed process
+    left of an earlier attempt is removed. A symbolic link is followed and the permission bits of a file that is
+    replaced are kept. Text is UTF-8, newlines are written as given. ``parents`` makes missing folders.
 
     Raises:
-        UsageError: the folder does not exist, ``path`` is no regular file, or the system refuses to write (no
-            space is left).
+        UsageError: the folder does not exist, or ``path`` is no regular file or has too long a name.
+        DiskError: the system refuses to write: no space is left, no permission, a read-only file system.
     """
-    shown, target = Path(path), Path(path).expanduser().resolve()
-    if target.exists() and not target.is_file():
-        kind = "a folder" if target.is_dir() else "not a regular file"
-        raise UsageError(f"cannot be written: it is {kind}", where=shown, fix="give the name of a file")
+    shown, target = Path(path), Path(path).expanduser()
     try:
+        check_place(shown, parents=parents)
+        target = target.resolve()
         if parents:
             target.parent.mkdir(parents=True, exist_ok=True)
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
+        _remove_left_over(target)
         temporary, handle = _open_beside(target)
     except OSError as error:
-        raise _refused(shown, error) from error
+        raise refused(shown, error) from error
     try:
         as_text = {"encoding": "utf-8", "newline": ""} if mode == "w" else {"encoding": None, "newline": None}
         with open(handle, mode, **as_text) as stream:  # noqa: PTH123 (a descriptor, not a path)
@@ -49,29 +57,159 @@ def write_atomically(
             if old_mode is not None:
                 temporary.chmod(old_mode)
             os.fsync(stream.fileno())
-        try:
-            temporary.replace(target)
-        except OSError as error:
-            raise _refused(shown, error) from error
+            with contextlib.suppress(OSError):
+                os.utime(temporary)  # its lock ends here; for a moment it is too fresh to be taken for left over
+        temporary.replace(target)
     except BaseException as error:
         with contextlib.suppress(OSError):
             temporary.unlink()
-        if isinstance(error, OSError) and error.errno in FULL:
-            raise _refused(shown, error) from error  # the error of a write does not name its file
+        if isinstance(error, OSError) and (error.errno in FULL or error.filename == str(temporary)):
+            raise refused(shown, error) from error  # the error of a write does not name its file
         raise
 
 
-def _open_beside(target: Path) -> tuple[Path, int]:
-    """A new empty file in the folder of ``target``, with the permissions any new file would have."""
-    # A file of the module tempfile would be readable by its owner only, also after the rename.
-    temporary = target.parent / f".{target.name[:80]}.{secrets.token_hex(6)}.tmp"
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
-    return temporary, os.open(temporary, flags, 0o666)
+def check_place(path: Path, *, parents: bool = False) -> None:
+    """Check that a file could have this path, without touching the disk.
 
-
-def _refused(path: Path, error: OSError) -> UsageError:
-    if not path.expanduser().resolve().parent.is_dir():
+    Raises:
+        UsageError: it is no regular file, its name is too long, or its folder does not exist (unless ``parents``).
+    """
+    target = path.expanduser()
+    length, longest = len(os.fsencode(target.name)), _longest_name(target.parent)
+    if length > longest:
+        what = f"cannot be written: its name takes {length} bytes, and at most {longest} are allowed here"
+        raise UsageError(what, where=f"{target.name[:40]}...", fix="give a shorter name")
+    if target.is_dir():
+        raise UsageError("cannot be written: it is a folder", where=path, fix="give the name of a file")
+    if not parents and not target.absolute().parent.is_dir():
         fix = f"make the folder '{path.parent}' or choose another"
-    else:
-        fix = "choose a folder with write permission and free space"
-    return UsageError(f"cannot be written: {error.strerror or error}", where=path, fix=fix)
+        raise UsageError("cannot be written: no such folder", where=path, fix=fix)
+    if target.exists() and not target.is_file():
+        what = "cannot be written: it is not a regular file"
+        raise UsageError(what, where=path, fix="give the name of a file; without it the result is printed on stdout")
+
+
+def check_writable(path: Path) -> None:
+    """Check before any work that a file can be written, by making and removing a temporary file beside it.
+
+    Raises:
+        UsageError, DiskError: as ``write_atomically``.
+    """
+    check_place(path)
+    try:
+        temporary, handle = _open_beside(path.expanduser().resolve())
+        os.close(handle)
+        temporary.unlink()
+    except OSError as error:
+        raise refused(path, error) from error
+
+
+def refuse_overwriting(results: Sequence[Path], inputs: Sequence[Path]) -> None:
+    """Refuse results that would replace an input, and two results in one file.
+
+    Links, hard links and other spellings of a path are the same file. In a folder that is an input only results of an
+    earlier run (JSON that vsebench wrote) may be replaced.
+
+    Raises:
+        UsageError: naming the file; also as ``check_place``.
+    """
+    fix = "give every result a file of its own"
+    for at, result in enumerate(results):
+        check_place(result)
+        if any(_same(result, other) for other in results[:at]):
+            raise UsageError("cannot be written: it is named for two results", where=result, fix=fix)
+        if not result.expanduser().exists():
+            continue
+        for source in inputs:
+            if _same(result, source):
+                raise UsageError("cannot be written: it is an input of this command", where=result, fix=fix)
+            if source.expanduser().is_dir() and _inside(result, source) and not _is_result(result):
+                what = f"cannot be written: it is a file of the folder '{source}', which is an input of this command"
+                raise UsageError(what, where=result, fix="write to another folder, or remove the file first")
+
+
+def refused(path: PathLike, error: OSError) -> VsebenchError:
+    """The error for a file that the system refuses to write."""
+    what = f"cannot be written: {error.strerror or error}"
+    if error.errno in _WRONG_PLACE:
+        fix = f"make the folder '{Path(path).parent}' or choose another"
+        return UsageError(what, where=path, fix=fix)
+    return DiskError(what, where=path, fix="choose a folder with write permission and free space")
+
+
+def _same(one: Path, other: Path) -> bool:
+    one, other = one.expanduser(), other.expanduser()
+    try:
+        return one.samefile(other)
+    except OSError:  # one does not exist
+        return one.resolve() == other.resolve()
+
+
+def _inside(path: Path, folder: Path) -> bool:
+    return path.expanduser().resolve().is_relative_to(folder.expanduser().resolve())
+
+
+def _is_result(path: Path) -> bool:
+    """Whether a file is JSON that vsebench wrote."""
+    try:
+        with path.expanduser().open("rb") as stream:
+            head = stream.read(_HEAD)
+    except OSError:
+        return False
+    return re.match(rb'\{\s*"schema": "vsebench/', head) is not None
+
+
+def _open_beside(target: Path) -> tuple[Path, int]:
+    """A new empty file in the folder of ``target``, locked, with the permissions any new file would have."""
+    # A file of the module tempfile would be readable by its owner only, also after the rename.
+    temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(6)}.tmp"
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
+    handle = os.open(temporary, flags, 0o666)
+    _lock(handle)
+    return temporary, handle
+
+
+def _temporary_prefix(target: Path) -> str:
+    return f".{os.fsencode(target.name)[:80].decode('utf-8', 'ignore')}."
+
+
+def _remove_left_over(target: Path) -> None:
+    """Remove temporary files of ``target`` whose process was killed: nobody holds their lock."""
+    start = re.escape(_temporary_prefix(target))
+    with contextlib.suppress(OSError):
+        for path in target.parent.iterdir():
+            if re.fullmatch(start + "[0-9a-f]{12}\\.tmp", path.name):
+                remove_if_left_over(path)
+
+
+def remove_if_left_over(path: Path) -> None:
+    """Remove a temporary file of ``write_atomically`` unless a process is writing it."""
+    with contextlib.suppress(OSError):
+        age = time.time() - path.stat().st_mtime
+        if age > STALE:
+            path.unlink()
+        elif age > FRESH:
+            handle = os.open(path, os.O_WRONLY)
+            try:
+                if _lock(handle):
+                    path.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Lock an open file until it is closed; False when another process has locked it, or files have no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _longest_name(folder: Path) -> int:
+    try:
+        return os.pathconf(folder, "PC_NAME_MAX")
+    except (AttributeError, OSError, ValueError):
+        return LONGEST_NAME

@@ -16,7 +16,7 @@ from .splits import catalogue as splits
 from .splits import packages
 from .splits.rows import CaptionRows
 from .splits.sources import from_file
-from .textfile import read_text
+from .textfile import read_text, text_lines
 
 
 def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, rows: Int | None = None) -> Split:
@@ -48,8 +48,7 @@ def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, 
 
 def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
     if path.suffix == ".txt":
-        lines = read_text(path).split("\n")
-        lines = [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+        lines = text_lines(read_text(path))
         if len(lines) != len(split.caption_ids):
             what = f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'"
             raise BadInput(what, where=path, fix="give one caption a line, in the order of the text vectors")

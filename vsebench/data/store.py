@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from ..errors import UsageError
-from .atomic import write_atomically
+from ..errors import DiskError, UsageError
+from .atomic import remove_if_left_over, write_atomically
 from .cache import cache_dir
 
 LIMIT_VARIABLE = "VSEBENCH_CACHE_LIMIT"
@@ -80,7 +80,8 @@ def put(kind: str, key: str, write: Callable[[IO[bytes]], object], *, keep: Coll
         The file of the entry.
 
     Raises:
-        UsageError: the cache cannot be written, or ``VSEBENCH_CACHE_LIMIT`` is no size.
+        DiskError: the cache cannot be written.
+        UsageError: its folder is a file, or ``VSEBENCH_CACHE_LIMIT`` is no size.
     """
     most = limit()
     path = _path(kind, key)
@@ -88,6 +89,16 @@ def put(kind: str, key: str, write: Callable[[IO[bytes]], object], *, keep: Coll
         write(stream)
     trim(most, keep={path, *keep})
     return path
+
+
+def keep(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> str | None:
+    """Write an entry of what has been computed already; a note, and no error, when the cache cannot be written."""
+    try:
+        put(kind, key, write)
+    except (DiskError, UsageError) as error:
+        where = "" if error.where is None else f"{error.where}: "
+        return f"computed again next time, as they were not kept: {where}{error.what}"
+    return None
 
 
 def touch(path: Path) -> bool:
@@ -132,9 +143,7 @@ def trim(most: int | None = None, *, keep: Collection[Path] = ()) -> list[Entry]
     for folder in _folders():  # temporary files of processes that were killed
         for path in _files(folder):
             if path.name.endswith(".tmp"):
-                with contextlib.suppress(OSError):
-                    if now - path.stat().st_mtime > IN_USE:
-                        path.unlink()
+                remove_if_left_over(path)
     present = entries()
     excess = sum(entry.size for entry in present) - most
     removed = []

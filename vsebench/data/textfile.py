@@ -44,6 +44,12 @@ def read_text(path: str | os.PathLike[str]) -> str:
         raise BadInput(f"not UTF-8 text (byte {error.start})", where=path, fix="save it as UTF-8") from error
 
 
+def text_lines(text: str) -> list[str]:
+    """The lines of a text, ended by LF or CR LF; form feeds, U+2028 and the like are part of a line."""
+    lines = text.split("\n")
+    return [line.removesuffix("\r") for line in (lines[:-1] if lines[-1] == "" else lines)]
+
+
 def parse_json(text: str, where: str | os.PathLike[str]) -> Any:
     """One JSON document.
 

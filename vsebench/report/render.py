@@ -12,6 +12,9 @@ from ..errors import UsageError
 from . import html, latex, markdown, terminal
 from .grid import Grid
 
+# Endings of files, and the format that is written to them.
+ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html"}
+
 
 class Rendered(ABC):
     """A result that can be printed, shown in a notebook, and written as LaTeX, Markdown, HTML, JSON or a data frame."""
@@ -76,12 +79,12 @@ class Rendered(ABC):
         from ..data.atomic import write_atomically
 
         path = Path(path)
-        formats = {".json": self.to_json, ".tex": self.to_latex, ".md": self.to_markdown, ".html": self.to_html}
-        if path.suffix not in formats:
-            fix = f"end the name in {', '.join(formats)}"
+        if path.suffix not in ENDINGS:
+            fix = f"end the name in {', '.join(ENDINGS)}"
             raise UsageError(f"no format is called '{path.suffix}'", where=path, fix=fix)
         with write_atomically(path, "w") as stream:
-            stream.write(formats[path.suffix]().rstrip("\n") + "\n")
+            text: str = getattr(self, f"to_{ENDINGS[path.suffix]}")()
+            stream.write(text.rstrip("\n") + "\n")
 
 
 def record(facts: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..data.formats.ids import as_ids
 from ..data.formats.npy import npy_member
 from ..data.formats.sniff import expect, sniff
-from ..data.textfile import read_text
+from ..data.textfile import read_text, text_lines
 from ..errors import BadInput, UsageError
 from ..types import Ids, Int
 
@@ -115,7 +115,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         named = as_ids(member.load(), "queries", path)
     else:
         try:
-            row_of = [line.strip() for line in read_text(path).splitlines()]
+            row_of = [line.strip() for line in text_lines(read_text(path))]
         except BadInput as error:
             raise BadInput(error.what, where=path, fix="give one id or row number a line") from error
         named = as_ids(np.array([w for w in row_of if w], dtype=np.str_), "queries", path)

@@ -110,7 +110,8 @@ def build(name: str, source: str | os.PathLike[str] | None = None, *, force: boo
         The file in the cache.
 
     Raises:
-        UsageError: no such split, or the cache cannot be written.
+        UsageError: no such split.
+        DiskError: the cache cannot be written.
         MissingPackage: no source given and none installed.
         BadInput: the source is damaged or not this split.
     """

@@ -26,7 +26,7 @@ def store(path: Path, rows: CaptionRows) -> None:
 
     Raises:
         BadInput: there are no captions, or a caption is not Unicode.
-        UsageError: the cache folder cannot be written.
+        DiskError: the cache folder cannot be written.
     """
     if rows.captions is None:
         raise BadInput("the source holds ids but no captions", where=rows.origin)

@@ -86,7 +86,8 @@ def save_df(path: str | os.PathLike[str], frequencies: Frequencies) -> Path:
         frequencies: from ``corpus_df``.
 
     Raises:
-        UsageError: another ending, or the file cannot be written.
+        UsageError: another ending.
+        DiskError: the file cannot be written.
     """
     path, f = Path(path), frequencies
     if path.suffix == ".npz":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,18 +62,23 @@ def find(name: str) -> Model:
     return Model(name, name, f"{name}#{_revision(name)}")
 
 
-def embed(captions: Sequence[str], model: Model, progress: Progress | None = None) -> Vectors:
+def embed(
+    captions: Sequence[str],
+    model: Model,
+    progress: Progress | None = None,
+    note: Callable[[str], object] = lambda _: None,
+) -> Vectors:
     """(caption, dim) float32 vectors, from the cache when this model has encoded these captions before.
 
     Args:
         captions: strings; each distinct one is encoded once.
         model: from ``find``.
         progress: called with the fraction that is done.
+        note: called with a sentence when the cache cannot be written.
 
     Raises:
         MissingPackage: sentence-transformers is not installed.
         BadInput: the model cannot be loaded (no network, no such model, damaged files).
-        UsageError: the cache cannot be written.
     """
     row = {caption: at for at, caption in enumerate(dict.fromkeys(captions))}
     unique = list(row)
@@ -83,7 +88,9 @@ def embed(captions: Sequence[str], model: Model, progress: Progress | None = Non
         # The revision of a published model is known only once it is downloaded, which loading may have done.
         loaded = model if Path(model.source).is_dir() else find(model.source)
         encoded = vectors
-        store.put(KIND, store.fingerprint(KIND, loaded.identity, unique), lambda stream: np.save(stream, encoded))
+        key = store.fingerprint(KIND, loaded.identity, unique)
+        if lost := store.keep(KIND, key, lambda stream: np.save(stream, encoded)):
+            note(f"sentence: the vectors of the captions are {lost}")
     if progress is not None:
         progress(1.0)
     return vectors if len(unique) == len(captions) else vectors[[row[caption] for caption in captions]]

@@ -53,7 +53,9 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
             what = f"sentence needs the captions of split '{split.name}', which are not known"
             raise BadInput(what, fix="vsebench data build, or give the captions' vectors: sentence:FILE.npy")
         model = encoders.find(argument or encoders.MINILM)
-        vectors, identity = encoders.embed(split.captions, model, progress), model.identity
+        lost: list[str] = []
+        vectors, identity = encoders.embed(split.captions, model, progress, lost.append), model.identity
+        notes = (*notes, *lost)
         _fingerprint(vectors, Path(model.source))
     return caption_cosine("sentence", split, vectors, agg=agg, own=own, settings={"model": identity}, notes=notes)
 

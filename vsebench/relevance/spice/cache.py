@@ -88,7 +88,7 @@ def add(tuples: Tuples) -> Path:
     """Add tuples to the cache as a pack; returns its path.
 
     Raises:
-        UsageError: the cache cannot be written.
+        DiskError: the cache cannot be written.
     """
     data = pack(tuples, compress=True)
     key = f"{_prefix()}{store.fingerprint(data)[:32]}.jsonl.gz"
@@ -100,7 +100,7 @@ def add_agreeing(tuples: Tuples, source: str | os.PathLike[str]) -> int:
 
     Raises:
         BadInput: a caption has other tuples in the cache; ``source`` is named.
-        UsageError: the cache cannot be written.
+        DiskError: the cache cannot be written.
     """
     cached = stored(tuples.texts)
     new = []
@@ -137,7 +137,7 @@ def export_tuples(path: str | os.PathLike[str], tuples: Tuples) -> None:
     """Write tuples to a file, for another machine; gzip when the name ends in .gz.
 
     Raises:
-        UsageError: the file cannot be written.
+        DiskError: the file cannot be written.
     """
     data = pack(tuples, compress=Path(path).suffix == ".gz")
     with write_atomically(path) as stream:

@@ -114,11 +114,8 @@ def load(
         if tuples.broken:  # not cached, as the parser may succeed next time
             return gains(split, tuples, text=form, own=own, progress=progress)
         found = _postings(split, tuples, texts, own, progress)
-        try:
-            store.put(GRAPHS, key, lambda stream: postings_file.save(stream, found))
-        except UsageError as error:
-            note = f"spice: the graphs were not cached, {error.where}: {error.what}"
-            return _finish(split, found, form, own, 0, note)
+        if lost := store.keep(GRAPHS, key, lambda stream: postings_file.save(stream, found)):
+            return _finish(split, found, form, own, 0, f"spice: the graphs are {lost}")
     elif progress:
         progress(1.0)
     return _finish(split, found, form, own, 0)

@@ -89,7 +89,8 @@ def build(
     Raises:
         MissingPackage: Java, JPype, pycocoevalcap or CoreNLP is missing; the message has the command to install it.
         ParserUnusable: the parser fails on a simple sentence.
-        UsageError: a wrong Java or size, or the cache cannot be written.
+        UsageError: a wrong Java or size.
+        DiskError: the cache cannot be written.
         BadInput: a damaged jar.
     """
     started = monotonic()

@@ -11,7 +11,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from ....errors import MissingPackage, UsageError
+from ....errors import DiskError, MissingPackage
 
 STANFORD = "https://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
 ATTEMPTS = 5  # connections without progress before it fails
@@ -61,12 +61,12 @@ def check_free_space(folder: Path, size: int) -> None:
     """Check the free space of a folder.
 
     Raises:
-        UsageError: less than ``size`` bytes are free.
+        DiskError: less than ``size`` bytes are free.
     """
     free = shutil.disk_usage(folder).free
     if free < size:
         what = f"{free / 1e9:.1f} GB are free, {size / 1e9:.1f} GB are needed"
-        raise UsageError(what, where=folder, fix="free some space, or set VSEBENCH_CACHE to a folder on another disk")
+        raise DiskError(what, where=folder, fix="free some space, or set VSEBENCH_CACHE to a folder on another disk")
 
 
 def _continue(address: str, part: Path, start: int, note: Callable[[str], None]) -> bool:
