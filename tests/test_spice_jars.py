@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.errors import BadInput, DiskError, MissingPackage
 from vsebench.relevance.spice.parser import download as spice_download
 from vsebench.relevance.spice.parser import install as spice_install
 
@@ -296,5 +296,5 @@ def test_offline_nothing_is_fetched(jars, monkeypatch):
 
 
 def test_a_full_disk(bare):
-    with pytest.raises(UsageError, match=r"GB are free, 1000000000\.0 GB are needed"):
+    with pytest.raises(DiskError, match=r"GB are free, 1000000000\.0 GB are needed"):
         spice_download.check_free_space(bare, 10**18)
