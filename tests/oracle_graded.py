@@ -102,6 +102,8 @@ class World:
         best = sorted(gallery, key=lambda g: (-gain[g], g))
         if spec.stem in ("CS", "Kendall"):
             return tau([score[g] for g in order], [gain[g] for g in order], spec.tau)
+        if not gallery:
+            return math.nan
         if spec.stem == "NCS" and spec.eq5 is None:
             ideal = sum(gain[g] for g in best[: spec.k])
             return sum(gain[g] for g in order) / ideal if ideal else 0.0
@@ -110,8 +112,9 @@ class World:
             ideal = sum(gain[g] for g in chosen)
             return sum(gain[g] for g in order if g in chosen) / ideal if ideal else 0.0
         if spec.stem in ("SR", "R"):
-            chosen = best[: spec.m] if spec.unit == "item" else self.by_image(spec, direction, own_image, gallery, fold)
-            hits = len(set(order) & set(chosen))
+            total = gain if spec.unit == "item" else self.totals(spec, own_image, fold)
+            chosen = best[: spec.m] if spec.unit == "item" else self.by_image(spec, direction, total, gallery)
+            hits = len(set(order) & set(chosen)) if any(total.values()) else 0
             return float(hits > 0) if spec.stem == "R" else hits / len(chosen)
         if spec.stem == "nDCG":
 
@@ -119,20 +122,21 @@ class World:
                 return sum(gain[g] / math.log2(rank + 1) for rank, g in enumerate(items, 1))
 
             ideal = discounted(best[: spec.k])
-            return discounted(order) / ideal if ideal else math.nan
+            return discounted(order) / ideal if ideal else 0.0
         assert spec.stem == "MLD"
         return sum(1 / gain[g] - 1 for g in order) / len(order)
 
-    def by_image(
-        self, spec: Spec, direction: Direction, own_image: int, gallery: list[int], fold: int | None
-    ) -> list[int]:
-        """The gallery items of the m images whose gains, summed over the captions of the query's image, are largest."""
+    def totals(self, spec: Spec, own_image: int, fold: int | None) -> dict[int, float]:
+        """Image -> its gains summed over the captions of the query's image."""
         images, captions = self.items(spec, "i2t", fold)
         written = [c for c in captions if self.split.image_of[c] == own_image]
-        total = {
+        return {
             i: sum(float(self.gains[i, c]) for c in written)
             for i in images
             if not (spec.gt == "out" and i == own_image)
         }
+
+    def by_image(self, spec: Spec, direction: Direction, total: dict[int, float], gallery: list[int]) -> list[int]:
+        """The gallery items of the m images with the largest totals."""
         chosen = sorted(total, key=lambda i: (-total[i], i))[: spec.m]
         return [g for g in gallery if (int(self.split.image_of[g]) if direction == "i2t" else g) in chosen]

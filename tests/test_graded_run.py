@@ -176,7 +176,44 @@ def test_undefined_queries_are_left_out_and_counted() -> None:
     assert np.flatnonzero(np.isnan(cs.values)).tolist() == [4, 7] and cs.undefined == 2
     assert cs.mean == pytest.approx(np.nanmean(cs.values))
     assert ncs.values[4] == 1.0 and ncs.values[7] == 0.0 and ncs.undefined == 0  # a row of zeros scores 0 and stays
-    assert np.isnan(ndcg.values[7]) and ndcg.values[4] == 1.0
+    assert ndcg.values[7] == 0.0 and ndcg.values[4] == 1.0 and ndcg.undefined == 0
+
+
+ZERO_RULE = ("NCS@3", "NCS[eq5=2]@3", "nDCG@3", "SR[m=2]@3", "SR[m=2,unit=image]@3", "R[m=2]@3", "R[m=2,unit=image]@3")
+
+
+@pytest.mark.parametrize("gt", ["in", "out"])
+def test_one_rule_for_queries_whose_gains_are_all_zero(gt: str) -> None:
+    world = large_world(20, 3, seed=8)
+    own = np.flatnonzero(world.split.image_of == 7)
+    world.gains[7] = world.gains[:, own] = 0
+    if gt == "out":
+        world.gains[7, own] = 1.0  # no candidate
+    names = [n.replace("[", "[gt=out,").replace("@3", "[gt=out]@3" if "[" not in n else "@3") for n in ZERO_RULE]
+    names = list(ZERO_RULE) if gt == "in" else names
+    found = measured(world, *names, f"CS[captions=all,gt={gt}]@5", f"CS[captions=all,tau=a,gt={gt}]@5")
+    for m in map(parse, names):
+        for direction, queries in (("i2t", [7]), ("t2i", own.tolist())):
+            got = found[m, direction]  # type: ignore[index]
+            assert got.undefined == 0 and (got.values[queries] == 0).all() and (got.values > 0).any()
+    tau_b, tau_a = (found[parse(f"CS[captions=all,{tau}gt={gt}]@5"), "i2t"] for tau in ("", "tau=a,"))
+    assert np.isnan(tau_b.values[7]) and tau_a.values[7] == 0
+
+
+def test_negative_gains_beside_zeros_are_gains() -> None:
+    world = large_world(20, 3, seed=8)
+    world.gains[7] = -np.abs(world.gains[7]) - 0.5
+    world.gains[7, np.argmax(world.scores[7])] = 0
+    found = measured(world, "SR[m=1]@1", "R[m=1]@1")
+    assert [found[parse(n), "i2t"].values[7] for n in ("SR[m=1]@1", "R[m=1]@1")] == [1, 1]
+
+
+def test_without_any_candidate_there_is_no_value() -> None:
+    split = Split("custom", np.arange(1), np.arange(2), np.zeros(2, np.int64))
+    world = oracle_graded.World(split, np.ones((1, 2)), np.ones((1, 2)))
+    names = [f"{stem}[gt=out]@1" for stem in ("NCS", "nDCG", "SR", "R", "MLD")]
+    for got in measured(world, *(f"cider:{n}" for n in names)).values():
+        assert np.isnan(got.values).all()
 
 
 def test_a_k_beyond_the_gallery_is_cut() -> None:

@@ -203,8 +203,22 @@ class Block:
             chosen, number = self._pseudo_positive_images(found.items, m, group.without_ground_truth)
         else:
             chosen = _is_among(found.items, found.best[:, :m], len(self.ranking.gallery))
+            chosen[self._all_zero(ranking, group.without_ground_truth)] = False
             number = np.minimum(m, found.candidates)
         return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
+
+    def _all_zero(self, ranking: GradedRanking, without_ground_truth: bool) -> Bool:
+        """(query,) whether every candidate has the gain 0: none of them is more relevant than another."""
+        assert ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
+        zero: Bool = np.equal(ranking.ideal[:, 0], 0)
+        left = np.flatnonzero(zero)  # the largest gain is 0; the others may be negative
+        if len(left):
+            rows = self.rows()[left]
+            if without_ground_truth:
+                query_image, gallery_image = self.ranking.image_of
+                rows[query_image[self.start : self.stop][left, None] == gallery_image] = 0
+            zero[left] = ~rows.any(axis=1)
+        return zero
 
     def _pseudo_positive_images(self, items: Items, m: int, without_ground_truth: bool) -> tuple[Bool, Int]:
         """Pseudo-positives by image: the m images with the largest gains summed over the query image's captions."""
@@ -217,14 +231,18 @@ class Block:
             rows = gains_rows(self.gains, "t2i", captions, ranking.images)
             np.add.at(total, np.searchsorted(images, ranking.split.image_of[captions]), rows)
         limit = min(m, len(ranking.images) - without_ground_truth)
+        own = np.arange(len(images)), np.searchsorted(ranking.images, images)
         if without_ground_truth:
-            total[np.arange(len(images)), np.searchsorted(ranking.images, images)] = -np.inf
+            total[own] = 0
+        some = np.asarray(total.any(axis=1))[of_query, None]
+        if without_ground_truth:
+            total[own] = -np.inf
         best = np.argsort(-total, axis=1, kind="stable")[of_query, :limit].astype(np.int32)
         if ranking.direction == "t2i":
-            return _is_among(items, best, len(ranking.images)), np.full(len(items), limit)
+            return some & _is_among(items, best, len(ranking.images)), np.full(len(items), limit)
         position = np.searchsorted(ranking.images, gallery_image)
         captions_of = np.bincount(position, minlength=len(ranking.images))
-        return _is_among(position[items], best, len(ranking.images)), captions_of[best].sum(1)
+        return some & _is_among(position[items], best, len(ranking.images)), captions_of[best].sum(1)
 
     def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""

@@ -29,7 +29,7 @@ def cumulative_semantics(
     """Normalised Cumulative Semantics (Biten et al., WACV 2022), as their code computes it.
 
     The sum of the gains of all k retrieved items over the largest sum that k candidates can have; it needs no set of
-    relevant items. A query whose gains are all zero scores 0. ``eq5=m`` is equation 5 as it is printed: gains of
+    relevant items. ``eq5=m`` is equation 5 as it is printed: gains of
     retrieved items that are among the m most relevant, over the gains of those m.
     """
     at = up_to(ks, count)
@@ -38,7 +38,7 @@ def cumulative_semantics(
     else:
         found = sums_at(np.where(pseudo_positive, gains, 0), at)
         best = sums_at(ideal, np.minimum(np.full(at.shape, int(eq5)), ideal.shape[1]))
-    return np.asarray(np.divide(found, best, out=np.zeros(found.shape), where=best > 0))
+    return np.where(at > 0, np.divide(found, best, out=np.zeros(found.shape), where=best > 0), np.nan)
 
 
 metric_sum(

@@ -25,14 +25,14 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     """Normalised discounted cumulative gain with the gains as they are (Kim et al., CVPR 2019, eq. 12).
 
     For a label distance d the gain of that equation is 2^(-log2(d + 1)) = 1 / (1 + d), which is how the relevances
-    that come from distances are defined. A query whose gains are all zero has no value.
+    that come from distances are defined.
     """
     width = max(gains.shape[1], 1)
     inside = np.arange(width) < count[:, None]
     found = np.where(inside, gains[:, :width], 0).astype(np.float64)
     best = np.zeros(found.shape)
     best[:, : ideal.shape[1]] = ideal[:, :width]
-    return ndcg(found, best, [min(k, width) for k in ks])
+    return np.where(count[:, None] > 0, ndcg(found, best, [min(k, width) for k in ks]), np.nan)
 
 
 @metric(
@@ -60,14 +60,14 @@ def ndcg(retrieved: Float, ideal: Float, ks: Sequence[int]) -> Float:
         ks: list lengths from 1 to depth.
 
     Returns:
-        (query, len(ks)) float64 from 0 to 1; NaN where no candidate has a gain.
+        (query, len(ks)) float64 from 0 to 1; 0 where no candidate has a gain.
     """
     discount = 1.0 / np.log2(np.arange(2, retrieved.shape[1] + 2))
     at = np.asarray(ks) - 1
     # Summed from the top in one fixed order, so that k = 10 is the same number whatever the deepest k is.
     found = np.cumsum(retrieved * discount, axis=1)[:, at]
     best = np.cumsum(ideal * discount, axis=1)[:, at]
-    return np.asarray(np.divide(found, best, out=np.full(found.shape, np.nan), where=best > 0))
+    return np.asarray(np.divide(found, best, out=np.zeros(found.shape), where=best > 0))
 
 
 def gain_of_distance(distance: Float) -> Float:

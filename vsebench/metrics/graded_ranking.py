@@ -12,17 +12,27 @@ import numpy.typing as npt
 from ..types import Bool, Float, Int
 from .gain_order import GainOrder
 
+ALL_ZERO = (
+    "A query whose gains are all 0 has nothing to find: it is 0 in NCS, nDCG, SR and R@k and stays in the mean, as in "
+    "the NCS code of Biten et al. Kendall's tau has no order of gains to agree with: tau-b and tau-c have no value, so "
+    "the query is left out and counted as undefined; tau-a is 0 by its formula. A gain of 0 is not that of a label "
+    "distance, so MLD refuses it. Without any candidate a query has no value in any metric."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class GradedRanking:
     """The rankings of some queries and the gains of one view. A field that no metric reads is empty or None.
+
+    ``ALL_ZERO`` is the rule for queries without gains.
 
     Attributes:
         gains: (query, depth) float32 (float64 for label distances) gains of the retrieved items, best score first.
         tied: (query, depth) bool, the item has exactly the score of the one before it.
         count: (query,) int64, how many candidates a query has, at most depth.
         ideal: (query, ideal depth), the largest gains among the candidates, descending; 0 behind the last.
-        pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives.
+        pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives; False where
+            all gains are 0.
         pseudo_positives: (query,) int64, number of pseudo-positives.
         gain_order: the ranks of the retrieved items in descending order of their gains.
         distance: (query, depth) float64 label distances of the retrieved items, for gains made from distances.

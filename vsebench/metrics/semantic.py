@@ -27,8 +27,7 @@ def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks
     """Semantic Recall: the share of the pseudo-positives in the top k (Biten et al., WACV 2022, eq. 3 and 4).
 
     With ``unit=item`` these are the m items with the largest gains, ties to the lower index, as in the paper; with
-    ``unit=image`` the m images of the authors' code, and all their captions. A query without any candidate has no
-    value.
+    ``unit=image`` the m images of the authors' code, and all their captions.
     """
     found, size = sums_at(pseudo_positive, up_to(ks, count)), pseudo_positives[:, None]
     return np.asarray(np.divide(found, size, out=np.full(found.shape, np.nan), where=size > 0))
