@@ -150,19 +150,20 @@ def small(data: Path, to: Path) -> None:
     told = zip(ids["text_ids"].tolist(), owner.tolist(), kept, strict=True)
     rows = [json.dumps({"caption_id": t, "image_id": o, "caption": captions[k]}) for t, o, k in told]
     (to / "small.jsonl").write_text("\n".join(rows[::-1]) + "\n", encoding="utf-8")
-    formats(to, {"image_embeddings": x, "text_embeddings": y[kept], **ids, "image_of_text": owner})
+    paired = {"img_emb": np.repeat(x, 5, axis=0), "text_emb": y, "image_id": np.repeat(ids["image_ids"], 5)}
+    formats(to, {"image_embeddings": x, "text_embeddings": y[kept], **ids, "image_of_text": owner}, paired)
     order = rng.permutation(200)
     ids["image_ids"] = ids["image_ids"][order]
     np.savez(to / "gains.npz", gains=gains[order][:, kept].T, **ids)
     np.savez(to / "scores.npz", scores=np.round(x[order] @ y[kept].T), **ids, image_of_text=owner)
 
 
-def formats(to: Path, full: dict[str, Array]) -> None:
-    """The same embeddings in every format whose packages are installed."""
+def formats(to: Path, full: dict[str, Array], paired: dict[str, Array]) -> None:
+    """The same embeddings in every format whose packages are installed; ``paired`` has a row a text for both sides."""
     np.savez(to / "small.npz", **full)
-    for side, name in (("image", "img_emb"), ("text", "text_emb")):
+    for name in ("img_emb", "text_emb"):
         (to / "shards" / name).mkdir(parents=True)
-        for number, part in enumerate(np.array_split(full[f"{side}_embeddings"], 3)):
+        for number, part in enumerate(np.array_split(paired[name], 3)):
             np.save(to / "shards" / name / f"{name}_{number}.npy", part)
     with contextlib.suppress(ImportError):
         import h5py
@@ -177,7 +178,7 @@ def formats(to: Path, full: dict[str, Array]) -> None:
         parts = [pd.DataFrame(images | {"modality": "image"}), pd.DataFrame(texts | {"modality": "text"})]
         pd.concat(parts).astype({"image_id": "Int64"}).to_parquet(to / "small.parquet")
         (to / "shards" / "metadata").mkdir()
-        ids = pd.DataFrame({"image_id": full["image_of_text"] // 7, "caption_id": full["text_ids"]})
+        ids = pd.DataFrame({"image_id": paired["image_id"], "caption_id": np.arange(len(paired["image_id"]))})
         ids.to_parquet(to / "shards" / "metadata" / "metadata_0.parquet")
         import torch  # last, as it may be missing
 

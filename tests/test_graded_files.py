@@ -61,7 +61,7 @@ def test_files_without_ids_follow_the_rows_of_the_vectors(gains: str, tmp_path: 
         owner = np.argsort(image)[caption // 5]
         np.savez(
             tmp_path / f"{name}.npz", image_embeddings=images[image], text_embeddings=captions[caption],
-            image_ids=image, text_ids=caption, image_of_text=owner,
+            image_ids=image, text_ids=caption, image_index=owner,
         )  # fmt: skip
         np.save(tmp_path / f"{name}.npy", table[caption] if gains.startswith("sentence") else table[image][:, caption])
         (tmp_path / f"{name}.txt").write_text("\n".join(texts[caption]))

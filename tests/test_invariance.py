@@ -181,6 +181,63 @@ def test_the_order_of_rows_in_a_file(tmp_path: Path, ties: str, similarity: str)
         assert per_query_columns(shuffled) == per_query_columns(in_order)
 
 
+def directory_order(folder: Path, owner_key: str) -> list[Path]:
+    """Files of 60 images with ids 0..59, and 300 texts: the first in order of ids, the others of a directory."""
+    rng = np.random.default_rng(2)
+    x = rng.standard_normal((60, 16)).astype(np.float32)
+    y = (np.repeat(x, 5, axis=0) + rng.standard_normal((300, 16))).astype(np.float32)
+    image, text = rng.permutation(60), rng.permutation(300)
+    found = [folder / "order.npz", folder / "named.npz", folder / "table.parquet"]
+    for path, i, t in ((found[0], np.arange(60), np.arange(300)), (found[1], image, text)):
+        ids = {"image_ids": i, "text_ids": t + 1000, owner_key: t // 5}
+        np.savez(path, image_embeddings=x[i], text_embeddings=y[t], **ids)  # type: ignore[arg-type]
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    columns = {
+        "id": [*image.tolist(), *(text + 1000).tolist()],
+        "modality": ["image"] * 60 + ["text"] * 300,
+        "embedding": [*x[image].tolist(), *y[text].tolist()],
+        "image_id": [None] * 60 + (text // 5).tolist(),
+    }
+    pq.write_table(pa.table(columns), found[2])
+    shards = folder / "shards"
+    for name, part in (
+        ("img_emb", np.repeat(x[image], 5, axis=0)),
+        ("text_emb", y[(image[:, None] * 5 + range(5)).ravel()]),
+    ):
+        (shards / name).mkdir(parents=True)
+        np.save(shards / name / f"{name}_0.npy", part)
+    (shards / "metadata").mkdir()
+    texts = (image[:, None] * 5 + np.arange(5)).ravel()
+    pq.write_table(
+        pa.table({"image_id": texts // 5, "caption_id": texts + 1000}), shards / "metadata" / "metadata_0.parquet"
+    )
+    return [*found, shards]
+
+
+def test_ids_that_look_like_rows_are_ids(tmp_path: Path) -> None:
+    in_order, *others = directory_order(tmp_path, "image_id_of_text")
+    want = vsebench.evaluate(in_order, metrics="all", trust=True)
+    assert want["R@1", "t2i"].value > 0.5
+    for path in others:
+        found = vsebench.evaluate(path, metrics="all")
+        assert [r.to_dict() for r in found.results] == [r.to_dict() for r in want.results]
+        assert per_query_columns(found) == per_query_columns(want)
+
+
+@pytest.mark.real_data
+def test_every_spelling_of_ids_gives_the_recalls_of_coco(real_data: Path, coco: Split, tmp_path: Path) -> None:
+    with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:
+        x, y, images, captions = (file[k] for k in ("images", "captions", "image_ids", "caption_ids"))
+    want = vsebench.evaluate(x, y, split=coco, metrics="R@1", ci=0)
+    rng = np.random.default_rng(3)
+    for image, caption in (("{}.0", " {}"), ("val2014\\COCO_val2014_{:012d}.jpg", "COCO_val2014:sentid:{}")):
+        i, c = rng.permutation(5000), rng.permutation(25000)
+        ids = {"image_ids": [image.format(n) for n in images[i]], "text_ids": [caption.format(n) for n in captions[c]]}
+        np.savez(tmp_path / "shuffled.npz", image_embeddings=x[i], text_embeddings=y[c], **ids)  # type: ignore[arg-type]
+        found = vsebench.evaluate(tmp_path / "shuffled.npz", metrics="R@1", ci=0)
+        assert found.split == "coco-5k" and per_query_columns(found) == per_query_columns(want)
+
+
 def test_half_precision_equals_the_same_numbers_in_other_types(rng: np.random.Generator) -> None:
     x = rng.standard_normal((12, 32)).astype(np.float16)
     y = rng.standard_normal((60, 32)).astype(np.float16)

@@ -148,6 +148,87 @@ def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -
         match_rows(ROWS, "coco-5k")
 
 
+SHIFTED = np.array([1, 2, 3, 0])  # ids that are rows of other images
+
+
+def test_ids_that_could_be_rows_are_refused_unless_the_name_or_the_format_decides() -> None:
+    owner = rows_with(image_ids=SHIFTED, image_of_text=SHIFTED[IMAGE_OF])
+    error = refused(owner)
+    assert error.what == (
+        "image_of_text can be read as image rows and as image ids, which differ for 20 of the 20 texts "
+        "(first: text row 0, where 1 is image row 1 or the id of image row 0)"
+    )
+    assert error.fix == "name the array image_id_of_text if it holds ids, image_index if it holds rows (from 0)"
+    by_id, by_row = match_rows(replace(owner, holds="ids")), match_rows(replace(owner, holds="rows"))
+    assert by_id.split.image_ids[by_id.split.image_of].tolist() == SHIFTED[IMAGE_OF].tolist()
+    assert by_row.split.image_ids[by_row.split.image_of].tolist() == SHIFTED[SHIFTED][IMAGE_OF].tolist()
+    same = match_rows(rows_with(image_ids=np.arange(4), image_of_text=IMAGE_OF))
+    assert np.array_equal(same.split.image_of, IMAGE_OF), "both readings agree"
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            {"holds": "ids", "image_of_text": IMAGE_OF},
+            "the image of every text is given by id (first: 0), and the image",
+        ),
+        ({"holds": "ids", "image_ids": IDS, "image_of_text": IMAGE_OF}, "image_of_text[0] = 0 is not an image id"),
+        (
+            {"holds": "rows", "image_ids": IDS, "image_of_text": IDS[IMAGE_OF]},
+            "image_of_text[0] = 40 is not an image row",
+        ),
+        ({"image_ids": IDS}, "the ids do not give the image of a text: image ids such as '40' are of no split that is"),
+        ({"text_ids": TEXT_IDS}, "the ids do not give the image of a text: text ids such as '519' are of no split"),
+        (
+            {"image_ids": np.arange(4), "text_ids": TEXT_IDS},
+            "the ids do not give the image of a text: image ids such as",
+        ),
+    ],
+)
+def test_ids_that_do_not_give_the_image_are_refused(change: dict[str, Any], message: str) -> None:
+    assert refused(rows_with(**change)).what.startswith(message)
+
+
+def test_captions_per_image_states_the_order_of_rows_with_ids() -> None:
+    found = match_rows(rows_with(image_ids=IDS, text_ids=TEXT_IDS), None, 5)
+    owner = dict(
+        zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of].tolist(), strict=True)
+    )
+    assert owner == dict(zip(TEXT_IDS.tolist(), IDS[IMAGE_OF].tolist(), strict=True))
+    assert found.notes[0] == "ids of no known split and no image_of_text: taken to be five texts an image, in order"
+
+
+SPELLINGS = ("{}", "{}.0", " {}", "+{}", "{}\n", "{:012d}.jpg", "val2014\\COCO_val2014_{:012d}.jpg", "x/{}.jpg \r\n")
+
+
+@pytest.mark.parametrize("spelling", SPELLINGS)
+def test_image_of_text_may_spell_ids_in_another_way(spelling: str) -> None:
+    owner = np.array([spelling.format(i) for i in IDS[IMAGE_OF]])
+    for ids in (IDS, np.array([f"{i}.png" for i in IDS])):
+        found = match_rows(rows_with(image_ids=ids, image_of_text=owner))
+        assert np.array_equal(
+            found.split.image_of, match_rows(rows_with(image_ids=ids, image_of_text=ids[IMAGE_OF])).split.image_of
+        )
+
+
+def test_ids_that_only_folders_tell_apart_stay_apart() -> None:
+    ids = np.array(["a/1.jpg", "b/1.jpg", "a/2.jpg", "b/2.jpg"])
+    found = match_rows(rows_with(image_ids=ids, image_of_text=ids[IMAGE_OF]))
+    assert found.split.image_ids[found.split.image_of].tolist() == ids[IMAGE_OF].tolist()
+    assert refused(rows_with(image_ids=ids, image_of_text=np.array(["1.jpg"] * 20))).what.startswith("image_of_text[0]")
+
+
+def test_text_ids_of_flickr_give_the_image() -> None:
+    rng = np.random.default_rng(0)
+    names = np.array([f"{i}_ab.jpg" for i in IDS])
+    texts = np.array([f"{names[k // 5]}#{k % 5}" for k in rng.permutation(20)])
+    found = match_rows(rows_with(image_ids=names, text_ids=texts))
+    owner = zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of].tolist(), strict=True)
+    assert all(text.rpartition("#")[0] == image for text, image in owner)
+    assert found.notes == ("the image of every text is known from the text ids",)
+
+
 # COCO
 
 
@@ -166,12 +247,46 @@ def test_ids_select_the_split(coco: Split) -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["{:012d}", "{:012d}.jpg", "COCO_val2014_{:012d}.jpg", "val2014/COCO_val2014_{:012d}.jpg"]
-)
-def test_file_names_are_ids(coco: Split, name: str) -> None:
-    names = np.array([name.format(i) for i in coco.image_ids])
-    assert match_rows(coco_rows(coco, image_ids=names)).split.name == "coco-5k"
-    assert match_rows(coco_rows(coco, image_ids=names), "coco-1k").split.name == "coco-1k"
+    "spelling",
+    [*SPELLINGS, "{:012d}", "COCO_val2014_{:012d}.jpg", "val2014/COCO_val2014_{:012d}.jpg",
+     "coco_val2014_{:012d}.JPG\n", "COCO_val2014:sentid:{}", "\ufeff{}"],
+)  # fmt: skip
+def test_every_spelling_of_coco_ids_is_known(coco: Split, spelling: str) -> None:
+    rng = np.random.default_rng(0)
+    rows, columns = rng.permutation(5000), rng.permutation(25000)
+    images = np.array([spelling.format(i) for i in coco.image_ids[rows]])
+    texts = np.array([spelling.format(i) for i in coco.caption_ids[columns]])
+    for name in (None, "coco-1k"):
+        found = match_rows(coco_rows(coco, image_ids=images, text_ids=texts), name)
+        assert found.split.name == (name or "coco-5k") and found.notes == ()
+        assert found.image_rows is not None and np.array_equal(rows[found.image_rows], np.arange(5000))
+        assert found.text_rows is not None and np.array_equal(columns[found.text_rows], np.arange(25000))
+    part = coco_rows(coco, n_image=10, n_text=50, image_ids=np.array([spelling.format(i) for i in coco.image_ids[:10]]),
+                     text_ids=np.array([spelling.format(i) for i in coco.caption_ids[:50]]))  # fmt: skip
+    assert match_rows(part, "custom").notes == ("the image of every text is known from the COCO ids",)
+
+
+def test_image_ids_of_metadata_are_compared_with_the_split_where_images_have_none(coco: Split) -> None:
+    columns = np.random.default_rng(0).permutation(25000)
+    owner = coco.image_ids[coco.image_of[columns]]
+    given = coco_rows(coco, image_ids=None, text_ids=coco.caption_ids[columns], image_of_text=owner, holds="ids")
+    assert match_rows(given, "coco-5k").split.name == "coco-5k"
+    turned = replace(given, image_of_text=owner[::-1])
+    assert refused(turned, "coco-5k").what.startswith("image_of_text contradicts split 'coco-5k'")
+
+
+def test_ids_that_are_nearly_those_of_coco_are_refused(coco: Split) -> None:
+    odd = np.array([f"id<{i}>" for i in coco.image_ids])
+    for change in (
+        {"image_ids": odd},
+        {"image_ids": odd, "text_ids": None},
+        {"image_ids": None, "text_ids": odd.repeat(5)},
+    ):
+        ids = {
+            k: v if v is None or len(v) < 9999 else np.char.add(v, np.arange(25000).astype(str))
+            for k, v in change.items()
+        }
+        assert refused(coco_rows(coco, **ids)).what.startswith("the ids do not give the image of a text")
 
 
 def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:

@@ -144,7 +144,7 @@ def test_the_error_names_both_readings_and_trust_makes_it_a_warning(tmp_path: Pa
 def test_a_file_with_wrong_ids(tmp_path: Path) -> None:
     x, y = model(100)
     wrong = np.random.default_rng(4).permutation(100)
-    arrays: dict[str, Any] = {"images": x, "texts": y, "image_ids": wrong, "image_of_text": np.arange(500) // 5 + 0}
+    arrays: dict[str, Any] = {"images": x, "texts": y, "image_ids": wrong, "image_index": np.arange(500) // 5}
     assert vsebench.evaluate(write(tmp_path, **arrays))["R@1", "t2i"].value > 0.5, "rows are given, ids do not matter"
     named = np.array([f"n{i:03}" for i in range(100)])
     arrays = {"images": x, "texts": y, "image_ids": named[wrong], "image_of_text": named[np.arange(500) // 5]}

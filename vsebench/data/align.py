@@ -104,18 +104,15 @@ def align_embeddings(
         return _embeddings_of(raw, split)
     where = raw.sources[0]
     notes = list(raw.notes)
-    images, image_ids, image_of_text = raw.images, raw.image_ids, raw.image_of_text
+    images, image_ids, repeated = raw.images, raw.image_ids, 1
     audit.check_vectors(images, raw.texts, where, image_ids, raw.text_ids)
     times = captions_per_image or 5
     if audit.repeated_rows(images, len(raw.texts), times) and _ids_repeat(image_ids, times):
         notes.append(
             f"every image row is repeated {times} times: {len(images):,} rows de-duplicated to {len(images) // times:,}"
         )
-        by_row = image_of_text is not None and image_of_text.dtype.kind == "i"
-        if image_of_text is not None and by_row and (image_ids is None or not np.isin(image_of_text, image_ids).all()):
-            # Row numbers in the file as it is, unless they count the de-duplicated rows already.
-            image_of_text = image_of_text // times if image_of_text.max() >= len(images) // times else image_of_text
         images, image_ids = images[::times], None if image_ids is None else image_ids[::times]
+        repeated = times
     for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
             what = f"{len(ids):,} {side} ids for {len(array):,} {side} rows"
@@ -124,7 +121,7 @@ def align_embeddings(
             notes.append(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
             notes.append(f"{side} vectors are float16: converted to float32, exactly")
-    rows = FileRows(len(images), len(raw.texts), image_ids, raw.text_ids, image_of_text, where)
+    rows = FileRows(len(images), len(raw.texts), image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated)
     found = match_rows(rows, split, captions_per_image)
     notes += found.notes
     rows_of_items = (found.image_rows, found.text_rows)
@@ -149,7 +146,7 @@ def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: 
             turned = "; the matrix looks transposed" if len(ids) == other else ""
             what = f"score matrix has shape {raw.scores.shape} and there are {len(ids):,} {side} ids{turned}"
             raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
-    rows = FileRows(n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where)
+    rows = FileRows(n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds)
     try:
         found = match_rows(rows, split, captions_per_image)
     except SidesSwapped as error:

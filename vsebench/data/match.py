@@ -6,8 +6,7 @@ image of every text is given by ``image_of_text``, known from COCO ids, or follo
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,10 +14,11 @@ import numpy as np
 from ..errors import BadInput, MissingPackage, UsageError
 from ..types import Ids, Int, Split
 from .audit import shown
+from .formats.aliases import OWNER_IDS, OWNER_ROWS
+from .formats.ids import canonical
+from .formats.raw import Holds
 from .splits import catalogue as splits
 from .splits.identity import matches_ids
-
-_FILE_NAME = re.compile(r"^(?:.*/)?(?:COCO_[A-Za-z0-9]+_)?([0-9]{12})(?:\.[A-Za-z]+)?$")
 
 
 class SidesSwapped(BadInput):
@@ -49,6 +49,9 @@ class FileRows:
         text_ids: (n_text,) int64 or unicode, or None.
         image_of_text: (n_text,) int64 image rows or image ids, or unicode image ids, or None.
         where: the file, for messages.
+        holds: what ``image_of_text`` may hold, see ``formats.raw.RawEmbeddings``.
+        repeated: how many times every image row occurred in the file, one after the other, before all but the first
+            were removed; ``image_of_text`` may hold rows of the file as it was.
     """
 
     n_image: int
@@ -57,6 +60,8 @@ class FileRows:
     text_ids: Ids | None
     image_of_text: Ids | None
     where: Path
+    holds: Holds = "rows or ids"
+    repeated: int = 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,11 +89,12 @@ def match_rows(file: FileRows, name: str | None = None, captions_per_image: int 
     Args:
         file: numbers and ids of its rows.
         name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``.
-        captions_per_image: for files without ids and without image_of_text: texts an image, in order
-            (default five).
+        captions_per_image: for files without image_of_text: texts an image, in order. Five by default where there are
+            no ids; rows with ids that do not tell the image of a text are refused without it.
 
     Raises:
-        BadInput: ids that repeat, are missing or unknown, images and texts that look swapped, wrong numbers of rows.
+        BadInput: ids that repeat, are missing or unknown, or do not tell the image of a text, images and texts that
+            look swapped, wrong numbers of rows.
         UsageError: an unknown split.
     """
     if name is None:
@@ -103,9 +109,10 @@ def match_rows(file: FileRows, name: str | None = None, captions_per_image: int 
 def _recognise(file: FileRows) -> str:
     if file.image_ids is None and file.text_ids is None:
         return "custom"
-    # Ids may be numbers or file names; a declared split has one of the two.
-    for form in (np.empty(0, np.int64), np.empty(0, np.str_)):
-        image_ids, text_ids = (None if x is None else _converted(x, form) for x in (file.image_ids, file.text_ids))
+    ids = [None if x is None else canonical(x) for x in (file.image_ids, file.text_ids)]
+    # COCO has numbers, and Flickr30K file names.
+    named = [np.array([f"{n}.jpg" for n in x.tolist()]) if x is not None and x.dtype.kind == "i" else x for x in ids]
+    for image_ids, text_ids in (ids, named):
         found = matches_ids(image_ids, text_ids)
         if found:
             return found
@@ -135,14 +142,17 @@ def _share(ids: Ids, known: Ids) -> float:
 
 
 def _converted(ids: Ids, known: Ids) -> Ids:
-    """Ids in the form of the split's: COCO file names become numbers, Flickr numbers become file names."""
-    if known.dtype.kind == "i" and ids.dtype.kind == "U":
-        names = [_FILE_NAME.match(x) for x in ids.tolist()]
-        if all(names):
-            return np.array([int(m[1]) for m in names if m], np.int64)
-    if known.dtype.kind == "U" and ids.dtype.kind == "i":
-        return np.array([f"{x}.jpg" for x in ids.tolist()])
-    return ids
+    """Ids as ``known`` spells them, such as COCO numbers for COCO file names; those it does not have are unchanged."""
+    if ids.dtype.kind == known.dtype.kind and np.isin(ids, known).all():
+        return ids
+    form, forms = canonical(ids), canonical(known)
+    if form.dtype.kind != forms.dtype.kind:
+        return ids
+    order = np.argsort(forms, kind="stable")
+    at = order[np.minimum(np.searchsorted(forms[order], form), len(forms) - 1)]
+    if known.dtype.kind == "i":
+        return form
+    return np.where(forms[at] == form, known[at], ids.astype(np.str_))
 
 
 def _declared(file: FileRows, split: Split) -> MatchedRows:
@@ -165,7 +175,7 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
             rows.append(None)
             notes.append(f"no {side} ids: rows are taken to be in the order of {split.name} (Karpathy order)")
         else:
-            rows.append(rows_of(_converted(ids, known), known, other, side, split.name, file.where))
+            rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])
     return MatchedRows(split, rows[0], rows[1], tuple(notes))
 
@@ -174,7 +184,8 @@ def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, 
     """Refuse a file whose image_of_text differs from the split: then its rows are not the items they are taken for."""
     if file.image_of_text is None:
         return
-    image_row, _ = _given_images(file)
+    # Without ids the images are those of the split in order.
+    image_row, _ = _given_images(file if file.image_ids is not None else replace(file, image_ids=split.image_ids))
     given = _image_index(file, image_row, image_rows, text_rows)
     wrong = np.flatnonzero(given != split.image_of)
     if len(wrong):
@@ -191,7 +202,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     """(item,) int64 file row of every item of a split, by id.
 
     Args:
-        ids: (item,) ids of the rows.
+        ids: (item,) ids of the rows, in any spelling of those of the split.
         known: (item,) ids of the split.
         other: ids of the other modality in the split, to recognise swapped ones.
         side, split, where: ``image`` or ``text``, the name of the split and the file, for messages.
@@ -199,6 +210,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     Raises:
         BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
     """
+    ids = _converted(ids, known)
     _refuse_repeats(ids, side, where)
     if _share(ids, known) < 0.5 and _share(_converted(ids, other), other) > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
@@ -249,7 +261,8 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
             raise UsageError(what, where=file.where, fix="leave it out")
         image_row, note = _given_images(file)
     else:
-        image_row, note = _images_of_coco_ids(file) or _images_in_order(file, captions_per_image)
+        known = _images_of_coco_ids(file) or _images_of_text_ids(file)
+        image_row, note = known or _images_in_order(file, captions_per_image)
     notes.append(note)
     warnings = _images_without_texts(image_row, file)
     # The order is ascending by id, so that the order of rows in the file cannot decide a tie.
@@ -295,24 +308,68 @@ def _given_images(file: FileRows) -> tuple[Int, str]:
             raise SidesSwapped(f"image_of_text has {length:,} entries, as many as there are image rows", file.where)
         what = f"image_of_text has {length:,} entries for {file.n_text:,} text rows"
         raise BadInput(what, where=file.where, fix="give one image row (counted from 0) or image id for every text")
-    if given.dtype.kind == "i" and given.min() >= 0 and given.max() < file.n_image:
-        return given, "image_of_text holds image rows"
-    if file.image_ids is not None and file.image_ids.dtype.kind == given.dtype.kind:
-        known = np.isin(given, file.image_ids)
-        if known.all():
-            order = np.argsort(file.image_ids, kind="stable")
-            return order[np.searchsorted(file.image_ids[order], given)], "image_of_text holds image ids"
-        # Most entries are rows, or most are ids: name the first that is not.
-        inside = (given >= 0) & (given < file.n_image) if given.dtype.kind == "i" else known
-        bad = int(np.flatnonzero(~(inside if inside.sum() > known.sum() else known))[0])
-        raise BadInput(
-            f"image_of_text[{bad}] = {shown(given[bad])} is neither an image row ({file.n_image:,} rows) "
-            "nor an image id",
+    as_rows = given if file.holds != "ids" and _are_rows(given, file.n_image) else None
+    as_ids = None if file.holds == "rows" else _rows_of_image_ids(file, given)
+    if as_rows is not None and as_ids is not None:
+        differ = np.flatnonzero(as_rows != as_ids)
+        if len(differ):
+            first = int(differ[0])
+            raise BadInput(
+                f"image_of_text can be read as image rows and as image ids, which differ for {len(differ):,} of the "
+                f"{len(given):,} texts (first: text row {first}, where {shown(given[first])} is image row "
+                f"{as_rows[first]} or the id of image row {as_ids[first]})",
+                where=file.where,
+                fix=f"name the array {OWNER_IDS[0]} if it holds ids, {OWNER_ROWS[0]} if it holds rows (from 0)",
+            )
+    if as_rows is not None:
+        return as_rows, "image_of_text holds image rows"
+    if as_ids is not None:
+        return as_ids, "image_of_text holds image ids"
+    if file.holds != "ids" and _are_rows(given, file.n_image * file.repeated):
+        return given // file.repeated, "image_of_text holds image rows"
+    raise _no_image(file, given)
+
+
+def _are_rows(given: Ids, count: int) -> bool:
+    return bool(given.dtype.kind == "i" and given.min() >= 0 and given.max() < count)
+
+
+def _rows_of_image_ids(file: FileRows, given: Ids) -> Int | None:
+    """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
+    if file.image_ids is None:
+        return None
+    ids, wanted = file.image_ids, given
+    if ids.dtype.kind != wanted.dtype.kind or not np.isin(wanted, ids).all():
+        ids, wanted = canonical(ids), canonical(wanted)
+        if ids.dtype.kind != wanted.dtype.kind or not np.isin(wanted, ids).all() or len(np.unique(ids)) < len(ids):
+            return None
+    order = np.argsort(ids, kind="stable")
+    return order[np.searchsorted(ids[order], wanted)]
+
+
+def _no_image(file: FileRows, given: Ids) -> BadInput:
+    """What is wrong with image_of_text, whose entries are neither rows nor ids: the first such entry."""
+    numbers = given.dtype.kind == "i" and file.holds != "ids"
+    inside = (given >= 0) & (given < file.n_image) if numbers else np.zeros(len(given), np.bool_)
+    if file.image_ids is None and file.holds == "ids":
+        return BadInput(
+            f"the image of every text is given by id (first: {shown(given[0])}), and the image rows have no ids",
             where=file.where,
-            fix="give one image row (counted from 0) or image id for every text",
+            fix="save the ids of the images as well; an .npz may hold image_of_text, the row of every text's image",
         )
-    bad = 0 if given.dtype.kind != "i" else int(np.flatnonzero((given < 0) | (given >= file.n_image))[0])
-    raise BadInput(
+    ids = None if file.holds == "rows" else file.image_ids
+    if ids is not None and ids.dtype.kind == given.dtype.kind:
+        known = np.isin(given, ids)
+        # Most entries are rows, or most are ids: name the first that is not.
+        bad = int(np.flatnonzero(~(inside if inside.sum() > known.sum() else known))[0])
+        neither = "is neither an image row ({n:,} rows) nor an image id" if numbers else "is not an image id"
+        what = f"image_of_text[{bad}] = {shown(given[bad])} " + neither.format(n=file.n_image)
+        fix = (
+            "give one image row (counted from 0) or image id for every text" if numbers else "give an id for every text"
+        )
+        return BadInput(what, where=file.where, fix=fix)
+    bad = int(np.flatnonzero(~inside)[0])
+    return BadInput(
         f"image_of_text[{bad}] = {shown(given[bad])} is not an image row (there are {file.n_image:,}) and the file "
         "has no image ids of that kind",
         where=file.where,
@@ -346,6 +403,17 @@ def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
     return order[np.searchsorted(image_ids[order], image_of)], "the image of every text is known from the COCO ids"
 
 
+def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text when text ids are an image id and a number, as Flickr's ``1007.jpg#0``."""
+    if file.image_ids is None or file.text_ids is None or file.text_ids.dtype.kind != "U":
+        return None
+    parts = [text.strip().rpartition("#") for text in file.text_ids.tolist()]
+    if not all(number.isdecimal() for _, _, number in parts):
+        return None
+    image_row = _rows_of_image_ids(file, np.array([image for image, _, _ in parts]))
+    return None if image_row is None else (image_row, "the image of every text is known from the text ids")
+
+
 def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
     times = captions_per_image or 5
     if file.n_text != times * file.n_image:
@@ -361,6 +429,17 @@ def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[In
             where=file.where,
             fix=fix,
         )
+    given = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
+    # A row of the image for each of its texts, with the image's id, does tell.
+    if given and captions_per_image is None and file.repeated == 1:
+        such = " and ".join(f"{side} ids such as '{shown(first)}'" for side, first in given)
+        raise BadInput(
+            f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
+            "image_of_text",
+            where=file.where,
+            fix="save image_of_text (the image id or image row of every text), or, if the text rows follow the image "
+            "rows in order, give --captions-per-image 5",
+        )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
-    seen = "no ids" if file.image_ids is None and file.text_ids is None else "ids of no installed split"
+    seen = "ids of no known split" if given else "no ids"
     return np.arange(file.n_text) // times, f"{seen} and no image_of_text: taken to be {words}, in order"

@@ -10,11 +10,23 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..types import Ids
-from .formats.aliases import IMAGE_IDS, IMAGE_OF_TEXT, IMAGES, SCORES, TEXT_IDS, TEXTS, Field, describe, pick
+from .formats.aliases import (
+    IMAGE_IDS,
+    IMAGE_OF_TEXT,
+    IMAGES,
+    OWNER_IDS,
+    OWNER_ROWS,
+    SCORES,
+    TEXT_IDS,
+    TEXTS,
+    Field,
+    describe,
+    pick,
+)
 from .formats.guard import check_size
 from .formats.ids import as_ids
 from .formats.members import floats, members_of
-from .formats.raw import Member, RawEmbeddings, RawScores
+from .formats.raw import Holds, Member, RawEmbeddings, RawScores
 from .formats.sniff import expect, sniff
 from .formats.table import Format
 
@@ -85,9 +97,10 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
         chosen = _only_matrix(members, path)
         notes.append(f"scores are read from '{chosen.name}', the only two-dimensional array")
     _check_matrix(chosen, path)
-    ids, used = _id_fields(members, path, chosen)
+    ids, holds, used = _id_fields(members, path, chosen)
     check_size([chosen, *used], path)
-    return RawScores(floats(chosen, path), *ids, kind.name, (path,), (*notes, *_ignored(members, [chosen, *used])))
+    notes += _ignored(members, [chosen, *used])
+    return RawScores(floats(chosen, path), *ids, kind.name, (path,), tuple(notes), holds)
 
 
 def _pair(path: Path, kind: Format, texts: StrPath | None) -> RawEmbeddings:
@@ -114,12 +127,12 @@ def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None
         raise _not_found(members, images, texts, path)
     if images is texts:
         raise UsageError(f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays")
-    ids, used = _id_fields(members, path, images)
+    ids, holds, used = _id_fields(members, path, images)
     check_size([images, texts, *used], path)
     # Members of a zip start at any byte: numbers off their own size would be copied in every product.
     image_vectors, text_vectors = (np.require(floats(member, path), requirements="A") for member in (images, texts))
     notes = _ignored(members, [images, texts, *used])
-    return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes)
+    return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes, holds)
 
 
 def _not_found(members: Sequence[Member], images: Member | None, texts: Member | None, path: Path) -> BadInput:
@@ -134,12 +147,14 @@ def _not_found(members: Sequence[Member], images: Member | None, texts: Member |
 
 def _id_fields(
     members: Sequence[Member], path: Path, beside: Member
-) -> tuple[tuple[Ids | None, Ids | None, Ids | None], list[Member]]:
+) -> tuple[tuple[Ids | None, Ids | None, Ids | None], Holds, list[Member]]:
     found = [pick(members, field, path, beside=beside) for field in (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)]
     used = [member for member in found if member is not None]
     check_size(used, path)
     image_ids, text_ids, image_of_text = (_ids(member, path) for member in found)
-    return (image_ids, text_ids, image_of_text), used
+    name = "" if found[2] is None else found[2].base
+    holds: Holds = "rows" if name in OWNER_ROWS else "ids" if name in OWNER_IDS else "rows or ids"
+    return (image_ids, text_ids, image_of_text), holds, used
 
 
 def _ids(member: Member | None, path: Path) -> Ids | None:

@@ -43,11 +43,12 @@ TEXTS = Field(
 )  # fmt: skip
 IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids"))
 TEXT_IDS = Field("text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids"))
+OWNER_ROWS = ("image_index", "image_row_of_text")  # names that say: rows, counted from 0
+OWNER_IDS = ("image_id_of_text", "caption_image_ids", "text_image_ids")  # and: ids
 IMAGE_OF_TEXT = Field(
     "the image of every text",
-    ("image_of_text", "image_of_caption", "image_index", "text_to_image", "txt2img", "image_id_of_text",
-     "caption_image_ids"),
-)  # fmt: skip
+    ("image_of_text", "image_of_caption", "text_to_image", "txt2img", *OWNER_ROWS, *OWNER_IDS),
+)
 SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities", "matrix"), "--scores-key")
 
 

@@ -75,7 +75,7 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
     images, texts = (np.concatenate(columns[side]["embedding"]) for side in _SIDES)
     image_ids, text_ids = (_ids(columns[side]["id"], "id", path) for side in _SIDES)
     image_of_text = _ids(image_of, "image_id", path) if image_of else None
-    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes))
+    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes), "ids")
 
 
 _SIDES = ("image", "text")

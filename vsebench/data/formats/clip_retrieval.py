@@ -45,7 +45,7 @@ def read_folder(folder: Path) -> RawEmbeddings:
         if rows == len(texts):
             text_ids, image_of_text = caption, image_of
     files = (*image_files, *text_files, *meta_files)
-    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, "clip-retrieval", files, notes)
+    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, "clip-retrieval", files, notes, "ids")
 
 
 def _first(columns: dict[str, Array], names: tuple[str, ...]) -> Array | None:

@@ -1,4 +1,4 @@
-"""Ids in one of two forms: int64 when all are integers, unicode otherwise."""
+"""Ids in one of two forms: int64 when all are integers, unicode otherwise; and what different spellings share."""
 
 from __future__ import annotations
 
@@ -13,6 +13,12 @@ from ...types import Ids
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max
+# A number as tools write it: 391895.0, +391895, 000391895.jpg, val2014/COCO_val2014_000000391895.jpg, and the caption
+# ids of CxC, COCO_val2014:sentid:770337. At most 18 digits, which always fit int64.
+_NUMBER = re.compile(
+    r"(?:.*[/\\])?[+]?(?:COCO_[a-z0-9]+[_:](?:sentid:)?)?0*([0-9]{1,18})(?:\.0*|\.[a-z][a-z0-9]*)?", re.I | re.S
+)
+_FOLDERS = re.compile(r".*[/\\](?=.)", re.S)
 
 
 def is_decimal(text: str) -> bool:
@@ -54,6 +60,25 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     if all(is_decimal(text) for text in ids.tolist()):
         return ids.astype(np.int64)
     return ids.astype(ids.dtype.newbyteorder("="))
+
+
+def canonical(ids: Ids) -> Ids:
+    """What different spellings of the same ids have in common, to compare the ids of two sources.
+
+    Args:
+        ids: (item,) int64 or unicode.
+
+    Returns:
+        (item,) int64 when every id is a number, maybe as a decimal fraction, with a sign, zeros or spaces, or inside
+        the name of a COCO or Flickr file; else unicode without surrounding white space and without folders.
+    """
+    if ids.dtype.kind != "U":
+        return ids
+    texts = [text.strip().strip("\ufeff") for text in ids.tolist()]
+    numbers = [_NUMBER.fullmatch(text) for text in texts]
+    if all(numbers):
+        return np.array([int(found[1]) for found in numbers if found], np.int64)
+    return np.array([_FOLDERS.sub("", text) for text in texts], np.str_)
 
 
 def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...types import Ids
 
 Array = npt.NDArray[Any]
+Holds = Literal["rows or ids", "rows", "ids"]  # what image_of_text may hold, as far as the format or the name says
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +67,7 @@ class RawEmbeddings:
             or ``arrow``.
         sources: every file that was read.
         notes: decisions made while reading, one sentence each.
+        holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
     """
 
     images: Array
@@ -76,6 +78,7 @@ class RawEmbeddings:
     format: str
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    holds: Holds = "rows or ids"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +89,7 @@ class RawScores:
         scores: (n_image_rows, n_text_rows) float16, float32 or float64 in native byte order, maybe a read-only memory
             map.
         format: ``npy``, ``npz``, ``safetensors``, ``torch`` or ``hdf5``.
-        image_ids, text_ids, image_of_text, sources, notes: as in ``RawEmbeddings``.
+        image_ids, text_ids, image_of_text, sources, notes, holds: as in ``RawEmbeddings``.
     """
 
     scores: Array
@@ -96,6 +99,7 @@ class RawScores:
     format: str
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
+    holds: Holds = "rows or ids"
 
 
 @dataclass(frozen=True, eq=False)
