@@ -14,7 +14,8 @@ import vsebench
 from tests.worlds import own, relevance, same_fold
 from vsebench import relevance as judgements
 from vsebench.errors import BadInput
-from vsebench.evaluation.binary import check_depth, measure
+from vsebench.evaluation.binary import measure
+from vsebench.evaluation.short_lists import leave_out, too_short
 from vsebench.metrics import parse
 from vsebench.rank.lists import ranks_from_lists
 from vsebench.report.report import Report
@@ -150,18 +151,18 @@ def test_coco1k_truncated_ranking(golden: Golden) -> None:
 
     complete = observed(4)
     assert parse("R@1").per_query(complete.ranks["1k"]).mean() == case["expected"]["full"]["R@1"]
-    assert check_depth([parse("1k:R@1")], {"i2t": complete}, split, Path("r.trec"), "refuse") == []
+    assert too_short([parse("1k:R@1")], {"i2t": complete}, split) == []
     cut: dict[Direction, Observation] = {"i2t": observed(case["inputs"]["truncated_to"])}
+    metrics = [parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")]
     with pytest.raises(BadInput) as error:
-        check_depth([parse("1k:R@1"), parse("1k:R@5"), parse("1k:MRR")], cut, split, Path("r.trec"), "refuse")
+        leave_out(metrics, too_short(metrics, cut, split), metrics, Path("r.trec"), "refuse")
     assert str(error.value) == (
         "r.trec: the lists are too short for 1k:R@1 (i2t), 1k:R@5 (i2t), 1k:MRR (i2t): "
         "for 1k:R@1 (i2t) query 1 has 0 usable items and 1 are needed\n"
         "  fix: store longer lists, leave these metrics out, or count what is not listed as not found "
         "with --short-lists miss (not for median and mean ranks)"
     )
-    warnings = check_depth([parse("1k:R@1")], cut, split, Path("r.trec"), "miss")
-    assert warnings == ["lists are too short for 1k:R@1 (i2t); items that are not in them count as not found"]
+    assert not any(short.impossible for short in too_short(metrics[:1], cut, split))
     assert parse("R@1").per_query(cut["i2t"].ranks["1k"]).tolist() == [0, 1]
 
 

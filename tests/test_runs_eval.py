@@ -179,3 +179,117 @@ def test_foreign_ids_and_ambiguous_directions(coco: Split) -> None:
 def test_custom_is_no_split_for_lists() -> None:
     with pytest.raises(UsageError, match="they need a declared split"):
         run({"i2t": {1: [2]}}, "custom")
+
+
+# Lists that are too short, and lists that are written
+
+
+def test_metrics_that_nobody_named_are_left_out_where_lists_are_too_short(coco: Split, tmp_path: Path) -> None:
+    missed = {q: items[1:] if n == 0 else items for n, (q, items) in enumerate(t2i(coco).items())}
+    file = write(tmp_path / "r.json", {"t2i": missed})
+    report = vsebench.evaluate(run=file, metrics="recall,R@10", ci=0)
+    assert [str(r.metric) for r in report.results if r.direction == "t2i"] == ["R@1", "R@5", "R@10"]
+    first = int(coco.caption_ids[0])
+    assert report.notes[-1] == (
+        "left out, because the lists are too short: MedR, MeanR "
+        f"(for MedR (t2i) query {first} has 11 usable items and 5,000 are needed)"
+    )
+    counted = vsebench.evaluate(run=file, metrics="recall", ci=0, short_lists="miss")
+    assert counted.notes == report.notes and values(counted) == values(report)
+    with pytest.raises(BadInput, match=r"the lists are too short for MedR \(t2i\)"):
+        vsebench.evaluate(run=file, metrics="MedR,recall", ci=0)
+
+
+def test_without_metrics_lists_are_measured_as_deep_as_they_go(coco: Split, tmp_path: Path) -> None:
+    file = write(tmp_path / "r.json", {"i2t": i2t(coco), "t2i": t2i(coco, late=1)})
+    report = vsebench.evaluate(run=file, ci=0)
+    found = values(report)
+    assert (found["R@1", "i2t"], found["R@10", "t2i"], found["RSum", None]) == (1.0, 1.0, 5.0)
+    assert ("1k:R@1", "i2t") in found and ("MedR", "i2t") in found  # every query found its own item
+    file = write(tmp_path / "r.json", {"i2t": i2t(coco, 7), "t2i": t2i(coco, 7)})
+    report = vsebench.evaluate(run=file, ci=0)
+    assert [key for key in values(report) if not key[0].startswith(("eccv", "cxc", "1k"))] == [
+        ("R@1", "i2t"), ("R@1", "t2i"), ("R@5", "i2t"), ("R@5", "t2i"), ("MedR", "i2t"), ("MedR", "t2i"),
+        ("MeanR", "i2t"), ("MeanR", "t2i"),
+    ]  # fmt: skip
+    (note,) = [n for n in report.notes if n.startswith("left out, because the lists are too short: R@10, RSum, ")]
+    assert note.endswith("(for R@10 (i2t) query 391895 has 7 usable items and 10 are needed)")
+
+
+def test_deep_graded_metrics_are_left_out_before_gains_are_loaded(tmp_path: Path) -> None:
+    split, *_ = world()
+    own = {d: [np.roll(ids.tolist(), -i)[:12].tolist() for i in range(len(queries))] for d, queries, ids in (
+        ("i2t", split.image_ids, split.caption_ids), ("t2i", split.caption_ids, split.image_ids),
+    )}  # fmt: skip
+    document = {
+        d: dict(zip(q.tolist(), own[d], strict=True)) for d, q in (("i2t", split.image_ids), ("t2i", split.caption_ids))
+    }
+    file = write(tmp_path / "r.json", document)
+    np.save(tmp_path / "g.npy", np.ones((30, 90), np.float32))
+    options = {"run": file, "split": split, "gains": str(tmp_path / "g.npy"), "ci": 0}
+    report = vsebench.evaluate(metrics="matrix:NCS@5,graded", **options)
+    named = {str(r.metric) for r in report.results}
+    assert {"matrix:NCS@5", "matrix:nDCG@10"} <= named and not {"matrix:CS@100", "matrix:Kendall"} & named
+    assert any("too short: matrix:CS@100, matrix:CS@200" in note for note in report.notes)
+    (tmp_path / "g.npy").unlink()
+    for metrics in ("matrix:CS@100", "matrix:cs"):  # refused before the absent file of gains is missed
+        with pytest.raises(BadInput, match=r"r\.json: the lists are too short for matrix:CS@100 \(i2t\)"):
+            vsebench.evaluate(metrics=metrics, **options)
+
+
+def world(ids: str = "int") -> tuple[Split, np.ndarray, np.ndarray]:
+    """A split whose captions tie often: small integers, and every third caption repeats the one before."""
+    rng = np.random.default_rng(3)
+    images, texts = (rng.integers(-2, 3, (n, 3)).astype(np.float32) for n in (30, 90))
+    images[:, 0] = texts[:, 0] = 1  # no vector is zero
+    texts[2::3] = texts[1::3]
+    names = [np.arange(30) + 500, np.arange(90) + 7000]
+    image_ids, caption_ids = names if ids == "int" else [np.array([f"{ids}{n}" for n in own]) for own in names]
+    return Split("toy", image_ids, caption_ids, np.arange(90) // 3), images, texts
+
+
+@pytest.mark.parametrize("ids", ["int", "photo"])
+@pytest.mark.parametrize("name", ["top.trec", "top.run.gz", "top.txt"])
+def test_trec_runs_are_read_back_to_the_same_values(tmp_path: Path, name: str, ids: str) -> None:
+    split, images, texts = world(ids)
+    np.save(tmp_path / "g.npy", np.random.default_rng(0).integers(0, 3, (30, 90)).astype(np.float32))
+    metrics = "R@1,R@10,MedR,mAP@R,RSum,matrix:NCS@5,matrix:CS@10,matrix:Kendall"
+    options = {"split": split, "gains": str(tmp_path / "g.npy"), "metrics": metrics, "ci": 0}
+    whole = {"similarity": "dot", "trust": True, "save_run": tmp_path / name, "depth": 90}
+    made = vsebench.evaluate(images, texts, **options, **whole)
+    run_files = {d: tmp_path / name.replace("top", f"top.{d}", 1) for d in ("i2t", "t2i")}
+    assert sorted(tmp_path.glob("top*")) == sorted(run_files.values())
+    read = vsebench.evaluate(run=run_files, **options)
+    assert values(read) == values(made)
+    for r in made.results:  # a query at a time: Kendall and CS see the same ties
+        if r.per_query is not None:
+            assert read[r.metric, r.direction].per_query.tolist() == r.per_query.tolist()
+
+
+def test_a_line_of_a_trec_run_has_the_exact_score(tmp_path: Path) -> None:
+    split, images, texts = world()
+    options = {"split": split, "metrics": "R@1", "ci": 0, "trust": True, "similarity": "dot"}
+    vsebench.evaluate(images, texts, save_run=tmp_path / "t.trec", depth=1, direction="t2i", **options)
+    assert [path.name for path in tmp_path.iterdir()] == ["t.t2i.trec"]
+    best = images.astype(np.float64) @ texts.astype(np.float64).T
+    rows = [line.split() for line in (tmp_path / "t.t2i.trec").read_text().splitlines()]
+    expected = [(7000 + c, 500 + int(best[:, c].argmax()), float(best[:, c].max())) for c in range(90)]
+    assert [(int(q), int(i), float(s)) for q, _, i, _, s, _ in rows] == expected
+    assert {(zero, rank, tag) for _, zero, _, rank, _, tag in rows} == {("Q0", "1", "vsebench")}
+
+
+def test_ids_with_white_space_are_no_columns(tmp_path: Path) -> None:
+    split, images, texts = world("a b")
+    options = {"split": split, "metrics": "R@1", "ci": 0, "trust": True}
+    with pytest.raises(UsageError, match=r"top\.i2t\.trec: the id 'a b500' has white space .*\n  fix: end the name in"):
+        vsebench.evaluate(images, texts, save_run=tmp_path / "top.trec", **options)
+    assert not list(tmp_path.iterdir())
+    vsebench.evaluate(images, texts, save_run=tmp_path / "top.json", **options)
+
+
+def test_a_run_is_never_written_over_an_input(tmp_path: Path) -> None:
+    split, images, texts = world()
+    np.savez(tmp_path / "e.i2t.run", images=images, texts=texts)
+    (tmp_path / "e.i2t.run.npz").rename(tmp_path / "e.i2t.run")
+    with pytest.raises(UsageError, match=r"e\.i2t\.run: cannot be written: it is an input"):
+        vsebench.evaluate(tmp_path / "e.i2t.run", split=split, metrics="R@1", save_run=tmp_path / "e.run")

@@ -86,7 +86,13 @@ def run(
     ] = False,
     per_query: PerQuery = None,
     output: ReportOutput = None,
-    save_run: Annotated[Path | None, typer.Option(help="Write the top of every ranking as eccv-style JSON.")] = None,
+    save_run: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write the top of every ranking: eccv-style JSON, or TREC runs with scores (.trec, .run, .txt), one a "
+            "direction, as in top.i2t.trec."
+        ),
+    ] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="Items a query in --save-run; 100 by default.")] = None,
     ci: ReportCi = 95,
     resamples: Resamples = 1000,
@@ -105,10 +111,12 @@ def run(
     terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
+    from ..evaluation import saved_run
     from ..report.per_query import check_path
 
     if per_query is not None:
         check_path(per_query)
+    lists = {} if save_run is None else saved_run.files(save_run)
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(
             file, texts, scores=scores, run=retrieved or None, split=split, metrics=metrics,
@@ -118,4 +126,7 @@ def run(
             trust=trust, save_run=save_run, depth=depth, ci=ci, resamples=resamples, seed=seed, interval=interval,
             threads=threads, progress=progress,
         )  # fmt: skip
+    written = [f"--run {d}={path}" for d, path in lists.items() if d and path.exists()]
+    if written:
+        terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
     deliver_report(terminal, report, output, per_query, no_per_query)

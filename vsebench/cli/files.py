@@ -22,12 +22,16 @@ def check_files(given: Mapping[str, Any]) -> None:
         UsageError: naming the file.
         DiskError: the disk is full or read-only, or there is no permission.
     """
-    results = [path for name in WRITTEN if (path := given.get(name)) is not None]
-    if not results:
+    named = {name: path for name in WRITTEN if (path := given.get(name)) is not None}
+    if not named:
         return
     from ..data.atomic import check_writable, refuse_overwriting
     from ..errors import UsageError
+    from ..evaluation import saved_run
 
+    results = [path for name, path in named.items() if name != "save_run"]
+    if "save_run" in named:
+        results += saved_run.files(named["save_run"]).values()
     for path in results:
         if str(path) == "-":
             raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
+from dataclasses import replace
 
 import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..metrics import Metric
-from ..rank.lists import ranks_from_lists, too_shallow
+from ..rank.lists import ranks_from_lists
 from ..report.model import Result
 from ..types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, SameFold, Split
 from .inputs import Input
 from .intervals import Key
 from .plan import Plan
+from .short_lists import leave_out, too_short
 
 QueryIds = dict[Relevance, Ids]
 
@@ -104,11 +104,11 @@ def _one(m: Metric, values: Float) -> float:
     return float(values.mean())
 
 
-def from_lists(plan: Plan, data: Input) -> tuple[dict[Direction, Observation], list[str]]:
-    """Ranks from retrieved lists, and warnings about lists that are too short.
+def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observation], list[str]]:
+    """Ranks from retrieved lists, the plan without metrics that the lists are too short for, and warnings.
 
     Raises:
-        BadInput: as ``check_depth``.
+        BadInput: the lists are too short for a metric that is requested by name, or for all.
     """
     assert data.lists is not None
     observed: dict[Direction, Observation] = {}
@@ -123,41 +123,9 @@ def from_lists(plan: Plan, data: Input) -> tuple[dict[Direction, Observation], l
             if r.relevance.direction == direction
         }  # fmt: skip
         observed[direction] = Observation(direction, ranks)
-    return observed, check_depth(plan.binary, observed, plan.split, data.where, plan.short_lists)
-
-
-def check_depth(
-    metrics: Sequence[Metric], observed: dict[Direction, Observation], split: Split, where: Path, short_lists: str
-) -> list[str]:
-    """Refuse metrics that read deeper than the retrieved lists; with ``short_lists="miss"`` return a warning.
-
-    Raises:
-        BadInput: naming every such metric, the first query, its list length and the depth needed.
-    """
-    shallow: list[str] = []
-    impossible: list[str] = []
-    details: dict[str, str] = {}
-    for m in metrics:
-        for direction, observation in observed.items():
-            ranks, name = observation.ranks[m.view], f"{m} ({direction})"
-            gallery = len(split.caption_ids if direction == "i2t" else split.image_ids)
-            found = too_shallow(ranks, m.family.depth, m.k, gallery)
-            if found is None:
-                continue
-            i, depth, wanted = found
-            query = split.ids("image" if direction == "i2t" else "caption")[ranks.relevance.queries[i]]
-            details[name] = f"for {name} query {query} has {depth:,} usable items and {wanted:,} are needed"
-            shallow.append(name)
-            if m.unit == "rank" and (ranks.best() == UNRANKED).any():
-                impossible.append(name)
-    refused = shallow if short_lists == "refuse" else impossible
-    if refused:
-        otherwise = (
-            "" if short_lists == "miss" else ", or count what is not listed as not found with --short-lists miss"
-        )
-        what = f"the lists are too short for {', '.join(refused)}: {details[refused[0]]}"
-        fix = f"store longer lists, leave these metrics out{otherwise} (not for median and mean ranks)"
-        raise BadInput(what, where=where, fix=fix)
-    if not shallow:
-        return []
-    return [f"lists are too short for {', '.join(shallow)}; items that are not in them count as not found"]
+    short = too_short(plan.binary, observed, plan.split)
+    refused = [s for s in short if plan.short_lists == "refuse" or s.impossible]
+    kept, notes = leave_out(plan.metrics, refused, plan.named, data.where, plan.short_lists)
+    counted = ", ".join(str(s) for s in short if s not in refused)
+    warned = [f"lists are too short for {counted}; items that are not in them count as not found"] if counted else []
+    return replace(plan, metrics=tuple(kept), notes=(*plan.notes, *notes)), observed, warned

@@ -16,7 +16,7 @@ from ..errors import BadInput, MissingPackage, UsageError
 from ..graded.plan import plan as rankings_of
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS
-from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, words
+from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..rank.observe import Request
 from ..relevance.gains import Gains, Spec
 from ..relevance.judgements.table import JUDGEMENTS
@@ -26,6 +26,7 @@ from ..types import AllItems, Candidates, Direction, SameFold, Split
 from . import gains as gains_of
 from .inputs import Input
 from .options import Options
+from .short_lists import graded_too_short, leave_out
 
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
@@ -37,6 +38,8 @@ class Plan:
     Attributes:
         split: the items, with their captions where gains need them.
         metrics: in the requested order, sums included.
+        named: those requested by their own names, with the parts of sums; the others (of suites and ``all``, or none
+            requested) are left out where retrieved lists are too short for them.
         directions: what is ranked.
         requests: for every view of binary judgements and direction the relevant items and the candidates.
         gains: by view, for every graded metric.
@@ -51,6 +54,7 @@ class Plan:
 
     split: Split
     metrics: tuple[Metric, ...]
+    named: frozenset[Metric]
     directions: tuple[Direction, ...]
     requests: tuple[Request, ...]
     gains: Mapping[str, Gains]
@@ -93,7 +97,8 @@ def make_plan(data: Input, options: Options) -> Plan:
         )
     intra, names = _intra(options, data)
     chosen = gains_of.choose(options.gains)
-    metrics, split, gains, notes = _metrics_and_gains(data, options, names, chosen, directions)
+    named = _by_name(names, data.split, directions, chosen)
+    metrics, split, gains, notes = _metrics_and_gains(data, options, names, named, chosen, directions)
     requests = _requests(metrics, split, directions)
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
@@ -105,7 +110,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     return Plan(
-        split, tuple(metrics), directions, tuple(requests), gains, intra, options.depth, options.ties,
+        split, tuple(metrics), named, directions, tuple(requests), gains, intra, options.depth, options.ties,
         options.no_positive, options.short_lists, options.resampling, (*data.notes, *notes),
     )  # fmt: skip
 
@@ -183,15 +188,30 @@ def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str]
     return tuple(expand(SUITES[INTRA].metrics, ["cxc"])), rest
 
 
+def _by_name(
+    names: list[str] | None, split: Split, directions: Sequence[Direction], chosen: Mapping[str, Spec]
+) -> frozenset[Metric]:
+    """The metrics that are requested by their own names, not in a suite or ``all``, with the parts of sums."""
+    alone = [w for w in names or () if w.lower() not in ALL and members(w) is None]
+    found = choose_metrics(alone, split, directions, {**chosen} or {DEFAULT_GAINS: None}) if alone else []
+    return frozenset(part for m in found for part in (m.parts() or (m,)))
+
+
 def _metrics_and_gains(
-    data: Input, options: Options, names: list[str] | None, chosen: Mapping[str, Spec], directions: Sequence[Direction]
-) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:
+    data: Input, options: Options, names: list[str] | None, of_names: frozenset[Metric], chosen: Mapping[str, Spec],
+    directions: Sequence[Direction],
+) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:  # fmt: skip
     """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
     split = data.split
     if names == []:
         return [], split, {}, []  # only metrics inside the modalities
     kinds: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
     metrics = choose_metrics(names, split, directions, kinds)
+    short: list[str] = []
+    if data.lists is not None:  # before gains are loaded, which may take long
+        graded = [m for m in metrics if m.graded]
+        refused = graded_too_short(graded, split, data.lists, directions)
+        metrics, short = leave_out(metrics, refused, of_names, data.where, options.short_lists)
     captions = None if options.captions is None else Path(options.captions)
     try:
         split, gains, notes = gains_of.load(metrics, chosen, split, captions, data.rows)
@@ -200,12 +220,12 @@ def _metrics_and_gains(
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
         if chosen or captions or binary != choose_metrics(names, split, directions):
             raise
-        return binary, split, {}, [f"graded relevance left out: {error.what} ({error.fix})"]
+        return binary, split, {}, [*short, f"graded relevance left out: {error.what} ({error.fix})"]
     by_name = [w for w in names or () if w.lower() not in ALL]
     named = choose_metrics(by_name or None, split, directions, kinds) if gains or chosen else []
     metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
-    return metrics, split, {view: g for view, g in gains.items() if view in used}, [*notes, *left_out]
+    return metrics, split, {view: g for view, g in gains.items() if view in used}, [*short, *notes, *left_out]
 
 
 def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:

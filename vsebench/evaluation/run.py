@@ -10,18 +10,17 @@ metrics rank complete galleries (``graded.run``); ``binary`` and ``graded`` turn
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy.typing as npt
 
-from ..data.atomic import refuse_overwriting, write_atomically
+from ..data.atomic import refuse_overwriting
 from ..graded import run as graded_run
 from ..rank.observe import observe
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
-from . import assemble, binary, graded, inputs, intra, misread, provenance
+from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run
 from .inputs import Input
 from .options import Options, PathLike, Progress
 from .plan import Plan, check_names, make_plan
@@ -87,7 +86,8 @@ def evaluate(
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         image_key, text_key, scores_key: names of the arrays in a file.
         trust: evaluate a file even if its rows seem to be in another order.
-        save_run: a file for the top of every ranking, as eccv-style JSON.
+        save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
+            .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
         depth: items a query in ``save_run``; 100 by default.
         ci: level of the bootstrap intervals in percent; 0 for none.
         resamples: number of resamples of an interval.
@@ -116,10 +116,10 @@ def evaluate(
     else:
         data = inputs.from_vectors(images, texts, split, image_key, text_key, options)
     if save_run is not None:
-        refuse_overwriting([Path(save_run)], [*data.sources, *inputs.beside(options)])
+        refuse_overwriting(list(saved_run.files(Path(save_run)).values()), [*data.sources, *inputs.beside(options)])
     report, observed = run_evaluation(data, options)
     if save_run is not None:
-        _write_run(Path(save_run), data.split, observed)
+        saved_run.write(Path(save_run), data.split, observed)
     return provenance.attach(report, started, threads, [*data.sources, *inputs.beside(options)])
 
 
@@ -130,7 +130,7 @@ def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Directio
     # First, as the ratings may be missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     if data.scorer is None:
-        observed, more = binary.from_lists(plan, data)
+        plan, observed, more = binary.from_lists(plan, data)
         warned += more
     else:
         observed = observe(
@@ -157,17 +157,3 @@ def _graded_values(plan: Plan, data: Input, options: Options) -> graded_run.Foun
         data.scorer, plan.split, plan.graded, plan.gains, plan.directions, threads=options.threads,
         progress=options.progress,
     )  # fmt: skip
-
-
-def _write_run(path: Path, split: Split, observed: Mapping[Direction, Observation]) -> None:
-    """The top of every ranking as JSON: direction -> query id -> item ids, best first."""
-    document = {}
-    for direction, observation in observed.items():
-        queries, items = split.image_ids, split.caption_ids
-        if direction == "t2i":
-            queries, items = items, queries
-        if observation.top is not None:
-            rows = items[observation.top.items].tolist()
-            document[direction] = {str(q): row for q, row in zip(queries.tolist(), rows, strict=True)}
-    with write_atomically(path, "w") as stream:
-        json.dump(document, stream)

@@ -6,11 +6,11 @@ Source: the format that trec_eval reads; as there, the score decides the order.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
-from ...errors import BadInput
+from ...errors import BadInput, UsageError
 from .guard import memory_limit
 from .raw import FileLists
 
@@ -75,6 +75,42 @@ def parse_trec(lines: Iterable[str], where: Path) -> FileLists:
     if contradicts is not None:
         note = f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores"
     return FileLists({"": lists}, tied, (note,))
+
+
+def write_trec(
+    stream: IO[str], queries: Sequence[int | str], items: Iterable[Sequence[int | str]],
+    scores: Iterable[Sequence[float]], where: Path,
+) -> None:  # fmt: skip
+    """Write retrieved lists as a TREC run that ``read_trec`` reads back in the same order, with the same ties.
+
+    Args:
+        stream: where to write.
+        queries: ids.
+        items: of every query the ids of the retrieved items, best first.
+        scores: of every query the scores of these items, descending; written so that they read back exactly.
+        where: the file, for messages.
+
+    Raises:
+        UsageError: an id has white space, which separates the columns.
+    """
+    known: dict[int | str, str] = {}  # a caption is retrieved by many images
+    for query, found, own in zip(queries, items, scores, strict=True):
+        for name in (query, *found):
+            if name not in known:
+                known[name] = _word(name, where)
+        head = known[query]
+        stream.writelines(
+            f"{head} Q0 {known[item]} {rank} {score!r} vsebench\n"
+            for rank, (item, score) in enumerate(zip(found, own, strict=True), 1)
+        )
+
+
+def _word(name: int | str, where: Path) -> str:
+    text = str(name)
+    if text.split() != [text]:
+        what = f"the id {text!r} has white space or is empty, and columns of a TREC run are separated by white space"
+        raise UsageError(what, where=where, fix="end the name in .json")
+    return text
 
 
 def _lines(stream: IO[str], where: Path) -> Iterator[str]:

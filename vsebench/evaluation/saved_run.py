@@ -1,0 +1,74 @@
+"""Writing the top of every ranking to files that ``--run`` reads back."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from ..data.atomic import write_atomically
+from ..data.formats.trec import write_trec
+from ..types import DIRECTIONS, Direction, Observation, Split
+
+TREC = (".trec", ".run", ".txt")
+
+
+def files(path: Path, directions: Sequence[Direction] = DIRECTIONS) -> dict[str, Path]:
+    """Direction -> the file to write: one for both (under ``""``), or one a direction for TREC runs.
+
+    A TREC run has one direction, so its file gets it in front of its ending: ``top.i2t.trec``. JSON has both.
+    """
+    name, packed = path.name.removesuffix(".gz"), ".gz" * path.name.endswith(".gz")
+    ending = Path(name).suffix
+    if ending.lower() not in TREC:
+        return {"": path}
+    return {d: path.with_name(f"{name.removesuffix(ending)}.{d}{ending}{packed}") for d in directions}
+
+
+def write(path: Path, split: Split, observed: Mapping[Direction, Observation]) -> None:
+    """The top of every ranking as JSON (direction -> query id -> item ids, best first) or as TREC runs with scores.
+
+    Args:
+        path: decides the format by its ending, see ``files``; with ``.gz`` behind it the content is compressed.
+        split: the ids.
+        observed: by direction, with the top of the rankings; directions without it are left out.
+
+    Raises:
+        UsageError: a TREC run of ids with white space, or the file cannot be written.
+    """
+    found = {d: o.top for d, o in observed.items() if o.top is not None}
+    sides = {"i2t": (split.image_ids, split.caption_ids), "t2i": (split.caption_ids, split.image_ids)}
+    targets = files(path, tuple(found))
+    if "" in targets:
+        document = {}
+        for direction, top in found.items():
+            queries, items = sides[direction]
+            rows = items[top.items].tolist()
+            document[direction] = {str(q): row for q, row in zip(queries.tolist(), rows, strict=True)}
+        with _text(targets[""]) as stream:
+            json.dump(document, stream)
+        return
+    for direction, top in found.items():
+        queries, items = sides[direction]
+        rows = (items[row].tolist() for row in top.items)
+        scores = (row.tolist() for row in top.scores)
+        with _text(targets[direction]) as stream:
+            write_trec(stream, queries.tolist(), rows, scores, targets[direction])
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[IO[str]]:
+    if not path.name.endswith(".gz"):
+        with write_atomically(path, "w") as stream:
+            yield stream
+        return
+    with (
+        write_atomically(path) as raw,
+        gzip.GzipFile("", "wb", 3, fileobj=raw, mtime=0) as packed,  # the same bytes whenever it is written
+        io.TextIOWrapper(packed, encoding="utf-8", newline="") as text,
+    ):
+        yield text

@@ -1,0 +1,109 @@
+"""Retrieved lists that are too short for a metric: which metrics, and whether they are refused or left out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from ..data.align import AlignedLists
+from ..errors import BadInput
+from ..graded.plan import Ranking, deepest_rank
+from ..graded.plan import plan as rankings_of
+from ..metrics import Metric
+from ..rank.lists import too_shallow
+from ..types import UNRANKED, Direction, Int, Observation, Split
+
+
+@dataclass(frozen=True)
+class Short:
+    """A metric that reads deeper than a list.
+
+    Attributes:
+        metric, direction: which.
+        detail: the first query whose list is too short, its length and the depth needed.
+        impossible: it has no value even if items that are not listed count as not found.
+    """
+
+    metric: Metric
+    direction: Direction
+    detail: str
+    impossible: bool
+
+    def __str__(self) -> str:
+        return f"{self.metric} ({self.direction})"
+
+
+def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observation], split: Split) -> list[Short]:
+    """Those of some metrics of binary judgements that read deeper than the lists, in every direction."""
+    found = []
+    for m in metrics:
+        for direction, observation in observed.items():
+            ranks = observation.ranks[m.view]
+            gallery = len(split.caption_ids if direction == "i2t" else split.image_ids)
+            place = too_shallow(ranks, m.family.depth, m.k, gallery)
+            if place is not None:
+                i, depth, wanted = place
+                lost = m.unit == "rank" and bool((ranks.best() == UNRANKED).any())
+                query = split.ids("image" if direction == "i2t" else "caption")[ranks.relevance.queries[i]]
+                found.append(Short(m, direction, _detail(query, depth, wanted), lost))
+    return found
+
+
+def graded_too_short(
+    metrics: Sequence[Metric], split: Split, lists: AlignedLists, directions: Sequence[Direction]
+) -> list[Short]:
+    """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
+    found = []
+    for ranking in rankings_of(metrics, split, directions) if metrics else ():
+        known = _usable(ranking, lists.lists[ranking.direction])
+        ids = split.ids("image" if ranking.direction == "i2t" else "caption")
+        for m in ranking.metrics:
+            wanted = deepest_rank(m, ranking)
+            lacking = np.flatnonzero(known < wanted)
+            if len(lacking):
+                detail = _detail(ids[ranking.queries[lacking[0]]], int(known[lacking[0]]), wanted)
+                found.append(Short(m, ranking.direction, detail, True))
+    return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
+
+
+def leave_out(
+    metrics: Sequence[Metric], refused: Sequence[Short], named: Collection[Metric], where: Path, short_lists: str
+) -> tuple[list[Metric], list[str]]:
+    """The metrics that can be measured, sums only with all their parts, and a note about the others.
+
+    Raises:
+        BadInput: a metric that is requested by name cannot be measured, or none can.
+    """
+    lost = {s.metric for s in refused}
+    kept = [m for m in metrics if not lost.intersection(m.parts() or (m,))]
+    if not refused:
+        return kept, []
+    # Nothing left: all of them are as if they had been named.
+    by_name = [s for s in refused if s.metric in named or not kept]
+    if by_name:
+        graded = all(s.metric.graded for s in by_name)
+        otherwise = "" if graded or short_lists == "miss" else (
+            ", or count what is not listed as not found with --short-lists miss (not for median and mean ranks)"
+        )  # fmt: skip
+        names, first = ", ".join(map(str, by_name)), by_name[0]
+        what = f"the lists are too short for {names}: for {first} {first.detail}"
+        raise BadInput(what, where=where, fix=f"store longer lists, leave these metrics out{otherwise}")
+    names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
+    return kept, [f"left out, because the lists are too short: {names} (for {first} {first.detail})"]
+
+
+def _usable(ranking: Ranking, lists: Mapping[int, Int]) -> Int:
+    """(query,) int64, how many candidates the list of every query of a ranking holds."""
+    split = ranking.split
+    inside = np.zeros(len(split.caption_ids if ranking.direction == "i2t" else split.image_ids), np.bool_)
+    inside[ranking.gallery] = True
+    empty = np.empty(0, np.int64)
+    found = (int(np.count_nonzero(inside[lists.get(query, empty)])) for query in ranking.queries.tolist())
+    return np.fromiter(found, np.int64, len(ranking.queries))
+
+
+def _detail(query: object, has: int, wanted: int) -> str:
+    return f"query {query} has {has:,} usable items and {wanted:,} are needed"
