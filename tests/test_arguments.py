@@ -61,10 +61,10 @@ def test_an_input_is_never_written_over(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"threads": 0}, "--threads is 0\n  fix: give an integer of at least 1"),
-        ({"captions_per_image": 0}, "--captions-per-image is 0\n  fix: give an integer of at least 1"),
-        ({"depth": 0, "save_run": "run.json"}, "--depth is 0\n  fix: give an integer of at least 1"),
-        ({"image_key": "x"}, "--image-key has no meaning for an array in memory\n  fix: leave it out"),
+        ({"threads": 0}, "threads is 0\n  fix: give an integer of at least 1"),
+        ({"captions_per_image": 0}, "captions_per_image is 0\n  fix: give an integer of at least 1"),
+        ({"depth": 0, "save_run": "run.json"}, "depth is 0\n  fix: give an integer of at least 1"),
+        ({"image_key": "x"}, "image_key has no meaning for an array in memory\n  fix: leave it out"),
     ],
 )
 def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:

@@ -53,7 +53,7 @@ def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.M
     assert error.value.fix is not None
     assert error.value.fix.startswith(
         "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions, "
-        "and add --data Crisscrossed-Captions/data"
+        "and add --human-data Crisscrossed-Captions/data"
     )
     files.flickr8k(tmp_path / "f")
     (tmp_path / "f" / "ExpertAnnotations.txt").unlink()

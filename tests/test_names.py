@@ -164,13 +164,13 @@ def test_a_sum_needs_both_directions() -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("similarity", "euclid", "--similarity is 'euclid'\n  fix: use auto, cosine or dot"),
-        ("no_positive", "drop", "--no-positive is 'drop'\n  fix: use skip or miss"),
-        ("short_lists", "no", "--short-lists is 'no'\n  fix: use refuse or miss"),
-        ("interval", "exact", "--interval is 'exact'\n  fix: use percentile or bca"),
+        ("similarity", "euclid", "similarity is 'euclid'\n  fix: use auto, cosine or dot"),
+        ("no_positive", "drop", "no_positive is 'drop'\n  fix: use skip or miss"),
+        ("short_lists", "no", "short_lists is 'no'\n  fix: use refuse or miss"),
+        ("interval", "exact", "interval is 'exact'\n  fix: use percentile or bca"),
         ("ties", "meen", "unknown tie rule 'meen'\n  fix: use mean"),
-        ("direction", "i2i", "--direction is 'i2i'\n  fix: use both, i2t or t2i"),
-        ("direction", "", "--direction is ''\n  fix: use both, i2t or t2i"),
+        ("direction", "i2i", "direction is 'i2i'\n  fix: use both, i2t or t2i"),
+        ("direction", "", "direction is ''\n  fix: use both, i2t or t2i"),
     ],
 )
 def test_options_that_are_refused(option: str, value: object, message: str) -> None:

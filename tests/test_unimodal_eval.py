@@ -228,7 +228,7 @@ def test_metric_names() -> None:
 
 def test_wrong_inputs(rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((4, 3)), euclidean(np.eye(4))
-    with pytest.raises(BadInput, match=r"4 queries of 4 items leave nothing to retrieve\n  fix: .*--keep-queries"):
+    with pytest.raises(BadInput, match=r"4 queries of 4 items leave nothing to retrieve\n  fix: .*keep_queries=True"):
         evaluate(vectors, labels, range(4))
     with pytest.raises(
         BadInput, match="1 queries of 1 items leave nothing to retrieve\n  fix: give at least two items"
@@ -243,7 +243,7 @@ def test_wrong_inputs(rng: np.random.Generator) -> None:
     with pytest.raises(BadInput, match=r"vectors of shape \(4,\)"):
         evaluate(np.zeros(4), labels)
     vectors[2] = 0
-    with pytest.raises(BadInput, match=r"item 2 is all zeros.*\n  fix: .*--similarity euclidean"):
+    with pytest.raises(BadInput, match=r"item 2 is all zeros.*\n  fix: .*similarity='euclidean'"):
         evaluate(vectors, labels, metrics="MLD@1", similarity="cosine")
     evaluate(vectors, labels, metrics="MLD@1")
     for wrong in ({"similarity": "l2"}, {"modality": "video"}, {"metrics": "R@1"}, {"interval": "exact"}):

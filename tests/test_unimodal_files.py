@@ -33,11 +33,9 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     assert read_vectors(tmp_path / "x.npz", "image").notes == ("image vectors are read from 'deep'",)
     np.savez(tmp_path / "x.npz", one=X, two=2 * X)
     assert np.array_equal(read_vectors(tmp_path / "x.npz", "image", "two").values, 2 * X)
-    with pytest.raises(
-        BadInput, match=r"has no image vectors under a known name.*\n  fix: name the array with --image-key"
-    ):
+    with pytest.raises(BadInput, match=r"has no image vectors under a known name.*\n  fix: name the array with --key"):
         read_vectors(tmp_path / "x.npz", "image")
-    with pytest.raises(UsageError, match="--image-key names an array inside a file"):
+    with pytest.raises(UsageError, match="--key names an array inside a file"):
         read_vectors(tmp_path / "x.npy", "image", "one")
     np.save(tmp_path / "x.npy", X.astype(np.float64))
     assert read_vectors(tmp_path / "x.npy", "image").notes == ("vectors are float64 in the file and ranked as float32",)

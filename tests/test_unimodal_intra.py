@@ -166,7 +166,7 @@ def test_ratings_of_other_items_are_refused() -> None:
 
 def test_other_splits_are_refused() -> None:
     with pytest.raises(
-        UsageError, match="CxC rates items of COCO 5K, not of split 'custom'\n  fix: use --split coco-5k"
+        UsageError, match="CxC rates items of COCO 5K, not of split 'custom'\n  fix: use split='coco-5k'"
     ):
         vsebench.evaluate(np.eye(4), np.eye(7, 4) + 0.1, split=SPLIT, metrics=INTRA)
 

@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadInput
+from .errors import BadInput, UsageError
 
 Direction = Literal["i2t", "t2i", "i2i", "t2t"]
 Modality = Literal["image", "caption"]
@@ -28,11 +28,45 @@ DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t a
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow
 
 
+def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:
+    """An array, a list of rows or a torch tensor, wherever it is, as a numpy array.
+
+    Tensors are taken without their gradient; what numpy has no type for (bfloat16, float8) becomes float32, exactly.
+
+    Raises:
+        UsageError: it is no array, named ``name``.
+    """
+    try:
+        if hasattr(x, "detach"):
+            x = x.detach().resolve_conj().resolve_neg().cpu()
+            if x.is_floating_point() and str(x.dtype).startswith(("torch.bfloat", "torch.float8")):
+                x = x.float()
+            return np.asarray(x.numpy())
+        if isinstance(x, (list, tuple)) and any(hasattr(row, "detach") for row in x):
+            x = [as_array(row, name) for row in x]
+        return np.asarray(x)
+    except (TypeError, ValueError, RuntimeError) as error:
+        what = f"{name} cannot be read as an array ({str(error).strip().splitlines()[0][:120]})"
+        fix = "give one dense array, such as torch.cat(batches) or np.concatenate(batches)"
+        raise UsageError(what, fix=fix) from None
+
+
 def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:
     """A read-only view (or converted copy) of ``array``, which itself stays writable."""
-    out = np.asarray(array, dtype=dtype).view()
+    out = np.asarray(as_array(array), dtype=dtype).view()
     out.flags.writeable = False
     return out
+
+
+def _ids(ids: Any, what: str) -> Ids:
+    """Ids or indices as a read-only array, integers or strings; raises UsageError naming ``what``."""
+    array = as_array(ids, what)
+    if array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat):
+        array = array.astype(np.str_)  # of a table
+    if array.ndim != 1 or (array.dtype.kind not in "iuU" and array.size):
+        found = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{ids!r}"
+        raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one an item")
+    return frozen(array)
 
 
 def _check_unique(ids: Ids, what: str) -> None:
@@ -70,8 +104,10 @@ class Split:
     places: tuple[Int | None, Int | None] = (None, None)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "image_ids", frozen(self.image_ids))
-        object.__setattr__(self, "caption_ids", frozen(self.caption_ids))
+        for name in ("image_ids", "caption_ids", "image_of"):
+            object.__setattr__(self, name, _ids(getattr(self, name), name))
+        if self.image_of.dtype.kind == "U":
+            raise UsageError("image_of holds strings", fix="give the index of every caption's image, from 0")
         object.__setattr__(self, "image_of", frozen(self.image_of, np.int64))
         _check_unique(self.image_ids, "image")
         _check_unique(self.caption_ids, "caption")
@@ -87,7 +123,11 @@ class Split:
             what = f"image_of_text[{bad}] = {self.image_of[bad]} is not an image row ({n_image} images)"
             raise BadInput(what, fix="count image rows from 0")
         if self.captions is not None:
-            object.__setattr__(self, "captions", tuple(self.captions))
+            strings = (self.captions,) if isinstance(self.captions, (str, int)) else tuple(self.captions)
+            if not all(isinstance(x, str) for x in strings):
+                odd = next(x for x in strings if not isinstance(x, str))
+                raise UsageError(f"captions holds {odd!r:.60} ({type(odd).__name__})", fix="give a list of strings")
+            object.__setattr__(self, "captions", strings)
         if self.captions is not None and len(self.captions) != n_caption:
             raise BadInput(f"{len(self.captions)} caption strings for {n_caption} captions")
         if self.fold is not None:
@@ -120,8 +160,13 @@ class Embeddings:
     vectors: Vectors
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", frozen(self.ids))
-        object.__setattr__(self, "vectors", frozen(np.require(self.vectors, np.float32, ["C", "A"])))
+        if self.modality not in ("image", "caption"):
+            raise UsageError(f"modality is '{self.modality}'", fix="use image or caption")
+        object.__setattr__(self, "ids", _ids(self.ids, "ids"))
+        vectors = as_array(self.vectors, f"{self.modality} vectors")
+        if vectors.dtype.kind not in "fiub":
+            raise UsageError(f"{self.modality} vectors are {vectors.dtype}", fix="give numbers")
+        object.__setattr__(self, "vectors", frozen(np.require(vectors, np.float32, ["C", "A"])))
         if self.vectors.ndim != 2 or len(self.vectors) != len(self.ids):
             raise BadInput(f"{self.modality} vectors of shape {self.vectors.shape} for {len(self.ids)} ids")
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..arguments import public
 from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, population
 from ..metrics import Metric, parse
@@ -22,6 +23,7 @@ from .systems import Names, Reports, System, check_comparable, column_of, label,
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 
 
+@public
 def agree(
     reports: Reports,
     *,

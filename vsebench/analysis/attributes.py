@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ..data.captions import Captions, is_file, with_captions
 from ..errors import BadInput, MissingPackage, UsageError
 from ..report.values import SIDE, places
 from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, Split
@@ -73,26 +74,26 @@ class Attribute:
         return Attribute(f"mean {self.name}", side, mean)
 
 
-def caption_length(split: Split, captions: Path | None = None) -> Attribute:
+def caption_length(split: Split, captions: Captions | None = None) -> Attribute:
     """Words of every caption, separated by white space.
 
     Args:
         split: whose captions.
-        captions: a file of them, see ``data.captions.with_captions``; None when they are known.
+        captions: a file of them or the strings, see ``data.captions.with_captions``; None when they are known.
 
     Raises:
         BadInput: the file has no ids and no order to match its captions by.
         BadInput, UsageError, MissingPackage: as ``with_captions``.
     """
-    from ..data.captions import with_captions
-
     ids = split.caption_ids
     numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
-    if captions is not None and captions.suffix == ".txt" and split.name == "custom" and not numbered:
+    path = Path(captions) if captions is not None and is_file(captions) else None
+    unnamed = captions is not None and (path is None or path.suffix == ".txt")  # without ids
+    if unnamed and split.name == "custom" and not numbered:
         # A report has the captions in the order of their ids; that of the vectors is not in it.
         what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
         fix = "give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE"
-        raise BadInput(what, where=captions, fix=fix)
+        raise BadInput(what, where=path or "captions", fix=fix)
     strings = with_captions(split, captions).captions or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
     return Attribute("words in the caption", "caption", words, integer=True)

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arguments import public
 from ..evaluation.intervals import Key, interval, population
 from ..metrics.suites import headlines
 from ..registry import unknown
@@ -35,6 +36,7 @@ class _Case:
     changes: Float  # (image,)
 
 
+@public
 def compare(
     reports: Reports,
     *,

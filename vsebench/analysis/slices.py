@@ -9,8 +9,11 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from ..arguments import public
+from ..data.captions import Captions
 from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, population
+from ..metrics.suites import words
 from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE, places
@@ -26,6 +29,7 @@ By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
 
 
+@public
 def slice(
     reports: Reports,
     by: By,
@@ -34,7 +38,7 @@ def slice(
     direction: Direction | Literal["both"] = "both",
     file: str | PathLike[str] | None = None,
     column: str | None = None,
-    captions: str | PathLike[str] | None = None,
+    captions: Captions | None = None,
     bins: int | str | Sequence[float] = 5,
     top: int = 30,
     ci: float = 95,
@@ -56,7 +60,8 @@ def slice(
         direction: ``both`` for all that there are, or ``i2t``, ``t2i``, ``i2i`` or ``t2t``.
         file: CSV, TSV, parquet or JSON lines with a column of ids (``id``, ``image_id`` or ``caption_id``).
         column: of ``file``; None for ``category``, ``label`` or the only one.
-        captions: for ``length``: a file of captions, for splits whose captions are not known (.jsonl, .txt).
+        captions: for ``length``: a file of captions (.jsonl, .txt), or a list of them in the order of the ids, for
+            splits whose captions are not known.
         bins: how many bins of about equal size numbers are cut into, or their edges, see ``bins.masks``.
         top: how many slices of a metric a table shows.
         ci: level of the intervals in percent.
@@ -88,8 +93,9 @@ def slice(
     keys, _ = shared_keys(systems, metrics)
     keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
     if not keys:
-        names = metrics if isinstance(metrics, str) else ", ".join(metrics)
-        raise UsageError(f"{names} has no value for a query", fix="slice R@1 or another metric of queries")
+        raise UsageError(
+            f"{', '.join(words(metrics))} has no value for a query", fix="slice R@1 or another metric of queries"
+        )
     attribute = _attribute(by, file, column, captions, systems[0].items)
     warnings = check_comparable(systems, force)
     found: list[Breakdown] = []
@@ -121,13 +127,13 @@ def _check(by: str, direction: str, file: object, captions: object) -> None:
 
 
 def _attribute(
-    by: str, file: str | PathLike[str] | None, column: str | None, captions: str | PathLike[str] | None, items: Split
+    by: str, file: str | PathLike[str] | None, column: str | None, captions: Captions | None, items: Split
 ) -> Callable[[Key], Attribute]:
     """The attribute for a metric and direction; numbers of positives depend on both."""
     if by == "positives":
         return lambda key: attributes.positives(items, key[0].view, key[1] or "i2t")
     if by == "length" or file is None:
-        lengths = attributes.caption_length(items, None if captions is None else Path(captions))
+        lengths = attributes.caption_length(items, captions)
         return lambda _key: lengths
     from_file = attributes.from_file(Path(file), column, items, several=by == "category")
     return lambda _key: from_file

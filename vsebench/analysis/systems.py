@@ -12,10 +12,12 @@ from string import ascii_uppercase
 import numpy as np
 
 from .. import signature
+from ..arguments import public
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import Key, column, key_of
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
+from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
 from ..registry import closest
 from ..relevance.judgements.table import JUDGEMENTS
@@ -28,7 +30,6 @@ from ..types import Bool, Split
 
 OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
-Names = str | Sequence[str]
 
 # Fields of a signature that may differ: how systems score, and the version, which gives a warning.
 MAY_DIFFER = ("vsebench", "score")
@@ -56,6 +57,7 @@ class System:
         return {key_of(r): r for r in (*self.report.parts, *self.report.results)}
 
 
+@public
 def load(path: str | os.PathLike[str]) -> Report:
     """The report in a JSON file that ``report.save`` or ``vsebench eval --json`` wrote.
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
@@ -18,16 +19,23 @@ from .splits.rows import CaptionRows
 from .splits.sources import from_file
 from .textfile import read_text, text_lines
 
+Captions = str | os.PathLike[str] | Sequence[str]  # a file, or the strings
 
-def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, rows: Int | None = None) -> Split:
+
+def is_file(captions: Captions) -> TypeGuard[str | os.PathLike[str]]:
+    """Whether captions are given as a file, not as strings."""
+    return isinstance(captions, (str, os.PathLike))
+
+
+def with_captions(split: Split, captions: Captions | None = None, rows: Int | None = None) -> Split:
     """The same split with its captions.
 
     Args:
         split: declared or custom.
-        captions: a file of captions; None: those of the split, else of the cache or the installed packages. JSON
-            lines, Karpathy's files and the official annotations are matched by caption id. A text file has one
-            caption a line: in the order of a declared split (SCAN's ``test_caps.txt``), or for a custom split in the
-            order of the text vectors.
+        captions: a file of captions, or a list of them in the order of a text file; None: those of the split, else of
+            the cache or the installed packages. JSON lines, Karpathy's files and the official annotations are matched
+            by caption id. A text file has one caption a line: in the order of a declared split (SCAN's
+            ``test_caps.txt``), or for a custom split in the order of the text vectors.
         rows: (caption,) int64 row of every caption among the text vectors, None where it is its index.
 
     Raises:
@@ -36,7 +44,11 @@ def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, 
         UsageError: a custom split without captions, whose ids are not those of COCO.
     """
     if captions is not None:
-        found = _from_file(split, Path(captions), rows)
+        found = (
+            _from_file(split, Path(captions), rows)
+            if isinstance(captions, (str, os.PathLike))
+            else _in_rows(split, captions, rows)
+        )
     elif split.captions is not None:
         found = split.captions
     elif split.name != "custom":
@@ -48,13 +60,20 @@ def with_captions(split: Split, captions: str | os.PathLike[str] | None = None, 
 
 def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
     if path.suffix == ".txt":
-        lines = text_lines(read_text(path))
-        if len(lines) != len(split.caption_ids):
-            what = f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'"
-            raise BadInput(what, where=path, fix="give one caption a line, in the order of the text vectors")
-        return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
+        return _in_rows(split, text_lines(read_text(path)), rows, path)
     rows_of_file = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
     return _pick(split, rows_of_file, f"{path}")
+
+
+def _in_rows(split: Split, lines: Sequence[str], rows: Int | None, path: Path | None = None) -> tuple[str, ...]:
+    """Captions in the order of a declared split, or for a custom split in that of the text vectors."""
+    if len(lines) != len(split.caption_ids):
+        what = f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'"
+        fix = "give one caption a line, in the order of the text vectors"
+        if path is None:
+            what, fix = what.replace("holds", "captions has").replace("lines", "strings"), fix.replace("line", "vector")
+        raise BadInput(what, where=path, fix=fix)
+    return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
 
 
 def _by_id(split: Split, other: Split) -> tuple[str, ...]:

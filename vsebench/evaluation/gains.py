@@ -6,10 +6,12 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from ..data.captions import with_captions
+from ..arguments import numbers, shown
+from ..data.captions import Captions, is_file, with_captions
 from ..data.formats.sniff import sniff
 from ..data.textfile import read_text
 from ..errors import BadInput, MissingPackage, UsageError
@@ -17,25 +19,53 @@ from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import words
 from ..metrics.values import LOW_GAINS
 from ..relevance.gains import Gains, Progress, Spec
-from ..relevance.kinds import GAINS, load_gains, parse_spec
+from ..relevance.kinds import GAINS, kind_of, load_gains, parse_spec
+from ..relevance.matrix import of_array
 from ..relevance.spice.tuples import NotParsed
 from ..types import Direction, Int, Split
 
 
-def choose(texts: str | Sequence[str]) -> dict[str, Spec]:
+def choose(given: Any) -> dict[str, Spec]:
     """The requested kinds of gains, by view; the first is that of metrics whose name has no view.
 
+    Args:
+        given: specifications separated by commas, a path, a matrix (image, caption), or a list of any of these; None
+            and an empty list for none.
+
     Raises:
-        UsageError: an unknown kind or setting, or two of one kind.
+        UsageError: an unknown kind or setting, two of one kind, or a value of another type.
     """
+    if isinstance(given, str):
+        listed: list[Any] = words(given)
+    elif given is None or (isinstance(given, (list, tuple)) and not _is_matrix(given)):
+        listed = [x for x in given or () if not (isinstance(x, str) and not x.strip())]
+    else:
+        listed = [given]
     chosen: dict[str, Spec] = {}
-    for text in words(texts):
-        spec = parse_spec(text)
+    for spec in map(_spec, listed):
         if spec.kind in chosen:
             both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
             raise UsageError(f"--gains names {spec.kind} twice{both}", fix="evaluate once for each")
         chosen[spec.kind] = spec
     return chosen
+
+
+def _is_matrix(given: Sequence[Any]) -> bool:
+    """Whether a list is a matrix: a list of rows of numbers."""
+    first = given[0] if len(given) else None
+    return isinstance(first, (list, tuple)) or getattr(first, "ndim", 0) == 1
+
+
+def _spec(given: Any) -> Spec:
+    if isinstance(given, str):
+        return parse_spec(given)
+    if hasattr(given, "__fspath__"):
+        kind = kind_of(str(given))
+        return Spec(kind.name, str(given), {}) if kind is not None and kind.endings else parse_spec(str(given))
+    if not hasattr(given, "__array__") and not (isinstance(given, (list, tuple)) and _is_matrix(given)):
+        fix = "give a string such as 'cider', a path, a matrix of gains, or a list of these"
+        raise UsageError(f"gains is {shown(given)}", fix=fix)
+    return Spec("matrix", None, {}, numbers(given, "gains"))
 
 
 def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
@@ -87,8 +117,9 @@ def leave_out(
             lost.setdefault(why, []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
-    for kind in (k for k in idle if GAINS[k].endings):
-        sniff(Path(chosen[kind].argument or "").expanduser())  # a wrong path is an error even where it is not read
+    for path in (chosen[k].argument for k in idle if GAINS[k].endings):
+        if path is not None:
+            sniff(Path(path).expanduser())  # a wrong path is an error even where it is not read
     if idle:
         notes.append(f"--gains {', '.join(idle)}: no metric uses it; write the view in front, as in {idle[0]}:cs")
     return kept, notes
@@ -98,7 +129,7 @@ def load(
     metrics: Sequence[Metric],
     chosen: Mapping[str, Spec],
     split: Split,
-    captions: Path | None,
+    captions: Captions | None,
     rows: tuple[Int | None, Int | None] = (None, None),
     progress: Progress | None = None,
 ) -> tuple[Split, dict[str, Gains], list[str]]:
@@ -108,7 +139,7 @@ def load(
         metrics: what will be measured.
         chosen: from ``choose``; a kind that is not in it is loaded with its defaults.
         split: with or without captions.
-        captions: a file of captions, or None.
+        captions: a file of captions, a list of them, or None.
         rows: (image,) and (caption,) row of every item in the file of vectors, None when it is its index.
         progress: called with the share of the preparation that is done.
 
@@ -119,12 +150,13 @@ def load(
     if not kinds:
         if captions is None:
             return split, {}, []
-        read_text(captions)  # a wrong path is an error even where it is not read
+        if is_file(captions):
+            read_text(Path(captions))  # a wrong path is an error even where it is not read
         return split, {}, ["--captions: no metric uses them"]
     why: UsageError | MissingPackage | None = None
     source = None  # where the captions come from, when this is not the split by its name
     if captions is not None:
-        source = f"--captions {shlex.quote(str(captions))}"
+        source = f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
     elif split.name == "custom" and split.captions is None:
         source = "--split coco-5k"  # the only captions that can be found by the ids of a custom split
     try:
@@ -141,7 +173,8 @@ def load(
         if GAINS[kind].endings and kind not in chosen:
             raise UsageError(f"the view '{kind}' needs a file of gains", fix="give it with --gains FILE.npy")
         try:
-            found[kind] = load_gains(chosen.get(kind) or Spec(kind, None, {}), split, progress)
+            spec = chosen.get(kind) or Spec(kind, None, {})
+            found[kind] = load_gains(spec, split, progress) if spec.values is None else of_array(split, spec.values)
         except NotParsed as error:
             if source is None:
                 raise

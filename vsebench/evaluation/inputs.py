@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeGuard, cast
 
-import numpy as np
 import numpy.typing as npt
 
+from ..arguments import numbers
 from ..data import read, runs
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
 from ..data.formats.raw import RawEmbeddings, RawScores
@@ -82,7 +82,10 @@ def from_vectors(
         if texts is None:
             raise UsageError("image vectors need text vectors", fix="give both arrays")
         sides = [x if isinstance(x, Embeddings) else None for x in (images, texts)]
-        arrays = [as_array(x.vectors if isinstance(x, Embeddings) else x) for x in (images, texts)]
+        arrays = [
+            x.vectors if isinstance(x, Embeddings) else numbers(x, name)
+            for name, x in (("images", images), ("texts", texts))
+        ]
         ids = [None if side is None else side.ids for side in sides]
         if all(side is None for side in sides):
             split = split or "custom"
@@ -108,7 +111,7 @@ def from_scores(
     if is_path(scores):
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
-        raw = RawScores(as_array(scores), None, None, None, "arrays", (ARRAYS,))
+        raw = RawScores(numbers(scores, "scores"), None, None, None, "arrays", (ARRAYS,))
         split = split or "custom"
     found = align_scores(raw, split, options.captions_per_image)
     rows = (found.image_rows, found.text_rows)
@@ -151,7 +154,8 @@ def run_path(text: PathLike) -> tuple[Direction | None, Path]:
 
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
-    named = [options.captions, *(spec.argument for spec in gains.choose(options.gains).values())]
+    captions = options.captions if options.captions is not None and is_path(options.captions) else None
+    named = [captions, *(spec.argument for spec in gains.choose(options.gains).values())]
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 
 
@@ -189,12 +193,3 @@ def check_arguments(
 def is_path(x: object) -> TypeGuard[PathLike]:
     """Whether an argument is a path, not an array."""
     return isinstance(x, str) or hasattr(x, "__fspath__")
-
-
-def as_array(x: Any) -> npt.NDArray[Any]:
-    """An array or a torch tensor, wherever it is, as a numpy array; bfloat16 becomes float32, exactly."""
-    if hasattr(x, "detach"):
-        x = x.detach().cpu()
-        x = x.float() if str(x.dtype) == "torch.bfloat16" else x
-        return np.asarray(x.numpy())
-    return np.asarray(x)

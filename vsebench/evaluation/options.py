@@ -6,14 +6,19 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+import numpy.typing as npt
+
+from ..data.captions import Captions
 from ..errors import UsageError
-from ..metrics.suites import words
+from ..metrics.suites import Names, words
 from ..rank.order import check_ties
 from ..report.model import Resampling
 from ..types import DIRECTIONS, Direction
 
 Progress = Callable[[int, int], None]
 PathLike = str | os.PathLike[str]
+# Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
+GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "direction": ("both", "i2t", "t2i"),
@@ -32,9 +37,9 @@ class Options:
         UsageError: a value that is not allowed.
     """
 
-    metrics: str | Sequence[str] | None = None
-    gains: str | Sequence[str] = ()
-    captions: PathLike | None = None
+    metrics: Names | None = None
+    gains: GainsLike = ()
+    captions: Captions | None = None
     human_data: PathLike | None = None
     direction: str = "both"
     similarity: str = "auto"
@@ -56,12 +61,6 @@ class Options:
         check_ties(self.ties)
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
-        check_threads(self.threads)
-        if self.depth is not None and self.depth < 1:
-            raise UsageError(f"--depth is {self.depth}", fix="give an integer of at least 1")
-        if self.captions_per_image is not None and self.captions_per_image < 1:
-            what = f"--captions-per-image is {self.captions_per_image}"
-            raise UsageError(what, fix="give an integer of at least 1")
         _ = self.resampling  # a wrong level is refused before anything is read
 
     @property
@@ -75,12 +74,6 @@ class Options:
         if self.ci == 0:
             return None
         return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
-
-
-def check_threads(threads: int | None) -> None:
-    """Refuse a number of threads below 1; raises UsageError."""
-    if threads is not None and threads < 1:
-        raise UsageError(f"--threads is {threads}", fix="give an integer of at least 1")
 
 
 def check_allowed(given: dict[str, str]) -> None:

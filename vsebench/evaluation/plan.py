@@ -8,7 +8,6 @@ from __future__ import annotations
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from .. import relevance
 from ..data.splits import catalogue
@@ -212,13 +211,12 @@ def _metrics_and_gains(
         graded = [m for m in metrics if m.graded]
         refused = graded_too_short(graded, split, data.lists, directions)
         metrics, short = leave_out(metrics, refused, of_names, data.where, options.short_lists)
-    captions = None if options.captions is None else Path(options.captions)
     try:
-        split, gains, notes = gains_of.load(metrics, chosen, split, captions, data.rows)
+        split, gains, notes = gains_of.load(metrics, chosen, split, options.captions, data.rows)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
-        if chosen or captions or binary != choose_metrics(names, split, directions):
+        if chosen or options.captions is not None or binary != choose_metrics(names, split, directions):
             raise
         return binary, split, {}, [*short, f"graded relevance left out: {error.what} ({error.fix})"]
     by_name = [w for w in names or () if w.lower() not in ALL]

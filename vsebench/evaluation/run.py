@@ -15,19 +15,23 @@ from pathlib import Path
 
 import numpy.typing as npt
 
+from ..arguments import public
 from ..data.atomic import refuse_overwriting
+from ..data.captions import Captions
 from ..graded import run as graded_run
+from ..metrics.suites import Names
 from ..rank.observe import observe
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
 from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run
 from .inputs import Input
-from .options import Options, PathLike, Progress
+from .options import GainsLike, Options, PathLike, Progress
 from .plan import Plan, check_names, make_plan
 
 Vectors = npt.ArrayLike | Embeddings
 
 
+@public
 def evaluate(
     images: Vectors | PathLike | None = None,
     texts: Vectors | PathLike | None = None,
@@ -35,9 +39,9 @@ def evaluate(
     scores: npt.ArrayLike | PathLike | None = None,
     run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike] | None = None,
     split: Split | str | None = None,
-    metrics: str | Sequence[str] | None = None,
-    gains: str | Sequence[str] = (),
-    captions: PathLike | None = None,
+    metrics: Names | None = None,
+    gains: GainsLike = (),
+    captions: Captions | None = None,
     human_data: PathLike | None = None,
     direction: str = "both",
     similarity: str = "auto",
@@ -75,8 +79,10 @@ def evaluate(
         split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
             arrays are a custom split of ``captions_per_image`` texts an image, in order.
         metrics: names, suites or ``all``; None for the headline suites of the split.
-        gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``; CIDEr-D when none is named.
-        captions: a file of captions, for splits whose captions are not known here.
+        gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``, or gains computed elsewhere: a file,
+            or (image, caption) numbers, an array of the view ``matrix``; one or a list. CIDEr-D when none is named.
+        captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
+            order), for splits whose captions are not known here.
         human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
         direction: ``both``, ``i2t`` or ``t2i``.
         similarity: ``auto``, ``cosine`` or ``dot``.

@@ -33,7 +33,7 @@ COLUMNS: dict[Task, list[str]] = {
 METHODS = {"c2i_original": True, "c2i_intrasim": False, "c2c_cocaption": True, "c2c_isim": False, "i2i_csim": False}
 FETCH = (
     "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions, "
-    "and add --data Crisscrossed-Captions/data"
+    "and add --human-data Crisscrossed-Captions/data"
 )
 _CAPTION = re.compile(r"(?:.*:)?(\d{1,12})")
 _IMAGE = re.compile(r"(?:.*[_/])?(\d{1,12})(?:\.\w+)?")

@@ -18,7 +18,7 @@ from .judgements import bad, find, number, rows
 FILES = ("Flickr8k.token.txt", "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt")
 FETCH = (
     "run: curl -LO https://github.com/jbrownlee/Datasets/releases/download/Flickr8k/Flickr8k_text.zip, "
-    "then unzip Flickr8k_text.zip -d Flickr8k_text, and add --data Flickr8k_text"
+    "then unzip Flickr8k_text.zip -d Flickr8k_text, and add --human-data Flickr8k_text"
 )
 
 

@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
 
+from ..arguments import public
 from ..data import read
 from ..data.align import align_embeddings
 from ..data.splits import catalogue
@@ -31,6 +32,7 @@ PathLike = str | os.PathLike[str]
 Bar = Callable[[str], AbstractContextManager[Callable[[int, int], None] | None]]
 
 
+@public
 def correlate(
     data: str,
     *,

@@ -20,6 +20,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ..arguments import shown
 from ..errors import UsageError
 from ..registry import Registry, closest, unknown
 from ..relevance.judgements.table import JUDGEMENTS
@@ -353,6 +354,8 @@ def parse(text: str) -> Metric:
         UsageError: no such metric (with close matches), an option it does not have or a value that the option
             does not take, or a k that is not an integer, or too small.
     """
+    if not isinstance(text, str):
+        raise UsageError(f"the name of a metric is {shown(text)}", fix="give a string such as R@1")
     match = _NAME.match(text.strip())
     if not match:
         raise UsageError(f"'{text}' is not a metric name", fix="write [view:]Name[@k], for example R@1 or eccv:mAP@R")

@@ -10,6 +10,8 @@ from ..registry import closest, unknown
 from ..relevance.judgements.table import JUDGEMENTS
 from .declare import DEFAULT_GAINS, Metric, known_names, parse, separate
 
+Names = str | Metric | Sequence[str | Metric]  # of metrics and suites; a string holds several, separated by commas
+
 
 @dataclass(frozen=True)
 class Suite:
@@ -90,8 +92,10 @@ ALL = {
 }
 
 
-def words(text: str | Sequence[object] | None) -> list[str]:
+def words(text: Names | Sequence[object] | None) -> list[str]:
     """The words of a comma-separated list, or of a sequence."""
+    if isinstance(text, Metric):
+        return [str(text)]
     return separate(text) if isinstance(text, str) else [w for w in (str(x).strip() for x in text or ()) if w]
 
 

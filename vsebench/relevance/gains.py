@@ -8,8 +8,10 @@ direction, the block, the thread or the method (``rows`` or ``at``).
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy.typing as npt
 
 from ..types import Direction, Int, Vectors
 
@@ -68,3 +70,4 @@ class Spec:
     kind: str  # a key of ``vsebench.relevance.kinds.GAINS``
     argument: str | None  # a model or a file
     settings: Mapping[str, str]  # the ``key=value`` parts
+    values: npt.NDArray[Any] | None = field(default=None, compare=False, repr=False)  # a matrix in memory

@@ -14,7 +14,7 @@ from ..data.formats.aliases import SCORES, Field
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
 from ..types import Direction, Int, Split, Vectors
-from .arrays import check_values, read_array
+from .arrays import StoredArray, check_values, read_array
 from .checks import as_pairs, check_range
 from .gains import Progress
 from .kinds.matrix import MATRIX
@@ -104,6 +104,23 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         raise UsageError("no file of gains is named", fix="give the name of a .npy file")
     path = Path(argument).expanduser()
     stored = read_array(path, FIELD, "save a .npy array with one row an image and one column a caption")
+    found = _arranged(split, stored, rows_are, path)
+    if progress is not None:
+        progress(1.0)
+    return found
+
+
+def of_array(split: Split, values: npt.NDArray[Any]) -> MatrixGains:
+    """Gains in memory: (image, caption) or (caption, image), in the order in which ``load`` takes those of a file.
+
+    Raises:
+        BadInput: the shape is not that of the split, or a value is not finite.
+    """
+    values = values.astype(np.float32) if values.dtype.kind in "iub" else values
+    return _arranged(split, StoredArray(values, None, None, ()), "auto", None)
+
+
+def _arranged(split: Split, stored: StoredArray, rows_are: str, path: Path | None) -> MatrixGains:
     values, notes = stored.values, list(stored.notes)
     shape = (len(split.image_ids), len(split.caption_ids))
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
@@ -116,20 +133,20 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
             fix="save one row an image and one column a caption of the split",
         )
     if by_images and by_captions and rows_are == "auto":
-        notes.append("the matrix of gains is square: its rows are taken to be images (else add :rows=captions)")
+        turn = "transpose it" if path is None else "add :rows=captions"
+        notes.append(f"the matrix of gains is square: its rows are taken to be images (else {turn})")
     if values.dtype.itemsize > 4:
         notes.append("float64: rounded to float32")
     transposed = rows_are == "captions" or not by_images
-    fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path)
+    fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path or "gains")
     image_ids, caption_ids = split.image_ids, split.caption_ids
     orders: list[Int | None] = []
     for what, ids, own, other, place in (
         ("image", stored.image_ids, image_ids, caption_ids, split.places[0]),
         ("text", stored.text_ids, caption_ids, image_ids, split.places[1]),
     ):
-        order = place if ids is None else rows_of(ids, own, other, what, split.name, path)
+        order = place if ids is None else rows_of(ids, own, other, what, split.name, path or Path("gains"))
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
-    if progress is not None:
-        progress(1.0)
-    identity = {"file": path.name, "sha256": fingerprint, "rows": "captions" if transposed else "images"}
+    identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
+    identity = identity if path is None else {"file": path.name, **identity}
     return MatrixGains(values.T if transposed else values, identity, tuple(notes), orders[0], orders[1], lowest=lowest)

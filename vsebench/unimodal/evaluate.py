@@ -14,15 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .. import __version__, signature
+from ..arguments import numbers, public
 from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
-from ..evaluation.inputs import as_array, is_path
+from ..evaluation.inputs import is_path
 from ..evaluation.intervals import Key
-from ..evaluation.options import PathLike, Progress, check_allowed, check_threads
+from ..evaluation.options import PathLike, Progress, check_allowed
 from ..metrics import Metric, parse
 from ..metrics.discounted import gain_of_distance
 from ..metrics.graded_ranking import GradedRanking
-from ..metrics.suites import words
+from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
 from ..report.model import Resampling, Result
@@ -43,6 +44,7 @@ BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
 MOST_QUERIES = 32  # in a block, so that progress is reported where distances are slow to compute
 
 
+@public
 def evaluate_unimodal(
     vectors: npt.ArrayLike | Embeddings | PathLike,
     labels: npt.ArrayLike | PathLike | LabelDistance,
@@ -51,7 +53,7 @@ def evaluate_unimodal(
     queries: npt.ArrayLike | str | int | None = None,
     keep_queries: bool = False,
     modality: str | None = None,
-    metrics: str | Sequence[str] | None = None,
+    metrics: Names | None = None,
     similarity: str = "euclidean",
     key: str | None = None,
     labels_key: str | None = None,
@@ -100,9 +102,6 @@ def evaluate_unimodal(
     started = provenance.start()
     measured = label_metrics(metrics)
     check_allowed({"interval": interval})
-    check_threads(threads)
-    if block is not None and block < 1:
-        raise UsageError(f"block is {block}", fix="give an integer of at least 1")
     if similarity not in SIMILARITIES:
         raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
     if modality is None:
@@ -113,14 +112,14 @@ def evaluate_unimodal(
     how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
     read, sources = _vectors(vectors, side, key)
     n, where = len(read.values), None if queries is None else "--queries"
-    if isinstance(queries, int | np.integer):
+    if isinstance(queries, int | np.integer) and not isinstance(queries, bool):
         indices: Int | None = first_queries(int(queries), n)
     elif is_path(queries):
         text = str(queries)
         sources += [Path(text)] if Path(text).exists() else []
         indices = read_queries(text, n, read.ids)
     else:
-        indices = None if queries is None else query_indices(np.asarray(queries), n)
+        indices = None if queries is None else query_indices(numbers(queries, "queries"), n)
     chosen = select(n, indices, keep_queries, where=where)
     if is_path(labels):
         distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key)
@@ -128,7 +127,7 @@ def evaluate_unimodal(
     elif isinstance(labels, LabelDistance):
         distance = labels
     else:
-        distance = label_distance_of(as_array(labels), label_distance)
+        distance = label_distance_of(numbers(labels, "labels"), label_distance)
     if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
         what = f"item {empty[0]} is all zeros: it has no direction to compare"
         fix = "encode it again, or rank by --similarity euclidean"
@@ -139,7 +138,7 @@ def evaluate_unimodal(
     return provenance.attach(report, started, threads, sources)
 
 
-def label_metrics(metrics: str | Sequence[str] | None) -> list[Metric]:
+def label_metrics(metrics: Names | None) -> list[Metric]:
     """The metrics of a comma-separated list, in order, without repeats.
 
     Raises:
@@ -225,7 +224,7 @@ def _vectors(
         path = Path(vectors)
         return read_vectors(path, modality, key), [path]
     ids = vectors.ids if isinstance(vectors, Embeddings) else None
-    array = vectors.vectors if isinstance(vectors, Embeddings) else as_array(vectors)
+    array = vectors.vectors if isinstance(vectors, Embeddings) else numbers(vectors, "vectors")
     if array.ndim != 2 or 0 in array.shape or not np.isfinite(array).all():
         raise BadInput(f"vectors of shape {array.shape}", fix="give (item, dim) finite numbers")
     return Read(np.require(array, np.float32, ["C", "A"]), ids, Path("<arrays>")), []

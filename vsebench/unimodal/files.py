@@ -25,8 +25,8 @@ Array = npt.NDArray[Any]
 _ANY = ("embeddings", "embeds", "embs", "features", "vectors")
 _IDS = ("ids", "item_ids")
 VECTORS: dict[Modality, Field] = {
-    "image": Field("image vectors", (*IMAGES.names, *_ANY), IMAGES.flag),
-    "caption": Field("text vectors", (*TEXTS.names, *_ANY), TEXTS.flag),
+    "image": Field("image vectors", (*IMAGES.names, *_ANY), "--key"),
+    "caption": Field("text vectors", (*TEXTS.names, *_ANY), "--key"),
 }
 IDS: dict[Modality, Field] = {
     "image": Field("image ids", ("image_ids", "img_ids", "images_ids", *_IDS)),

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from ...arguments import public
 from ...errors import MissingPackage, UsageError
 from ...registry import unknown
 from ...types import Split
@@ -70,6 +71,7 @@ def declared(name: str) -> DeclaredSplit:
     return DECLARED[name]
 
 
+@public
 def load_split(name: str, *, captions: bool = False) -> Split:
     """A declared split, from the cache or else from installed packages; nothing is written.
 

@@ -1,0 +1,193 @@
+"""Arguments of the public functions, checked before anything is read.
+
+``public`` checks names and types, the types by the annotations of the function. Messages of the library write an option
+as the command line does (``--captions-per-image 5``); an error that leaves a public function writes it as an argument
+(``captions_per_image=5``), see ``errors.VsebenchError``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import os
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import NoneType, UnionType
+from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
+
+import numpy.typing as npt
+
+from .errors import UsageError, VsebenchError
+from .registry import closest
+from .types import as_array
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Options of the commands that are no arguments, because a function returns its result.
+OF_THE_RESULT = {
+    "output": "save what is returned: .save(FILE)",
+    "per_query": "what is returned has them as a table: .per_query()",
+    "no_per_query": "leave them out when writing: .to_json(per_query=False)",
+    "json": "what is returned has .to_json() and .to_dict()",
+    "format": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "style": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "figure": "call vsebench.report.figure.write(RESULT, FILE)",
+    "quiet": "leave it out: functions print nothing; notes and warnings are in the result",
+    "no_progress": "leave it out: there is no progress bar; progress= takes a function",
+}
+# Arguments that count something: at least 1.
+COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image")
+
+
+def public(function: Callable[P, R]) -> Callable[P, R]:
+    """A function of the public API, with its arguments checked.
+
+    Raises, when the function is called:
+        UsageError: an unknown argument (close matches are named), one too many or too few, or one of a wrong type.
+    """
+
+    @functools.wraps(function)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            given = check(function, args, kwargs)
+            return function(*given.args, **given.kwargs)
+        except VsebenchError as error:
+            error.arguments = error.arguments or _in_python(function)
+            raise
+
+    return call
+
+
+def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
+    """The arguments of a call by name, numbers and truth values as those of Python, iterables of names as lists.
+
+    Raises:
+        UsageError: see ``public``.
+    """
+    name, signature = function.__name__, inspect.signature(function)
+    known = list(signature.parameters)
+    for given in kwargs:
+        if given not in known:
+            near = closest(given, known)
+            hint = f"did you mean {' or '.join(near)}?" if near else f"the arguments are {', '.join(known)}"
+            raise UsageError(f"{name} has no argument '{given}'", fix=OF_THE_RESULT.get(given, hint))
+    try:
+        bound = signature.bind(*args, **kwargs)
+    except TypeError as error:
+        raise UsageError(f"{name}: {error}", fix=f"the arguments are {', '.join(known)}") from None
+    for given, hint in _hints(function).items():
+        if given in bound.arguments:
+            value = bound.arguments[given] = _converted(given, bound.arguments[given], hint)
+            if given in COUNTS and value is not None and value < 1:
+                raise UsageError(f"{given} is {value}", fix="give an integer of at least 1")
+    return bound
+
+
+@functools.cache
+def _hints(function: Callable[..., Any]) -> dict[str, Any]:
+    """The annotations that can be checked, by argument."""
+    found = typing.get_type_hints(function)
+    return {name: hint for name, hint in found.items() if name != "return" and None not in map(_word, _members(hint))}
+
+
+@functools.cache
+def _in_python(function: Callable[..., Any]) -> dict[str, str]:
+    """How messages name the arguments of a function: flags with their value."""
+    hints = _hints(function)
+    return {
+        name: f"{name}=True" if hints.get(name) is bool else name for name in inspect.signature(function).parameters
+    }
+
+
+def _members(hint: Any) -> tuple[Any, ...]:
+    """The types of a union, or the one type."""
+    union = get_origin(hint) in (typing.Union, UnionType)
+    return tuple(m for x in get_args(hint) for m in _members(x)) if union else (hint,)
+
+
+def _word(member: Any) -> str | None:
+    """What a value of a type is called; None for a type that is not checked here, such as an array."""
+    origin = get_origin(member) or member
+    if origin in _WORDS:
+        inside = [m for x in get_args(member)[-1:] for m in _members(x)] if origin in (Sequence, Mapping) else []
+        return None if None in map(_word, inside) else _WORDS[origin]
+    ours = inspect.isclass(origin) and origin.__module__.startswith("vsebench.")
+    return f"a {origin.__name__}" if ours and not getattr(origin, "_is_protocol", False) else None
+
+
+_WORDS: dict[Any, str] = {
+    NoneType: "", bool: "True or False", int: "an integer", float: "a number", str: "a string", Literal: "a string",
+    os.PathLike: "a path", Sequence: "a list", Mapping: "a mapping", Callable: "a function",
+}  # fmt: skip
+
+
+def _converted(name: str, value: Any, hint: Any) -> Any:
+    """The value in the form of the first type of a hint that it has; raises UsageError naming the argument."""
+    for member in _members(hint):
+        found = _as(name, value, member)
+        if found is not _OTHER:
+            return found
+    words = list(dict.fromkeys(w for w in map(_word, _members(hint)) if w))
+    *most, last = words
+    raise UsageError(f"{name} is {shown(value)}", fix=f"give {', '.join(most)} or {last}" if most else f"give {last}")
+
+
+_OTHER = object()
+
+
+def _as(name: str, value: Any, member: Any) -> Any:
+    """The value in the form of a type (no union), ``_OTHER`` if it is of another."""
+    origin = get_origin(member) or member
+    if origin in (bool, int, float):
+        return _number(value, origin)
+    if origin is Sequence:
+        one = isinstance(value, (str, bytes, Mapping)) or not isinstance(value, Iterable) or _dimensions(value) == 0
+        inner = get_args(member)[0]
+        return _OTHER if one else [_converted(f"{name}[{at}]", x, inner) for at, x in enumerate(value)]
+    if origin is Mapping and isinstance(value, Mapping):
+        return {key: _converted(f"{name}['{key}']", x, get_args(member)[1]) for key, x in value.items()}
+    if origin is os.PathLike:
+        return value if hasattr(value, "__fspath__") else _OTHER
+    if origin is Callable:
+        return value if callable(value) else _OTHER
+    return value if isinstance(value, str if origin is Literal else origin) else _OTHER
+
+
+def _number(value: Any, kind: type[bool] | type[int] | type[float]) -> Any:
+    """A number or a truth value of Python or numpy, or a tensor of one, as ``kind``; 1e3 is an integer too."""
+    truth = isinstance(value, bool) or str(getattr(value, "dtype", "")) in ("bool", "torch.bool")
+    if truth is not (kind is bool) or isinstance(value, (str, bytes)) or (_dimensions(value) or 0) > 0:
+        return _OTHER
+    with contextlib.suppress(AttributeError, TypeError, ValueError, OverflowError):
+        if kind is int and hasattr(value, "__index__"):
+            return value.__index__()
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        if kind is not int or float(value).is_integer():
+            return kind(value)
+    return _OTHER
+
+
+def _dimensions(value: object) -> int | None:
+    """How many dimensions an array or a tensor has, None for everything else."""
+    return getattr(value, "ndim", None)
+
+
+def shown(value: object) -> str:
+    """A value for a message: its type, and the value or the shape."""
+    kind, shape = type(value).__name__, getattr(value, "shape", ())
+    if shape:
+        return f"a {kind} of shape {tuple(shape)}"
+    text = repr(value)
+    return "None" if value is None else f"{text if len(text) <= 60 else text[:59] + '…'} ({kind})"
+
+
+def numbers(x: Any, name: str) -> npt.NDArray[Any]:
+    """An argument as an array of numbers, see ``types.as_array``; raises UsageError naming the argument."""
+    array = as_array(x, name)
+    if array.ndim == 0 or array.dtype.kind not in "fiub":
+        what = f"{name} is {shown(x if array.ndim == 0 else array)}"
+        what += f", {array.dtype}" if array.ndim else ""
+        raise UsageError(what, fix="give an array of numbers, one row an item")
+    return array
