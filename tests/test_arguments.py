@@ -53,7 +53,7 @@ def test_an_input_is_never_written_over(tmp_path: Path) -> None:
     path = tmp_path / "vectors.npz"
     np.savez(path, image_embeddings=IMAGES, text_embeddings=TEXTS)
     before = path.read_bytes()
-    with pytest.raises(UsageError, match="is an input of this evaluation\n  fix: give the result another name"):
+    with pytest.raises(UsageError, match="it is an input of this command\n  fix: give every result a file of its own"):
         vb.evaluate(path, split="custom", metrics="R@1", ci=0, save_run=path)
     assert path.read_bytes() == before
 
