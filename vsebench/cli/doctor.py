@@ -26,7 +26,7 @@ def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = F
 
         table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
         for heading in ("", "what", "found", "what to do"):
-            table.add_column(heading)
+            table.add_column(heading, overflow="fold")  # names of files are never cut
         for f in findings:
             mark, style = MARKS[f.state]
             table.add_row(*cells(Text(mark, style), f.name, f.detail, f.fix or ""))

@@ -60,6 +60,7 @@ def examine() -> list[Finding]:
         _blas(),
         _threads(),
         _cache(),
+        _compiled(),
         *(_optional(name, extra) for name, extra in OPTIONAL.items()),
         *_splits(),
         _torch(),
@@ -98,11 +99,34 @@ def _cache() -> Finding:
     try:
         existing = next(p for p in (folder, *folder.parents) if p.exists())
         # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
-        with tempfile.TemporaryFile(dir=existing):
+        with tempfile.TemporaryFile(dir=existing) as file:
+            file.write(bytes(1 << 16))  # a full disk takes empty files
+            file.flush()
             return Finding("cache", "ok", str(folder))
     except OSError:
         pass
     return Finding("cache", "fault", f"{folder} cannot be written", "set VSEBENCH_CACHE to a folder of yours")
+
+
+def _compiled() -> Finding:
+    from ..numeric import compiled
+
+    name = "compiled code"
+    folder = compiled.folder()
+    if folder is None:
+        return Finding(name, "fault", "cannot be kept: every run compiles again", compiled.FIX)
+    broken = compiled.damaged(folder)
+    if broken:
+        more = f" and {len(broken) - 1:,} more files" if len(broken) > 1 else ""
+        return Finding(name, "fault", f"damaged: {broken[0]}{more}", f"delete the files in {broken[0].parent}")
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(1 << 20))
+            file.flush()
+    except OSError as error:
+        return Finding(name, "fault", f"{folder} cannot be written: {error.strerror}", compiled.FIX)
+    other = compiled.notes()  # where no other cache can be written
+    return Finding(name, "ok", str(folder), compiled.FIX if other else None)
 
 
 def _optional(name: str, extra: str) -> Finding:

@@ -40,6 +40,10 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
     Raises:
         DiskError: the file cannot be written; the result is printed on stdout first.
     """
+    from ..numeric import compiled
+
+    for note in compiled.notes():
+        terminal.note(f"· {note}")
     if style == "terminal" and output is None:
         from ..report.terminal import show
 

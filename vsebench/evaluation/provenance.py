@@ -36,6 +36,7 @@ def start() -> Clock:
 
 def attach(report: Report, clock: Clock, threads: int | None, sources: Sequence[Path]) -> Report:
     """The report with its provenance; ``sources`` are the files that were read."""
+    from ..numeric import compiled
     from ..numeric.parallel import default_threads
 
     provenance = {
@@ -48,7 +49,7 @@ def attach(report: Report, clock: Clock, threads: int | None, sources: Sequence[
         "threads": threads or default_threads(),
         "inputs": [describe(p) for p in sources if p.is_file()],
     }
-    return dataclasses.replace(report, provenance=provenance)
+    return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)
 
 
 def with_command(report: Report) -> Report:

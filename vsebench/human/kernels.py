@@ -8,8 +8,9 @@ points before the current one.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from ..numeric import compiled as numba
 
 LANES = 16
 

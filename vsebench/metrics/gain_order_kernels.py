@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ..numeric import compiled as nb
 
 STRIP = 256  # gains compared in one loop; a constant trip count lets the compiler vectorise it
 

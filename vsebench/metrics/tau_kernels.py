@@ -12,8 +12,9 @@ common, items that have it are not listed (``GainOrder``), and every item above 
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ..numeric import compiled as nb
 
 WORDS = 128  # of a chunk: four parts of eight groups of four words
 PLACES = np.uint32(64 * WORDS)

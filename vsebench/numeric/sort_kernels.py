@@ -6,8 +6,9 @@ zero and spread over orders of magnitude, so their integers are about linear in 
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from . import compiled as nb
 
 CODE_BITS = 24  # of 64: a float32 has no more digits
 LANES = 16  # partial results of a sum or a limit, which let the compiler vectorise

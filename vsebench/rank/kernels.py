@@ -10,8 +10,9 @@ counted along rows, pairs of caption queries along columns.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ..numeric import compiled as nb
 
 LANES = 32  # partial sums of the canonical product; enough to keep the vector units of a core busy
 STRIP = 128  # columns compared in one loop; a constant trip count lets the compiler vectorise it

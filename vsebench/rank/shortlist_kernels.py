@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ..numeric import compiled as nb
 
 MOST = np.int32((1 << 24) - 1)  # above the origin
 

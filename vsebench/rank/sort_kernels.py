@@ -6,8 +6,9 @@ are listed, scored in float64 by the caller, and sorted by these scores.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ..numeric import compiled as nb
 
 LONG_RUN = 48  # runs up to this length are sorted by insertion
 STRIP = 256  # numbers compared in one loop; a constant trip count lets the compiler vectorise it

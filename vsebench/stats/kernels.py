@@ -7,8 +7,9 @@ threads, machines and versions of other packages cannot change it.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from ..numeric import compiled as numba
 
 _STEP = np.uint64(0x9E3779B97F4A7C15)
 _A = np.uint64(0xBF58476D1CE4E5B9)

@@ -6,8 +6,9 @@ neither block size nor number of threads changes a digit, and equal vectors have
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ..numeric import compiled as nb
 
 LANES = 32  # partial sums, enough to keep the vector units of a core busy
 STRIP = 256  # columns whose distances are summed together, within the cache of a core

@@ -14,8 +14,9 @@ give the same float64 number.
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ...numeric import compiled as nb
 
 
 @nb.njit(nogil=True, cache=True)

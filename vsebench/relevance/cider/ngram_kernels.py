@@ -6,8 +6,9 @@ n-gram without its last word, its last word) occurs for the first time, so one h
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ...numeric import compiled as nb
 
 MIX = np.uint64(0x9E3779B97F4A7C15)
 EMPTY = np.uint64(0xFFFFFFFFFFFFFFFF)

@@ -5,8 +5,9 @@ They are in one file because numba's cache is keyed by the file of a function, n
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ...numeric import compiled as nb
 
 MAX, MEAN, FIRST = 0, 1, 2  # indices in kinds.sentence.AGGREGATES
 IN, ONE, OUT = 0, 1, 2  # indices in kinds.sentence.OWN

@@ -12,8 +12,9 @@ marked when ``mark[z]`` is the current token, a number that is increased instead
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
+
+from ...numeric import compiled as nb
 
 NONE = np.int64(-1)  # of one type, so that every function is compiled once
 SLOTS, NODES, ATTRIBUTES, RELATIONS, TOKEN = range(5)  # indices in ``count``
