@@ -48,7 +48,7 @@ def candidates_of(query: int, gallery: int, candidates: Candidates) -> list[int]
 
 def ordering(score: Sequence[float], among: Iterable[int], relevant: set[int], ties: str = "index") -> list[int]:
     """Items best first. Ties: lower index, or the relevant ones first (optimistic) or last (pessimistic)."""
-    sign = {"index": 0, "optimistic": -1, "pessimistic": 1}[ties]
+    sign = {"index": 0, "expected": 0, "optimistic": -1, "pessimistic": 1}[ties]
     return sorted(among, key=lambda g: (-score[g], sign * (g in relevant), g))
 
 
@@ -63,7 +63,7 @@ def expected_ranks(size: int, relevant: int) -> list[Fraction]:
 
 def query_ranks(score: Sequence[float], among: list[int], relevant: list[int], ties: str) -> dict[int, Fraction]:
     """Relevant item -> 1-based rank under a tie rule."""
-    if ties != "mean":
+    if ties != "mean-rank":
         order = ordering(score, among, set(relevant), ties)
         return {g: Fraction(order.index(g) + 1) for g in relevant}
     out: dict[int, Fraction] = {}

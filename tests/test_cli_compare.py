@@ -238,14 +238,14 @@ def test_a_level_is_a_percentage_everywhere(three: list[str], tmp_path: Path, co
 
 
 def test_systems_that_were_not_measured_alike(three: list[str], tmp_path: Path) -> None:
-    other = reports.write(tmp_path / "other.json", reports.report(0.3, metrics="R@1,MeanR", ties="mean"))
+    other = reports.write(tmp_path / "other.json", reports.report(0.3, metrics="R@1,MeanR", ties="mean-rank"))
     result = invoke(three[0], other)
     assert result.exit_code == 2
-    assert "these systems were not measured alike: ties is 'mean' for other and 'index' for good" in result.stderr
+    assert "these systems were not measured alike: ties is 'mean-rank' for other and 'index' for good" in result.stderr
     assert "--force compares what they share" in result.stderr
     forced = invoke(three[0], other, "--force")
     assert forced.exit_code == 0
-    assert "warning: not measured alike: ties is 'mean'" in forced.stderr
+    assert "warning: not measured alike: ties is 'mean-rank'" in forced.stderr
     assert "left out, because not every report has them: " in forced.stderr and "R@5 (i2t)" in forced.stderr
     # how a system scores is its own affair
     dot = reports.write(tmp_path / "dot.json", reports.report(0.3, metrics="R@1", similarity="dot"))

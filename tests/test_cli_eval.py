@@ -264,9 +264,9 @@ def test_tie_rules(tmp_path: Path) -> None:
     x = np.repeat(np.eye(4, dtype=np.float32), 2, axis=0)
     file = good.bare(tmp_path, x, np.repeat(x, 5, axis=0))[1]
     ranks = {t: values(report("eval", file, "--ties", t, "--metrics", "MeanR"))["MeanR", "t2i"] for t in (
-        "index", "optimistic", "pessimistic", "mean"
+        "index", "optimistic", "pessimistic", "expected", "mean-rank"
     )}  # fmt: skip
-    assert ranks == {"index": 1.5, "optimistic": 1.0, "pessimistic": 2.0, "mean": 1.5}
+    assert ranks == {"index": 1.5, "optimistic": 1.0, "pessimistic": 2.0, "expected": 1.5, "mean-rank": 1.5}
     assert values(report("eval", file, "--ties", "optimistic", "--metrics", "R@1"))["R@1", "t2i"] == 1.0
     assert values(report("eval", file, "--ties", "pessimistic", "--metrics", "R@1"))["R@1", "t2i"] == 0.0
 

@@ -270,14 +270,15 @@ def test_a_part_of_coco_finds_its_captions(coco: Split) -> None:
     assert found is not None and len(found) == 15 and all(t.strip() for t in found)
 
 
-def test_the_tie_rule_is_no_part_of_the_signature_of_graded_metrics() -> None:
+def test_the_rules_of_ranks_are_no_part_of_the_signature_of_graded_metrics() -> None:
     split, images, captions = world()
 
     def signature(metrics: str, ties: str) -> str:
         return vsebench.evaluate(images, captions, split=split, metrics=metrics, ties=ties).signature
 
-    assert signature("ncs", "mean") == signature("ncs", "index")
-    assert signature("ncs,R@1", "mean") != signature("ncs,R@1", "index")
+    assert signature("ncs", "mean-rank") == signature("ncs", "index")
+    assert signature("ncs,R@1", "mean-rank") != signature("ncs,R@1", "index")
+    assert signature("ncs", "expected") != signature("ncs", "index")
 
 
 def test_more_pseudo_positives_than_the_gallery_give_a_warning() -> None:

@@ -86,7 +86,9 @@ def test_a_report_with_folds(case: tuple[Split, World], ties: str) -> None:
 def test_expected_ranks_in_metrics() -> None:
     # Two captions of one image among four equal scores: expected ranks 5/3 and 10/3.
     split = Split("custom", np.arange(2), np.arange(4), np.array([0, 0, 1, 1]))
-    report = vsebench.evaluate(np.ones((2, 1)), np.ones((4, 1)), split=split, metrics="all,R@2,Recall@4", ties="mean")
+    report = vsebench.evaluate(
+        np.ones((2, 1)), np.ones((4, 1)), split=split, metrics="all,R@2,Recall@4", ties="mean-rank"
+    )
     want = {
         "R@1": 0,
         "R@2": 1,

@@ -31,7 +31,7 @@ def check(
             got = observed[judged.direction].ranks[request.view]
             want = [float(r) for r in oracle.ranks(scores[judged.direction], judged, request.candidates, ties)]
             assert got.rank.tolist() == pytest.approx(want, rel=1e-14), (request.view, ties)
-            assert got.rank.dtype == (np.float64 if ties == "mean" else np.int64)
+            assert got.rank.dtype == (np.float64 if ties == "mean-rank" else np.int64)
             tied = oracle.tied(scores[judged.direction], judged, request.candidates)
             assert got.tied.tolist() == tied
             assert (got.extremes is None) == (not any(tied))
@@ -134,7 +134,7 @@ def test_the_expected_rank_is_the_mean_over_all_orders() -> None:
         assert [float(r) for r in oracle.expected_ranks(size, relevant)] == pytest.approx(mean.tolist())
         scorer = Matrix(np.zeros((1, size), np.float32))
         judged = relevance("i2t", {0: range(size - relevant, size)})
-        got = observe(scorer, [Request("x", judged)], ties="mean")["i2t"].ranks["x"]
+        got = observe(scorer, [Request("x", judged)], ties="mean-rank")["i2t"].ranks["x"]
         assert got.rank.tolist() == pytest.approx(mean.tolist())
 
 

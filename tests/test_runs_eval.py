@@ -132,7 +132,7 @@ def test_items_that_are_not_listed_count_as_missed(coco: Split, tmp_path: Path) 
         vsebench.evaluate(run=[without_positives], metrics="MedR", short_lists="miss")
 
 
-@pytest.mark.parametrize("option", [{"ties": "mean"}, {"similarity": "dot"}, {"depth": 5, "save_run": "top.json"}])
+@pytest.mark.parametrize("option", [{"ties": "mean-rank"}, {"similarity": "dot"}, {"depth": 5, "save_run": "top.json"}])
 def test_lists_have_no_scores(option: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="retrieved lists have an order and no scores"):
         vsebench.evaluate(run=[tmp_path / "none"], **option)

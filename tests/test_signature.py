@@ -85,7 +85,7 @@ def test_the_fields() -> None:
     ("options", "field", "value"),
     [
         ({"similarity": "dot"}, "score", "dot"),
-        ({"ties": "mean"}, "ties", "mean"),
+        ({"ties": "mean-rank"}, "ties", "mean-rank"),
         ({"no_positive": "miss"}, "empty", "miss"),
     ],
 )

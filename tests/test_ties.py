@@ -168,7 +168,7 @@ def test_equal_scores() -> None:
         ("index", [1, 2, 3, 4, 5, 6]),
         ("optimistic", [1] * 6),
         ("pessimistic", [6] * 6),
-        ("mean", [3.5] * 6),
+        ("mean-rank", [3.5] * 6),
     ):
         ranks = observe(Dot(one, one), [Request("x", judged)], ties=ties)["t2i"].ranks["x"]
         assert ranks.rank.tolist() == want

@@ -270,17 +270,45 @@ Candidates = AllItems | SameFold | Without
 
 
 @dataclass(frozen=True, eq=False)
+class TieGroups:
+    """The relevant items of queries with ties, those of equal score together, best scores first in every query.
+
+    Attributes:
+        query: (group,) int64, position of the query in ``Relevance.queries``.
+        size: (group,) int64, R: the number of positives of the query, retrievable or not.
+        above: (group,) int64, candidates with a higher score.
+        tied: (group,) int64, candidates with this score.
+        relevant: (group,) int64, how many of these are relevant; at least 1.
+        found: (group,) int64, relevant candidates with a higher score.
+    """
+
+    query: Int
+    size: Int
+    above: Int
+    tied: Int
+    relevant: Int
+    found: Int
+
+    @property
+    def first(self) -> Bool:
+        """(group,) whether the query has no relevant item with a higher score."""
+        return np.equal(self.found, 0)
+
+
+@dataclass(frozen=True, eq=False)
 class Ranks:
     """The ranks of the relevant items.
 
     Attributes:
         relevance: the pairs.
-        rank: (pair,) 1-based rank among the candidates; int64, or float64 for expected ranks (ties="mean").
+        rank: (pair,) 1-based rank among the candidates; int64, or float64 for mean ranks (ties="mean-rank").
             A pair that is not in a retrieved list has rank ``UNRANKED``.
         tied: (pair,) bool, another candidate has exactly the same score.
         depth: (judged,) int64, known length of the ranking of a query; None when it is complete.
         fold: (judged,) int64 fold of the query, or None. Values are averaged per fold, then over folds.
         extremes: (pair,) ranks under the optimistic and the pessimistic tie rule, or None without ties.
+        groups: the ties of the queries that have some, for metrics that are means over the orders of tied items
+            (ties="expected"); None under other rules, or without ties.
     """
 
     relevance: Relevance
@@ -289,6 +317,7 @@ class Ranks:
     depth: Int | None = None
     fold: Int | None = None
     extremes: tuple[Int, Int] | None = None
+    groups: TieGroups | None = None
 
     def best(self) -> npt.NDArray[Any]:
         """(judged,) rank of the first relevant item; ``UNRANKED`` when none is known."""

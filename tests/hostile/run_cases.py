@@ -150,7 +150,7 @@ CASES = [
     ),
     Case(
         "run with --ties",
-        lambda f: run(f, {"i2t": {"1": [2]}}, "--ties", "mean"),
+        lambda f: run(f, {"i2t": {"1": [2]}}, "--ties", "mean-rank"),
         2,
         "retrieved lists have an order and no scores",
     ),

@@ -70,7 +70,9 @@ def run(
     ] = None,
     direction: Annotated[str, typer.Option(help="both, i2t or t2i.")] = "both",
     similarity: Annotated[str, typer.Option(help="auto, cosine or dot.")] = "auto",
-    ties: Annotated[str, typer.Option(help="index (canonical), optimistic, pessimistic or mean.")] = "index",
+    ties: Annotated[
+        str, typer.Option(help="index (canonical), optimistic, pessimistic, expected or mean-rank.")
+    ] = "index",
     no_positive: Annotated[str, typer.Option(help="Queries without positives: skip, or count a miss.")] = "skip",
     short_lists: Annotated[
         str, typer.Option(help="Metrics deeper than the retrieved lists: refuse, or count a miss.")

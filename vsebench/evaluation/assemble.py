@@ -10,6 +10,7 @@ from .. import __version__, relevance, signature
 from ..errors import BadInput
 from ..metrics import Metric
 from ..metrics.suites import INTRA
+from ..rank.order import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result
@@ -92,7 +93,7 @@ def _sum(m: Metric, parts: Sequence[Result], directions: int) -> Result:
 
 def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
     """Everything that can move a digit."""
-    # Metrics that read gains do not depend on the tie rule and on queries without positives.
+    # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
     judged = relevance.identities(plan.split)
     return {
@@ -101,7 +102,7 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
         **{v: t for v, t in judged.items() if any(m.view == v for m in plan.metrics)},
         "score": data.score,
         "order": "f64",
-        "ties": plan.ties if binary else "index",
+        "ties": plan.ties if binary or plan.ties == EXPECTED else "index",
         "empty": plan.no_positive if binary else "skip",
         **({} if data.lists is None else {"short": plan.short_lists}),
         **_gains_identities(plan.gains, plan.split),

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from .. import relevance
@@ -14,9 +14,10 @@ from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError
 from ..graded.plan import plan as rankings_of
 from ..metrics import Metric
-from ..metrics.declare import DEFAULT_GAINS
+from ..metrics.declare import DEFAULT_GAINS, NO_MEAN
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
 from ..rank.observe import Request
+from ..rank.order import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
@@ -28,6 +29,8 @@ from .options import Options
 from .short_lists import graded_too_short, leave_out
 
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
+
+_NO_EXPECTATION = "no closed form of the mean over the orders of tied items (--ties expected)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,13 +101,19 @@ def make_plan(data: Input, options: Options) -> Plan:
     chosen = gains_of.choose(options.gains)
     named = _by_name(names, data.split, directions, chosen)
     metrics, split, gains, notes = _metrics_and_gains(data, options, names, named, chosen, directions)
+    if options.ties == EXPECTED:
+        metrics, lost = _with_expectation(metrics, named)
+        inside, within = _with_expectation(intra, ())
+        intra = tuple(inside)
+        gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
+        notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_NO_EXPECTATION}"] * bool(lost or within)
     requests = _requests(metrics, split, directions)
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
     if options.metrics is None and (absent := absent_judgements(split)):
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
-    if graded and options.ties != "index":
+    if graded and options.ties not in ("index", EXPECTED):
         notes.append("--ties is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
@@ -185,6 +194,19 @@ def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str]
         what = "a score matrix does" if data.lists is None else "these lists do"
         raise UsageError(f"{INTRA} ranks images by images, which {what} not hold", fix=LEAVE_OUT)
     return tuple(expand(SUITES[INTRA].metrics, ["cxc"])), rest
+
+
+def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> tuple[list[Metric], list[str]]:
+    """The metrics whose mean over the orders of tied items is known, and the names of the others.
+
+    Raises:
+        UsageError: another metric is requested by name, or there is no other.
+    """
+    lost = [m for m in metrics if not m.has_expectation]
+    refused = [m for m in lost if m in named] or (lost if len(lost) == len(metrics) else [])
+    if refused:
+        raise UsageError(f"{', '.join(map(str, refused))}: {_NO_EXPECTATION}", fix=NO_MEAN)
+    return [m for m in metrics if m.has_expectation], list(map(str, lost))
 
 
 def _by_name(

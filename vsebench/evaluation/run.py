@@ -21,6 +21,7 @@ from ..data.captions import Captions
 from ..graded import run as graded_run
 from ..metrics.suites import Names
 from ..rank.observe import observe
+from ..rank.order import EXPECTED
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
 from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run
@@ -86,7 +87,8 @@ def evaluate(
         human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
         direction: ``both``, ``i2t`` or ``t2i``.
         similarity: ``auto``, ``cosine`` or ``dot``.
-        ties: tie rule of the ranks of relevant items: ``index``, ``optimistic``, ``pessimistic`` or ``mean``.
+        ties: tie rule: ``index``, ``optimistic``, ``pessimistic``, ``expected`` (the mean of a metric over all orders
+            of tied items) or ``mean-rank``.
         no_positive: queries that the judgements cover and that have no positive: ``skip`` them, or count a ``miss``.
         short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
@@ -160,6 +162,6 @@ def _graded_values(plan: Plan, data: Input, options: Options) -> graded_run.Foun
         return graded_run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied)
     assert data.scorer is not None
     return graded_run.run(
-        data.scorer, plan.split, plan.graded, plan.gains, plan.directions, threads=options.threads,
-        progress=options.progress,
+        data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
+        threads=options.threads, progress=options.progress,
     )  # fmt: skip

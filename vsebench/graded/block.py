@@ -16,6 +16,7 @@ from ..metrics.values import values
 from ..rank.full_order import Items, Order, largest
 from ..relevance.gains import Gains
 from ..types import Bool, Direction, Float, Int, Vectors
+from .expected import expected_values
 from .plan import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
@@ -72,7 +73,8 @@ def _write(block: Block, groups: list[Group], order: Order, out: Out) -> None:
         any(g.reads_gains for g in groups),
     )
     for group in groups:
-        columns = values(group.metrics, block.graded_ranking(found.cut(group.depth), group))
+        ranking = block.graded_ranking(found.cut(group.depth), group)
+        columns = (expected_values if block.ranking.expected else values)(group.metrics, ranking)
         for i, m in enumerate(group.metrics):
             out[m][block.start : block.stop] = columns[:, i]
 

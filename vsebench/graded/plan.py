@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..metrics.declare import Metric
+from ..metrics.declare import NO_MEAN, Metric
 from ..metrics.values import differ_in_k
 from ..types import Direction, Int, Split
 
@@ -30,6 +30,7 @@ class Ranking:
         images, captions: (image,) and (caption,) int64 indices of the split that take part, ascending.
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
+        expected: values are means over the orders of tied items; a tie may reach to the end of the gallery.
     """
 
     split: Split
@@ -38,6 +39,7 @@ class Ranking:
     captions: Int
     fold: int | None
     metrics: tuple[Metric, ...]
+    expected: bool = False
 
     @property
     def queries(self) -> Int:
@@ -158,21 +160,32 @@ class Subset:
         return block if self.columns is None else np.take(block, self.columns, axis=1)
 
 
-def plan(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Ranking]:
+def plan(
+    metrics: Sequence[Metric], split: Split, directions: Sequence[Direction], expected: bool = False
+) -> list[Ranking]:
     """The rankings that some metrics need, sums replaced by their parts.
 
+    Args:
+        metrics: what is measured.
+        split: the items.
+        directions: sides of the queries.
+        expected: values are means over the orders of tied items.
+
     Raises:
-        UsageError: a metric of binary judgements, or one that needs folds the split does not have.
+        UsageError: a metric of binary judgements, one that needs folds the split does not have, or one whose mean over
+            the orders of tied items has no closed form.
     """
     single = list(dict.fromkeys(part for m in metrics for part in (m.parts() or (m,))))
     for m in single:
         if not m.graded:
             raise UsageError(f"{m} is no graded metric", fix=f"write a kind of gains in front, as in cider:{m}")
+        if expected and not m.has_expectation:
+            raise UsageError(f"{m} has no mean over the orders of tied items in closed form", fix=NO_MEAN)
     by_items: dict[tuple[str, str], list[Metric]] = {}
     for m in single:
         by_items.setdefault((m.option("captions"), m.option("on")), []).append(m)
     return [
-        Ranking(split, direction, images, captions, fold, tuple(own))
+        Ranking(split, direction, images, captions, fold, tuple(own), expected)
         for direction in directions
         for (which, on), own in by_items.items()
         for images, captions, fold in _items(split, which, on, str(own[0]))
@@ -207,7 +220,7 @@ def deepest_rank(metric: Metric, ranking: Ranking) -> int:
 def _group(metrics: list[Metric], ranking: Ranking) -> Group:
     first = metrics[0]
     without = first.option("gt") == "out"
-    depth = max(deepest_rank(m, ranking) for m in metrics)
+    depth = len(ranking.gallery) if ranking.expected else max(deepest_rank(m, ranking) for m in metrics)
     by_image = "unit" in first.family.options and first.option("unit") == "image"
     positives = pseudo_positives(first)
     ideal = max(m.k or 1 for m in metrics) if "ideal" in first.family.needs else 0

@@ -80,11 +80,12 @@ def run(
     gains: Mapping[str, Gains],
     directions: Sequence[Direction] = DIRECTIONS,
     *,
+    expected: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
     block: int | None = None,
 ) -> Found:
-    """Measure graded metrics from scores, in canonical order (ties to the lower index).
+    """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
     Args:
         scorer: scores of all images with all captions of the split.
@@ -92,6 +93,7 @@ def run(
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
         directions: sides of the queries.
+        expected: values are means over all orders of the items with equal scores, from complete rankings.
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
         block: queries of a block (captions, where one product serves both directions); never changes a result.
@@ -101,7 +103,7 @@ def run(
             that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = _rankings(split, metrics, gains, directions)
+    rankings = _rankings(split, metrics, gains, directions, expected)
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     threads = threads or default_threads()
@@ -236,10 +238,14 @@ def _shape(split: Split) -> str:
 
 
 def _rankings(
-    split: Split, metrics: Sequence[Metric], gains: Mapping[str, Gains], directions: Sequence[Direction]
+    split: Split,
+    metrics: Sequence[Metric],
+    gains: Mapping[str, Gains],
+    directions: Sequence[Direction],
+    expected: bool = False,
 ) -> list[Ranking]:
     """The rankings to make, once every view has gains of the split's size."""
-    rankings = plan(metrics, split, directions)
+    rankings = plan(metrics, split, directions, expected)
     for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
         if view not in gains:
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")

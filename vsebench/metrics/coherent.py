@@ -39,6 +39,7 @@ def coherent_score(gain_order: GainOrder, tied: Bool, count: Int, ks: Sequence[i
     options={"tau": Option(("a", "b", "c"), FORMULAS)},
     low=-1.0,
     depth="all",
+    expected="same",
 )
 def kendall_tau(gain_order: GainOrder, tied: Bool, count: Int, tau: str) -> Float:
     """Kendall's tau between every query's ranking of its gallery and the gains (BCLS, eq. 2 and table VI)."""

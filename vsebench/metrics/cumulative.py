@@ -22,6 +22,7 @@ CITE = ("biten2022semantic",)
     },
     ks=(1, 5, 10),
     lowest_gain=0.0,
+    expected="means",
 )
 def cumulative_semantics(
     gains: Vectors, count: Int, ideal: Vectors, pseudo_positive: Bool, ks: Sequence[int], eq5: str

@@ -39,6 +39,7 @@ DEPTHS: dict[str, str] = {
     "all": "every ranking to its end",
 }
 DEFAULT_GAINS = "cider"
+NO_MEAN = "leave it out, or use --ties mean-rank (of binary judgements) or index"
 OBSERVED = tuple(f.name for f in fields(GradedRanking))
 
 
@@ -91,6 +92,10 @@ class Family:
         options: what the brackets of its name may hold.
         least_k: the smallest k that means anything.
         lowest_gain: gains below it are refused; None when any gain is allowed.
+        expected: its mean over the orders of tied items. A function of binary judgements is in ``metrics.expected``. Of
+            gains: ``means`` if the value is linear in what it reads of the retrieved items, ``same`` if it does not
+            depend on the order of tied items, or a function of the ties of the pseudo-positives. None if it has no
+            closed form.
     """
 
     template: str
@@ -110,6 +115,7 @@ class Family:
     options: Mapping[str, Option] = field(default_factory=dict)
     least_k: int = 1
     lowest_gain: float | None = None
+    expected: Compute | Literal["means", "same"] | None = None
 
     @property
     def takes_k(self) -> bool:
@@ -198,7 +204,7 @@ def metric(
         options: of a graded metric, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, ks, aliases, aggregate,
-            least_k, lowest_gain.
+            least_k, lowest_gain, expected.
 
     Raises:
         UsageError: the name is taken, or a parameter of the function is neither observed nor an option.
@@ -325,11 +331,28 @@ class Metric:
         return dict(self.options).get(key, self.family.options[key].words[0])
 
     def per_query(self, ranks: Ranks) -> Float:
-        """(judged,) float64 values; raises UsageError for a sum or a graded metric, which have none of ranks."""
+        """(judged,) float64 values; means over the orders of tied items where ``ranks`` has ``groups``.
+
+        Raises:
+            UsageError: a sum or a graded metric, which have none of ranks, or a metric without such a mean.
+        """
         if self.family.compute is None or self.graded:
             raise UsageError(f"{self} has no values by query from ranks of relevant items")
         arguments: dict[str, Any] = {"k": self.k} if self.family.takes_k else {}
-        return np.asarray(self.family.compute(ranks, **arguments), np.float64)
+        values = np.array(self.family.compute(ranks, **arguments), np.float64)
+        if (ties := ranks.groups) is not None:
+            if not callable(self.family.expected):
+                raise UsageError(f"{self} has no mean over the orders of tied items in closed form", fix=NO_MEAN)
+            each = self.family.expected(ties, **arguments)
+            values[ties.query] = np.bincount(ties.query, weights=each, minlength=len(values))[ties.query]
+        return values
+
+    @property
+    def has_expectation(self) -> bool:
+        """Whether its mean over the orders of tied items is known in closed form; of a sum, those of its parts."""
+        if parts := self.parts():
+            return all(part.has_expectation for part in parts)
+        return self.family.expected is not None
 
     def parts(self) -> tuple[Metric, ...]:
         """The metrics that a sum adds up, in its own view and with its own options; none if it is no sum."""

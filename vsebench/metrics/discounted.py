@@ -20,6 +20,7 @@ KS = (1, 5, 10)
     cite=CITE,
     ks=KS,
     lowest_gain=0.0,
+    expected="means",
 )
 def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
     """Normalised discounted cumulative gain with the gains as they are (Kim et al., CVPR 2019, eq. 12).
@@ -44,6 +45,7 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     higher_is_better=False,
     unit="distance",
     lowest_gain=0.0,
+    expected="means",
 )
 def label_distance(distance: Float, count: Int, ks: Sequence[int]) -> Float:
     """Mean label distance of the top k (Kim et al., CVPR 2019), for gains 1 / (1 + d) of a label distance d."""

@@ -32,7 +32,7 @@ class GradedRanking:
         count: (query,) int64, how many candidates a query has, at most depth.
         ideal: (query, ideal depth), the largest gains among the candidates, descending; 0 behind the last.
         pseudo_positive: (query, depth) bool, the retrieved item is one of the query's pseudo-positives; False where
-            all gains are 0.
+            all gains are 0. Or (query, depth) float64, the mean of that over the items tied with it.
         pseudo_positives: (query,) int64, number of pseudo-positives.
         gain_order: the ranks of the retrieved items in descending order of their gains.
         distance: (query, depth) float64 label distances of the retrieved items, for gains made from distances.
@@ -42,7 +42,7 @@ class GradedRanking:
     tied: Bool
     count: Int
     ideal: npt.NDArray[np.floating[Any]] | None = None
-    pseudo_positive: Bool | None = None
+    pseudo_positive: npt.NDArray[Any] | None = None
     pseudo_positives: Int | None = None
     gain_order: GainOrder | None = None
     distance: Float | None = None

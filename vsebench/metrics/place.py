@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import UNRANKED, Float, Ranks
+from . import expected
 from .declare import metric
 
 
@@ -37,13 +38,20 @@ def median_rank(ranks: Ranks) -> Float:
     unit="rank",
     formula="mean over queries of the best rank",
     cite=("faghri2018vsepp",),
+    expected=expected.best_rank,
 )
 def mean_rank(ranks: Ranks) -> Float:
     """Mean over queries of the rank of the first relevant item."""
     return ranks.best().astype(float)
 
 
-@metric("MRR", depth="best", formula="mean over queries of 1 / best rank", cite=("voorhees1999trec8",))
+@metric(
+    "MRR",
+    depth="best",
+    formula="mean over queries of 1 / best rank",
+    cite=("voorhees1999trec8",),
+    expected=expected.reciprocal_best_rank,
+)
 def reciprocal_rank(ranks: Ranks) -> Float:
     """Mean reciprocal rank of the first relevant item."""
     best = ranks.best()

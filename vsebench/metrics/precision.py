@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..types import Float, Ranks
+from . import expected
 from .declare import metric
 
 
@@ -13,6 +14,7 @@ from .declare import metric
     depth="R",
     formula="|relevant items with rank <= R| / R, R the number of relevant items",
     cite=("chun2022eccv",),
+    expected=expected.precision_at_size,
 )
 def r_precision(ranks: Ranks) -> Float:
     """Precision at R, the query's own number of relevant items.
@@ -28,6 +30,7 @@ def r_precision(ranks: Ranks) -> Float:
     depth="R",
     formula="(1/R) sum over r = 1..R of precision@r if item r is relevant, else 0",
     cite=("chun2022eccv", "musgrave2020metric"),
+    expected=expected.map_at_size,
 )
 def map_at_r(ranks: Ranks) -> Float:
     """Mean over r = 1..R of precision@r, counted only where the r-th item is relevant.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..types import Float, Ranks
+from . import expected
 from .declare import metric
 
 KS = (1, 5, 10)
@@ -15,6 +16,7 @@ KS = (1, 5, 10)
     aliases=("RV@{k}",),
     formula="1 if any relevant item has rank <= k, else 0",
     cite=("faghri2018vsepp", "biten2022semantic"),
+    expected=expected.any_hit,
 )
 def recall_any(ranks: Ranks, k: int) -> Float:
     """Any-hit recall: whether at least one relevant item is among the top k.
@@ -32,6 +34,7 @@ def recall_any(ranks: Ranks, k: int) -> Float:
     ks=KS,
     formula="|relevant items with rank <= k| / |relevant items|",
     cite=("biten2022semantic",),
+    expected=expected.fraction_found,
 )
 def recall_fraction(ranks: Ranks, k: int) -> Float:
     """The fraction of the relevant items that is among the top k (R@k of Biten et al., eq. 1).

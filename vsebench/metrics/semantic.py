@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..types import Bool, Float, Int
+from . import expected
 from .declare import Option, metric
 from .graded_ranking import sums_at, up_to
 
@@ -22,7 +23,14 @@ EXTENDED = {
 KS = (1, 5, 10)
 
 
-@metric("SR@{k}", formula="|pseudo-positives among the first k| / m", cite=CITE, options=EXTENDED, ks=KS)
+@metric(
+    "SR@{k}",
+    formula="|pseudo-positives among the first k| / m",
+    cite=CITE,
+    options=EXTENDED,
+    ks=KS,
+    expected="means",
+)
 def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks: Sequence[int]) -> Float:
     """Semantic Recall: the share of the pseudo-positives in the top k (Biten et al., WACV 2022, eq. 3 and 4).
 
@@ -39,6 +47,7 @@ def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks
     cite=CITE,
     options=EXTENDED,
     ks=KS,
+    expected=expected.any_hit,
 )
 def recall_extended(pseudo_positive: Bool, count: Int, ks: Sequence[int]) -> Float:
     """Any-hit recall of the pseudo-positives (R^V of Biten et al., WACV 2022, eq. 2); it rises with m."""

@@ -36,7 +36,7 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
     ks = tuple(m.k for m in metrics)
     if "distance" in family.needs and ranking.distance is None:
         deepest = up_to([k or 1 for k in ks], ranking.count).max(axis=1, initial=0)
-        ranking = replace(ranking, distance=_label_distances(ranking.gains, deepest))
+        ranking = replace(ranking, distance=label_distances(ranking.gains, deepest))
     given: dict[str, Any] = {name: getattr(ranking, name) for name in family.needs}
     given |= {key: first.option(key) for key in family.options if key in family.parameters}
     if "ks" in family.parameters:
@@ -55,7 +55,7 @@ def _check_gains(metric: Metric, ranking: GradedRanking) -> None:
         raise BadInput(what, fix=LOW_GAINS)
 
 
-def _label_distances(gains: Vectors, count: Int) -> Float:
+def label_distances(gains: Vectors, count: Int) -> Float:
     """(query, depth) float64 label distances d = 1 / gain - 1 of the first ``count`` (query,) items, 0 behind them."""
     inside = np.arange(gains.shape[1]) < count[:, None]
     wrong = inside & ~((gains > 0) & (gains <= 1))

@@ -1,8 +1,8 @@
 """From counts to ranks: the tie rules.
 
 Default: score descending, then lower gallery index, a total order, so that ranks and lists agree. ``optimistic`` ranks
-the relevant items of a tie first, ``pessimistic`` last; ``mean`` is the expected rank of the m-th relevant item of a
-tie in random order.
+the relevant items of a tie first, ``pessimistic`` last. ``expected`` keeps the ties, so that metrics are means over all
+orders of tied items; ``mean-rank`` gives the m-th relevant item of a tie its mean rank over these orders.
 """
 
 from __future__ import annotations
@@ -14,18 +14,25 @@ import numpy.typing as npt
 
 from ..errors import UsageError
 from ..registry import closest
-from ..types import Float, Int, Ranks, Relevance
+from ..types import Bool, Float, Int, Ranks, Relevance, TieGroups
 
+EXPECTED = "expected"
 TIES: dict[str, str] = {
     "index": "score descending, then lower gallery index (canonical)",
     "optimistic": "relevant items of a tie come first",
     "pessimistic": "relevant items of a tie come last",
-    "mean": "expected rank when ties are broken at random",
+    EXPECTED: "mean of the metric over all orders of the tied items",
+    "mean-rank": "mean rank over all orders of the tied items, put into the metric",
 }
 
 
 def check_ties(ties: str) -> str:
     """``ties`` if it is a known rule; raises UsageError otherwise."""
+    if ties == "mean":
+        fix = (
+            "use expected (mean of the metric over all orders of tied items) or mean-rank (metric of their mean ranks)"
+        )
+        raise UsageError("the tie rule 'mean' is ambiguous", fix=fix)
     if ties not in TIES:
         near = closest(ties, TIES)
         raise UsageError(f"unknown tie rule '{ties}'", fix=f"use {near[0] if near else ', '.join(TIES)}")
@@ -49,7 +56,7 @@ def ranks_from_counts(
     tied = (before + after) > 0
     if not tied.any():
         plain = 1 + above
-        return Ranks(relevance, plain.astype(np.float64) if ties == "mean" else plain, tied, fold=fold)
+        return Ranks(relevance, plain.astype(np.float64) if ties == "mean-rank" else plain, tied, fold=fold)
     place, size = _tie_groups(relevance, exact)
     tie = before + after + 1
     optimistic, pessimistic = above + place, above + (tie - size) + place
@@ -57,9 +64,22 @@ def ranks_from_counts(
         "index": 1 + above + before,
         "optimistic": optimistic,
         "pessimistic": pessimistic,
-        "mean": above + place * (tie + 1) / (size + 1),
+        EXPECTED: 1 + above + before,
+        "mean-rank": above + place * (tie + 1) / (size + 1),
     }[ties]
-    return Ranks(relevance, rank, tied, fold=fold, extremes=(optimistic, pessimistic))
+    groups = _groups(relevance, tied, above, tie, place, size) if ties == EXPECTED else None
+    return Ranks(relevance, rank, tied, fold=fold, extremes=(optimistic, pessimistic), groups=groups)
+
+
+def _groups(relevance: Relevance, tied: Bool, above: Int, tie: Int, place: Int, size: Int) -> TieGroups:
+    """All relevant items of the queries with ties, from their (pair,) places in ties."""
+    query = relevance.query_of
+    affected = np.bincount(query[tied], minlength=len(relevance.queries)) > 0
+    one = np.flatnonzero((place == 1) & affected[query])  # one pair a group
+    one = one[np.lexsort((above[one], query[one]))]
+    before = np.cumsum(size[one]) - size[one]
+    start = np.searchsorted(query[one], query[one])  # the first group of the query
+    return TieGroups(query[one], relevance.size[query[one]], above[one], tie[one], size[one], before - before[start])
 
 
 def _tie_groups(relevance: Relevance, exact: Float) -> tuple[Int, Int]:
