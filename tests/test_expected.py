@@ -169,7 +169,7 @@ def test_metrics_without_a_closed_form_are_left_out_or_refused(rng: np.random.Ge
     assert [str(r.metric) for r in report.results if r.direction != "t2i"] == ["R@1", "R@5", "R@10", "MeanR", "RSum"]
     note = "MedR left out: no closed form of the mean over the orders of tied items (--ties expected)"
     assert note in report.notes and "|ties:expected|" in report.signature
-    with pytest.raises(UsageError, match=r"MedR: no closed form .*\n  fix: leave it out, or use --ties mean-rank"):
+    with pytest.raises(UsageError, match=r"MedR: no closed form .*\n  fix: leave it out, or use ties mean-rank"):
         vsebench.evaluate(x, x, metrics="R@1,MedR", **options)
     world = large_world(8, 2, seed=1)
     with pytest.raises(UsageError, match="cider:CS@5 has no mean over the orders of tied items in closed form"):
