@@ -159,7 +159,8 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
     (
         "lines",
         b'{"id": 1, "text": "a dog"}\n{"id": 2, "text": "a cat"}\n',
-        "line 1 has the fields id, text\n  fix: give every line caption_id, image_id, caption, or image, ",
+        "line 1 has the fields id, text, not a caption and its image\n  fix: call the caption caption or text, its "
+        "image image_id or image",
     ),
     ("instances", b'{"annotations": [{"id": 1, "category_id": 2}]}', "object annotations, not captions"),
     ("untested", json.dumps({"images": [karpathy_image(1, split="val")]}).encode(), "no image has split 'test'"),
@@ -190,7 +191,7 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
         "field 'caption' is None, expected a text",
     ),
     ("record", lines(coco_lines(1)).encode() + b"[1]\n", r"line 6: a JSON object is expected, found \[1\]"),
-    ("twice", lines(coco_lines(1) * 2).encode(), r"5 caption ids occur more than once \(first: 10\)"),
+    ("twice", lines(coco_lines(1) * 2).encode(), "line 6: caption id 10 is that of line 1 already"),
     (
         "huge id",
         lines([{"caption_id": 10**30, "image_id": 1, "caption": ""}]).encode(),

@@ -1,4 +1,4 @@
-"""``vsebench data``: lists, builds and verifies the declared test sets."""
+"""``vsebench data``: lists, builds, verifies and removes declared test sets, those of vsebench and one's own."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import typer
 from ..errors import GATE_NOT_MET
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
-app = typer.Typer(help="The declared test sets: list, build, verify.", no_args_is_help=True)
+app = typer.Typer(help="The declared test sets, and your own: list, build, verify, remove.", no_args_is_help=True)
 
 
 @app.command("list")
 @command
 def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
-    """Show the declared splits and whether they can be used here."""
+    """Show the declared splits, and data sets of your own, and whether they can be used here."""
     terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
@@ -38,28 +38,61 @@ def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProg
 @app.command("build")
 @command
 def build(
-    name: Annotated[str, typer.Argument(help="The split.")],
+    name: Annotated[str, typer.Argument(help="The split, or a new name for a data set of your own.")],
     source: Annotated[
         Path | None,
         typer.Option(
             "--from",
-            help="COCO annotations, a Karpathy dataset_*.json or captions.jsonl; the installed packages by default.",
+            help="Captions: .jsonl, .csv, a Karpathy dataset_*.json or COCO annotations; the installed packages by "
+            "default.",
         ),
+    ] = None,
+    part: Annotated[
+        str | None,
+        typer.Option(help="Of your own data: the captions whose field split is this; test of a Karpathy file."),
+    ] = None,
+    captions_per_image: Annotated[
+        int | None, typer.Option(min=1, help="Of your own data: the first so many captions of every image.")
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Build again even if it is there.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Read a split from its source, check it, and keep it in the cache."""
+    """Read a split from its source, check it, and keep it in the cache.
+
+    With a new name it declares a data set of your own, which --split and every other command then know.
+    """
     terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
-    path = splits.build(name, source, force=force)
+    path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
     if terminal.json:
         terminal.emit({"split": name, "file": str(path), "bytes": path.stat().st_size})
     else:
         terminal.out.print(f"{name} is in {path}", markup=False, soft_wrap=True)
+        if (found := splits.declared(name)).order == "file":
+            counts = f"{found.images:,} images, {found.captions:,} captions"
+            terminal.out.print(f"{counts}; use it with --split {name}", markup=False, soft_wrap=True)
+
+
+@app.command("remove")
+@command
+def remove(
+    name: Annotated[str, typer.Argument(help="The split.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Remove the file of a split from the cache; a data set of your own is then no longer known."""
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..data.splits import catalogue as splits
+
+    path = splits.remove(name)
+    if terminal.json:
+        terminal.emit({"split": name, "removed": str(path)})
+    else:
+        terminal.out.print(f"removed {path}", markup=False, soft_wrap=True)
 
 
 @app.command("verify")

@@ -41,7 +41,8 @@ def run(
         ),
     ] = None,
     split: Annotated[
-        str | None, typer.Option(help="coco-5k, coco-1k, f30k or custom; by default the ids decide.")
+        str | None,
+        typer.Option(help="coco-5k, coco-1k, f30k, custom, or one of `vsebench data list`; by default the ids decide."),
     ] = None,
     metrics: Annotated[
         str | None,
@@ -58,7 +59,8 @@ def run(
         ),
     ] = None,
     captions: Annotated[
-        Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
+        Path | None,
+        typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .csv, .txt, ...)."),
     ] = None,
     human_data: Annotated[
         Path | None,

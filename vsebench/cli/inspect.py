@@ -16,7 +16,8 @@ def run(
     texts: Annotated[Path | None, typer.Option(help="The text vectors, when FILE is an .npy of image vectors.")] = None,
     scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix.")] = False,
     split: Annotated[
-        str | None, typer.Option(help="coco-5k, coco-1k, f30k or custom; by default the ids decide.")
+        str | None,
+        typer.Option(help="coco-5k, coco-1k, f30k, custom, or one of `vsebench data list`; by default the ids decide."),
     ] = None,
     captions_per_image: Annotated[
         int | None, typer.Option(min=1, help="Texts an image, in order, for files without ids.")

@@ -24,7 +24,7 @@ EVERY = 30.0  # seconds between lines of progress without a terminal
 Kind = Annotated[str, typer.Argument(help="The kind of gains: spice (the others need no building).")]
 SplitName = Annotated[str | None, typer.Option("--split", help="A declared split: its captions.")]
 CaptionFile = Annotated[
-    Path | None, typer.Option("--captions", help="A file of captions: JSON lines as for data build, or one a line.")
+    Path | None, typer.Option("--captions", help="A file of captions: any form of data build, or one a line.")
 ]
 TextForm = Annotated[
     str, typer.Option("--text", help="What is parsed: original captions, or ptb (tokenised as the COCO server does).")
@@ -255,10 +255,11 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 def _read(file: Path | None) -> list[str]:
     from ..data.splits.sources import from_file
+    from ..data.splits.table_file import is_table
     from ..data.textfile import read_text, text_lines
 
     text = read_text(file or "")
-    if Path(file or "").suffix != ".txt" and text.lstrip()[:1] in ("{", "["):  # as --captions of eval
+    if Path(file or "").suffix != ".txt" and (text.lstrip()[:1] in ("{", "[") or is_table(text)):  # as of eval
         return list(from_file(file or "").captions or ())
     return [line for line in text_lines(text) if line.strip()]
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, MissingPackage, UsageError
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
@@ -261,7 +261,7 @@ def _split_of(raw: RawLists) -> Split:
             continue
         try:
             split = splits.load_split(name)
-        except ImportError:
+        except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told
             continue
         # A few shared ids may be a coincidence, a majority is not.
         known = {*split.image_ids.tolist(), *split.caption_ids.tolist()}

@@ -18,6 +18,7 @@ from .formats.aliases import OWNER_IDS, OWNER_ROWS
 from .formats.ids import canonical
 from .formats.raw import Holds
 from .splits import catalogue as splits
+from .splits.declared import DECLARED
 from .splits.identity import matches_ids
 
 
@@ -173,7 +174,8 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
                     fix=f"save one row for every {side} of the split, or ids ({side}_ids) to match by",
                 )
             rows.append(None)
-            notes.append(f"no {side} ids: rows are taken to be in the order of {split.name} (Karpathy order)")
+            order = "Karpathy order" if split.name in DECLARED else "that of the file it was built from"
+            notes.append(f"no {side} ids: rows are taken to be in the order of {split.name} ({order})")
         else:
             rows.append(rows_of(ids, known, other, side, split.name, file.where))
     _refuse_contradiction(file, split, rows[0], rows[1])

@@ -1,4 +1,4 @@
-"""The declared test splits: their names, what is available on this machine, load, build and verify."""
+"""The declared splits, those of vsebench and one's own: names, what is available here, load, build, verify, remove."""
 
 from __future__ import annotations
 
@@ -10,15 +10,20 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arguments import public
-from ...errors import MissingPackage, UsageError
+from ...errors import BadInput, MissingPackage, UsageError
 from ...registry import unknown
 from ...types import Split
+from ..atomic import refused
+from . import own
 from .declared import DECLARED, DeclaredSplit
-from .identity import rows_sha256, settle
+from .fingerprints import rows_sha256
+from .identity import settle
 from .packages import INSTALL, coco_id_rows, has_ids
-from .rows import CaptionRows
-from .sources import PACKAGES, from_file
+from .rows import CaptionRows, first_captions
+from .sources import PACKAGES, all_of_file, from_file
 from .stored import restore, store, stored_path
+
+Available = Literal["cached", "packages", "own", "absent", "damaged"]
 
 
 @dataclass(frozen=True)
@@ -29,7 +34,8 @@ class SplitStatus:
         name: the split.
         images: number of images.
         captions: number of captions.
-        available: ``cached`` (built before), ``packages`` (read from installed packages) or ``absent``.
+        available: ``cached`` (built before), ``packages`` (read from installed packages), ``own`` (a data set of one's
+            own, built before), ``absent`` or ``damaged``.
         has_captions: whether the captions can be read, not only the ids.
         needs: what to do to have all of it; empty when nothing is needed.
     """
@@ -37,7 +43,7 @@ class SplitStatus:
     name: str
     images: int
     captions: int
-    available: Literal["cached", "packages", "absent"]
+    available: Available
     has_captions: bool
     needs: str
 
@@ -56,8 +62,8 @@ class Check:
 
 
 def names() -> list[str]:
-    """The declared splits."""
-    return list(DECLARED)
+    """The declared splits: those of vsebench, then the data sets of one's own that were built here."""
+    return [*DECLARED, *own.names()]
 
 
 def declared(name: str) -> DeclaredSplit:
@@ -65,10 +71,9 @@ def declared(name: str) -> DeclaredSplit:
 
     Raises:
         UsageError: no such split; close matches are named.
+        BadInput: the file of a data set of one's own is damaged.
     """
-    if name not in DECLARED:
-        raise unknown("split", name, DECLARED)
-    return DECLARED[name]
+    return DECLARED[name] if name in DECLARED else own.declared(name)
 
 
 @public
@@ -99,24 +104,42 @@ def load_split(name: str, *, captions: bool = False) -> Split:
     return Split(name, image_ids, rows.caption_id, image_of, rows.captions, fold)
 
 
-def build(name: str, source: str | os.PathLike[str] | None = None, *, force: bool = False) -> Path:
+def build(
+    name: str,
+    source: str | os.PathLike[str] | None = None,
+    *,
+    part: str | None = None,
+    captions_per_image: int | None = None,
+    force: bool = False,
+) -> Path:
     """Read a split from its source, check it, and store it in the cache.
 
+    Any other name declares a data set of one's own: every command then knows the images and captions of ``source``, in
+    its order.
+
     Args:
-        name: the split; ``coco-1k`` builds ``coco-5k``, of which it is a view.
-        source: official COCO annotations, a Karpathy file or JSON lines, plain or gzip; the installed packages
-            when None.
+        name: the split (``coco-1k`` builds ``coco-5k``, of which it is a view), or a new name.
+        source: captions as JSON lines, a table (.csv, .tsv), official COCO annotations or a Karpathy file, plain or
+            gzip; the installed packages when None.
+        part: of a data set of one's own: the captions whose field ``split`` has this value (``val``); by default
+            ``test`` of a Karpathy file, and all of others.
+        captions_per_image: of a data set of one's own: the first so many captions of every image; all by default.
         force: build it again; otherwise a split in the cache is left as it is.
 
     Returns:
         The file in the cache.
 
     Raises:
-        UsageError: no such split.
+        UsageError: no such split and no source, a name or an option that is not possible.
         DiskError: the cache cannot be written.
         MissingPackage: no source given and none installed.
         BadInput: the source is damaged or not this split.
     """
+    if name not in DECLARED:
+        return _build_own(name, source, part, captions_per_image, force)
+    if part is not None or captions_per_image is not None:
+        what = f"--part and --captions-per-image have no meaning for '{name}', whose captions are declared"
+        raise UsageError(what, fix="leave them out, or give a data set of your own another name")
     split = declared(name)
     path = stored_path(split.built_as)
     if path.exists() and not force:
@@ -125,14 +148,62 @@ def build(name: str, source: str | os.PathLike[str] | None = None, *, force: boo
             what = f"split '{name}' is built already, and the source was not read"
             raise UsageError(what, where=path, fix="add --force to build it again")
         return path
-    rows = from_file(source) if source is not None else _installed(split, captions=True)
-    store(path, settle(rows, split))
+    if source is None:
+        store(path, settle(_installed(split, captions=True), split))
+        return path
+    try:
+        rows = settle(from_file(source), split)
+    except BadInput as error:
+        error.fix = f"{error.fix}; a data set of your own needs another name" if error.fix else error.fix
+        raise
+    store(path, rows)
+    return path
+
+
+def _build_own(
+    name: str, source: str | os.PathLike[str] | None, part: str | None, captions_per_image: int | None, force: bool
+) -> Path:
+    if source is None:
+        error = unknown("split", name, names())
+        fix = f"{error.fix}, or declare a data set of your own: vsebench data build {name} --from captions.jsonl"
+        raise UsageError(error.what, fix=fix)
+    own.check_name(name)
+    path = stored_path(name)
+    if path.exists() and not force:
+        what = f"split '{name}' is built already, and the source was not read"
+        raise UsageError(what, where=path, fix="add --force to build it again, or choose another name")
+    rows = all_of_file(source, part)
+    if captions_per_image is not None:
+        rows = first_captions(rows, captions_per_image)
+    store(path, rows, asdict(own.declare(name, rows)))
+    return path
+
+
+def remove(name: str) -> Path:
+    """Remove the file of a split from the cache; a data set of one's own is then no longer known.
+
+    Returns:
+        The file that was removed.
+
+    Raises:
+        UsageError: no such split, or it has no file in the cache.
+        DiskError: the system refuses.
+    """
+    if name not in names():
+        raise unknown("split", name, names())
+    path = stored_path(DECLARED[name].built_as if name in DECLARED else name)
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        raise UsageError(f"split '{name}' has no file in the cache", fix="see vsebench data list") from None
+    except OSError as error:
+        raise refused(path, error) from error
     return path
 
 
 def status() -> list[SplitStatus]:
     """Every declared split and whether it can be used on this machine, without reading any."""
-    return [_status(split) for split in DECLARED.values()]
+    return [*(_status(split) for split in DECLARED.values()), *map(_status_of_own, own.names())]
 
 
 def verify(name: str) -> list[Check]:
@@ -152,11 +223,12 @@ def verify(name: str) -> list[Check]:
     found = rows_sha256(rows.image_id, rows.caption_id)
     known = found == split.rows_sha256
     digest = f"sha256 {found[:16]}{'' if known else ', expected ' + split.rows_sha256[:16]}"
+    origin = rows.origin if name in DECLARED else f"{split.sources[0]}, in {rows.origin}"
     return [
-        Check("source", True, rows.origin),
+        Check("source", True, origin),
         Check("images", len(image_ids) == split.images, f"{len(image_ids):,} of {split.images:,}"),
         Check("captions", len(image_of) == split.captions, f"{len(image_of):,} of {split.captions:,}"),
-        Check("captions per image", five, runs),
+        Check("captions per image", five or name not in DECLARED, runs),
         Check("ids and order", known, digest),
         _check_captions(rows),
         *_check_package_order(rows, split),
@@ -182,7 +254,7 @@ def _installed(split: DeclaredSplit, *, captions: bool) -> CaptionRows:
 
 
 def _status(split: DeclaredSplit) -> SplitStatus:
-    def line(available: Literal["cached", "packages", "absent"], has_captions: bool, needs: str) -> SplitStatus:
+    def line(available: Available, has_captions: bool, needs: str) -> SplitStatus:
         return SplitStatus(split.name, split.images, split.captions, available, has_captions, needs)
 
     command = f"vsebench data build {split.name} --from FILE"
@@ -195,6 +267,14 @@ def _status(split: DeclaredSplit) -> SplitStatus:
         return line("absent", False, f"{INSTALL}, or {command}")
     has_captions = source.has_captions()
     return line("packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
+
+
+def _status_of_own(name: str) -> SplitStatus:
+    try:
+        split = own.declared(name)
+    except BadInput:
+        return SplitStatus(name, 0, 0, "damaged", False, f"{own.BUILD.format(name)}, or vsebench data remove {name}")
+    return SplitStatus(name, split.images, split.captions, "own", True, "")
 
 
 def _check_captions(rows: CaptionRows) -> Check:

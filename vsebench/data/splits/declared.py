@@ -1,4 +1,4 @@
-"""The declared test splits, as data."""
+"""The test splits that vsebench declares, as data."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ class DeclaredSplit:
         name: the name on the command line.
         built_as: the split whose cached file holds the items (COCO 1K is a view of COCO 5K).
         images: number of images.
-        captions: number of captions, five for every image, consecutive.
+        captions: number of captions; of those below five for every image, consecutive.
         fold_size: images in each contiguous fold, or None.
         rows_sha256: of the lines ``<image id> <caption id>\\n`` of all captions in canonical order.
         images_sha256: of the sorted image ids, one a line; needs no order.
         captions_sha256: of the sorted caption ids, one a line.
         id_kind: ``int`` (COCO ids) or ``str`` (file names).
-        order: origin of the canonical order: that of the ``package`` eccv_caption, or the ids ``sorted`` as text.
+        order: origin of the canonical order: that of the ``package`` eccv_caption, the ids ``sorted`` as text, or that
+            of the ``file`` a data set of one's own was built from.
         cite: publications to cite.
         licence: the known terms of use.
         sources: the files and packages it can be built from, for messages.
@@ -35,7 +36,7 @@ class DeclaredSplit:
     images_sha256: str
     captions_sha256: str
     id_kind: Literal["int", "str"]
-    order: Literal["package", "sorted"]
+    order: Literal["package", "sorted", "file"]
     cite: str
     licence: str
     sources: tuple[str, ...]

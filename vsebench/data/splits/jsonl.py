@@ -1,17 +1,14 @@
-"""Captions as JSON lines, one caption a line."""
+"""Captions as JSON lines, one caption or one image with its captions a line."""
 
 from __future__ import annotations
 
 import json
-
-import numpy as np
+from collections.abc import Iterator
 
 from ...errors import BadInput
-from ..textfile import field, parse_json
+from ..textfile import parse_json, shown
+from .records import Fields, Record, find_fields, no_fields, record_rows
 from .rows import CaptionRows
-
-COCO_FIELDS = ("caption_id", "image_id", "caption")
-FILE_FIELDS = ("image", "caption_index", "caption")
 
 
 def is_jsonl(text: str) -> bool:
@@ -23,43 +20,39 @@ def is_jsonl(text: str) -> bool:
         record = json.loads(first)
     except (ValueError, RecursionError):
         return False
-    has_fields = isinstance(record, dict) and len({*COCO_FIELDS, *FILE_FIELDS} & record.keys()) >= 2
-    return has_fields or (isinstance(record, dict) and bool(rest) and rest[0].lstrip().startswith("{"))
+    if not isinstance(record, dict):
+        return False
+    return find_fields(record) is not None or (bool(rest) and rest[0].lstrip().startswith("{"))
 
 
-def jsonl_rows(text: str, where: str) -> CaptionRows:
-    """One row a line, in file order; empty lines are skipped, further fields are ignored.
+def jsonl_rows(text: str, where: str, part: str | None = None) -> CaptionRows:
+    """One row a caption, in file order; empty lines are skipped. See ``records`` for the names of fields.
 
-    A line holds either ``caption_id`` (integer), ``image_id`` (integer) and ``caption``, or
-    ``image`` (file name), ``caption_index`` (0-4) and ``caption``; the second kind gives the caption id
-    ``<file name>#<index>``. The first line decides the kind for the file.
+    Args:
+        text: the content.
+        where: the file, for messages.
+        part: only lines whose field ``split`` is this one; None for all.
 
     Raises:
         BadInput: a line is no JSON, or a field is missing or of another type (with its line number).
     """
-    image_ids: list[int | str] = []
-    caption_ids: list[int | str] = []
-    captions: list[str] = []
-    named: bool | None = None
+    return record_rows(jsonl_records(text, where), jsonl_fields(text, where), where, part)
+
+
+def jsonl_records(text: str, where: str) -> Iterator[Record]:
+    """The objects of the lines, with their line numbers; raises BadInput for a line that is no JSON object."""
     for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        at = f"{where}: line {number}"
-        record = parse_json(line, at)
-        if named is None:
-            named = isinstance(record, dict) and len(set(FILE_FIELDS) & record.keys()) == 3
-            if not named and isinstance(record, dict) and not record.keys() >= set(COCO_FIELDS):
-                raise BadInput(
-                    f"line {number} has the fields {', '.join(map(str, record)) or 'of nothing'}",
-                    where=where,
-                    fix=f"give every line {', '.join(COCO_FIELDS)}, or {', '.join(FILE_FIELDS)}",
-                )
-        if named:
-            name, index = field(record, "image", str, at), field(record, "caption_index", int, at)
-            image_ids.append(name)
-            caption_ids.append(f"{name}#{index}")
-        else:
-            image_ids.append(field(record, "image_id", int, at))
-            caption_ids.append(field(record, "caption_id", int, at))
-        captions.append(field(record, "caption", str, at))
-    return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(captions), where)
+        if line.strip():
+            record = parse_json(line, f"{where}: line {number}")
+            if not isinstance(record, dict):
+                raise BadInput(f"a JSON object is expected, found {shown(record)}", where=f"{where}: line {number}")
+            yield f"line {number}", record
+
+
+def jsonl_fields(text: str, where: str) -> Fields:
+    """Which fields hold what; raises BadInput when the first line has no caption or no image."""
+    at, first = next(jsonl_records(text, where))
+    fields = find_fields(first)
+    if fields is None:
+        raise no_fields(first, where, at)
+    return fields

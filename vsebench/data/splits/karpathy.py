@@ -21,8 +21,16 @@ def is_karpathy(document: Any) -> bool:
     return isinstance(first, dict) and "sentences" in first and "split" in first
 
 
-def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
-    """The test images of a Karpathy file, in file order, five captions each.
+def karpathy_rows(
+    document: dict[str, Any], where: str, part: str = "test", most: int | None = CAPTIONS_PER_IMAGE
+) -> CaptionRows:
+    """The images of one part of a Karpathy file, in file order, five captions each.
+
+    Args:
+        document: the parsed file.
+        where: the file, for messages.
+        part: ``train``, ``restval``, ``val`` or ``test``, as ``split`` in the file.
+        most: sentences of every image; None for all that it has.
 
     Images with more than five sentences (10 of COCO's 5,000 have six) keep the first five in file order,
     which is the common protocol of 25,000 captions. COCO's ids are ``cocoid`` and ``sentids``, the official
@@ -30,27 +38,29 @@ def karpathy_rows(document: dict[str, Any], where: str) -> CaptionRows:
     ``<file name>#<0-4>`` (unicode).
 
     Raises:
-        BadInput: a field is missing or of another type (the image is named), an image has fewer than five
-            sentences, or there is no test image.
+        BadInput: a field is missing or of another type (the image is named), an image has fewer than ``most``
+            sentences, or there is no image of that part.
     """
     test = [
         (f"{where}: images[{i}]", image)
         for i, image in enumerate(document["images"])
-        if field(image, "split", str, f"{where}: images[{i}]") == "test"
+        if field(image, "split", str, f"{where}: images[{i}]") == part
     ]
     if not test:
-        raise BadInput("no image has split 'test'", where=where, fix="give the complete Karpathy file")
+        there = ", ".join(dict.fromkeys(str(image["split"]) for image in document["images"]))
+        what = f"no image has split '{part}' (there are {there})"
+        raise BadInput(what, where=where, fix="give the complete Karpathy file")
     coco = "cocoid" in test[0][1]
     image_ids: list[int | str] = []
     caption_ids: list[int | str] = []
     captions: list[str] = []
     for at, image in test:
         sentences = field(image, "sentences", list, at)
-        if len(sentences) < CAPTIONS_PER_IMAGE:
-            what = f"{len(sentences)} sentences, expected at least {CAPTIONS_PER_IMAGE}"
+        if len(sentences) < (most or 1):
+            what = f"{len(sentences)} sentences, expected at least {most or 1}"
             raise BadInput(what, where=at, fix="copy or download the file again")
         name: int | str = field(image, "cocoid", int, at) if coco else field(image, "filename", str, at)
-        for j, sentence in enumerate(sentences[:CAPTIONS_PER_IMAGE]):
+        for j, sentence in enumerate(sentences[:most]):
             spot = f"{at}.sentences[{j}]"
             image_ids.append(name)
             captions.append(field(sentence, "raw", str, spot))

@@ -59,3 +59,22 @@ class CaptionRows:
         index = np.empty(len(order), np.int64)
         index[order] = np.arange(len(order))
         return unique[order], index[inverse]
+
+
+def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
+    """The first ``count`` captions of every image, in the order of the rows.
+
+    Raises:
+        BadInput: an image has fewer (named).
+    """
+    _, image_of = rows.images()
+    by_image = np.argsort(image_of, kind="stable")
+    found = np.bincount(image_of)
+    nth = np.empty(len(image_of), np.int64)  # number of the caption among those of its image
+    nth[by_image] = np.arange(len(image_of)) - np.repeat(np.cumsum(found) - found, found)
+    if (found < count).any():
+        first = int(np.flatnonzero(found < count)[0])
+        name = rows.image_id[np.flatnonzero(image_of == first)[0]]
+        what = f"{int((found < count).sum()):,} images have fewer than {count} captions (first: {name}, {found[first]})"
+        raise BadInput(what, where=rows.origin, fix="give a smaller --captions-per-image, or leave it out")
+    return rows.take(np.flatnonzero(nth < count))

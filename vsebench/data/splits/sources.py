@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from ...errors import BadInput
+from ...errors import BadInput, UsageError
 from ...types import Ids
 from ..textfile import parse_json, read_text, shown
 from . import packages
 from .annotations import annotation_rows, is_annotations
-from .jsonl import is_jsonl, jsonl_rows
+from .jsonl import is_jsonl, jsonl_fields, jsonl_records, jsonl_rows
 from .karpathy import is_karpathy, karpathy_rows
+from .records import find_fields, no_fields, parts_of, record_rows
 from .rows import CaptionRows
+from .table_file import is_table, table_fields, table_records, table_rows
 
 
 @dataclass(frozen=True)
@@ -39,11 +41,15 @@ class FileSource:
         files: usual files of this kind, for messages.
         recognise: whether a file is of this kind.
         read: its rows; of a file that holds more than a test set, those with the given caption ids.
+        whole: all its captions, or those of a part (``val``); None for all, and the test images of a Karpathy file.
+        parts: the parts it has, in the order of the file; none when it has no such field.
     """
 
     files: str
     recognise: Callable[[CaptionFile], bool]
     read: Callable[[CaptionFile, Ids | None], CaptionRows]
+    whole: Callable[[CaptionFile, str | None], CaptionRows]
+    parts: Callable[[CaptionFile], list[str]]
 
 
 @dataclass(frozen=True)
@@ -62,19 +68,52 @@ def _annotations(file: CaptionFile, caption_ids: Ids | None) -> CaptionRows:
     return annotation_rows(file.document, file.where, ids)
 
 
-# The kinds of files, in the order in which they are tried. JSON lines come first: they are not one JSON document.
+def _all_annotations(file: CaptionFile, part: str | None) -> CaptionRows:
+    """All captions of a file like COCO's, whatever their ids; it has no parts."""
+    notes = file.document["annotations"]
+    first = notes[0] if notes and isinstance(notes[0], dict) else {}
+    fields = find_fields(first)
+    if fields is None:
+        raise no_fields(first, file.where, "annotations[0]")
+    return record_rows(((f"annotations[{i}]", note) for i, note in enumerate(notes)), fields, file.where)
+
+
+def _karpathy_parts(file: CaptionFile) -> list[str]:
+    found = (image.get("split") for image in file.document["images"] if isinstance(image, dict))
+    return list(dict.fromkeys(str(part) for part in found))
+
+
+# The kinds of files, in the order in which they are tried. JSON lines and tables come first: they are not one JSON
+# document.
 FILES: dict[str, FileSource] = {
     "jsonl": FileSource(
         "captions as JSON lines",
         lambda file: is_jsonl(file.text),
         lambda file, caption_ids: jsonl_rows(file.text, file.where),
+        lambda file, part: jsonl_rows(file.text, file.where, part),
+        lambda file: parts_of(jsonl_records(file.text, file.where), jsonl_fields(file.text, file.where)),
+    ),
+    "table": FileSource(
+        "a table of captions (.csv, .tsv)",
+        lambda file: is_table(file.text),
+        lambda file, caption_ids: table_rows(file.text, file.where),
+        lambda file, part: table_rows(file.text, file.where, part),
+        lambda file: parts_of(table_records(file.text, file.where), table_fields(file.text, file.where)),
     ),
     "karpathy": FileSource(
         "dataset_coco.json, dataset_flickr30k.json",
         lambda file: is_karpathy(file.document),
         lambda file, caption_ids: karpathy_rows(file.document, file.where),
+        lambda file, part: karpathy_rows(file.document, file.where, part or "test", None),
+        _karpathy_parts,
     ),
-    "annotations": FileSource("captions_val2014.json", lambda file: is_annotations(file.document), _annotations),
+    "annotations": FileSource(
+        "captions_val2014.json",
+        lambda file: is_annotations(file.document),
+        _annotations,
+        _all_annotations,
+        lambda file: [],
+    ),
 }
 # Packages, by the split that they hold.
 PACKAGES: dict[str, PackageSource] = {
@@ -94,10 +133,41 @@ def from_file(path: str | os.PathLike[str], caption_ids: Ids | None = None) -> C
         BadInput: unreadable, malformed, truncated or another kind of file.
         MissingPackage: official annotations without a list of the test ids.
     """
+    source, file = _recognised(path)
+    return source.read(file, caption_ids)
+
+
+def all_of_file(path: str | os.PathLike[str], part: str | None = None) -> CaptionRows:
+    """All captions of a file, plain or gzip, for a data set of one's own.
+
+    Args:
+        path: a file of one of the kinds in ``FILES``.
+        part: the captions whose field ``split`` has this value; by default ``test`` of a Karpathy file and all of
+            others, which then must not have several parts.
+
+    Raises:
+        BadInput: unreadable, malformed, truncated, another kind of file, or without the part.
+        UsageError: a part of a file without parts, or several parts of which none was chosen.
+    """
+    source, file = _recognised(path)
+    parts = source.parts(file)
+    if part is not None and not parts:
+        raise UsageError(f"--part is '{part}', and the file has no field split", where=path, fix="leave it out")
+    if part is None and source is not FILES["karpathy"] and len(parts) > 1:
+        what = f"holds {len(parts)} parts: {', '.join(parts[:6])}"
+        raise UsageError(what, where=path, fix=f"choose one with --part {'test' if 'test' in parts else parts[0]}")
+    return source.whole(file, part)
+
+
+def _recognised(path: str | os.PathLike[str]) -> tuple[FileSource, CaptionFile]:
     file = CaptionFile(os.fspath(path), read_text(path))
-    for source in FILES.values():
+    for name, source in FILES.items():
+        if name == "karpathy" and file.text.lstrip()[:1] not in ("{", "["):
+            break  # it is no JSON either
         if source.recognise(file):
-            return source.read(file, caption_ids)
+            return source, file
+    if file.text.lstrip()[:1] not in ("{", "["):
+        table_fields(file.text, file.where)
     document = file.document
     if isinstance(document, dict):
         what = f"a JSON object with the fields {', '.join(list(document)[:8]) or '(none)'}"

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import zipfile
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,8 +25,22 @@ def stored_path(name: str) -> Path:
     return cache_dir() / "splits" / f"{name}.npz"
 
 
-def store(path: Path, rows: CaptionRows) -> None:
+def stored_names() -> list[str]:
+    """The splits with a file in the cache, sorted."""
+    folder = stored_path("any").parent
+    try:
+        return sorted(path.stem for path in folder.iterdir() if path.suffix == ".npz" and not path.name.startswith("."))
+    except OSError:
+        return []
+
+
+def store(path: Path, rows: CaptionRows, about: dict[str, Any] | None = None) -> None:
     """Write caption rows with their captions; the file appears complete or not at all.
+
+    Args:
+        path: the file.
+        rows: in the order of the split.
+        about: plain values, for ``read_about``.
 
     Raises:
         BadInput: there are no captions, or a caption is not Unicode.
@@ -43,6 +61,7 @@ def store(path: Path, rows: CaptionRows) -> None:
             # One string and the end of every caption in it: numpy keeps no strings of varying length without pickle.
             text=text,
             text_end=np.cumsum([len(t) for t in rows.captions], dtype=np.int64),
+            about=np.frombuffer(json.dumps(about).encode(), np.uint8),
         )
 
 
@@ -52,18 +71,40 @@ def restore(path: Path, *, captions: bool) -> CaptionRows:
     Raises:
         BadInput: the file is damaged or was written by another version.
     """
+    with _opened(path) as archive:
+        image_id, caption_id = archive["image_id"], archive["caption_id"]
+        strings: tuple[str, ...] | None = None
+        if captions:
+            text, ends = archive["text"].tobytes().decode("utf-8"), archive["text_end"].tolist()
+            strings = tuple(text[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True))
+    return CaptionRows(image_id, caption_id, strings, str(path))
+
+
+def read_about(path: Path) -> dict[str, Any]:
+    """The plain values that ``store`` was given; ids and captions are not read. Raises BadInput as ``restore``."""
+    with _opened(path) as archive:
+        about = json.loads(archive["about"].tobytes())
+        if not isinstance(about, dict):
+            raise ValueError("no object")
+        return about
+
+
+def damaged(path: Path) -> BadInput:
+    """The error for a file that ``store`` did not write."""
     fix = f"build it again: vsebench data build {path.stem} --force --from FILE"
+    return BadInput("the stored split is damaged", where=path, fix=fix)
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[Any]:
+    """The archive, with every error of reading as BadInput."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             if int(archive["format"]) != FORMAT:
-                raise BadInput(f"written in format {int(archive['format'])}, not {FORMAT}", where=path, fix=fix)
-            image_id, caption_id = archive["image_id"], archive["caption_id"]
-            strings: tuple[str, ...] | None = None
-            if captions:
-                text, ends = archive["text"].tobytes().decode("utf-8"), archive["text_end"].tolist()
-                strings = tuple(text[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True))
+                what = f"written in format {int(archive['format'])}, not {FORMAT}"
+                raise BadInput(what, where=path, fix=damaged(path).fix)
+            yield archive
     except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, BadInput):
             raise
-        raise BadInput("the stored split is damaged", where=path, fix=fix) from error
-    return CaptionRows(image_id, caption_id, strings, str(path))
+        raise damaged(path) from error

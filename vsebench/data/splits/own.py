@@ -1,0 +1,102 @@
+"""Data sets that a user has declared: their names, declarations and files, beside those that vsebench declares.
+
+The file of such a split in the cache holds its declaration next to its captions; nothing else knows about it.
+"""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+
+from ...errors import BadInput, UsageError
+from ...types import Ids
+from ..formats.ids import canonical
+from . import fingerprints, stored
+from .declared import DECLARED, DeclaredSplit
+from .rows import CaptionRows
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+RESERVED = ("custom",)
+BUILD = "vsebench data build {} --force --from FILE"
+
+
+def names() -> list[str]:
+    """The names of declared data sets of one's own, sorted."""
+    return [name for name in stored.stored_names() if name not in DECLARED and _NAME.fullmatch(name)]
+
+
+def check_name(name: str) -> None:
+    """Refuse what cannot name a data set of one's own; raises UsageError."""
+    if name in DECLARED or name in RESERVED:
+        what = f"'{name}' is a split that vsebench declares" if name in DECLARED else f"'{name}' has a meaning already"
+        raise UsageError(what, fix="choose another name")
+    if not _NAME.fullmatch(name):
+        fix = "use up to 64 lower-case letters, digits, dots, dashes and underscores, such as my-data"
+        raise UsageError(f"'{name[:80]}' cannot name a data set", fix=fix)
+
+
+def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
+    """The declaration of a data set by its rows, whose order is that of the split."""
+    return DeclaredSplit(
+        name=name,
+        built_as=name,
+        images=len(np.unique(rows.image_id)),
+        captions=len(rows.caption_id),
+        fold_size=None,
+        rows_sha256=fingerprints.rows_sha256(rows.image_id, rows.caption_id),
+        images_sha256=fingerprints.set_sha256(canonical(rows.image_id)),
+        captions_sha256=fingerprints.set_sha256(canonical(rows.caption_id)),
+        id_kind="int" if rows.caption_id.dtype.kind == "i" else "str",
+        order="file",
+        cite="",
+        licence="",
+        sources=(rows.origin,),
+    )
+
+
+def declared(name: str) -> DeclaredSplit:
+    """The declaration of a data set of one's own.
+
+    Raises:
+        UsageError: there is none of this name.
+        BadInput: its file is damaged.
+    """
+    if name not in names():
+        from ...registry import unknown
+
+        raise unknown("split", name, [*DECLARED, *names()])
+    path = stored.stored_path(name)
+    facts = stored.read_about(path)
+    try:
+        facts["sources"] = tuple(facts["sources"])
+        found = DeclaredSplit(**facts)
+    except (TypeError, KeyError) as error:
+        raise stored.damaged(path) from error
+    if found.name != name:
+        raise BadInput(f"holds the data set '{found.name}'", where=path, fix=f"call the file {found.name}.npz")
+    return found
+
+
+def matching(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
+    """The data set of one's own that has exactly these ids, in any order; None when there is none, or several.
+
+    Both sides must be given: ids of one side, and ids that only count rows, are those of many data sets.
+    """
+    if image_ids is None or caption_ids is None or _counts_rows(caption_ids):
+        return None
+    found = []
+    for name in names():
+        try:
+            split = declared(name)
+        except BadInput:  # whoever needs it will be told
+            continue
+        if len(caption_ids) == split.captions and len(image_ids) >= split.images:
+            same = fingerprints.set_sha256(canonical(caption_ids)) == split.captions_sha256
+            if same and fingerprints.set_sha256(canonical(image_ids)) == split.images_sha256:
+                found.append(name)
+    return found[0] if len(found) == 1 else None
+
+
+def _counts_rows(ids: Ids) -> bool:
+    return ids.dtype.kind == "i" and bool((np.sort(ids) == np.arange(len(ids))).all())

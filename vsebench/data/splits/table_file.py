@@ -1,0 +1,79 @@
+"""Captions as a table in a text file: comma-separated values, or separated by tabs, semicolons or bars."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterator
+
+from ...errors import BadInput
+from .records import Fields, Record, find_fields, no_fields, record_rows
+from .rows import CaptionRows
+
+SEPARATORS = "\t|;,"
+
+
+def is_table(text: str) -> bool:
+    """Whether the first line names columns, among them a caption and an image."""
+    return text.lstrip()[:1] not in ("{", "[") and find_fields(_header(text)) is not None
+
+
+def table_rows(text: str, where: str, part: str | None = None) -> CaptionRows:
+    """One row a line below the line of names; see ``records`` for the names. Quotes as spreadsheets write them.
+
+    Args:
+        text: the content.
+        where: the file, for messages.
+        part: only rows whose column ``split`` is this one; None for all.
+
+    Raises:
+        BadInput: a row has more or fewer values than there are names, or quotes are not closed (with its line number).
+    """
+    return record_rows(table_records(text, where), table_fields(text, where), where, part)
+
+
+def table_fields(text: str, where: str) -> Fields:
+    """Which columns hold what; raises BadInput when there is no caption or no image."""
+    names = _header(text)
+    fields = find_fields(names)
+    if fields is None:
+        raise no_fields(names, where, "line 1")
+    return fields
+
+
+def table_records(text: str, where: str) -> Iterator[Record]:
+    """The rows by the names of columns, with their line numbers; raises BadInput as ``table_rows``."""
+    separator = _separator(text)
+    # Flickr30K's results.csv has a space behind every bar.
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=separator, strict=True, skipinitialspace=separator == "|"
+    )
+    names: list[str] = []
+    line = 1
+    try:
+        for values in reader:
+            at, line = f"line {line}", reader.line_num + 1
+            if not any(value.strip() for value in values):
+                continue
+            if not names:
+                names = values
+            elif len(values) != len(names):
+                raise BadInput(
+                    f"{len(values)} values, and line 1 names {len(names)} columns", where=f"{where}: {at}",
+                    fix='put captions that contain the separator in quotes, as in "a dog, a cat"',
+                )  # fmt: skip
+            else:
+                yield at, dict(zip(names, values, strict=True))
+    except csv.Error as error:
+        fix = "close the quotes, and write quotes inside a caption twice"
+        raise BadInput(f"not a table ({error})", where=f"{where}: line {line}", fix=fix) from None
+
+
+def _header(text: str) -> list[str]:
+    first = text.lstrip("\n\r").split("\n", 1)[0][:100_000]
+    return next(csv.reader([first], delimiter=_separator(text), skipinitialspace=True), [])
+
+
+def _separator(text: str) -> str:
+    first = text.lstrip("\n\r").split("\n", 1)[0][:100_000]
+    return next((mark for mark in SEPARATORS if mark in first), ",")
