@@ -65,6 +65,27 @@ def test_tokens_may_depend_on_the_next_caption() -> None:
     assert tokenise(["He has a Wii U.", "man plays", "end"]).lists()[0][-1] == "u."
 
 
+# Tokens of the Java tokeniser where letters beyond ASCII, capitals in entities or a full stop after a token matter.
+CLOSE_CASES = {
+    "una cafetería/restaurante": "una cafetería / restaurante",
+    "Schwarz/Weiß am Strand": "schwarz/wei ß am strand",
+    "and/or 1/a a-b/c 1º/y": "and/or 1/a a-b/c 1º / y",
+    "He said &quot;hi&quot; and &Quot;hi&QUOT; &quot;$": "he said hi and &quot; hi &quot; $",
+    "A&AMP;B and A&amp;B": "a&b and a&b",
+    "the '90sB. The": "the '90s b the",
+    "the '90sB. man": "the '90s b. man",
+    "'emNo. 1 'emNo. x": "'em no. 1 'em no x",
+    "nat'lart. 5": "nat'l art. 5",
+    "1.bz2 a.bz2 1.zip 4.pptx 4.ppt": "1 bz2 a.bz2 1.zip 4 pptx 4.ppt",
+    "r-canada-u.s.r. x": "r-canada-u.s.r. x",
+    "=.[^x= a <>] =.[^X=b": "=.[^x= a <>] = -lsb- ^ x = b",
+}
+
+
+def test_close_cases() -> None:
+    assert {c: " ".join(tokenise([c, "end"]).lists()[0]) for c in CLOSE_CASES} == CLOSE_CASES
+
+
 ALPHABETS = (
     "ab AB.,' \n",
     "aS'\"`n t-.,!",
@@ -72,6 +93,7 @@ ALPHABETS = (
     "a<b> /=\"'!&;gtlamp.",
     "ux.@:/wco mnet",
     "é ’‘“”–…½£\u00a0a.'-\t",
+    "éß1a/-ªA.'\u00ad",
 )
 PIECES = st.sampled_from(
     ["A", "a.", "U.", "U.S.", "The", "the", "No.", "fig.", "3", "5", "7/8", "555", "1234", "(555)", "Inc.", "pty.",
@@ -140,14 +162,14 @@ def captions_of(folder: Path, name: str) -> list[str]:
         return [line.rstrip("\n").split("\t", 1)[1] for line in lines("flickr8k/Flickr8k.token.txt.gz")]
     if name == "f30k/train":
         return [caption for line in lines("f30k/train.jsonl.gz") for caption in json.loads(line)["captions"]]
-    if name == "xflickrco":
-        return [json.loads(line)["sentences"][0] for line in lines("xflickrco/test_en.jsonl.gz")]
+    if name.startswith("xflickrco"):
+        return [json.loads(line)["sentences"][0] for line in lines(f"{name}.jsonl.gz")]
     return [json.loads(line)["caption"] for line in lines(f"{name}.jsonl")]
 
 
 SIZES = {
     "coco5k/captions": 25_000, "f30k/test": 5_000, "f30k/dev": 5_070, "f30k/train": 145_000, "flickr8k": 40_460,
-    "xflickrco": 2_000,
+    **{f"xflickrco/test_{language}": 2_000 for language in ("en", "de", "es", "id", "ja", "ru", "tr", "zh")},
 }  # fmt: skip
 
 
@@ -167,6 +189,35 @@ def test_real_captions(real_data: Path, name: str) -> None:
 def test_golden_captions_by_java(golden: Callable[[str], dict[str, Any]]) -> None:
     case = golden("ptb_captions")
     assert java_tokens(case["inputs"]["captions"]).lists() == case["expected"]
+
+
+@pytest.mark.java
+def test_close_cases_by_java() -> None:
+    captions = [line for case in CLOSE_CASES for line in (case, "end")]
+    assert [" ".join(tokens) for tokens in java_tokens(captions).lists()[::2]] == list(CLOSE_CASES.values())
+
+
+JOINTS = (
+    "/", "\\/", "-", "'", "’", ".", ". ", "&", "&amp;", "&AMP;", "_", "@", "+", ",", ":", "–", "…", "(", ") ", '"',
+    "&quot;", "&Quot;", "'s ", "'90s", "'90sB. ", "!", "#", "$", "€", "\u00ad", "\u00a0", "'n'", "--", "<", "</", "=",
+    "~", "n't ",
+)  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.java
+@pytest.mark.real_data
+@pytest.mark.parametrize("language", ["de", "en", "es", "tr"])
+def test_joined_words_of_real_captions(real_data: Path, language: str) -> None:
+    rng = np.random.default_rng(5)
+    words = [w for caption in captions_of(real_data, f"xflickrco/test_{language}") for w in caption.split()]
+    captions = []
+    for row in rng.integers(len(words), size=(20_000, 4)):
+        first, second, third, last = (words[i] for i in row)
+        one, two = (JOINTS[i] for i in rng.integers(len(JOINTS), size=2))
+        captions.append(f"{first} {second}{one}{third.upper() if rng.random() < 0.1 else third}{two}{last}")
+    ours, theirs = tokenise(captions).lists(), java_tokens(captions).lists()
+    assert [(t, a, b) for t, a, b in zip(captions, ours, theirs, strict=True) if a != b] == []
 
 
 @pytest.mark.slow

@@ -16,7 +16,7 @@ from itertools import chain
 import numpy as np
 
 from ..types import Int
-from .ptb_rules import BEFORE_STOP, NEEDS_CONTEXT, RULES, SPLIT_WORDS, Rule
+from .ptb_rules import BEFORE_STOP, NEEDS_NEXT, REACHES_ON, RULES, SPLIT_WORDS, Rule
 from .tokens import Int32, Numbers, Tokens
 
 # The original drops the names of brackets in capitals, after the conversion to lower case: so brackets are kept.
@@ -117,7 +117,7 @@ def _context_dependent(captions: Sequence[str], pieces: list[str], flat: Int32, 
     if _STRANGE.search("".join(captions)):
         dependent.update(i for i, caption in enumerate(captions) if _STRANGE.search(caption))
     n = len(pieces)
-    ahead = np.fromiter(((p[-1] == "." or "<" in p) and bool(NEEDS_CONTEXT.match(p)) for p in pieces), bool, n)
+    ahead = np.fromiter(map(_depends_on_next, pieces), bool, n)
     ends_digit = np.fromiter((p[-1].isdigit() or p[-1] == ")" for p in pieces), bool, n)
     starts_digit = np.fromiter((p[0].isdigit() for p in pieces), bool, n)
     ends_dot = np.fromiter((p[-1] == "." for p in pieces), bool, n)
@@ -128,6 +128,18 @@ def _context_dependent(captions: Sequence[str], pieces: list[str], flat: Int32, 
     if captions:
         dependent.add(len(captions) - 1)  # the original has no line end after the last caption
     return np.array(sorted(dependent), np.int64)
+
+
+def _depends_on_next(piece: str) -> bool:
+    """Whether the tokens of a piece depend on what follows the next space."""
+    if piece[-1] != ".":
+        return ("<" in piece or "^" in piece) and REACHES_ON.match(piece) is not None
+    low = piece[:-1].lower()
+    if low.isalpha() and len(low) > 1:  # one word, maybe an abbreviation
+        return NEEDS_NEXT.fullmatch(piece) is not None
+    tokens = list(scan(piece + "\n", len(piece)))
+    last = tokens[-1] if tokens[-1] != "." or len(tokens) == 1 else tokens[-2] + "."
+    return REACHES_ON.match(piece) is not None or NEEDS_NEXT.fullmatch(last) is not None
 
 
 def _with_next(captions: Sequence[str], i: int) -> tuple[str, int]:

@@ -34,14 +34,14 @@ _NOT = rf"(?i:n){_APOS_INSIDE}(?i:t)"
 _HYPHEN = r"[-_\u058a\u2010\u2011]"
 _PART = rf"(?:[dDoOlL]{_APOS_INSIDE}{_ALNUM})?{_ALNUM}+"
 _COMPOUND = rf"{_PART}(?:{_HYPHEN}{_PART})*"
-_CAPITALS = r"[A-Z]+(?:(?:[+&]|(?i:&amp;))[A-Z]+)+"
+_CAPITALS = r"[A-Z]+(?:(?:(?i:&amp;)|[+&])[A-Z]+)+"
 _STOPS = r"[,;:\u3001]"  # stops inside a sentence
 
 # Abbreviations. Some are limited to one spelling, because another is a common word.
 _INITIALS = (
     r"(?:[A-Za-z](?:\.[A-Za-z])+|(?i:canada|sino|korean|eu|japan|non)-(?i:u\.s)|(?i:u\.s\.-)(?i:u\.s\.s\.r|u\.k))"
 )
-_HYPHENED = rf"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:{_INITIALS}\.|[A-Za-z0-9\u00ad]+))+"
+_HYPHENED = r"[A-Za-z0-9][A-Za-z0-9.,\u00ad]*(?:-(?:[A-Za-z](?:\.[A-Za-z])+\.|[A-Za-z0-9\u00ad]+))+"
 _ENDING = (  # may end a sentence
     r"(?:(?i:jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|mon|tues?|wed|thu|thurs|fri"
     r"|ala|ariz|calif|colo|conn|ct|dak|fla|ga|ind|kans?|ky|md|mich|minn|mo|mont|neb|nev|okla|penn|tenn|va|vt|wisc?|wyo"
@@ -81,16 +81,16 @@ _MAIL = (
     r"[^ \t\n\f\r\"<>|(){}.\u00a0]+(?:(?i:&gt;)|>)?"
 )
 _EXTENSION = (
-    r"(?i:bat|bmp|bz2|cgi|class|cpp|c|dll|docx|doc|exe|gif|gz|html|htm|h|jar|java|jpeg|jpg|mov|mp3|pdf|php|pl|png"
-    r"|pptx?|ps|py|sql|tar|txt|wav|xml|x|zip)"
+    r"(?i:bat|bmp|cgi|class|cpp|c|dll|docx|doc|exe|gif|gz|html|htm|h|jar|java|jpeg|jpg|mov|mp3|pdf|php|pl|png"
+    r"|ppt|ps|py|sql|tar|txt|wav|xml|x|zip)"
 )
 _NAME = r"[A-Za-z][A-Za-z0-9:._-]*"
 _QUOTED = r"(?:'[^'\r\n]*'|\"[^\"\r\n]*\")"
 _TAG = (
     rf"<(?:[!?][A-Za-z-][^>\r\n]*|{_NAME}(?: +{_NAME}(?: *= *{_QUOTED})?)* */?|/{_NAME}) *>"
 )  # fmt: skip
-_FACE = (
-    r"[\^x=~<>]\.\[\^x=~<>]|[-^x=~<>']_[-^x=~<>']|\([-^x=~<>'][_.]?[-^x=~<>']\)|\([\^x=~<>']-[\^x=~<>'`]\)"
+_FACE = (  # the first one goes on up to the next < in the text
+    r"[\^x=~<>]\.\[\^[xX]=[^<]*<>\]|[-^x=~<>']_[-^x=~<>']|\([-^x=~<>'][_.]?[-^x=~<>']\)|\([\^x=~<>']-[\^x=~<>'`]\)"
 )  # fmt: skip
 
 _SYMBOL = (
@@ -124,6 +124,15 @@ def _dashes(token: str) -> str:
     return "--" if 3 <= len(token) <= 4 else token
 
 
+def _opening(token: str) -> str:
+    return "``" if token in _PLAIN else token
+
+
+def _closing(token: str) -> str:
+    return "''" if token in _PLAIN else token
+
+
+_PLAIN = ('"', "&quot;")  # &Quot; is a token too, and stays as it is
 _QUOTES = (
     ("&apos;", "'"), ("&quot;|\"", "''"), ("[\u0091\u2018\u201b\u2039]", "`"), ("[\u0092\u2019\u203a]", "'"),
     ("[\u0093\u201c\u00ab]", "``"), ("[\u0094\u201d\u00bb]", "''"),
@@ -200,7 +209,7 @@ RULES: tuple[Rule, ...] = (
     _rule(".", r"[\u00bc-\u00be\u2153-\u215e]", _vulgar),
     _rule(".", r"-(?i:rrb|lrb|rcb|lcb|rsb|lsb)-", needs="-"),
     _rule("a", rf"(?i:c\.d\.s|pro-|anti-|s(?:&|&amp;)p-500|s(?:&|&amp;)ls|cap{_APOS}n|c{_APOS}est)", _ampersands),
-    _rule("a0", rf"{_ALNUM}+(?:-{_ALPHA}+){{0,2}}(?:\\?/{_ALNUM}+(?:-{_ALPHA}+){{0,2}}){{1,2}}", needs="/"),
+    _rule("a0", r"[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}(?:\\?/[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}){1,2}", needs="/"),
     _rule("a.", r"[A-Z]*\$|#"),
     _rule(".", r"[\u00a2-\u00a5\u0080\u20a0\u20ac\u060b\u0e3f\u20a4\uffe0\uffe1\uffe5\uffe6]", _currency),
     _rule("a", rf"([A-Za-z])\.{_BLANK}+(?:{_OPENER}|{_TAG}){_BLANK}", needs="."),
@@ -215,8 +224,8 @@ RULES: tuple[Rule, ...] = (
     _rule("a.", rf"({_WORD}\.){_STOPS}", _no_soft_hyphens),
     _rule("0.", _PHONE, _brackets),
     _rule("a0.", rf"({_SIGN}+(?:\.{_SIGN}+)*\.{_EXTENSION})(?:{_BLANK}|[.?!,])", needs="."),
-    _rule(".", r"(\"|(?i:&quot;))[A-Za-z0-9$]", _always("``")),
-    _rule(".", r"\"|(?i:&quot;)", _always("''")),
+    _rule(".", r"(\"|(?i:&quot;))[A-Za-z0-9$]", _opening),
+    _rule(".", r"\"|(?i:&quot;)", _closing),
     _rule(".", r"<|(?i:&lt;)", _always("<")),
     _rule(".", r">|(?i:&gt;)", _always(">")),
     _rule(".", r"\[", _always("-LSB-")),
@@ -254,5 +263,6 @@ RULES: tuple[Rule, ...] = (
 # Lower-case words that are split, and words that keep a full stop: all other words are one token each.
 SPLIT_WORDS = frozenset(("cannot", "gonna", "gotta", "lemme", "gimme", "wanna"))
 BEFORE_STOP = re.compile(rf"(?:{_ENDING}|{_COUNTED}|(?:{_LEADING}|(?i:ark|az|del|ill|la|mass|miss|ore|pa|tex|wash))\.)")
-# Pieces whose tokens depend on what follows the next space.
-NEEDS_CONTEXT = re.compile(rf".*<|(?:.*[^A-Za-z])?(?:[A-Za-z]\.|{_COUNTED}|(?i:pt[ey])\.)$|.*&.*\.$")
+# Last tokens, with a full stop, that depend on what follows the next space; and pieces that may reach beyond it.
+NEEDS_NEXT = re.compile(rf"[A-Za-z]\.|{_COUNTED}|(?i:pt[ey])\.")
+REACHES_ON = re.compile(r".*(?:<|\.\[\^[xX]=|&.*\.$)")
