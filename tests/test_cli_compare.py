@@ -210,7 +210,7 @@ def test_too_few_images_for_any_test(tmp_path: Path) -> None:
         (["{good}", "{bad}", "--alpha", "0"], 2, "alpha is 0.0\n  fix: use a probability such as 0.05"),
         (["{good}", "{bad}", "--ci", "0"], 2, "the level of an interval is 0.0\n  fix: use a percentage such as 95"),
         (["{good}", "{bad}", "-o", "{folder}"], 2, "cannot be written: it is a folder"),
-        (["{good}", "{folder}/none.json"], 3, "cannot be read (No such file or directory)"),
+        (["{good}", "{folder}/none.json"], 3, "no such file"),
     ],
 )
 def test_what_is_refused(three: list[str], args: list[str], code: int, message: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,10 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_stats as oracle
 from tests import reports
-from vsebench.analysis import systems
+from vsebench.analysis import attributes, systems
 from vsebench.cli import app
 from vsebench.data.splits import catalogue as splits
-from vsebench.errors import MissingPackage
+from vsebench.errors import BadInput, MissingPackage
 from vsebench.types import Split
 
 OWNER = reports.split().image_of.tolist()
@@ -300,3 +301,37 @@ def test_the_screen(two: list[str]) -> None:
     text = " ".join(invoke(*two, "--by", "positives", "--metrics", "R@1,MedR").stdout.split())
     assert "custom · R@1 (text→image) by positives (gt)" in text and "custom · MedR ↓ (image→text)" in text
     assert "all queries" in text and "In brackets: 95 % bootstrap interval over images" in text
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
+def test_reports_and_tables_are_regular_files(tmp_path: Path) -> None:
+    """A named pipe without a writer, and a device, would never end."""
+    good = reports.files(tmp_path, good=0.3)[0]
+    os.mkfifo(tmp_path / "pipe.json")
+    os.mkfifo(tmp_path / "pipe.csv")
+    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+        for command in (["slice", str(path), "--by", "positives"], ["compare", good, str(path)]):
+            result = CliRunner().invoke(app, command)
+            assert result.exit_code == 3 and f"{path}: this is not a regular file" in result.stderr
+    args = ["slice", good, "--by", "column", "--file", str(tmp_path / "pipe.csv")]
+    result = CliRunner().invoke(app, args)
+    assert result.exit_code == 3 and "pipe.csv: this is not a regular file" in result.stderr
+
+
+def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for the repeated id compares every id once, where it compared every two of them."""
+
+    class Counted(str):
+        compared = 0
+
+        def __eq__(self, other: object) -> bool:
+            Counted.compared += 1
+            return str.__eq__(self, other)
+
+        __hash__ = str.__hash__
+
+    values = [Counted(i) for i in range(2000)] + [Counted(1999)]
+    monkeypatch.setattr(attributes, "str", lambda v: v, raising=False)
+    with pytest.raises(BadInput, match="id 1999 is in more than one row"):
+        attributes._ids(values, Path("t.csv"))
+    assert Counted.compared < 100

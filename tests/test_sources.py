@@ -17,7 +17,7 @@ from vsebench.data.atomic import write_atomically
 from vsebench.data.cache import cache_dir
 from vsebench.data.splits.sources import from_file
 from vsebench.data.textfile import read_text
-from vsebench.errors import BadInput, UsageError
+from vsebench.errors import BadInput, DiskError, UsageError
 
 
 def write(path: Path, content: Any) -> Path:
@@ -76,7 +76,7 @@ def test_places_that_cannot_be_written_are_named(tmp_path: Path) -> None:
     for path, words in (
         (tmp_path, "it is a folder"),
         (Path("/dev/null"), "not a regular file"),
-        (tmp_path / "no" / "x", "No such file or directory\n  fix: make the folder"),
+        (tmp_path / "no" / "x", "no such folder\n  fix: make the folder"),
     ):
         with pytest.raises(UsageError, match=words), write_atomically(path):
             pass
@@ -92,7 +92,7 @@ def test_a_full_disk_is_named_with_the_file(tmp_path: Path, monkeypatch: pytest.
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(UsageError) as error, write_atomically(path, "w") as stream:
+    with pytest.raises(DiskError) as error, write_atomically(path, "w") as stream:
         stream.write("half")
     assert str(error.value) == (
         f"{path}: cannot be written: {os.strerror(errno.ENOSPC)}\n"

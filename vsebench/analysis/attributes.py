@@ -181,8 +181,9 @@ def _table(path: Path) -> dict[str, list[Any]]:
         return _json_lines(path)
     import pandas as pd
 
-    if not path.is_file():
-        raise BadInput("no such file", where=path, fix="check the path")
+    from ..data.textfile import check_file
+
+    check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
     try:
         if name.endswith((".parquet", ".pq")):
             frame = pd.read_parquet(path)
@@ -234,7 +235,8 @@ def _ids(values: Sequence[Any], path: Path) -> Ids:
         raise BadInput("has a row without an id", where=path, fix="give every row an id")
     ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
     if len(set(ids)) != len(ids):
-        again = next(i for i in ids if ids.count(i) > 1)
+        seen: set[str] = set()
+        again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
     return np.array(ids, np.str_)
 

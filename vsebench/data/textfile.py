@@ -96,14 +96,27 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def _bytes(path: Path) -> bytes:
-    if not path.exists():
+def check_file(path: Path, fix: str) -> None:
+    """Check that a path is a regular file: reading a named pipe or a device may never end.
+
+    Raises:
+        BadInput: it is missing (a close name is suggested), a folder, a named pipe or a device; ``fix`` is the advice.
+    """
+    try:
+        if path.is_file():
+            return
+        exists = path.exists()
+    except (OSError, ValueError) as error:  # a name that is too long, or has a NUL
+        raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
+    if not exists:
         near = difflib.get_close_matches(path.name, _names(path.parent), n=1)
         fix = f"did you mean '{path.parent / near[0]}'?" if near else "check the path"
         raise BadInput("no such file", where=path, fix=fix)
-    if not path.is_file():
-        kind = "a folder" if path.is_dir() else "not a regular file"
-        raise BadInput(f"this is {kind}", where=path, fix="give the file with the captions")
+    raise BadInput(f"this is {'a folder' if path.is_dir() else 'not a regular file'}", where=path, fix=fix)
+
+
+def _bytes(path: Path) -> bytes:
+    check_file(path, "give the file with the captions")
     try:
         with path.open("rb") as plain:
             packed = plain.read(2) == b"\x1f\x8b"

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
+from ..data.textfile import check_file
 from ..errors import BadInput, UsageError
 from . import values
 from .model import MetricName, Resampling, Result
@@ -28,6 +29,7 @@ def read(path: Path, parse: Parse) -> Report:
         BadInput: not JSON, another schema, an unknown metric, or a field that is missing, unknown or out of range
             (named).
     """
+    check_file(path, _FIX)
     try:
         document = ReportDocument.model_validate_json(path.read_bytes())
     except OSError as error:

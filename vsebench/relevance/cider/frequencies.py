@@ -14,7 +14,7 @@ import numpy as np
 from ...data.atomic import write_atomically
 from ...data.formats.npz import npz_members
 from ...data.splits.jsonl import is_jsonl
-from ...data.textfile import field, parse_json, read_text, shown
+from ...data.textfile import check_file, field, parse_json, read_text, shown
 from ...errors import BadInput, UsageError
 from ...text.tokenise import tokenise
 from ...text.tokens import Int32, Numbers
@@ -156,8 +156,7 @@ def _require_tokens(found: Frequencies, tokens: str, path: Path) -> Frequencies:
 
 
 def _read_npz(path: Path) -> Frequencies:
-    if not path.is_file():
-        raise BadInput("no such file", where=path, fix="check the path")
+    check_file(path, _FIX)
     stored = {member.name: member.load() for member in npz_members(path) if member.name in _FIELDS}
     try:
         if str(stored["format"]) != FORMAT:
