@@ -241,7 +241,7 @@ def test_one_image_has_no_interval() -> None:
         ({"ci": -1}, "the level of an interval is -1"),
         ({"resamples": 2}, "2 resamples\n  fix: use 10 to 1000000"),
         ({"seed": -3}, "the seed is -3"),
-        ({"interval": "exact"}, "--interval is 'exact'\n  fix: use percentile or bca"),
+        ({"interval": "exact"}, "interval is 'exact'\n  fix: use percentile or bca"),
     ],
 )
 def test_settings_that_are_refused(options: dict[str, Any], message: str) -> None:
