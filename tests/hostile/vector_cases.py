@@ -182,6 +182,12 @@ CASES = [
     Case(
         "collapsed vectors",
         lambda f: npz(f, text_embeddings=np.ones_like(Y)),
+        3,
+        "e.npz: recall is at chance: image-to-text R@1 of 60 sampled images is 0.0% as read (R@10 0.0%, where",
+    ),
+    Case(
+        "collapsed vectors, trusted",
+        lambda f: [*npz(f, text_embeddings=np.ones_like(Y)), "--trust"],
         0,
         "(collapsed scores); by tie rule (--ties) R@1 is 0.00 to 100.00",
     ),

@@ -86,7 +86,7 @@ def run(
     text_key: Annotated[str | None, typer.Option(help="Name of the text array in FILE.")] = None,
     scores_key: Annotated[str | None, typer.Option(help="Name of the score array.")] = None,
     trust: Annotated[
-        bool, typer.Option("--trust", help="Evaluate a file that looks misread, with a warning instead of an error.")
+        bool, typer.Option("--trust", help="Evaluate input at chance or misread, with a warning instead of an error.")
     ] = False,
     per_query: PerQuery = None,
     output: ReportOutput = None,

@@ -1,132 +1,252 @@
-"""Files whose rows are in another order than they are read: a sample of captions is ranked before anything is reported.
+"""Input that is read in another way than it was written: a sample of queries is ranked before anything is reported.
 
-Exchanged or misordered rows do not fail: they give recalls at chance. So when the reading at hand is at chance and
-another plausible reading of the same rows is far better, the file is misread and the model is not bad.
+Exchanged or misordered rows and negated scores do not fail: they give recalls at or below chance. So a sample at or
+below chance is refused, and so is one that is poor as read and far better in another reading of the same rows. The
+usual causes are tried on the sample, and the one that explains it is named.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..rank.scorers import Scorer
-from ..types import Int, Split
+from ..numeric.parallel import one_blas_thread
+from ..types import Bool, Direction, Float, Int
+from .chance import CERTAIN, Sample
 from .inputs import Input
+from .readings import Reading, readings
 
-SAMPLE = 256
-FEW = 4  # one in so many of the sample is ranked first
-CLEARLY = 0.1
-DEPTH = 10
+FEW, SAMPLE = 64, 512  # queries that are ranked first, and when these do not settle it
+LISTED = 2048  # queries whose lists are read then
+BLOCK = 1 << 22  # scores in memory at a time
 SMALLEST = 50  # with fewer images chance is too high for the test to mean anything
+CLEARLY = 0.1
+CONSTANT = 1e-3  # scores of a query that differ by less, relative to their size, are called collapsed
+WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
+UNTRAINED = "an untrained model is at chance too: --trust evaluates it"
+NO_CAUSE = (
+    "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
+    f"scores mean more similar; {UNTRAINED}"
+)
+COLLAPSED = f"find out why the model gives every image or every text the same vector; {UNTRAINED}"
+ROWS = "save image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
+LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
+NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
+BELOW = f"{NEGATED}, best item first; --trust evaluates it as read"
+
+Ranker = Callable[[Int, Bool], Float]  # of items, and whether the ranking of an item is reversed
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A way to assign caption rows to images, and its sampled recall."""
+class Suspicion:
+    """Queries of a direction that find their relevant items no better than chance, or far better in another reading.
 
-    words: str
-    recall: float
+    Attributes:
+        direction: of the queries.
+        sample: their ranks as read.
+        better: the reading that explains it and its ranks, or None.
+        collapsed: the scores of a query are all but equal.
+        listed: retrieved lists were read.
+    """
+
+    direction: Direction
+    sample: Sample
+    better: tuple[Reading, Sample] | None
+    collapsed: bool
+    listed: bool
+
+    def __str__(self) -> str:
+        words, queries = WORDS[self.direction]
+        at = "recall collapses"
+        if self.sample.at_chance:
+            at = "recall is below chance" if self._below else "recall is at chance"
+        text = f"{at}: {words} R@1 of {len(self.sample.best)} sampled {queries} is {self.sample.recall(1):.1%} as read "
+        text += f"(R@10 {self.sample.recall(10):.1%}, where chance is {self.sample.chance(10):.2%})"
+        if self.better is not None:
+            reading, found = self.better
+            return f"{text}; {reading.words} R@1 would be {found.recall(1):.1%} (R@10 {found.recall(10):.1%})"
+        if self.collapsed:
+            return f"{text}; the scores of a query are all but equal: the vectors have collapsed to a point"
+        return f"{text}; no other order of the rows and no other sign explains it"
+
+    @property
+    def _below(self) -> bool:
+        return self.sample.below_chance and not self.collapsed  # equal scores are neither better nor worse
+
+    @property
+    def fix(self) -> str:
+        """What to do about it."""
+        if self.better is None:
+            return COLLAPSED if self.collapsed else BELOW if self._below else NO_CAUSE
+        fix = NEGATED if self.better[0].reversed else LISTS if self.listed else ROWS
+        return f"{fix}; --trust ranks it as read"
 
 
-def check(data: Input, trust: bool) -> list[str]:
-    """A warning if the input looks misread.
+def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
+    """A warning for every direction in which the input looks misread.
 
     Args:
-        data: scores and how they were read; retrieved lists have ids and cannot be misread.
+        data: scores or retrieved lists, and how they were read.
+        directions: what is measured.
         trust: warn instead of refusing.
 
     Raises:
         BadInput: the input looks misread, and is not trusted.
     """
-    if data.scorer is None:
-        return []
-    as_read, better = suspect(data.scorer, data.split, data.rows)
-    if better is None:
-        return []
-    what = (
-        f"recall collapses: sampled text-to-image R@10 is {as_read.recall:.1%} as read and {better.recall:.1%} "
-        f"{better.words}"
-    )
-    if not trust:
-        raise BadInput(
-            what, where=data.where, fix="save image_of_text (or correct ids) with the file; --trust ranks it as read"
-        )
-    return [what]
+    with one_blas_thread():  # the products are small: waiting threads would take more time than the sample
+        found = [s for s in (suspect(data, direction) for direction in directions) if s is not None]
+    if found and not trust:
+        first = next((s for s in found if s.better is not None or s.collapsed), found[0])
+        raise BadInput(str(first), where=data.where, fix=first.fix)
+    return [str(s) for s in found]
 
 
-def suspect(scorer: Scorer, split: Split, file_rows: tuple[Int | None, Int | None]) -> tuple[Reading, Reading | None]:
-    """The reading at hand, and a much better one if there is any.
-
-    Args:
-        scorer: scores in split order.
-        split: the image of every caption, as read.
-        file_rows: (image,) and (caption,) rows of the file, or None where the file is already in order.
-
-    Returns:
-        The sampled text-to-image R@10 as read, and the better reading, or None.
-    """
-    n_image, n_caption = scorer.shape
-    sample = np.unique(np.linspace(0, n_caption - 1, min(SAMPLE, n_caption)).astype(np.int64))
-    chance = DEPTH / n_image
-    enough = min(5 * chance, chance + 0.15) + 0.02
-    # Most files are read correctly, and a few captions are enough to find out.
-    few = sample[::FEW]
-    as_read = Reading("as read", _recall(np.asarray(scorer.columns(few), np.float64), split.image_of[few]))
-    if as_read.recall > enough + CLEARLY:
-        return as_read, None
-    score = np.asarray(scorer.columns(sample), np.float64)
-    as_read = Reading("as read", _recall(score, split.image_of[sample]))
-    if n_image < SMALLEST or as_read.recall > enough:
-        return as_read, None
-    others = []
-    if n_caption % n_image == 0 and n_caption > n_image:
-        times = n_caption // n_image
-        first_of_all = sample % n_image
-        others.append(Reading(
-            f"with the texts stored as {times} runs of {n_image:,} (first text of every image, then second, ...)",
-            _recall(score, first_of_all),
-        ))  # fmt: skip
-        in_order = sample // times
-        if (in_order != split.image_of[sample]).any():
-            others.append(Reading(f"with {times} texts an image in order", _recall(score, in_order)))
-    if file_rows[0] is not None or file_rows[1] is not None:
-        others.append(
-            Reading(
-                "with the rows of the file in order and its ids ignored", _by_position(score, sample, split, file_rows)
-            )
-        )
-    better = max(others, key=lambda r: r.recall, default=None)
-    if better is not None and better.recall >= _far_better(as_read.recall, chance):
-        return as_read, better
-    return as_read, None
+def suspect(data: Input, direction: Direction) -> Suspicion | None:
+    """Why the input looks misread in a direction; None when it does not, or is too small to tell."""
+    if len(data.split.image_ids) < SMALLEST:
+        return None
+    as_read = Reading("", data.split.image_of)
+    backwards = Reading("", data.split.image_of, reversed=True)
+    # Most files are read correctly, and a few queries are enough to find out; a weak model takes some more.
+    for most, margin in ((FEW, CLEARLY), (SAMPLE if data.lists is None else LISTED, 0.0)):
+        queries = _queries(data, direction, most)
+        if len(queries[1]) < SMALLEST:
+            return None
+        (sample, back), _ = _measure(data, direction, queries, [as_read, backwards], np.float32)
+        # Short lists that are reversed have a high recall at their length.
+        poor = sample.recall(10) <= _enough(sample) + margin if data.lists is None else _far_better(back, sample, 1)
+        if not sample.at_chance and not poor:
+            return None
+    others = readings(data.split, data.rows, data.lists is not None)
+    # In float64, as near-constant vectors have scores that float32 cannot tell apart.
+    (sample, *tried), spread = _measure(data, direction, queries, [as_read, *others], np.float64)
+    at = max(range(len(others)), key=lambda i: tried[i].recall(1) + tried[i].recall(10))
+    if sample.at_chance:
+        explained = tried[at].p_values[0] * len(others) < CERTAIN
+    else:
+        explained = poor and _far_better(tried[at], sample, 10 if data.lists is None else 1)
+    if not explained and not sample.at_chance:
+        return None
+    better = (others[at], tried[at]) if explained else None
+    return Suspicion(direction, sample, better, spread < CONSTANT, data.lists is not None)
 
 
-def _far_better(as_read: float, chance: float) -> float:
-    """The recall from which another reading is beyond doubt.
+def _enough(sample: Sample) -> float:
+    """The R@10 from which nothing is suspected."""
+    chance = sample.chance(10)
+    return min(5 * chance, chance + 0.15) + 0.02
+
+
+def _far_better(other: Sample, as_read: Sample, k: int) -> bool:
+    """Whether another reading is beyond doubt, although the one at hand is above chance.
 
     In a large gallery many times chance and many times the reading at hand; in a small one, where chance is high,
-    more than halfway from there to 1. A reading at or below chance (a model whose sign is wrong) proves nothing.
+    more than halfway from there to 1; always twice the reading at hand.
     """
-    return max(0.1, min(5 * chance, (1 + chance) / 2), min(10 * as_read, (1 + as_read) / 2))
+    chance, known = as_read.chance(k), as_read.recall(k)
+    return other.recall(k) >= max(0.1, min(5 * chance, (1 + chance) / 2), min(10 * known, (1 + known) / 2), 2 * known)
 
 
-def _recall(score: npt.NDArray[np.float64], own: Int) -> float:
-    at = score[own, np.arange(score.shape[1])]
-    # Ties count against, or a collapsed model would look perfect in every reading.
-    return float(((score >= at).sum(0) <= DEPTH).mean())
+def _queries(data: Input, direction: Direction, most: int) -> tuple[Int, Int]:
+    """Queries of evenly spaced images with candidates and a relevant item, and the first query of every image.
+
+    There is one caption an image, or several where there are few images.
+    """
+    image_of = data.split.image_of
+    captions = np.arange(len(image_of))
+    if data.lists is not None:
+        known = np.fromiter(data.lists.lists[direction], np.int64)
+        captions = captions[np.isin(captions if direction == "t2i" else image_of, known)]
+    captions = captions[np.argsort(image_of[captions], kind="stable")]
+    images, first, count = np.unique(image_of[captions], return_index=True, return_counts=True)
+    if not len(images):
+        return images, first
+    some = np.unique(np.linspace(0, len(images) - 1, min(most, len(images))).astype(np.int64))
+    if direction == "i2t":
+        return images[some], np.arange(len(some))
+    each = np.minimum(count[some], max(1, most // len(some)))
+    starts = np.cumsum(each) - each
+    # Not always the first caption of an image, which may be in order when the others are not.
+    turn = np.arange(each.sum()) - np.repeat(starts, each) + np.repeat(np.arange(len(some)), each)
+    return captions[np.repeat(first[some], each) + turn % np.repeat(count[some], each)], starts
 
 
-def _by_position(
-    score: npt.NDArray[np.float64], sample: Int, split: Split, file_rows: tuple[Int | None, Int | None]
-) -> float:
-    n_image, n_caption = len(split.image_ids), len(split.caption_ids)
-    if n_caption % n_image:
-        return 0.0
-    image_rows = np.arange(n_image) if file_rows[0] is None else file_rows[0]
-    text_rows = np.arange(n_caption) if file_rows[1] is None else file_rows[1]
-    item_at_row = np.empty(n_image, np.int64)
-    item_at_row[image_rows] = np.arange(n_image)
-    return _recall(score, item_at_row[text_rows[sample] // (n_caption // n_image)])
+def _measure(
+    data: Input, direction: Direction, queries: tuple[Int, Int], tried: Sequence[Reading], dtype: npt.DTypeLike
+) -> tuple[list[Sample], float]:
+    """The ranks of the relevant items of some queries in every reading, and the median spread of a query's scores."""
+    gallery = len(data.split.caption_ids if direction == "i2t" else data.split.image_ids)
+    index, first = queries
+    targets = [_targets(reading.image_of, direction, index) for reading in tried]
+    size = np.array([[len(items) for items in each] for each in targets], np.int64)
+    best = np.full(size.shape, np.inf)
+    mean = np.full(size.shape, 0.5)
+    depth, spread = np.empty(len(index), np.int64), np.empty(len(index))
+    sign = np.array([reading.reversed for reading in tried])
+    for at, (ranks, depth[at], spread[at]) in enumerate(_rankers(data, direction, index, dtype)):
+        any_item = size[:, at] > 0
+        count = size[any_item, at]
+        starts = np.cumsum(count) - count
+        # The items of all readings at once, as there are many readings with few items.
+        found = ranks(np.concatenate([each[at] for each in targets]), np.repeat(sign[any_item], count))
+        best[any_item, at] = np.minimum.reduceat(found, starts)
+        mean[any_item, at] = (np.add.reduceat(found, starts) / count - 0.5) / gallery
+    samples = [Sample(*each, first, depth, gallery) for each in zip(best, mean, size, strict=True)]
+    return samples, float(np.median(spread))
+
+
+def _targets(image_of: Int, direction: Direction, queries: Int) -> list[Int]:
+    """The relevant items of every query."""
+    if direction == "t2i":
+        return list(image_of[queries, None])
+    captions = np.flatnonzero(np.isin(image_of, queries))
+    captions = captions[np.argsort(image_of[captions], kind="stable")]
+    ends = np.searchsorted(image_of[captions], queries, side="right")
+    starts = np.searchsorted(image_of[captions], queries)
+    return [captions[a:b] for a, b in zip(starts, ends, strict=True)]
+
+
+def _rankers(
+    data: Input, direction: Direction, queries: Int, dtype: npt.DTypeLike
+) -> Iterator[tuple[Ranker, int, float]]:
+    """For every query the ranks of items, the known length of its ranking, and the spread of its scores."""
+    gallery = len(data.split.caption_ids if direction == "i2t" else data.split.image_ids)
+    if data.lists is not None:
+        for query in queries.tolist():
+            listed = data.lists.lists[direction][query]
+            yield _ranks_in_list(listed, gallery), len(listed), np.inf
+        return
+    assert data.scorer is not None
+    step = max(1, BLOCK // gallery)
+    for start in range(0, len(queries), step):
+        for scores in data.scorer.scores_of(direction, queries[start : start + step], dtype):
+            largest = float(np.abs(scores).max())
+            yield _ranks_by_score(scores), gallery, float(np.ptp(scores)) / largest if largest else 0.0
+
+
+def _ranks_by_score(scores: npt.NDArray[np.floating]) -> Ranker:
+    ordered = np.sort(scores)
+
+    def ranks(items: Int, backwards: Bool) -> Float:
+        # Items that tie have the mean of their ranks, or a collapsed model would look perfect in every reading.
+        low, high = (np.searchsorted(ordered, scores[items], side) for side in ("left", "right"))
+        found = len(scores) - high + (high - low + 1) / 2
+        return np.where(backwards, len(scores) + 1 - found, found)
+
+    return ranks
+
+
+def _ranks_in_list(listed: Int, gallery: int) -> Ranker:
+    """Items that are not listed have the mean of the remaining ranks, also when the list is reversed."""
+    rank = np.full(gallery, (len(listed) + gallery + 1) / 2)
+    rank[listed] = np.arange(1, len(listed) + 1)
+
+    def ranks(items: Int, backwards: Bool) -> Float:
+        found = rank[items]
+        return np.where(backwards & (found <= len(listed)), len(listed) + 1 - found, found)
+
+    return ranks

@@ -93,7 +93,7 @@ def evaluate(
         short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         image_key, text_key, scores_key: names of the arrays in a file.
-        trust: evaluate a file even if its rows seem to be in another order.
+        trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
         save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
             .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
         depth: items a query in ``save_run``; 100 by default.
@@ -134,7 +134,7 @@ def evaluate(
 def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Direction, Observation]]:
     """Plan, rank, score and report; also returns the ranks and the top of the rankings."""
     plan = make_plan(data, options)
-    warned = list(misread.check(data, options.trust))
+    warned = list(misread.check(data, plan.directions, options.trust))
     # First, as the ratings may be missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     if data.scorer is None:

@@ -14,10 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..types import SAFE_LENGTH, Embeddings, Float, Int, Vectors, frozen
+from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound
 
 SQUARE = 256  # rows and columns of a matrix copied together
+SOME = 4096  # candidates that some queries are scored with together
 NO_VECTORS: Vectors = frozen(np.empty((0, 0), np.float32))
 
 
@@ -42,8 +43,8 @@ class Scorer(Protocol):
     def prepare(self, height: int) -> None:
         """Called once, before threads request tiles of at most ``height`` images."""
 
-    def columns(self, captions: Int) -> npt.NDArray[Any]:
-        """(image, captions) approximate scores of some captions with every image."""
+    def scores_of(self, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """(query, gallery) scores of some queries, computed in ``dtype`` or a larger one; not canonical."""
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
@@ -128,10 +129,17 @@ class Dot:
         if self.cosine and height >= len(self.images):
             _ = self._unit_images
 
-    def columns(self, captions: Int) -> npt.NDArray[Any]:
-        """(image, captions) float32 scores of some captions with every image."""
-        picked = self.captions[captions].astype(np.float64) * self.scales[1][captions, None]
-        return np.asarray((self.images @ picked.T.astype(np.float32)) * self.scales[0][:, None].astype(np.float32))
+    def scores_of(self, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """(query, gallery) scores of some queries, computed in ``dtype``; not canonical."""
+        (own, scale), (other, scales) = (self.images, self.scales[0]), (self.captions, self.scales[1])
+        if direction == "t2i":
+            (own, scale), (other, scales) = (other, scales), (own, scale)
+        picked = (own[queries] * scale[queries, None]).astype(dtype)
+        out = np.empty((len(queries), len(other)), dtype)
+        for start in range(0, len(other), SOME):
+            part = slice(start, start + SOME)
+            out[:, part] = (picked @ other[part].astype(dtype, copy=False).T) * scales[part].astype(dtype)
+        return out
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) canonical float64 scores."""
@@ -192,11 +200,14 @@ class Matrix:
     def prepare(self, height: int) -> None:
         """Nothing to prepare."""
 
-    def columns(self, captions: Int) -> npt.NDArray[Any]:
-        """(image, captions) scores of some captions with every image."""
-        cols = captions if self.caption_order is None else self.caption_order[captions]
-        picked = np.asarray(self.scores[:, cols])
-        return picked if self.image_order is None else picked[self.image_order]
+    def scores_of(self, direction: Direction, queries: Int, dtype: npt.DTypeLike) -> npt.NDArray[Any]:
+        """(query, gallery) entries of some queries, in ``dtype`` or a larger one."""
+        scores, own, other = self.scores, self.image_order, self.caption_order
+        if direction == "t2i":
+            scores, own, other = scores.T, other, own
+        # float64 entries may be beyond the range of float32
+        picked = np.asarray(scores[queries if own is None else own[queries]], np.result_type(scores.dtype, dtype))
+        return picked if other is None else picked[:, other]
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:
         """(pair,) float64 entries."""
