@@ -173,8 +173,13 @@ def test_captions_one_a_line(two: list[str], tmp_path: Path) -> None:
     texts.write_text("\n".join("word " * (1 + i % 3) for i in range(72)) + "\n")
     (got,) = found(path, "--by", "length", "--captions", str(texts), "--direction", "t2i")
     assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 24), ("2", 24), ("3", 24)]
-    # the order of the text vectors is not in a report, so lines cannot be matched to ids
-    result = invoke(two[0], "--by", "length", "--captions", str(texts))
+    # a report has the row of every caption, by which lines are matched; those of earlier versions do not
+    (by_id,) = found(two[0], "--by", "length", "--captions", str(texts), "--direction", "t2i")
+    assert [(b["label"], b["n"]) for b in by_id["bins"]] == [("1", 24), ("2", 24), ("3", 24)]
+    document = json.loads(Path(two[0]).read_text())
+    assert document["per_query"].pop("caption_rows")
+    (tmp_path / "old.json").write_text(json.dumps(document))
+    result = invoke(str(tmp_path / "old.json"), "--by", "length", "--captions", str(texts))
     assert result.exit_code == 3
     assert (
         "captions.txt: has no ids to match the 72 captions of the report by, whose ids are such as 1100"

@@ -317,3 +317,104 @@ def test_a_split_of_vsebench_is_not_removed_without_a_file() -> None:
         catalogue.remove("coco-5k")
     with pytest.raises(UsageError, match=r"unknown split 'f30'\n  fix: did you mean 'f30k'"):
         catalogue.remove("f30")
+
+
+# --- captions in a file of embeddings ----------------------------------------------------------------------
+
+
+def texts_in_rows(file: Path) -> list[str]:
+    """The captions in the order of the text rows of ``embeddings``."""
+    said = {r["caption_id"]: r["caption"] for r in records()}
+    return [said[name] for name in np.load(file)["text_ids"].tolist()]
+
+
+def owners_in_rows(file: Path) -> list[str]:
+    said = {r["caption_id"]: r["image_id"] for r in records()}
+    return [said[name] for name in np.load(file)["text_ids"].tolist()]
+
+
+def column(report: vsebench.Report, name: str) -> list[float]:
+    return report[name, "t2i"].per_query.tolist()
+
+
+def test_the_file_of_embeddings_may_have_the_captions_and_their_images(tmp_path: Path) -> None:
+    file = embeddings(tmp_path / "ids.npz")
+    strings, owners = texts_in_rows(file), owners_in_rows(file)
+    with_all = embeddings(tmp_path / "all.npz", captions=np.array(strings), image_of=np.array(owners))
+    without = embeddings(tmp_path / "without.npz", image_of_text=np.array(owners))
+    lines = write(tmp_path / "c.jsonl", as_jsonl(records()))
+    metrics = {"metrics": "R@1,NCS@5,CS@10", "ci": 0}
+    a = vsebench.evaluate(with_all, **metrics)
+    b = vsebench.evaluate(without, captions=lines, **metrics)
+    assert a.signature == b.signature and a.split == "custom"
+    assert column(a, "cider:NCS@5") == column(b, "cider:NCS@5")
+    captions = json.loads(invoke("inspect", with_all, "--json").stdout)["arrays"][-1]
+    assert captions == {"name": "captions", "shape": [90], "dtype": "text", "first": strings[:3]}
+    assert not any("ignored" in note for note in a.notes)
+    # a declared split has captions of its own
+    catalogue.build("mine", lines)
+    known = vsebench.evaluate(with_all, **metrics)
+    assert "the captions in the file are not used: those of mine are declared" in known.notes
+    short = embeddings(tmp_path / "short.npz", captions=np.array(strings[:-1]), image_of=np.array(owners))
+    with pytest.raises(BadInput, match="89 captions for 90 text rows\n  fix: save one caption a text row"):
+        vsebench.evaluate(short, split="custom", **metrics)
+
+
+def test_scores_and_other_formats_may_have_them_too(tmp_path: Path) -> None:
+    strings = [r["caption"] for r in records()]
+    x = np.random.default_rng(0).standard_normal((IMAGES, 8)).astype(np.float32)
+    y = np.repeat(x, EACH, axis=0) + np.random.default_rng(1).standard_normal((IMAGES * EACH, 8)).astype(np.float32)
+    owner = np.repeat(np.arange(IMAGES), EACH)
+    files = [tmp_path / "e.npz", tmp_path / "s.npz"]
+    np.savez(files[0], images=x, texts=y, image_of=owner, captions=np.array([s.encode() for s in strings]))
+    np.savez(files[1], scores=x @ y.T, image_of=owner, captions=np.array(strings))
+    options = {"metrics": "NCS@5", "ci": 0}
+    reports = [vsebench.evaluate(scores=files[1], **options)]
+    options["similarity"] = "dot"
+    reports.append(vsebench.evaluate(files[0], **options))
+    if pytest.importorskip("pyarrow"):
+        import pandas as pd
+
+        rows = [("image", f"i{n}", None, None, v) for n, v in enumerate(x)]
+        rows += [("text", f"c{n}", f"i{owner[n]}", strings[n], v) for n, v in enumerate(y)]
+        frame = pd.DataFrame(rows, columns=["modality", "id", "image_id", "caption", "embedding"])
+        frame.to_parquet(tmp_path / "t.parquet")
+        reports.append(vsebench.evaluate(tmp_path / "t.parquet", **options))
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "e.h5", "w") as file:
+        file["images"], file["texts"], file["image_of"], file["captions"] = x, y, owner, strings
+    reports.append(vsebench.evaluate(tmp_path / "e.h5", **options))
+    means = [r["cider:NCS@5", "t2i"].value for r in reports]
+    assert means == pytest.approx([means[0]] * 4) and 0 < means[0] < 1
+
+
+@pytest.mark.parametrize("form", ["c.txt", "all.npz", "ids.npz", "c.jsonl", "c.csv"])
+def test_slice_takes_the_captions_that_eval_took(tmp_path: Path, form: str) -> None:
+    """Of a custom split with ids too, whose captions the report has in the order of the ids."""
+    file = embeddings(tmp_path / "e.npz")
+    strings, owners = texts_in_rows(file), np.array(owners_in_rows(file))
+    strings = [s.replace("\n", " ") for s in strings]  # one a line
+    embeddings(file, image_of_text=owners)
+    embeddings(tmp_path / "ids.npz", captions=np.array(strings))
+    np.savez(tmp_path / "all.npz", captions=np.array(strings))
+    write(tmp_path / "c.txt", "".join(s + "\n" for s in strings))
+    write(tmp_path / "c.jsonl", as_jsonl(records()))
+    write(tmp_path / "c.csv", as_table(records()))
+    done = vsebench.evaluate(file, captions=tmp_path / form, metrics="R@1,NCS@5", ci=0)
+    done.save(tmp_path / "r.json")
+    expected = np.array([len(r["caption"].split()) for r in sorted(records(), key=lambda r: r["caption_id"])])
+    for report in (done, tmp_path / "r.json"):
+        slices = vsebench.slice(report, "length", direction="t2i", captions=tmp_path / form, bins="0,6,100")
+        few = slices.to_frame().set_index("slice").loc["0 to 5"]
+        assert few.n == (expected < 6).sum()
+        assert few.value == pytest.approx(done["R@1", "t2i"].per_query[expected < 6].mean())
+
+
+def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path) -> None:
+    file = embeddings(tmp_path / "e.npz", image_of_text=np.array(owners_in_rows(embeddings(tmp_path / "o.npz"))))
+    report = vsebench.evaluate(file, metrics="R@1", ci=0)
+    document = report.to_dict()
+    document["per_query"]["caption_rows"] = document["per_query"]["image_of"]
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    with pytest.raises(BadInput, match="caption_rows does not number the captions"):
+        vsebench.load(tmp_path / "r.json")

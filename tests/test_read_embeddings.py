@@ -75,7 +75,7 @@ def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
     raw = read_embeddings(
         save(tmp_path / "e.npz", images=IMAGES, captions=np.array(["a dog"] * 8), caption_embeddings=TEXTS)
     )
-    assert raw.texts.shape == (8, 3) and raw.notes == ("ignored arrays: captions (8,) str",)
+    assert raw.texts.shape == (8, 3) and raw.notes == () and raw.captions == ("a dog",) * 8
 
 
 def test_one_side_missing_and_scores_instead(tmp_path: Path) -> None:

@@ -89,12 +89,12 @@ def caption_length(split: Split, captions: Captions | None = None) -> Attribute:
     numbered = ids.dtype.kind == "i" and np.array_equal(ids, np.arange(len(ids)))
     path = Path(captions) if captions is not None and is_file(captions) else None
     unnamed = captions is not None and (path is None or path.suffix == ".txt")  # without ids
-    if unnamed and split.name == "custom" and not numbered:
-        # A report has the captions in the order of their ids; that of the vectors is not in it.
+    if unnamed and split.name == "custom" and not numbered and split.places[1] is None:
+        # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
         what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
         fix = "give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE"
         raise BadInput(what, where=path or "captions", fix=fix)
-    strings = with_captions(split, captions).captions or ()
+    strings = with_captions(split, captions, split.places[1]).captions or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
     return Attribute("words in the caption", "caption", words, integer=True)
 

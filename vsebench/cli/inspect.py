@@ -70,6 +70,9 @@ def run(
     arrays = [_array(name, array) for name, array in rows] + [
         _ids(name, array) for name, array in ids if array is not None
     ]
+    strings = raw_scores.captions if scores else raw.captions
+    if strings is not None:
+        arrays.append({"name": "captions", "shape": [len(strings)], "dtype": "text", "first": list(strings[:3])})
     document = {
         "schema": "vsebench/inspect/1",
         "files": [p.name for p in sources],

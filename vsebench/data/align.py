@@ -7,7 +7,7 @@ the items of a split (``match`` for rows; lists are matched by id) and put in it
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -123,9 +123,10 @@ def align_embeddings(
             notes.append(f"{side} vectors are float16: converted to float32, exactly")
     rows = FileRows(len(images), len(raw.texts), image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated)
     found = match_rows(rows, split, captions_per_image)
-    notes += found.notes
+    matched = _with_captions(found.split, raw.captions, found.text_rows, where)
+    notes += [*found.notes, *_unused(matched, raw.captions)]
     rows_of_items = (found.image_rows, found.text_rows)
-    return _aligned(found.split, images, raw.texts, where, rows_of_items, tuple(notes), found.warnings)
+    return _aligned(matched, images, raw.texts, where, rows_of_items, tuple(notes), found.warnings)
 
 
 def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: int | None = None) -> AlignedScores:
@@ -155,9 +156,9 @@ def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: 
     warnings = list(found.warnings)
     if raw.scores.dtype == np.float16:
         warnings.append("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
-    return AlignedScores(
-        found.split, raw.scores, found.image_rows, found.text_rows, (*raw.notes, *found.notes), tuple(warnings)
-    )
+    matched = _with_captions(found.split, raw.captions, found.text_rows, where)
+    notes = (*raw.notes, *found.notes, *_unused(matched, raw.captions))
+    return AlignedScores(matched, raw.scores, found.image_rows, found.text_rows, notes, tuple(warnings))
 
 
 def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
@@ -222,6 +223,22 @@ def _scores_of(raw: RawScores, split: Split) -> AlignedScores:
             fix="give one row an image and one column a caption",
         )
     return AlignedScores(split, raw.scores, *_rows_of(raw, split), raw.notes, ())
+
+
+def _with_captions(split: Split, captions: tuple[str, ...] | None, rows: Int | None, where: Path) -> Split:
+    """A custom split with the captions of its file, (text,) in the order of the text rows."""
+    if captions is None or split.name != "custom":
+        return split
+    if len(captions) != len(split.caption_ids):
+        what = f"{len(captions):,} captions for {len(split.caption_ids):,} text rows"
+        raise BadInput(what, where=where, fix="save one caption a text row")
+    return replace(split, captions=captions if rows is None else tuple(captions[row] for row in rows.tolist()))
+
+
+def _unused(split: Split, captions: tuple[str, ...] | None) -> list[str]:
+    if captions is None or split.name == "custom":
+        return []
+    return [f"the captions in the file are not used: those of {split.name} are declared"]
 
 
 def _rows_of(raw: RawEmbeddings | RawScores, split: Split) -> tuple[Int | None, Int | None]:

@@ -12,7 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError
-from ..types import Int, Split
+from ..types import Ids, Int, Split
+from .formats.sniff import sniff
+from .match import rows_of
+from .read import read_captions
 from .splits import catalogue as splits
 from .splits import packages
 from .splits.rows import CaptionRows
@@ -33,9 +36,10 @@ def with_captions(split: Split, captions: Captions | None = None, rows: Int | No
     Args:
         split: declared or custom.
         captions: a file of captions, or a list of them in the order of a text file; None: those of the split, else of
-            the cache or the installed packages. JSON lines, Karpathy's files and the official annotations are matched
-            by caption id. A text file has one caption a line: in the order of a declared split (SCAN's
-            ``test_caps.txt``), or for a custom split in the order of the text vectors.
+            the cache or the installed packages. JSON lines, tables, Karpathy's files and the official annotations are
+            matched by caption id, and so are those in a file of embeddings with text ids. A text file has one caption
+            a line: in the order of a declared split (SCAN's ``test_caps.txt``), or for a custom split in the order of
+            the text vectors, as has a file of embeddings without text ids.
         rows: (caption,) int64 row of every caption among the text vectors, None where it is its index.
 
     Raises:
@@ -61,8 +65,31 @@ def with_captions(split: Split, captions: Captions | None = None, rows: Int | No
 def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
     if path.suffix == ".txt":
         return _in_rows(split, text_lines(read_text(path)), rows, path)
+    if (arrays := in_arrays(path)) is not None:
+        ids, strings = arrays
+        if ids is None:
+            return _in_rows(split, strings, rows, path)
+        at = rows_of(ids, split.caption_ids, split.image_ids, "text", split.name, path)
+        return tuple(strings[row] for row in at.tolist())
     rows_of_file = from_file(path, split.caption_ids if split.caption_ids.dtype.kind == "i" else None)
     return _pick(split, rows_of_file, f"{path}")
+
+
+def check_file(path: Path) -> None:
+    """Refuse a path that is no readable file of captions, without parsing a text; raises BadInput."""
+    if in_arrays(path) is None:
+        read_text(path)
+
+
+def in_arrays(path: Path) -> tuple[Ids | None, tuple[str, ...]] | None:
+    """The captions in a file of embeddings and their ids; None for any other file, and for one that does not exist."""
+    if not path.is_file():
+        return None
+    try:
+        sniff(path)
+    except BadInput:
+        return None  # the reader of texts says what it is
+    return read_captions(path)
 
 
 def _in_rows(split: Split, lines: Sequence[str], rows: Int | None, path: Path | None = None) -> tuple[str, ...]:

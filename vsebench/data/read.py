@@ -11,6 +11,7 @@ import numpy as np
 from ..errors import BadInput, UsageError
 from ..types import Ids
 from .formats.aliases import (
+    CAPTIONS,
     IMAGE_IDS,
     IMAGE_OF_TEXT,
     IMAGES,
@@ -22,9 +23,10 @@ from .formats.aliases import (
     Field,
     describe,
     pick,
+    pick_strings,
 )
 from .formats.guard import check_size
-from .formats.ids import as_ids
+from .formats.ids import as_ids, as_strings
 from .formats.members import floats, members_of
 from .formats.raw import Holds, Member, RawEmbeddings, RawScores
 from .formats.sniff import expect, sniff
@@ -98,9 +100,39 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
         notes.append(f"scores are read from '{chosen.name}', the only two-dimensional array")
     _check_matrix(chosen, path)
     ids, holds, used = _id_fields(members, path, chosen)
+    captions = pick_strings(members, CAPTIONS)
+    used += [] if captions is None else [captions]
     check_size([chosen, *used], path)
     notes += _ignored(members, [chosen, *used])
-    return RawScores(floats(chosen, path), *ids, kind.name, (path,), tuple(notes), holds)
+    strings = None if captions is None else as_strings(captions.load(), captions.name, path)
+    return RawScores(floats(chosen, path), *ids, kind.name, (path,), tuple(notes), holds, strings)
+
+
+def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
+    """The text ids, if there are any, and the captions in a file of embeddings, in the order of its text rows.
+
+    Returns None for a file that is not of a format of embeddings.
+
+    Raises:
+        BadInput: the file is damaged, or of such a format and without captions.
+        MissingPackage: the package that reads its format is not installed.
+    """
+    path = Path(path)
+    kind = sniff(path)
+    if kind.embeddings is not None:
+        raw = read_embeddings(path)
+        ids, captions = raw.text_ids, raw.captions
+    elif kind.keyed:
+        members = members_of(path, kind)
+        found, named = pick_strings(members, CAPTIONS), pick(members, TEXT_IDS, path)
+        check_size([m for m in (found, named) if m is not None], path)
+        ids, captions = _ids(named, path), None if found is None else as_strings(found.load(), found.name, path)
+    else:
+        return None
+    if captions is None:
+        fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"
+        raise BadInput(f"is {kind.words} without captions (an array of strings)", where=path, fix=fix)
+    return ids, captions
 
 
 def _pair(path: Path, kind: Format, texts: StrPath | None) -> RawEmbeddings:
@@ -128,11 +160,14 @@ def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None
     if images is texts:
         raise UsageError(f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays")
     ids, holds, used = _id_fields(members, path, images)
+    captions = pick_strings(members, CAPTIONS)
+    used += [] if captions is None else [captions]
     check_size([images, texts, *used], path)
     # Members of a zip start at any byte: numbers off their own size would be copied in every product.
     image_vectors, text_vectors = (np.require(floats(member, path), requirements="A") for member in (images, texts))
     notes = _ignored(members, [images, texts, *used])
-    return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes, holds)
+    strings = None if captions is None else as_strings(captions.load(), captions.name, path)
+    return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes, holds, strings)
 
 
 def _not_found(members: Sequence[Member], images: Member | None, texts: Member | None, path: Path) -> BadInput:

@@ -6,6 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from .. import __version__, relevance, signature
 from ..errors import BadInput
 from ..metrics import Metric
@@ -15,7 +17,7 @@ from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result
 from ..report.report import Report
-from ..types import Direction, Observation, Split
+from ..types import Direction, Int, Observation, Split
 from . import intervals, warnings
 from .inputs import Input
 from .intervals import Key
@@ -65,8 +67,16 @@ def report(
         plan.notes,
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
-        items=replace(plan.split, captions=None),
+        items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),
     )
+
+
+def _caption_rows(split: Split, data: Input) -> Int | None:
+    """(caption,) int64 text row of every caption of a custom split with ids, by which a text file is read again."""
+    numbered = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(len(split.image_of)))
+    if split.name != "custom" or numbered:
+        return None
+    return np.arange(len(split.image_of)) if data.rows[1] is None else np.asarray(data.rows[1])
 
 
 def _with_sums(plan: Plan, single: Mapping[Key, Result]) -> tuple[dict[Key, Result], dict[Key, list[Key]]]:

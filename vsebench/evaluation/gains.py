@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from ..arguments import numbers, shown
-from ..data.captions import Captions, is_file, with_captions
+from ..data.captions import Captions, check_file, is_file, with_captions
 from ..data.formats.sniff import sniff
-from ..data.textfile import read_text
 from ..errors import BadInput, MissingPackage, UsageError
 from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import words
@@ -151,7 +150,7 @@ def load(
         if captions is None:
             return split, {}, []
         if is_file(captions):
-            read_text(Path(captions))  # a wrong path is an error even where it is not read
+            check_file(Path(captions))  # a wrong path is an error even where it is not read
         return split, {}, ["--captions: no metric uses them"]
     why: UsageError | MissingPackage | None = None
     source = None  # where the captions come from, when this is not the split by its name

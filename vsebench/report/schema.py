@@ -53,6 +53,7 @@ class PerQueryDocument(_Strict):
     Attributes:
         images, captions: ids.
         image_of: for every caption the index of its image.
+        caption_rows: of a custom split with ids: for every caption its row among the text vectors; or None.
         fold: for every image the number of its fold, or None.
         columns: the values.
     """
@@ -60,6 +61,7 @@ class PerQueryDocument(_Strict):
     images: str
     captions: str
     image_of: str
+    caption_rows: str | None = None
     fold: str | None
     columns: list[ColumnDocument]
 

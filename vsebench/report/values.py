@@ -56,10 +56,12 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
         found.append(result.per_query)
     for column, values in zip(columns, each(pack, found), strict=True):
         column["values"] = values
+    rows = items.places[1]
     return {
         "images": pack(items.image_ids),
         "captions": pack(items.caption_ids),
         "image_of": pack(items.image_of),
+        **({} if rows is None else {"caption_rows": pack(rows)}),
         "fold": None if items.fold is None else pack(items.fold),
         "columns": columns,
     }
@@ -72,9 +74,14 @@ def read(section: PerQueryDocument, split: str) -> Split:
         BadInput: an array is damaged, or does not fit the others.
     """
     fold = None if section.fold is None else _integers(section.fold, "fold")
-    return Split(
-        split, unpack(section.images), unpack(section.captions), _integers(section.image_of, "image_of"), None, fold
-    )
+    rows = None if section.caption_rows is None else _integers(section.caption_rows, "caption_rows")
+    items = Split(
+        split, unpack(section.images), unpack(section.captions), _integers(section.image_of, "image_of"), None, fold,
+        (None, rows),
+    )  # fmt: skip
+    if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.caption_ids))):
+        raise BadInput("caption_rows does not number the captions", fix="write the report again")
+    return items
 
 
 def restore(

@@ -47,8 +47,11 @@ OWNER_ROWS = ("image_index", "image_row_of_text")  # names that say: rows, count
 OWNER_IDS = ("image_id_of_text", "caption_image_ids", "text_image_ids")  # and: ids
 IMAGE_OF_TEXT = Field(
     "the image of every text",
-    ("image_of_text", "image_of_caption", "text_to_image", "txt2img", *OWNER_ROWS, *OWNER_IDS),
+    ("image_of_text", "image_of_caption", "image_of", "text_to_image", "txt2img", *OWNER_ROWS, *OWNER_IDS),
 )
+CAPTIONS = Field(
+    "captions", ("captions", "caption", "texts", "text", "sentences", "caption_strings", "raw_captions")
+)  # strings
 SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities", "matrix"), "--scores-key")
 
 
@@ -83,6 +86,12 @@ def pick(
         names = " and ".join(f"'{m.name}' {m.shape}" for m in found[:4])
         raise BadInput(f"{field.words} occur under {len(found)} names: {names}", where=where, fix=fix)
     return found[0] if found else None
+
+
+def pick_strings(members: Sequence[Member], field: Field) -> Member | None:
+    """The first array of strings that has one of the names of ``field``, in their order; None without one."""
+    found = {m.base: m for m in reversed(members) if m.dtype in ("str", "bytes") and len(m.shape) == 1}
+    return next((found[name] for name in field.names if name in found), None)
 
 
 def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Member:

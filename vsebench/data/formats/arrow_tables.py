@@ -22,7 +22,8 @@ _FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 def read_parquet(path: Path) -> RawEmbeddings:
     """Embeddings from a parquet table with the columns ``id``, ``modality`` (image, text or caption), ``embedding``
-    (a list of floats, all of one length) and optionally ``image_id`` (of a text: the image it belongs to).
+    (a list of floats, all of one length) and optionally ``image_id`` (of a text: the image it belongs to)
+    and ``caption`` (of a text: what it says).
 
     Raises:
         BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
@@ -42,7 +43,9 @@ def read_arrow(path: Path) -> RawEmbeddings:
 def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
     import pyarrow as pa
 
-    columns: dict[str, dict[str, list[Any]]] = {side: {"id": [], "embedding": [], "image_id": []} for side in _SIDES}
+    columns: dict[str, dict[str, list[Any]]] = {
+        side: {"id": [], "embedding": [], "image_id": [], "caption": []} for side in _SIDES
+    }
     used, row, width = 0, 0, None
     limit = memory_limit()
     with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
@@ -60,7 +63,7 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
             for side in _SIDES:
                 mask = modality == side
                 columns[side]["embedding"].append(vectors[mask])
-                for name in ("id", "image_id"):
+                for name in ("id", "image_id", "caption"):
                     if name in batch.schema.names:
                         values = batch.column(name).to_pylist()
                         columns[side][name].extend(values[at] for at in np.flatnonzero(mask))
@@ -75,7 +78,9 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
     images, texts = (np.concatenate(columns[side]["embedding"]) for side in _SIDES)
     image_ids, text_ids = (_ids(columns[side]["id"], "id", path) for side in _SIDES)
     image_of_text = _ids(image_of, "image_id", path) if image_of else None
-    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes), "ids")
+    captions = columns["text"]["caption"]
+    strings = tuple(captions) if captions and all(isinstance(value, str) for value in captions) else None
+    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes), "ids", strings)
 
 
 _SIDES = ("image", "text")
@@ -112,7 +117,7 @@ def _check_columns(schema: Any, path: Path) -> list[str]:
         if schema.names.count(name) != 1:
             found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
             raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=_LAYOUT)
-    return [*_NEEDED, *(["image_id"] if schema.names.count("image_id") == 1 else [])]
+    return [*_NEEDED, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
 
 
 def _modalities(pa: Any, batch: Any, row: int, path: Path) -> Array:

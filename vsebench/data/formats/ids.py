@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -91,6 +92,11 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
         why = f"too large to be exact in {ids.dtype.name}" if too_large else "not an integer"
         raise BadInput(f"'{name}'[{row}] = {value} is {why}", where=where, fix="save ids as int64 or strings")
     return ids.astype(np.int64)
+
+
+def as_strings(array: npt.NDArray[Any], name: str, where: Path | str) -> tuple[str, ...]:
+    """Captions of a one-dimensional array of strings or of bytes; raises BadInput for bytes that are not UTF-8."""
+    return tuple((_decoded(array, name, where) if array.dtype.kind == "S" else array).tolist())
 
 
 def _decoded(ids: Ids, name: str, where: Path | str) -> Ids:

@@ -67,6 +67,7 @@ class RawEmbeddings:
             or ``arrow``.
         sources: every file that was read.
         notes: decisions made while reading, one sentence each.
+        captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
         holds: what ``image_of_text`` may hold. A column of a table or of metadata holds ids, never rows.
     """
 
@@ -79,6 +80,7 @@ class RawEmbeddings:
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
+    captions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,7 +91,7 @@ class RawScores:
         scores: (n_image_rows, n_text_rows) float16, float32 or float64 in native byte order, maybe a read-only memory
             map.
         format: ``npy``, ``npz``, ``safetensors``, ``torch`` or ``hdf5``.
-        image_ids, text_ids, image_of_text, sources, notes, holds: as in ``RawEmbeddings``.
+        image_ids, text_ids, image_of_text, sources, notes, holds, captions: as in ``RawEmbeddings``.
     """
 
     scores: Array
@@ -100,6 +102,7 @@ class RawScores:
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
+    captions: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -25,7 +25,7 @@ from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members
 from .trec import read_trec
 
-_COLUMNS = "columns `id`, `modality`, `embedding`, optional `image_id`"
+_COLUMNS = "columns `id`, `modality`, `embedding`, optional `image_id` and `caption`"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ FORMATS: dict[str, Format] = {
     for kind in (
         Format(
             "npz", "an .npz archive", ".npz",
-            "`image_embeddings`, `text_embeddings`; optional `image_ids`, `text_ids`, `image_of_text`",
+            "`image_embeddings`, `text_embeddings`; optional `image_ids`, `text_ids`, `image_of_text`, `captions`",
             in_zip=is_npz, arrays=npz_members,
         ),
         Format(
