@@ -132,7 +132,8 @@ def cli_page() -> str:
     out = ["# Command line\n\n"]
     out.append(
         "The result is printed on stdout, everything else on stderr. `--json`, `--quiet` and `--no-progress` can be "
-        "given before or after the command.\n\n"
+        "given before or after the command. `vsebench eval --help` has the usual options and `--help-all` all of them; "
+        "environment variables are on [a page of their own](environment.md).\n\n"
     )
     for path, command in _commands("vsebench", typer.main.get_command(app)):
         out.append(f"## {path}\n\n{(command.help or '').strip()}\n\n")
@@ -201,11 +202,27 @@ def api_page() -> str:
     return "".join(out)
 
 
+def environment_page() -> str:
+    """The environment variables."""
+    from vsebench.environment import OF_OTHERS, OWN
+
+    out = ["# Environment variables\n\n"]
+    out.append(
+        "None is needed, and none changes a digit of a result. Options go before variables. A variable is set for one "
+        "command with `VSEBENCH_NUM_THREADS=4 vsebench eval ...`, for a session with `export`.\n"
+    )
+    for title, variables in (("Of vsebench", OWN), ("Of the packages that it uses", OF_OTHERS)):
+        out.append(f"\n## {title}\n\n| variable | meaning | example |\n|---|---|---|\n")
+        out += [f"| `{v.name}` | {v.meaning} | `{v.example}` |\n" for v in variables]
+    return "".join(out)
+
+
 PAGES: dict[str, Callable[[], str]] = {
     "metrics.md": metrics_page,
     "relevance.md": relevance_page,
     "cli.md": cli_page,
     "api.md": api_page,
+    "environment.md": environment_page,
 }
 
 

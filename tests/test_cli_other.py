@@ -60,7 +60,8 @@ def test_every_command_has_help(command: list[str]) -> None:
         assert f"vsebench {' '.join(command)}" in words(result.stdout)
         assert len(words(result.stdout)) > 100
     if command != ["data"]:
-        assert all(flag in result.stdout for flag in ("--json", "--quiet", "--no-progress"))
+        complete = invoke(*command, "--help-all").stdout if command == ["eval"] else result.stdout
+        assert all(flag in complete for flag in ("--json", "--quiet", "--no-progress"))
 
 
 def test_help_names_every_exit_code_and_command() -> None:

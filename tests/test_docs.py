@@ -15,6 +15,7 @@ import pytest
 import vsebench
 from docs import generate
 from tests import human_files
+from vsebench.environment import OF_OTHERS, OWN
 from vsebench.errors import EXIT_CODES
 from vsebench.metrics import declare, families, parse
 from vsebench.metrics.suites import SUITES
@@ -40,6 +41,15 @@ def test_every_metric_view_and_exit_code_is_documented():
     cli = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for code, words in EXIT_CODES.items():
         assert f"- {code}: {words}" in cli
+
+
+def test_every_environment_variable_is_documented():
+    listed = {v.name for v in (*OWN, *OF_OTHERS)}
+    sources = [p for p in (ROOT / "vsebench").rglob("*.py") if p.name != "environment.py"]
+    pattern = r"\b(?:VSEBENCH|NUMBA|HF)_[A-Z_]*[A-Z]\b|environ(?:\.get\(|\[)\"([A-Z_]+)\""
+    found = {m[1] or m[0] for p in sources for m in re.finditer(pattern, p.read_text(encoding="utf-8"))}
+    assert found - {"PYTHONPATH"} <= listed
+    assert {v.name for v in OWN} <= found
 
 
 def test_every_citation_key_has_a_reference():

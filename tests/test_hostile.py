@@ -122,13 +122,13 @@ def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
 @pytest.mark.parametrize(
     ("args", "words"),
     [
-        (["eval", "--nope"], "No such option"),
-        (["evaluate"], "No such command"),
+        (["eval", "--nope"], "no such option: --nope"),
+        (["evaluate"], "no such command 'evaluate' fix: did you mean eval?"),
         (["eval", "a.npz", "--threads", "0"], "--threads"),
         (["eval", "a.npz", "--threads", "1000000000000000000000"], "--threads"),
         (["eval", "a.npz", "--captions-per-image", "five"], "integer"),
-        (["eval", "a.npz", "b.npz"], "unexpected extra argument"),
-        (["data", "verify"], "Missing argument"),
+        (["eval", "a.npz", "b.npz"], "unexpected extra argument(s) (b.npz) fix: see vsebench eval --help"),
+        (["data", "verify"], "missing argument"),
     ],
 )
 def test_a_wrong_command_line_is_a_usage_error(args: list[str], words: str) -> None:

@@ -52,8 +52,8 @@ def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.M
     assert error.value.what == f"no sts_test.csv (plain or .gz) in {tmp_path / 'human'}"
     assert error.value.fix is not None
     assert error.value.fix.startswith(
-        "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions, "
-        "and add --human-data Crisscrossed-Captions/data"
+        "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions (the public "
+        "ratings), and add --human-data Crisscrossed-Captions/data"
     )
     files.flickr8k(tmp_path / "f")
     (tmp_path / "f" / "ExpertAnnotations.txt").unlink()

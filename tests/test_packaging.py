@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 import vsebench
+from vsebench.cli import health
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -52,6 +53,18 @@ def test_every_optional_package_is_imported():
         for name in names(requirements) - {"vsebench"}:
             module = modules.get(name, name)
             assert re.search(rf"\b(import|from) {module}\b|[\"']{module}[\"']", sources), f"{name} of extra {extra}"
+
+
+def test_doctor_lists_every_optional_package():
+    extras = PROJECT["project"]["optional-dependencies"]
+    in_extras = {name for requirements in extras.values() for name in names(requirements)} - {"vsebench"}
+    listed = {finding.name: finding for finding in health.examine()}
+    assert in_extras <= set(listed)
+    for name, (extra, _) in health.OPTIONAL.items():
+        assert name in names(extras[extra])
+    absent = health._optional("no-such-package", "report", "figures")
+    assert (absent.state, absent.detail) == ("absent", "not installed (figures)")
+    assert absent.fix == "pip install 'vsebench[report]'"
 
 
 def test_one_version():

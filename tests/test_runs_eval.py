@@ -15,6 +15,7 @@ import vsebench
 from vsebench.data.align import align_lists
 from vsebench.data.formats.raw import RawLists
 from vsebench.errors import BadInput, UsageError
+from vsebench.relevance import load
 from vsebench.types import Direction, Split
 
 Lists = Mapping[Any, Any]
@@ -182,6 +183,24 @@ def test_custom_is_no_split_for_lists() -> None:
 
 
 # Lists that are too short, and lists that are written
+
+
+def test_a_truncated_run_says_how_many_lists_are_missing(coco: Split, tmp_path: Path) -> None:
+    lists = i2t(coco, 10)
+    file = write(tmp_path / "r.json", {"i2t": {q: lists[q] for q in list(lists)[1:2]}})
+    first = int(coco.image_ids[0])
+    with pytest.raises(BadInput) as caught:
+        vsebench.evaluate(run=[file], metrics="R@1,R@5")
+    missing = f"4,999 of 5,000 lists are missing (first: that of query {first})"
+    assert caught.value.what == f"the lists are incomplete for R@1 (i2t), R@5 (i2t): {missing}; is the file truncated?"
+    assert (caught.value.fix or "").startswith(
+        "give every query a list, leave these metrics out, or count what is not "
+    )
+    with pytest.raises(BadInput, match=r"the lists are incomplete for cider:NCS@5 \(i2t\): 4,999 of 5,000 lists are"):
+        vsebench.evaluate(run=[file], metrics="NCS@5")
+    judged = {int(coco.image_ids[q]) for q in load("eccv", coco, "i2t").queries}
+    some = write(tmp_path / "e.json", {"i2t": {q: items for q, items in lists.items() if int(q) in judged}})
+    assert values(vsebench.evaluate(run=[some], metrics="eccv:R@1", ci=0))["eccv:R@1", "i2t"] > 0.99
 
 
 def test_metrics_that_nobody_named_are_left_out_where_lists_are_too_short(coco: Split, tmp_path: Path) -> None:

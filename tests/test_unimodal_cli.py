@@ -101,7 +101,7 @@ def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
         (["--label-distance", "miou"], 3, "masks have shape (30, 2)"),
         (["--queries", "30"], 2, "--queries is 30 for 30 items"),
         (["--queries", "absent.txt"], 3, "absent.txt: does not exist"),
-        (["--split", "coco-5k"], 2, "No such option: --split"),
+        (["--split", "coco-5k"], 2, "no such option: --split"),
     ],
 )
 def test_errors_and_exit_codes(files: tuple[Path, Path], args: list[str], code: int, message: str) -> None:

@@ -4,6 +4,7 @@
   ``metrics``, ``data``, ``relevance``, ``correlate``, ``doctor`` (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
 - ``files``: checks that results can be written and replace no input, for all commands
+- ``usage``: errors of the command line itself; ``help``: the help of ``vsebench eval`` in panels
 - ``terminal``: stdout, stderr, progress, errors and exit codes
 
 Commands import what they need when they run, so that ``--help`` is fast.
@@ -22,7 +23,10 @@ import typer
 from .. import __version__
 from ..errors import DISK, INTERRUPTED
 from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice, unimodal
+from .help import EPILOG as HELP_EPILOG
+from .help import Grouped
 from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
+from .usage import Commands
 
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
@@ -31,6 +35,7 @@ EPILOG = (
 
 app = typer.Typer(
     name="vsebench",
+    cls=Commands,
     help="Exact, complete evaluation of image-text retrieval.",
     epilog=EPILOG,
     no_args_is_help=True,
@@ -59,7 +64,7 @@ def root(
     GLOBAL.json, GLOBAL.quiet, GLOBAL.no_progress = as_json, quiet, no_progress
 
 
-app.command("eval")(evaluate.run)
+app.command("eval", cls=Grouped, epilog=HELP_EPILOG)(evaluate.run)
 app.command("unimodal")(unimodal.run)
 app.command("compare")(compare.run)
 app.command("agree")(agree.run)

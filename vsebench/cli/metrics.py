@@ -18,16 +18,15 @@ ANY_K = 10
 
 @command
 def run(
-    name: Annotated[
-        str | None, typer.Argument(help="A metric or a suite, as in --metrics; all of them without it.")
+    names: Annotated[
+        list[str] | None, typer.Argument(help="Metrics or suites, as in --metrics; all of them without it.")
     ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """List the metrics, or explain one, or a suite of them."""
+    """List the metrics, or explain some, or a suite of them."""
     terminal = Terminal(as_json, quiet, no_progress)
-    from ..errors import UsageError
     from ..metrics import families
     from ..metrics.declare import separate
     from ..metrics.suites import ALL, INTRA, SUITES
@@ -37,20 +36,14 @@ def run(
     judgements = {j.name: j.meaning for j in JUDGEMENTS.values()}
     kinds = {k.name: f"{k.title}; needs {k.needs}" for k in GAINS.values()}
     views = judgements | kinds
-    if name is not None:
-        named = separate(name)
-        if len(named) > 1:
-            raise UsageError(f"'{name}' are {len(named)} names", fix=f"give one at a time: vsebench metrics {named[0]}")
-        suite = _suite(name, views)
-        if suite is not None:
-            terminal.emit(suite) if terminal.json else _explain_suite(suite, terminal)
-            return
-        metric, written = _metric(name)
-        facts = {"metric": written, **_facts(metric.family), "view": _known(metric.view, views)}
+    if names:
+        found = [_about(word, views) for name in names for word in separate(name) or [name]]
         if terminal.json:
-            terminal.emit(facts)
-        else:
-            _explain(facts, terminal)
+            terminal.emit(found[0] if len(found) == 1 else found)
+        for at, facts in enumerate([] if terminal.json else found):
+            if at:
+                terminal.out.print()
+            _explain_suite(facts, terminal) if "family" in facts else _explain(facts, terminal)
         return
     binary, graded = ([_facts(f) for f in families(graded=g)] for g in (False, True))
     suites = {s.name: s.metrics for s in SUITES.values()}
@@ -90,6 +83,15 @@ def _table(terminal: Terminal, title: str, rows: Sequence[tuple[str, ...]], head
     for row in rows:
         table.add_row(*cells(*row))
     terminal.out.print(table)
+
+
+def _about(word: str, views: Mapping[str, str]) -> dict[str, Any]:
+    """The facts of a metric, or of a suite, which has the key ``family``."""
+    suite = _suite(word, views)
+    if suite is not None:
+        return suite
+    metric, written = _metric(word)
+    return {"metric": written, **_facts(metric.family), "view": _known(metric.view, views)}
 
 
 def _metric(word: str) -> tuple[Metric, str]:

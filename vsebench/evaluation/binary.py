@@ -123,7 +123,7 @@ def from_lists(plan: Plan, data: Input) -> tuple[Plan, dict[Direction, Observati
             if r.relevance.direction == direction
         }  # fmt: skip
         observed[direction] = Observation(direction, ranks)
-    short = too_short(plan.binary, observed, plan.split)
+    short = too_short(plan.binary, observed, plan.split, data.lists)
     refused = [s for s in short if plan.short_lists == "refuse" or s.impossible]
     kept, notes = leave_out(plan.metrics, refused, plan.named, data.where, plan.short_lists)
     counted = ", ".join(str(s) for s in short if s not in refused)

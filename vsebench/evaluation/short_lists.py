@@ -23,20 +23,27 @@ class Short:
 
     Attributes:
         metric, direction: which.
-        detail: the first query whose list is too short, its length and the depth needed.
+        detail: the first query whose list is too short, its length and the depth needed, or how many have no list.
         impossible: it has no value even if items that are not listed count as not found.
+        missing: number of queries without a list.
     """
 
     metric: Metric
     direction: Direction
     detail: str
     impossible: bool
+    missing: int = 0
 
     def __str__(self) -> str:
         return f"{self.metric} ({self.direction})"
 
 
-def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observation], split: Split) -> list[Short]:
+def too_short(
+    metrics: Sequence[Metric],
+    observed: Mapping[Direction, Observation],
+    split: Split,
+    lists: AlignedLists | None = None,
+) -> list[Short]:
     """Those of some metrics of binary judgements that read deeper than the lists, in every direction."""
     found = []
     for m in metrics:
@@ -47,8 +54,13 @@ def too_short(metrics: Sequence[Metric], observed: Mapping[Direction, Observatio
             if place is not None:
                 i, depth, wanted = place
                 lost = m.unit == "rank" and bool((ranks.best() == UNRANKED).any())
-                query = split.ids("image" if direction == "i2t" else "caption")[ranks.relevance.queries[i]]
-                found.append(Short(m, direction, _detail(query, depth, wanted), lost))
+                ids = split.ids("image" if direction == "i2t" else "caption")
+                judged = ranks.relevance.queries
+                absent = [] if lists is None else [q for q in judged.tolist() if q not in lists.lists[direction]]
+                detail = _detail(ids[judged[i]], depth, wanted)
+                if absent:
+                    detail = _missing(len(absent), len(judged), ids[absent[0]])
+                found.append(Short(m, direction, detail, lost, len(absent)))
     return found
 
 
@@ -60,12 +72,15 @@ def graded_too_short(
     for ranking in rankings_of(metrics, split, directions) if metrics else ():
         known = _usable(ranking, lists.lists[ranking.direction])
         ids = split.ids("image" if ranking.direction == "i2t" else "caption")
+        absent = [q for q in ranking.queries.tolist() if q not in lists.lists[ranking.direction]]
         for m in ranking.metrics:
             wanted = deepest_rank(m, ranking)
             lacking = np.flatnonzero(known < wanted)
             if len(lacking):
                 detail = _detail(ids[ranking.queries[lacking[0]]], int(known[lacking[0]]), wanted)
-                found.append(Short(m, ranking.direction, detail, True))
+                if absent:
+                    detail = _missing(len(absent), len(ranking.queries), ids[absent[0]])
+                found.append(Short(m, ranking.direction, detail, True, len(absent)))
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
 
 
@@ -90,7 +105,10 @@ def leave_out(
         )  # fmt: skip
         names, first = ", ".join(map(str, by_name)), by_name[0]
         what = f"the lists are too short for {names}: for {first} {first.detail}"
-        raise BadInput(what, where=where, fix=f"store longer lists, leave these metrics out{otherwise}")
+        if first.missing:
+            what = f"the lists are incomplete for {names}: {first.detail}; is the file truncated?"
+        longer = "give every query a list" if first.missing else "store longer lists"
+        raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
     return kept, [f"left out, because the lists are too short: {names} (for {first} {first.detail})"]
 
@@ -107,3 +125,7 @@ def _usable(ranking: Ranking, lists: Mapping[int, Int]) -> Int:
 
 def _detail(query: object, has: int, wanted: int) -> str:
     return f"query {query} has {has:,} usable items and {wanted:,} are needed"
+
+
+def _missing(absent: int, queries: int, first: object) -> str:
+    return f"{absent:,} of {queries:,} lists are missing (first: that of query {first})"

@@ -32,7 +32,7 @@ COLUMNS: dict[Task, list[str]] = {
 # Sampling method of a pair -> whether both items are of one image by construction.
 METHODS = {"c2i_original": True, "c2i_intrasim": False, "c2c_cocaption": True, "c2c_isim": False, "i2i_csim": False}
 FETCH = (
-    "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions, "
+    "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions (the public ratings), "
     "and add --human-data Crisscrossed-Captions/data"
 )
 _CAPTION = re.compile(r"(?:.*:)?(\d{1,12})")

