@@ -199,6 +199,9 @@ def api_page() -> str:
         if not inspect.isclass(member):
             out.append(f"`{name}({', '.join(parameters)})`\n\n")
         out.append(f"```text\n{inspect.cleandoc(member.__doc__ or '')}\n```\n\n")
+        if name == "Accumulator":
+            for method in (member.update, member.compute, member.reset):
+                out.append(f"```text\n{method.__name__}: {inspect.cleandoc(method.__doc__ or '')}\n```\n\n")
     return "".join(out)
 
 

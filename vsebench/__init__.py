@@ -2,6 +2,7 @@
 
 - ``evaluate`` ranks and measures vectors, score matrices and retrieved lists; ``evaluate_unimodal`` measures retrieval
   inside one modality, judged by continuous labels
+- ``Accumulator`` collects the vectors of a validation loop and evaluates them
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports; ``correlate`` compares relevances
   with human judgements
 - ``load_split`` gives a declared split; ``metric`` declares a metric, ``parse`` reads a metric's name
@@ -20,6 +21,7 @@ __version__ = "0.1.0"
 _PUBLIC = {
     "evaluate": "vsebench.evaluation.run",
     "evaluate_unimodal": "vsebench.unimodal.evaluate",
+    "Accumulator": "vsebench.evaluation.accumulate",
     "load": "vsebench.analysis.systems",
     "compare": "vsebench.analysis.comparison",
     "agree": "vsebench.analysis.agreement",
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from .analysis.systems import load as load
     from .data.splits.catalogue import load_split as load_split
     from .errors import VsebenchError as VsebenchError
+    from .evaluation.accumulate import Accumulator as Accumulator
     from .evaluation.run import evaluate as evaluate
     from .human.study import correlate as correlate
     from .metrics import Metric as Metric

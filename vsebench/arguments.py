@@ -12,7 +12,7 @@ import functools
 import inspect
 import os
 import typing
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
@@ -50,14 +50,21 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
+        with as_arguments(function):
             given = check(function, args, kwargs)
             return function(*given.args, **given.kwargs)
-        except VsebenchError as error:
-            error.arguments = error.arguments or _in_python(function)
-            raise
 
     return call
+
+
+@contextlib.contextmanager
+def as_arguments(function: Callable[..., Any]) -> Iterator[None]:
+    """Let errors name the arguments of a function where the command line has options."""
+    try:
+        yield
+    except VsebenchError as error:
+        error.arguments = error.arguments or _in_python(function)
+        raise
 
 
 def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:

@@ -5,6 +5,7 @@
     inputs (read, align) -> plan (metrics, judgements, gains) -> rank -> binary, graded -> assemble -> Report
 
 - ``run``: ``evaluate``, the public function; ``options``: its options and their checks
+- ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
 - ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``misread``: rows in a wrong order
 - ``plan``: metrics, judgements and candidates, decided once; ``gains``: the kinds of gains and loading them
 - ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:

@@ -79,12 +79,16 @@ class Report(Rendered):
         """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""
         return per_query.frame(self.results)
 
-    def to_dict(self, per_query: bool = True) -> dict[str, Any]:
-        """The document of schema ``vsebench/report/1``.
+    def to_dict(self, per_query: bool = True, *, prefix: str | None = None) -> dict[str, Any]:
+        """The document of schema ``vsebench/report/1``; with a ``prefix`` the values alone, for a logger.
 
         Args:
             per_query: also ``parts`` and the packed per-query values, which ``vsebench.analysis`` needs.
+            prefix: gives one float a metric, under keys such as ``val/i2t_R@1`` for ``val/``: what ``wandb.log`` and
+                ``SummaryWriter.add_scalar`` take. Fractions are fractions.
         """
+        if prefix is not None:
+            return {prefix + "_".join(filter(None, (r.direction, str(r.metric)))): float(r.value) for r in self.results}
         document: dict[str, Any] = {
             "schema": SCHEMA,
             **plain(self, "split", "signature"),

@@ -1,0 +1,190 @@
+"""Vectors of a validation loop: any order and any batches give the report of all rows at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from vsebench.errors import BadInput, UsageError
+
+RNG = np.random.default_rng(3)
+IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
+CAPTIONS = (np.repeat(IMAGES, 5, axis=0) + RNG.standard_normal((100, 8))).astype(np.float32)
+OWNER = np.arange(100) // 5
+OPTIONS: dict[str, Any] = {"metrics": "R@1,R@5,MedR,RSum", "ci": 0}
+SPLIT = vb.Split("mine", 100 + RNG.permutation(20), 500 + RNG.permutation(100), OWNER)
+
+
+def vse_recall(images: np.ndarray, captions: np.ndarray, k: int) -> tuple[float, float]:
+    """Recall as the loop of VSE++ computes it: an image at a time, five captions an image in order."""
+    images = images / np.linalg.norm(images, axis=1, keepdims=True)
+    captions = captions / np.linalg.norm(captions, axis=1, keepdims=True)
+    scores = images.astype(np.float64) @ captions.astype(np.float64).T
+    i2t = [min(np.flatnonzero(np.argsort(-row) // 5 == i)) < k for i, row in enumerate(scores)]
+    t2i = [np.flatnonzero(np.argsort(-column) == c // 5)[0] < k for c, column in enumerate(scores.T)]
+    return float(np.mean(i2t)), float(np.mean(t2i))
+
+
+def by_rows(batches: int, **options: Any) -> vb.Accumulator:
+    """As a loader of VSE++: an item is a caption with its image, shuffled."""
+    accumulator = vb.Accumulator(**{**OPTIONS, **options})
+    for ids in np.array_split(RNG.permutation(100), batches):
+        accumulator.update(IMAGES[ids // 5], CAPTIONS[ids], ids)
+    return accumulator
+
+
+@pytest.mark.parametrize("batches", [1, 7, 100])
+@pytest.mark.parametrize("split", [None, "custom", SPLIT])
+def test_batches_of_repeated_images_in_any_order(batches: int, split: Any) -> None:
+    report = by_rows(batches, split=split).compute()
+    for k in (1, 5):
+        assert (report[f"R@{k}", "i2t"].value, report[f"R@{k}", "t2i"].value) == vse_recall(IMAGES, CAPTIONS, k)
+    at_once = vb.evaluate(IMAGES, CAPTIONS, split=split, trust=True, **OPTIONS)
+    assert report.signature == at_once.signature
+    assert [r.value for r in report.results] == [r.value for r in at_once.results]
+
+
+@pytest.mark.parametrize("split", [None, SPLIT])
+def test_batches_with_ids_of_the_split(split: Any) -> None:
+    pairs, apart = vb.Accumulator(split, **OPTIONS), vb.Accumulator(SPLIT, **OPTIONS)
+    for rows in np.array_split(RNG.permutation(100), 9):
+        pairs.update(
+            IMAGES[rows // 5], CAPTIONS[rows],
+            image_ids=SPLIT.image_ids[rows // 5], caption_ids=SPLIT.caption_ids[rows].tolist(),
+        )  # fmt: skip
+        apart.update(captions=CAPTIONS[rows], caption_ids=SPLIT.caption_ids[rows])
+    for rows in np.array_split(RNG.permutation(20), 3):
+        apart.update(IMAGES[rows], image_ids=SPLIT.image_ids[rows])
+    assert (len(pairs), len(apart)) == (100, 100)
+    expected = vb.evaluate(IMAGES, CAPTIONS, split=SPLIT, trust=True, **OPTIONS)
+    for accumulator in (pairs, apart):
+        assert [r.value for r in accumulator.compute().results] == [r.value for r in expected.results]
+    strings = vb.Accumulator(**OPTIONS)
+    strings.update(
+        IMAGES[OWNER], CAPTIONS, image_ids=[f"{i}.jpg" for i in OWNER], caption_ids=[f"c{i}" for i in range(100)]
+    )
+    assert strings.compute()["R@1", "i2t"].value == expected["R@1", "i2t"].value
+
+
+def test_batches_are_copied_and_reset_starts_anew() -> None:
+    accumulator = vb.Accumulator(**OPTIONS)
+    images, captions = IMAGES[OWNER].copy(), CAPTIONS.astype(np.float64)
+    accumulator.update(images, captions, range(100))
+    images[:], captions[:] = 0, 0
+    first = accumulator.compute()
+    accumulator.update(IMAGES[OWNER[90:]], CAPTIONS[90:], np.arange(90, 100))  # a sampler that pads repeats rows
+    assert [r.value for r in accumulator.compute().results] == [r.value for r in first.results]
+    accumulator.reset()
+    assert len(accumulator) == 0
+    accumulator.update(IMAGES[OWNER][:50], CAPTIONS[:50], np.arange(50))
+    assert accumulator.compute()["R@1", "i2t"].n == 10
+
+
+def test_of_repeated_images_the_first_is_kept_in_any_order() -> None:
+    noisy = (IMAGES[OWNER] + 1e-3 * RNG.standard_normal((100, 8))).astype(np.float32)
+    expected = vb.evaluate(noisy[::5], CAPTIONS, trust=True, split="custom", metrics="MeanR", ci=0).results
+    for order in (np.arange(100), np.arange(100)[::-1], RNG.permutation(100)):
+        accumulator = vb.Accumulator(metrics="MeanR", ci=0)
+        for ids in np.array_split(order, 6):
+            accumulator.update(noisy[ids], CAPTIONS[ids], ids)
+        assert [r.value for r in accumulator.compute().results] == [r.value for r in expected]
+
+
+def test_tensors_of_a_model() -> None:
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    accumulator = vb.Accumulator(**OPTIONS)
+    model = torch.nn.Linear(8, 8, dtype=torch.bfloat16)
+    images, captions = (model(torch.tensor(x).bfloat16()) for x in (IMAGES[OWNER], CAPTIONS))
+    for ids in torch.randperm(100).split(16):
+        accumulator.update(images[ids], captions[ids], ids)
+    vectors = [x.detach().float().numpy() for x in (images[::5], captions)]
+    expected = vb.evaluate(*vectors, split="custom", trust=True, **OPTIONS)
+    assert [r.value for r in accumulator.compute().results] == [r.value for r in expected.results]
+
+
+def test_values_for_a_logger() -> None:
+    report = by_rows(3, metrics="R@1,cider:NCS@5,RSum", captions=[f"thing {i}" for i in range(100)], ci=95).compute()
+    logged = report.to_dict(prefix="val/")
+    assert list(logged) == ["val/i2t_R@1", "val/t2i_R@1", "val/i2t_cider:NCS@5", "val/t2i_cider:NCS@5", "val/RSum"]
+    assert {type(x) for x in logged.values()} == {float}
+    assert logged["val/i2t_R@1"] == report["R@1", "i2t"].value
+    assert logged["val/RSum"] == report["RSum"].value
+    assert next(iter(report.to_dict(prefix=""))) == "i2t_R@1"
+    assert report.to_dict()["schema"] == "vsebench/report/1"
+
+
+def added(*batches: dict[str, Any], split: Any = None) -> Callable[[], object]:
+    def run() -> object:
+        accumulator = vb.Accumulator(split, **OPTIONS)
+        for batch in batches:
+            accumulator.update(**batch)
+        return accumulator.compute()
+
+    return run
+
+
+ROWS = {"images": IMAGES[OWNER], "captions": CAPTIONS, "ids": np.arange(100)}
+PAIRS = {k: ROWS[k] for k in ("images", "captions")} | {"image_ids": OWNER, "caption_ids": np.arange(100)}
+
+
+@pytest.mark.parametrize(
+    ("run", "error", "message"),
+    [
+        (lambda: vb.Accumulator(metrcs="R@1"), UsageError, "evaluate has no argument 'metrcs'\n  fix: did you mean"),
+        (lambda: vb.Accumulator(metrics="r@1"), UsageError, "unknown metric 'r@1'"),
+        (lambda: vb.Accumulator("coco5k"), UsageError, "unknown split 'coco5k'\n  fix: did you mean 'coco-5k'"),
+        (lambda: vb.Accumulator(ci="95"), UsageError, "ci is '95' (str)\n  fix: give a number"),
+        (lambda: vb.Accumulator(scores=1), UsageError, "Accumulator has no argument 'scores'"),
+        (lambda: vb.Accumulator(SPLIT, captions_per_image=5), UsageError, "captions_per_image has no meaning with"),
+        (added(), BadInput, "there are no vectors of captions\n  fix: call update()"),
+        (added({}), UsageError, "neither images nor captions are given"),
+        (added({"images": IMAGES, "captions": CAPTIONS}), UsageError, "ids are missing\n  fix: give ids"),
+        (added({**ROWS, "image_ids": OWNER}), UsageError, "ids are given twice"),
+        (added({**ROWS, "imgs": 1}), UsageError, "update has no argument 'imgs'"),
+        (added({**ROWS, "images": IMAGES}), UsageError, "images are a batch of shape (20, 8) for 100 ids"),
+        (added({**ROWS, "captions": CAPTIONS[:, :4]}), BadInput, "captions have 4 numbers a vector and other"),
+        (added({**ROWS, "ids": np.arange(100) / 1}), UsageError, "ids are float64\n  fix: give an integer a row"),
+        (added({**ROWS, "ids": np.arange(100) - 1}), BadInput, "ids hold -1, which is no row\n"),
+        (added({**ROWS, "ids": SPLIT.caption_ids}, split=SPLIT), BadInput, "which is no row of the 100 captions of"),
+        (added(ROWS, {**ROWS, "images": -IMAGES[OWNER]}), BadInput, "image 0 has two vectors that differ"),
+        (added(ROWS, PAIRS), UsageError, "items were named by ids and now by image_ids and caption_ids"),
+        (added(PAIRS, {**PAIRS, "image_ids": OWNER[::-1]}), BadInput, "caption 0 belongs to image 0 and to image 19"),
+        (added({"images": IMAGES, "image_ids": OWNER[::5]}), UsageError, "without a split images and captions are"),
+        (added({**PAIRS, "image_ids": OWNER + 7}, split=SPLIT), BadInput, "100 image ids are not in split 'mine'"),
+        (added({k: v[:98] for k, v in ROWS.items()}), BadInput, "98 captions are no multiple of 5 captions an image"),
+        (added({k: v[5:] for k, v in ROWS.items()}), BadInput, "1 of 20 images have no vector (first: image 0)"),
+        (added({k: v[:96] for k, v in ROWS.items()}, split=SPLIT), BadInput, "4 of 100 captions have no vector (first"),
+        (added({k: ROWS[k] for k in ("captions", "ids")}), BadInput, "there are no vectors of images"),
+    ],
+)  # fmt: skip
+def test_what_is_refused(run: Callable[[], object], error: type[Exception], message: str) -> None:
+    with pytest.raises(error) as raised:
+        run()
+    assert message in str(raised.value)
+
+
+def test_a_model_that_is_not_trained_is_measured() -> None:
+    noise = RNG.standard_normal((2, 500, 8)).astype(np.float32)
+    accumulator = vb.Accumulator(metrics="R@1", ci=0, captions_per_image=1)
+    for ids in np.array_split(RNG.permutation(500), 4):
+        accumulator.update(noise[0][ids], noise[1][ids], ids)
+    assert accumulator.compute()["R@1", "i2t"].value < 0.05
+
+
+def test_coco(coco: vb.Split) -> None:
+    vectors = RNG.standard_normal((len(coco.image_ids), 16)).astype(np.float32)
+    captions = vectors[coco.image_of] + RNG.standard_normal((len(coco.caption_ids), 16)).astype(np.float32)
+    by_row, by_id = (vb.Accumulator("coco-5k", metrics="recall,eccv:R@1", ci=0) for _ in range(2))
+    for rows in np.array_split(RNG.permutation(len(captions)), 100):
+        by_row.update(vectors[coco.image_of[rows]], captions[rows], rows)
+        by_id.update(captions=captions[rows], caption_ids=coco.caption_ids[rows])
+    by_id.update(vectors, image_ids=coco.image_ids)
+    expected = vb.evaluate(vectors, captions, split="coco-5k", metrics="recall,eccv:R@1", ci=0)
+    for accumulator in (by_row, by_id):
+        report = accumulator.compute()
+        assert report.signature == expected.signature
+        assert [r.value for r in report.results] == [r.value for r in expected.results]

@@ -1,0 +1,269 @@
+"""Evaluation in a validation loop: vectors come in batches, ids say whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..arguments import as_arguments, check, numbers, public, shown
+from ..data.splits import catalogue
+from ..errors import BadInput, UsageError
+from ..report.report import Report
+from ..types import Embeddings, Split, Vectors, as_array
+from .options import Options
+from .plan import check_names
+from .run import evaluate
+
+CAPTIONS_PER_IMAGE = 5
+TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes change them by less, dropout by more
+_INPUTS = ("images", "texts", "scores", "run", "image_key", "text_key", "scores_key")
+
+Key = int | str
+
+
+@dataclass
+class _Kept:
+    """The vector of an item; ``rank`` orders repeated ones, the smallest is kept."""
+
+    rank: int
+    vector: Vectors
+
+
+class Accumulator:
+    """Collects the vectors of a validation loop in any order, and evaluates them when all are there.
+
+    ``update`` takes a batch, ``compute`` returns the ``Report`` of ``vsebench.evaluate``, ``reset`` starts anew.
+    They are copied to the CPU as float32 without their gradient, so that batches can be released.
+
+    Args:
+        split: a ``Split`` or the name of a declared one. Without it the captions are rows 0, 1, 2, ... of the test set,
+            ``captions_per_image`` an image, or ``update`` gets the ids of both sides.
+        captions_per_image: without a split: captions an image; 5 by default.
+        options: those of ``vsebench.evaluate``, such as ``metrics``, ``gains`` or ``ci`` (0 saves the time for
+            intervals). ``trust`` is True here: ids decide the order, and a model that is not trained yet may be at
+            chance.
+
+    Raises:
+        UsageError: an unknown option, metric or split, or a value of a wrong type.
+        MissingPackage: the split is not installed.
+
+    Example, a loader that repeats every image for each of its captions and shuffles them:
+        >>> import numpy as np
+        >>> import vsebench as vb
+        >>> rng = np.random.default_rng(0)
+        >>> vectors = rng.standard_normal((20, 8))  # of 20 images with 5 captions each
+        >>> validation = vb.Accumulator(metrics="R@1,RSum", ci=0)
+        >>> for ids in np.array_split(rng.permutation(100), 7):
+        ...     validation.update(vectors[ids // 5], vectors[ids // 5], ids)
+        >>> report = validation.compute()
+        >>> report.to_dict(prefix="val/")
+        {'val/i2t_R@1': 1.0, 'val/t2i_R@1': 1.0, 'val/RSum': 6.0}
+        >>> validation.reset()
+    """
+
+    def __init__(
+        self, split: Split | str | None = None, *, captions_per_image: int | None = None, **options: Any
+    ) -> None:
+        with as_arguments(evaluate):
+            if wrong := [name for name in _INPUTS if name in options]:
+                raise UsageError(f"Accumulator has no argument '{wrong[0]}'", fix="give the vectors to update()")
+            checked = check(evaluate, (), {"split": split, "captions_per_image": captions_per_image, **options})
+            options = {k: v for k, v in checked.arguments.items() if k not in ("split", "captions_per_image")}
+            named = {k: v for k, v in options.items() if k in Options.__dataclass_fields__ and k != "depth"}
+            check_names(Options(**named), split)
+            if split is not None and split != "custom" and captions_per_image is not None:
+                raise UsageError("--captions-per-image has no meaning with a split", fix="leave it out")
+            loaded = split if isinstance(split, Split) else None
+            if isinstance(split, str) and split != "custom":
+                loaded = catalogue.load_split(split)
+        self._split = loaded
+        self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
+        self._options = {"trust": True, **options}
+        self._row_of: dict[str, dict[Key, int]] = {}
+        if loaded is not None:
+            for side, ids in (("image", loaded.image_ids), ("caption", loaded.caption_ids)):
+                self._row_of[side] = {name: row for row, name in enumerate(ids.tolist())}
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all vectors; the options stay."""
+        self._images: dict[Key, _Kept] = {}
+        self._captions: dict[Key, _Kept] = {}
+        self._owner: dict[Key, Key] = {}  # caption id -> image id, without a split
+        self._by: str | None = None  # without a split: what names the items, "ids" or "image_ids and caption_ids"
+
+    def __len__(self) -> int:
+        """The number of captions so far."""
+        return len(self._captions)
+
+    @public
+    def update(
+        self,
+        images: npt.ArrayLike | None = None,
+        captions: npt.ArrayLike | None = None,
+        ids: npt.ArrayLike | None = None,
+        *,
+        image_ids: npt.ArrayLike | None = None,
+        caption_ids: npt.ArrayLike | None = None,
+    ) -> None:
+        """Add a batch. Items may come in any order and several times: the vectors of an item must then agree.
+
+        Args:
+            images: (item, dim) floats, an array or a torch tensor; with ``ids`` one row a caption, so that the vector
+                of an image is repeated for its captions. Of equal images that of the first caption is kept.
+            captions: (item, dim) floats.
+            ids: (item,) integers, the rows of the captions in the test set, counted from 0: the index of a data set
+                with an item a caption, which VSE++ and SCAN loaders return.
+            image_ids: (item,) instead of ``ids``: ids of the split, for loaders that have images apart from captions.
+                Without a split images and captions are given in pairs.
+            caption_ids: (item,) likewise.
+
+        Raises:
+            UsageError: ids that are missing or do not fit the vectors.
+            BadInput: ids that are not in the split, vectors of another width, or two vectors of one item that differ.
+        """
+        if images is None and captions is None:
+            raise UsageError("neither images nor captions are given", fix="give the vectors of a batch")
+        if (ids is None) == (image_ids is None and caption_ids is None):
+            raise UsageError(
+                "ids are missing" if ids is None else "ids are given twice",
+                fix="give ids (rows of the captions, from 0), or image_ids and caption_ids (ids of the split)",
+            )
+        image_keys, caption_keys, ranks = (
+            self._of_rows(ids) if ids is not None else self._of_ids(images, captions, image_ids, caption_ids)
+        )
+        self._add(self._images, "image", images, image_keys, ranks)
+        self._add(self._captions, "caption", captions, caption_keys, [0] * len(caption_keys))
+
+    @public
+    def compute(self) -> Report:
+        """The report of all vectors; more updates may follow.
+
+        Raises:
+            BadInput: items of the split are missing, or as ``vsebench.evaluate``.
+        """
+        if not self._captions or not self._images:
+            raise BadInput(
+                "there are no vectors of " + ("images" if self._captions else "captions"), fix="call update()"
+            )
+        split, image_keys, caption_keys = self._items()
+        sides = []
+        for side, kept, keys, ids in (
+            ("image", self._images, image_keys, split.image_ids),
+            ("caption", self._captions, caption_keys, split.caption_ids),
+        ):
+            missing = [key for key in keys if key not in kept]
+            if missing:
+                raise BadInput(
+                    f"{len(missing):,} of {len(keys):,} {side}s have no vector (first: {side} {missing[0]})",
+                    fix="update with every batch; a loader with drop_last=True, and a shard of a distributed one, "
+                    "leave items out",
+                )
+            sides.append(
+                Embeddings("image" if side == "image" else "caption", ids, np.stack([kept[k].vector for k in keys]))
+            )
+        return evaluate(*sides, split=split, **self._options)
+
+    def _of_rows(self, ids: npt.ArrayLike) -> tuple[list[Key], list[Key], list[int]]:
+        """The image and the caption of every row, and the row."""
+        rows = as_array(ids, "ids")
+        if rows.ndim != 1 or rows.dtype.kind not in "iu":
+            what = f"ids is {shown(ids)}" if rows.ndim != 1 else f"ids are {rows.dtype}"
+            raise UsageError(what, fix="give an integer a row: the index of the caption in the test set, from 0")
+        n = None if self._split is None else len(self._split.caption_ids)
+        bad = rows[(rows < 0) | (rows >= (np.inf if n is None else n))]
+        if len(bad):
+            of = "" if n is None else f" of the {n:,} captions of split '{self._split.name}'"  # type: ignore[union-attr]
+            raise BadInput(
+                f"ids hold {bad[0]}, which is no row{of}", fix="count rows from 0; ids of the split are caption_ids"
+            )
+        self._named_by("ids")
+        owner = rows // self._per_image if self._split is None else self._split.image_of[rows]
+        return owner.tolist(), rows.tolist(), rows.tolist()
+
+    def _of_ids(
+        self, images: Any, captions: Any, image_ids: npt.ArrayLike | None, caption_ids: npt.ArrayLike | None
+    ) -> tuple[list[Key], list[Key], list[int]]:
+        """The images and the captions of ids, and the place of every image among repeated ones."""
+        keys: list[list[Key]] = []
+        for side, vectors, given in (("image", images, image_ids), ("caption", captions, caption_ids)):
+            if (vectors is None) != (given is None):
+                raise UsageError(f"{side}s and {side}_ids do not come together", fix="give both or none")
+            named: list[Key] = [] if given is None else as_array(given, f"{side}_ids").tolist()
+            known = self._row_of.get(side)
+            strange = [] if known is None else [x for x in named if x not in known]
+            if strange:
+                what = f"{len(strange):,} {side} ids are not in split '{self._split.name}' (first: {strange[0]})"  # type: ignore[union-attr]
+                raise BadInput(what, fix="give ids of the split; rows counted from 0 are ids")
+            keys.append(named if known is None else [known[x] for x in named])
+        if self._split is not None:
+            return keys[0], keys[1], [0] * len(keys[0])
+        if len(keys[0]) != len(keys[1]):
+            what = "without a split images and captions are given in pairs"
+            raise UsageError(
+                what, fix="repeat the images for their captions, or name the split: Accumulator(split=...)"
+            )
+        self._named_by("image_ids and caption_ids")
+        for image, caption in zip(*keys, strict=True):
+            if self._owner.setdefault(caption, image) != image:
+                what = f"caption {caption} belongs to image {self._owner[caption]} and to image {image}"
+                raise BadInput(what, fix="give every caption one id")
+        return keys[0], keys[1], [0] * len(keys[0])
+
+    def _named_by(self, what: str) -> None:
+        if self._split is None and self._by not in (None, what):
+            raise UsageError(
+                f"items were named by {self._by} and now by {what}", fix="name them in one way, or give split"
+            )
+        self._by = what
+
+    def _add(self, kept: dict[Key, _Kept], side: str, vectors: Any, keys: Sequence[Key], ranks: Sequence[int]) -> None:
+        if vectors is None:
+            return
+        array = numbers(vectors, f"{side}s")
+        if array.ndim != 2 or len(array) != len(keys):
+            what = f"{side}s are a batch of shape {array.shape} for {len(keys)} ids"
+            raise UsageError(
+                what, fix="give one vector an id; images are repeated for their captions, or have image_ids"
+            )
+        width = next((len(k.vector) for k in (*self._images.values(), *self._captions.values())), array.shape[1])
+        if array.shape[1] != width:
+            what = f"{side}s have {array.shape[1]} numbers a vector and other vectors {width}"
+            raise BadInput(what, fix="give both in the joint space of the model, after its projections")
+        for key, rank, row in zip(keys, ranks, array.astype(np.float32), strict=True):
+            known = kept.get(key)
+            if known is not None and _far(known.vector, row):
+                raise BadInput(
+                    f"{side} {key} has two vectors that differ",
+                    fix="call model.eval() (dropout is random), and check that ids are those of the rows",
+                )
+            if known is None or rank < known.rank:
+                kept[key] = _Kept(rank, row.copy())
+
+    def _items(self) -> tuple[Split, list[Key], list[Key]]:
+        """The split, and the keys of its images and captions in its order."""
+        if self._split is not None:
+            return self._split, list(range(len(self._split.image_ids))), list(range(len(self._split.caption_ids)))
+        if self._by == "ids":
+            n = max(int(row) for row in self._captions) + 1
+            owner = np.arange(n) // self._per_image
+            if n % self._per_image:
+                what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
+                raise BadInput(
+                    what, fix="give --captions-per-image N or split; a loader with drop_last=True leaves items out"
+                )
+            m = n // self._per_image
+            return Split("custom", np.arange(m), np.arange(n), owner), list(range(m)), list(range(n))
+        captions = np.unique(np.array(list(self._owner)))
+        images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
+        return Split("custom", images, captions, owner), images.tolist(), captions.tolist()
+
+
+def _far(a: Vectors, b: Vectors) -> bool:
+    """Whether two vectors of one item differ by more than rounding explains."""
+    scale = float(max(np.linalg.norm(a), np.linalg.norm(b)))
+    return bool(np.linalg.norm(a - b) > TOLERANCE * scale)
