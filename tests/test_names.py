@@ -168,7 +168,7 @@ def test_a_sum_needs_both_directions() -> None:
         ("no_positive", "drop", "no_positive is 'drop'\n  fix: use skip or miss"),
         ("short_lists", "no", "short_lists is 'no'\n  fix: use refuse or miss"),
         ("interval", "exact", "interval is 'exact'\n  fix: use percentile or bca"),
-        ("ties", "meen", "unknown tie rule 'meen'\n  fix: use mean"),
+        ("ties", "meen", "unknown tie rule 'meen'\n  fix: use index, optimistic, pessimistic, expected, mean-rank"),
         ("direction", "i2i", "direction is 'i2i'\n  fix: use both, i2t or t2i"),
         ("direction", "", "direction is ''\n  fix: use both, i2t or t2i"),
     ],
