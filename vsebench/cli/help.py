@@ -1,10 +1,13 @@
-"""The help of a command with many options: the usual ones in panels with ``--help``, all with ``--help-all``."""
+"""The command line of ``vsebench eval``: the usual options in panels with ``--help``, all with ``--help-all``."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import typer.core
+
+from .usage import are_metrics
 
 # Panel -> the usual parameters of ``vsebench eval`` -> (name of the value, help in a line). ``--help-all`` has the
 # complete help of these and of all other options.
@@ -44,13 +47,18 @@ EPILOG = (
 
 
 class Grouped(typer.core.TyperCommand):
-    """A command whose help has panels."""
+    """A command whose help has panels, and whose files are no names of metrics."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """As typer's; the help shows the usual options, or all of them."""
         if "--help-all" in args or set(ctx.help_option_names) & set(args):
             self._arrange(everything="--help-all" in args)
-        return super().parse_args(ctx, ["--help" if word == "--help-all" else word for word in args])
+        rest = super().parse_args(ctx, ["--help" if word == "--help-all" else word for word in args])
+        # Names of metrics that are separated by spaces are taken for files.
+        words = [str(word) for word in ctx.params.get("files") or () if not Path(word).exists()]
+        if words and are_metrics(words):
+            ctx.fail(f"Got unexpected extra argument(s) ({' '.join(words)})")
+        return rest
 
     def _arrange(self, everything: bool) -> None:
         panel_of = {name: panel for panel, texts in PANELS.items() for name in texts}

@@ -75,7 +75,7 @@ def _fix(error: Any, what: str, ctx: Any, path: str) -> str:
         elsewhere, near = ELSEWHERE.get(path, {}).get(missing[1].lower()), closest(missing[1], known, 1)
         return elsewhere or (f"did you mean {near[0]}?" if near else f"commands are {', '.join(known)}")
     extra = re.fullmatch(r"Got unexpected extra arguments? ?(?:\(s\) )?\((.*)\)", what)
-    if extra and "metrics" in ctx.params and _are_metrics(extra[1].split()):
+    if extra and "metrics" in ctx.params and are_metrics(extra[1].split()):
         words = [w for w in (ctx.params["metrics"], *extra[1].split()) if w]
         return f"separate names by commas: --metrics {','.join(words)}"
     return see
@@ -89,7 +89,7 @@ def _options_like(name: str, command: Any) -> list[str]:
     return difflib.get_close_matches(name, known, n=2, cutoff=0.75)
 
 
-def _are_metrics(words: list[str]) -> bool:
+def are_metrics(words: list[str]) -> bool:
     """Whether words are names of metrics or suites."""
     from ..errors import UsageError
     from ..metrics import parse
