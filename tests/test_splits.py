@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from vsebench.data.splits import catalogue as splits
-from vsebench.data.splits import identity, packages, sources
+from vsebench.data.splits import identity, packages, sources, stored
 from vsebench.data.splits.declared import DECLARED
 from vsebench.data.splits.rows import CaptionRows
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -146,6 +146,27 @@ def test_a_damaged_cache_is_refused(cache: Path) -> None:
     path.write_bytes(b"PK\x03\x04 nothing")
     with pytest.raises(BadInput, match=r"damaged.*\n  fix: build it again: vsebench data build f30k --force"):
         splits.load_split("f30k")
+
+
+def test_a_bit_that_has_changed_in_a_stored_split_is_noticed(tmp_path: Path) -> None:
+    captions = tuple(f"caption {i} é" for i in range(10))
+    rows = CaptionRows(np.repeat(np.arange(2), 5), np.arange(10) + 7, captions, "here")
+    path = tmp_path / "mine.npz"
+    stored.store(path, rows)
+    content = path.read_bytes()
+    refused = 0
+    for place in np.random.default_rng(0).permutation(8 * len(content))[:1500].tolist():
+        changed = bytearray(content)
+        changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        try:
+            found = stored.restore(path, captions=True)
+        except BadInput as error:
+            refused += error.where == str(path)
+        else:
+            assert found.captions == captions and np.array_equal(found.caption_id, rows.caption_id)
+            assert np.array_equal(found.image_id, rows.image_id)
+    assert refused > 750
 
 
 @needs_ids

@@ -8,6 +8,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -175,3 +176,23 @@ def test_two_processes_that_write_and_trim_at_once_leave_complete_files():
     assert sorted(keys()) == sorted(f"k{i}" for i in range(40))
     for i in range(40):
         assert (store.root() / "kind" / f"k{i}").read_bytes() == bytes([i]) * 5000
+
+
+def test_an_array_comes_back_unless_a_bit_of_its_file_has_changed():
+    array = np.arange(6, dtype=np.float32).reshape(2, 3)
+    assert store.keep_array("kind", "a", array) is None
+    found = store.get_array("kind", "a")
+    assert found is not None and found.dtype == np.float32 and np.array_equal(found, array)
+    path = store.get("kind", "a")
+    assert path is not None and store.get_array("kind", "b") is None
+    content = path.read_bytes()
+    for place in range(8 * len(content)):
+        changed = bytearray(content)
+        changed[place // 8] ^= 1 << place % 8
+        path.write_bytes(changed)
+        assert store.get_array("kind", "a") is None
+    for size in (0, 10, 32, len(content) - 1):
+        path.write_bytes(content[:size])
+        assert store.get_array("kind", "a") is None
+    path.write_bytes(content)
+    assert np.array_equal(store.get_array("kind", "a"), array)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import re
@@ -17,6 +18,9 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
 
 from ..errors import DiskError, UsageError
 from .atomic import remove_if_left_over, write_atomically
@@ -99,6 +103,30 @@ def keep(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> str | Non
         where = "" if error.where is None else f"{error.where}: "
         return f"computed again next time, as they were not kept: {where}{error.what}"
     return None
+
+
+def keep_array(kind: str, key: str, array: npt.NDArray[Any]) -> str | None:
+    """``keep`` an array, after the SHA-256 of its .npy file."""
+    buffer = io.BytesIO()
+    np.save(buffer, array, allow_pickle=False)
+    data = buffer.getvalue()
+    return keep(kind, key, lambda stream: stream.write(hashlib.sha256(data).digest() + data))
+
+
+def get_array(kind: str, key: str) -> npt.NDArray[Any] | None:
+    """The array that ``keep_array`` wrote; None when there is none, or when a bit of the file has changed."""
+    path = get(kind, key)
+    if path is None:
+        return None
+    try:
+        content = path.read_bytes()
+    except OSError:
+        return None
+    size = hashlib.sha256().digest_size
+    if hashlib.sha256(memoryview(content)[size:]).digest() != content[:size]:
+        return None
+    array: npt.NDArray[Any] = np.load(io.BytesIO(content[size:]), allow_pickle=False)
+    return array
 
 
 def touch(path: Path) -> bool:

@@ -107,14 +107,11 @@ def _score(
 def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]], note: Callable[[str], object]) -> list[float]:
     """Scores from the cache, computed when they are missing: METEOR takes minutes for the pairs of a study."""
     key = store.fingerprint(METEOR, ["\n".join([candidate, *refs]) for candidate, refs in pairs])
-    path = store.get("meteor", key)
-    if path is not None:
-        with contextlib.suppress(ValueError, EOFError, OSError):  # a damaged entry is computed again
-            cached = np.load(path, allow_pickle=False)
-            if cached.shape == (len(pairs),) and cached.dtype == np.float64:
-                return [float(x) for x in cached]
+    cached = store.get_array("meteor", key)
+    if cached is not None:
+        return [float(x) for x in cached]
     scores = list(compute())
-    if lost := store.keep("meteor", key, lambda stream: np.save(stream, np.array(scores))):
+    if lost := store.keep_array("meteor", key, np.array(scores)):
         note(f"meteor: the scores are {lost}")
     return scores
 

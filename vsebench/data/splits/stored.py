@@ -104,7 +104,7 @@ def _opened(path: Path) -> Iterator[Any]:
                 what = f"written in format {int(archive['format'])}, not {FORMAT}"
                 raise BadInput(what, where=path, fix=damaged(path).fix)
             yield archive
-    except (OSError, ValueError, KeyError, EOFError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except (OSError, ValueError, KeyError, EOFError, TypeError, RuntimeError, zipfile.BadZipFile, zlib.error) as error:
         if isinstance(error, BadInput):
             raise
         raise damaged(path) from error

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ...data import store
 from ...data.splits.packages import package_file
@@ -87,9 +86,7 @@ def embed(
         vectors = _encode(unique, model, progress)
         # The revision of a published model is known only once it is downloaded, which loading may have done.
         loaded = model if Path(model.source).is_dir() else find(model.source)
-        encoded = vectors
-        key = store.fingerprint(KIND, loaded.identity, unique)
-        if lost := store.keep(KIND, key, lambda stream: np.save(stream, encoded)):
+        if lost := store.keep_array(KIND, store.fingerprint(KIND, loaded.identity, unique), vectors):
             note(f"sentence: the vectors of the captions are {lost}")
     if progress is not None:
         progress(1.0)
@@ -97,14 +94,7 @@ def embed(
 
 
 def _cached(model: Model, unique: list[str]) -> Vectors | None:
-    path = store.get(KIND, store.fingerprint(KIND, model.identity, unique))
-    if path is None:
-        return None
-    try:
-        cached: npt.NDArray[Any] = np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):  # damaged: encoded again
-        return None
-    return cached if cached.ndim == 2 and len(cached) == len(unique) and cached.dtype == np.float32 else None
+    return store.get_array(KIND, store.fingerprint(KIND, model.identity, unique))
 
 
 def _encode(captions: list[str], model: Model, progress: Progress | None) -> Vectors:

@@ -196,7 +196,7 @@ def load(path: Path) -> Postings | None:
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as file:  # members have checksums
             found = Postings(**{field.name: file[field.name] for field in fields(Postings)})
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile, zlib.error):
+    except (OSError, KeyError, ValueError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error):
         return None
     return found if _is_consistent(found) else None
 
