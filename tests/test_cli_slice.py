@@ -96,6 +96,29 @@ def test_captions_numbers_become_the_mean_of_an_image(two: list[str], tmp_path: 
     assert got["by"] == "mean score" and [b["n"] for b in got["bins"]] == [24]
 
 
+def test_labels_of_a_table_are_read_as_written(two: list[str], tmp_path: Path) -> None:
+    words = ["NA", "None", "null", "nan", "01", "1", "1.0", "True"]
+    for file, wanted in (("t.csv", words), ("t.tsv", words)):
+        path = table(tmp_path, file, image_id=IMAGE_IDS, label=words * 3)
+        (got,) = found(two[0], "--by", "category", "--file", path, "--direction", "i2t")
+        assert {b["label"]: b["n"] for b in got["bins"]} == dict.fromkeys(wanted, 3) and got["outside"] == 0
+    path = table(tmp_path, image_id=IMAGE_IDS, label=["01", "02", "10"] * 8)
+    (got,) = found(two[0], "--by", "category", "--file", path, "--direction", "i2t")
+    assert [b["label"] for b in got["bins"]] == ["01", "02", "10"]
+    path = table(tmp_path, image_id=IMAGE_IDS, people=["1", "NA", "", "2.5e1"] * 6)
+    (got,) = found(two[0], "--by", "column", "--file", path, "--direction", "i2t")
+    assert [(b["label"], b["n"]) for b in got["bins"]] == [("1", 6), ("25", 6)] and got["outside"] == 12
+
+
+@pytest.mark.parametrize("spelling", ["{}", "{:012d}", "{}.0", "COCO_val2014_{:012d}.jpg"])
+def test_a_table_may_spell_ids_in_another_way(spelling: str, two: list[str], tmp_path: Path) -> None:
+    names = [spelling.format(i) for i in IMAGE_IDS]
+    (got,) = found(
+        two[0], "--by", "column", "--file", table(tmp_path, image_id=names, x=[0, 1] * 12), "--direction", "i2t"
+    )
+    assert [(b["label"], b["n"]) for b in got["bins"]] == [("0", 12), ("1", 12)]
+
+
 def test_categories(two: list[str], tmp_path: Path) -> None:
     labels = [["cat", "dog"], ["cat"], [], ["dog", "dog"]] * 6
     lines = "\n".join(json.dumps({"image_id": i, "labels": v, "x": 1}) for i, v in zip(IMAGE_IDS, labels, strict=True))

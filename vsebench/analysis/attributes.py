@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..data.captions import Captions, is_file, with_captions
+from ..data.formats.ids import canonical
 from ..errors import BadInput, MissingPackage, UsageError
 from ..report.values import SIDE, places
 from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, Split
@@ -19,6 +21,9 @@ ID_COLUMNS: dict[str, Modality | None] = {
     "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
     "caption_id": "caption", "text_id": "caption",
 }  # fmt: skip
+# 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
+_NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
+_NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
 CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
 
 
@@ -189,7 +194,9 @@ def _table(path: Path) -> dict[str, list[Any]]:
             frame = pd.read_parquet(path)
         else:
             separator = "\t" if name.endswith((".tsv", ".txt")) else ","
-            frame = pd.read_csv(path, sep=separator, skipinitialspace=True)
+            # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
+            frame = pd.read_csv(path, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
+            return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
     except ImportError:
         raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
     except (ValueError, OSError, EOFError) as error:
@@ -197,6 +204,22 @@ def _table(path: Path) -> dict[str, list[Any]]:
         what = f"cannot be read as a table ({first})"
         raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
     return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
+
+
+def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
+    """The values of a column of text: numbers when all are numbers, or say that one is missing; else as written.
+
+    An empty field is a missing value. Ids stay as they are written.
+    """
+    values = [text.strip() if isinstance(text, str) and text.strip() else None for text in texts]
+    known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
+    if name in ID_COLUMNS or not known or not all(map(_NUMBER.fullmatch, known)):
+        return values
+    return [None if text is None or text.lower() in _NOT_A_NUMBER else _number(text) for text in values]
+
+
+def _number(text: str) -> float:
+    return int(text) if text.lstrip("+-").isdecimal() and len(text) < 18 else float(text)
 
 
 def _json_lines(path: Path) -> dict[str, list[Any]]:
@@ -245,6 +268,8 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
     """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
     sides: tuple[Modality, ...] = ("image", "caption") if known is None else (known,)
     found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
+    if not any((at >= 0).any() for at in found.values()):  # maybe the same ids in another spelling
+        found = {side: places(canonical(split.ids(side)), canonical(ids)) for side in sides}
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}
     best = max(counts, key=lambda side: counts[side])
     if counts[best] == 0:
