@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import vsebench
 from tests import reports
 from vsebench.analysis import systems
 from vsebench.errors import BadInput, UsageError
@@ -145,6 +146,98 @@ def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, message: str
     with pytest.raises(BadInput, match=message) as error:
         systems.load(path)
     assert error.value.where == str(path)
+
+
+def entry(data: dict[str, Any], metric: str, direction: str | None, section: str = "results") -> dict[str, Any]:
+    """The entry of a result in the document."""
+    (found,) = [r for r in data[section] if (r["metric"], r["direction"]) == (metric, direction)]
+    return found
+
+
+def flip(data: dict[str, Any], metric: str, direction: str) -> None:
+    """Change one per-query value from 0 to 1 or back."""
+    (found,) = [c for c in data["per_query"]["columns"] if (c["metric"], c["direction"]) == (metric, direction)]
+    values = unpack(found["values"])
+    values[3] = 1 - values[3]
+    found["values"] = pack(values)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (
+            lambda d: entry(d, "R@1", "i2t").update(value=0.99),
+            r"R@1 \(i2t\) is 0.99, and its per-query values give 0\.\d+",
+        ),
+        (lambda d: flip(d, "R@1", "t2i"), r"R@1 \(t2i\) is 0\.\d+, and its per-query values give 0"),
+        (lambda d: flip(d, "1k:R@1", "t2i"), r"1k:R@1 \(t2i\) is 0\.\d+, and its per-query values give 0"),
+        (lambda d: entry(d, "MedR", "t2i").update(value=2.5), r"MedR \(t2i\) is 2.5, and its per-query values give \d"),
+        (lambda d: entry(d, "RSum", None).update(value=5.5), "RSum is 5.5, and its parts give "),
+        (lambda d: d["parts"].remove(entry(d, "R@5", "t2i", "parts")), "the columns are not those of the results"),
+        (lambda d: d["results"].append(entry(d, "R@1", "i2t")), r"R@1 \(i2t\) is listed twice"),
+        (lambda d: d["parts"].append(entry(d, "R@1", "i2t")), r"R@1 \(i2t\) is listed twice"),
+        (
+            lambda d: entry(d, "R@1", "i2t").update(value=1e308),
+            r"R@1 \(i2t\) is 1e\+308, and the metric is from 0 to 1",
+        ),
+        (lambda d: entry(d, "RSum", None).update(value=1e308), "RSum is 1e\\+308, and the metric is from 0 to 6"),
+        (lambda d: entry(d, "MedR", "i2t").update(value=0.0), r"MedR \(i2t\) is 0, and the metric is from 1 to 72"),
+        (lambda d: entry(d, "MedR", "t2i").update(value=25.0), r"MedR \(t2i\) is 25, and the metric is from 1 to 24"),
+        (lambda d: entry(d, "R@1", "t2i").update(interval=[0.2, 1.5]), r"an end of the interval of R@1 \(t2i\) is 1.5"),
+        (lambda d: entry(d, "R@1", "t2i").update(interval=[0.5, 0.2]), r"the interval of R@1 \(t2i\) ends before it"),
+        (lambda d: entry(d, "R@1", "t2i").update(n=10), r"R@1 \(t2i\) has 10 queries and 72 per-query values"),
+        (
+            lambda d: column(d).update(values=pack(np.full(24, 1e308))),
+            r"a per-query value of R@1 \(i2t\) is 1e\+308, and the metric is from 0 to 1",
+        ),
+        (
+            lambda d: d["per_query"].update(captions=pack(np.arange(72) + 5)),
+            r"its items are not those of its signature \(split [0-9a-f]{8}, found [0-9a-f]{8}\)",
+        ),
+    ],
+)
+def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any, message: str) -> None:
+    data = json.loads(reports.report(1.0, metrics="R@1,RSum,MedR,1k:R@1").to_json())
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    systems.load(path)
+    change(data)
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(BadInput, match=message) as error:
+        systems.load(path)
+    assert error.value.where == str(path) and error.value.fix
+
+
+def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path) -> None:
+    data = json.loads(reports.report(1.0, metrics="R@1,RSum,MedR").to_json(per_query=False))
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(data), encoding="utf-8")
+    assert systems.load(path).items is None
+    entry(data, "R@1", "i2t")["value"] = 1e308
+    path.write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(BadInput, match=r"R@1 \(i2t\) is 1e\+308, and the metric is from 0 to 1"):
+        systems.load(path)
+
+
+@pytest.mark.parametrize(("ties", "no_positive"), [("index", "skip"), ("expected", "miss"), ("mean-rank", "skip")])
+def test_reports_of_all_rules_agree_with_themselves(tmp_path: Path, coco: Any, ties: str, no_positive: str) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.integers(-2, 3, (5000, 4)).astype(np.float32) + 0.5
+    captions = np.repeat(images, 5, axis=0)[:, ::-1].copy()
+    done = vsebench.evaluate(
+        images, captions, split=coco, metrics="R@1,1k:R@1,cxc:R@5,eccv:R@1,RSum", ties=ties, no_positive=no_positive,
+        ci=0, trust=True,
+    )  # fmt: skip
+    done.save(tmp_path / "r.json")
+    assert systems.load(tmp_path / "r.json").to_json() == done.to_json()
+
+
+def test_graded_reports_agree_with_themselves(tmp_path: Path) -> None:
+    np.save(tmp_path / "gains.npy", np.random.default_rng(0).random((24, 72)))
+    names = [f"matrix:{name}" for name in ("NCS[on=folds]@5", "CS[on=block]@10", "Nsum", "R[gt=out]@1", "nDCG@3")]
+    done = reports.report(1.0, metrics=[*names, "R@1", "1k:MedR"], gains=str(tmp_path / "gains.npy"))
+    done.save(tmp_path / "r.json")
+    assert systems.load(tmp_path / "r.json").to_json() == done.to_json()
 
 
 def test_systems_and_their_names(tmp_path: Path) -> None:

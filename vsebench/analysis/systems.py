@@ -27,6 +27,7 @@ from ..report.report import Report
 from ..report.values import places
 from ..stats.columns import Column
 from ..types import Bool, Split
+from . import consistency
 
 OneReport = str | os.PathLike[str] | Report
 Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
@@ -62,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> Report:
     """The report in a JSON file that ``report.save`` or ``vsebench eval --json`` wrote.
 
     Raises:
-        BadInput: not such a file, or damaged.
+        BadInput: not such a file, damaged, or values that contradict each other.
 
     Example:
         >>> import tempfile
@@ -76,7 +77,12 @@ def load(path: str | os.PathLike[str]) -> Report:
         ...     load(f"{folder}/A.json")["R@1", "i2t"].value
         1.0
     """
-    return document.read(Path(path), parse)
+    report = document.read(Path(path), parse)
+    try:
+        consistency.check(report)
+    except (BadInput, UsageError) as error:
+        raise BadInput(error.what, where=path, fix=error.fix) from None
+    return report
 
 
 def load_systems(reports: Reports, needed: int = 1) -> list[System]:

@@ -1,0 +1,111 @@
+"""Whether a saved report agrees with itself: values with per-query values, ranges, sums, and the items it is about."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from .. import signature
+from ..errors import BadInput
+from ..evaluation.intervals import Key, column, key_of
+from ..report.model import Result
+from ..report.report import Report
+from ..report.values import SIDE
+from ..stats.columns import Column
+from ..types import DIRECTIONS, Direction, Float, Int, Split
+
+FIX = "this file was changed or damaged: copy it again, or evaluate again"
+ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
+SLACK = 1e-6  # of a range: gains are float32
+# The direction whose queries are the gallery of a direction.
+_GALLERY: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t", "i2i": "i2i", "t2t": "t2t"}
+
+
+def check(report: Report) -> None:
+    """Refuse a report whose parts contradict each other.
+
+    Raises:
+        BadInput: a metric is listed twice; a value, an end of an interval or a per-query value is out of the range of
+            its metric; a value is not that of its per-query values or, for a sum, of its parts; the items are not those
+            of the signature.
+    """
+    known: dict[Key, Result] = {}
+    for result in (*report.results, *report.parts):
+        key = key_of(result)
+        if key in known:
+            raise BadInput(f"{_name(key)} is listed twice", fix=FIX)
+        known[key] = result
+        _check_range(key, result, report.items)
+    if report.items is None:
+        return
+    _check_items(report.signature, report.items)
+    places: dict[tuple[Direction | None, int], Int] = {}
+    for key, result in known.items():
+        if result.per_query is not None:
+            found, source = _value(column(result, report.items, places), result.n, report.items), "per-query values"
+        elif key[1] is None and key[0].parts():
+            found, source = _sum(key, known), "parts"
+        else:
+            continue
+        if not abs(found - result.value) <= ROUNDING * max(1.0, abs(result.value)):
+            raise BadInput(f"{_name(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
+
+
+def _check_range(key: Key, result: Result, items: Split | None) -> None:
+    metric, direction = key
+    low, high = metric.family.low, metric.family.high
+    if metric.parts():
+        high = len(DIRECTIONS) * len(metric.parts())
+    elif metric.unit == "rank" and items is not None and direction is not None:
+        high = len(items.ids(SIDE[_GALLERY[direction]]))
+    values = [np.array([result.value]), np.array(result.interval or (), np.float64)]
+    values += [] if result.per_query is None else [result.per_query]
+    for array, what in zip(values, ("", "an end of the interval of ", "a per-query value of "), strict=False):
+        outside = ~((array >= low - SLACK) & (array <= (math.inf if high is None else high + SLACK)))
+        if outside.any():
+            where = f"from {low:g} to {high:g}" if high is not None else f"at least {low:g}"
+            raise BadInput(f"{what}{_name(key)} is {array[outside][0]:g}, and the metric is {where}", fix=FIX)
+    if result.interval is not None and result.interval[0] > result.interval[1]:
+        raise BadInput(f"the interval of {_name(key)} ends before it begins: {result.interval}", fix=FIX)
+    if result.per_query is not None and len(result.per_query) > result.n:
+        what = f"{_name(key)} has {result.n:,} queries and {len(result.per_query):,} per-query values"
+        raise BadInput(what, fix=FIX)
+
+
+def _check_items(line: str, items: Split) -> None:
+    fields = signature.read(line)
+    _, mark, digits = fields.get("split", "").rpartition("#")
+    # Items with labels have a fingerprint of their own, which is also about queries and gallery.
+    if mark and "labels" not in fields and digits != signature.fingerprint(items):
+        what = f"its items are not those of its signature (split {digits}, found {signature.fingerprint(items)})"
+        raise BadInput(what, fix=FIX)
+
+
+def _value(values: Column, n: int, items: Split) -> float:
+    """The value of a column over ``n`` queries; those of them that are not in the column are misses, which are 0."""
+    if not len(values.values):
+        return math.nan
+    if not values.folded or items.fold is None:
+        return _one(values.values, values.median, n)
+    fold = items.fold[values.image]
+    parts = [values.values[fold == f] for f in np.unique(fold)]
+    return float(np.mean([_one(part, values.median, len(part)) for part in parts]))
+
+
+def _one(values: Float, median: bool, n: int) -> float:
+    return float(np.floor(np.median(values - 1)) + 1) if median else float(values.sum() / n)
+
+
+def _sum(key: Key, known: dict[Key, Result]) -> float:
+    """The sum of the parts in the directions that were measured."""
+    parts = key[0].parts()
+    measured = [d for d in DIRECTIONS if any((part, d) in known for part in parts)]
+    missing = [(part, d) for d in measured for part in parts if (part, d) not in known]
+    if missing or not measured:
+        raise BadInput(f"{_name(key)} lacks its part {_name(missing[0]) if missing else parts[0]}", fix=FIX)
+    return sum(known[part, d].value for part in parts for d in measured)
+
+
+def _name(key: Key) -> str:
+    return f"{key[0]} ({key[1]})" if key[1] else str(key[0])
