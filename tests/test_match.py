@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from vsebench.data.match import FileRows, match_rows
+from vsebench.data.shapes import suggestion
 from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.types import Split
@@ -356,3 +357,48 @@ def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
     place = np.argsort(i)
     given = FileRows(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
     assert match_rows(given).split.name == "coco-5k"
+
+
+# Rows without ids whose numbers are those of a declared split, or nearly.
+
+
+@pytest.mark.parametrize(
+    ("images", "texts", "words"),
+    [
+        (5000, 25000, "5,000 images and 25,000 texts are the numbers of coco-5k: give --split coco-5k if"),
+        (1000, 5000, "1,000 images and 5,000 texts are the numbers of f30k: give --split f30k if"),
+        (4992, 24960, "drop_last=True leaves them out (batches of 16 or 32 or 64 or 96 or 128 or 192 or 384)"),
+        (4608, 24576, "drop_last=True leaves them out (batches of 512)"),
+        (5000, 24576, "drop_last=True leaves them out (batches of 512 or 1024 or 2048 or 4096)"),
+        (960, 4992, "drop_last=True leaves them out (batches of 64 or 96 or 192)"),
+        (5001, 25002, "a distributed sampler repeats some so that all processes have as many; keep the first 5,000"),
+        (5000, 25010, "ten images of COCO have six captions"),
+        (25000, 25000, "every image was encoded once for each of its texts, and its rows differ"),
+        (1014, 5070, "these are the numbers of Flickr30K's validation set"),
+        (4987, 24935, "some items were not encoded, or lost"),
+        (4987, 25000, "some items were not encoded, or lost"),
+    ],
+)
+def test_numbers_of_a_declared_split(images: int, texts: int, words: str) -> None:
+    assert words in suggestion(images, texts)
+
+
+@pytest.mark.parametrize("numbers", [(60, 300), (5000, 5000), (3000, 15000), (1000, 1000), (4000, 20000), (700, 3500)])
+def test_other_numbers(numbers: tuple[int, int]) -> None:
+    assert suggestion(*numbers) == ""
+
+
+def test_the_split_is_suggested() -> None:
+    def matched(name: str | None, captions_per_image: int | None = None) -> tuple[str, ...]:
+        rows = FileRows(4992, 24960, None, None, None, Path("e.npz"))
+        return match_rows(rows, name, captions_per_image).warnings
+
+    assert matched(None) == (suggestion(4992, 24960),)
+    assert matched("custom") == matched(None, 5) == (), "who names the split or the texts an image knows"
+    with pytest.raises(BadInput, match=r"24,832 texts for 4,864 images, .*\n.*drop_last=True.*batches of 256"):
+        match_rows(FileRows(4864, 24832, None, None, None, Path("e.npz")))
+
+
+def test_the_cause_of_missing_rows_is_named(coco: Split) -> None:
+    with pytest.raises(BadInput, match=r"4,992 image rows, but split 'coco-5k' has 5,000 images\n.*drop_last=True"):
+        match_rows(FileRows(4992, 24960, None, None, None, Path("e.npz")), "coco-5k")

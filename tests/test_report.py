@@ -219,6 +219,17 @@ def test_a_k_beyond_the_gallery_is_one_warning(rng: np.random.Generator) -> None
     assert report.warnings == ("R@5, Recall@99: k is larger than a gallery of 4; everything counts as retrieved",)
 
 
+def test_ties_of_a_few_duplicate_captions_are_a_note(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((300, 32))
+    y = np.repeat(x, 5, axis=0) + 0.3 * rng.standard_normal((1500, 32))
+    y[5] = y[0]
+    report = vsebench.evaluate(x, y, metrics="R@1,MeanR,MedR", ci=0)
+    assert report.warnings == ()
+    assert [n.partition(";")[0] for n in report.notes if "tie" in n] == [
+        "i2t: 0.1% of the relevant items (gt) tie exactly with another candidate"
+    ]
+
+
 def test_ties_are_reported_with_bounds() -> None:
     x = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     report = vsebench.evaluate(x, x, captions_per_image=1, metrics="R@1,MeanR")
@@ -229,6 +240,7 @@ def test_ties_are_reported_with_bounds() -> None:
         f"{d}: 66.7% of the relevant items (gt) tie exactly with another candidate" for d in ("i2t", "t2i")
     ]
     assert all(w.endswith("R@1 is 33.33 to 100.00") for w in report.warnings)
+    assert not any("tie" in note for note in report.notes)
     distinct = vsebench.evaluate(np.eye(3), np.eye(3) + 0.1 * np.arange(9).reshape(3, 3), captions_per_image=1)
     assert distinct["R@1", "i2t"].ties is None and not any("tie" in w for w in distinct.warnings)
 

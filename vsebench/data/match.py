@@ -17,6 +17,7 @@ from .audit import shown
 from .formats.aliases import OWNER_IDS, OWNER_ROWS
 from .formats.ids import canonical
 from .formats.raw import Holds
+from .shapes import suggestion
 from .splits import catalogue as splits
 from .splits.declared import DECLARED
 from .splits.identity import matches_ids
@@ -98,8 +99,11 @@ def match_rows(file: FileRows, name: str | None = None, captions_per_image: int 
             look swapped, wrong numbers of rows.
         UsageError: an unknown split.
     """
-    if name is None:
-        name = _recognise(file)
+    if name is None and file.image_ids is None and file.text_ids is None:
+        found = _custom(file, captions_per_image)
+        likely = suggestion(file.n_image, file.n_text) if captions_per_image is None else ""
+        return replace(found, warnings=(likely, *found.warnings)) if likely else found
+    name = _recognise(file) if name is None else name
     if name == "custom":
         return _custom(file, captions_per_image)
     if captions_per_image is not None:
@@ -108,8 +112,6 @@ def match_rows(file: FileRows, name: str | None = None, captions_per_image: int 
 
 
 def _recognise(file: FileRows) -> str:
-    if file.image_ids is None and file.text_ids is None:
-        return "custom"
     ids = [None if x is None else canonical(x) for x in (file.image_ids, file.text_ids)]
     # COCO has numbers, and Flickr30K file names.
     named = [np.array([f"{n}.jpg" for n in x.tolist()]) if x is not None and x.dtype.kind == "i" else x for x in ids]
@@ -171,7 +173,7 @@ def _declared(file: FileRows, split: Split) -> MatchedRows:
                 raise BadInput(
                     f"{n:,} {side} rows, but split '{split.name}' has {len(known):,} {side}s",
                     where=file.where,
-                    fix=f"save one row for every {side} of the split, or ids ({side}_ids) to match by",
+                    fix=_and_why(f"save one row for every {side} of the split, or ids ({side}_ids) to match by", file),
                 )
             rows.append(None)
             order = "Karpathy order" if split.name in DECLARED else "that of the file it was built from"
@@ -416,6 +418,12 @@ def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
     return None if image_row is None else (image_row, "the image of every text is known from the text ids")
 
 
+def _and_why(fix: str, file: FileRows) -> str:
+    """A fix for a wrong number of rows, and the likely cause."""
+    likely = suggestion(file.n_image, file.n_text)
+    return f"{fix} ({likely})" if likely else fix
+
+
 def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
     times = captions_per_image or 5
     if file.n_text != times * file.n_image:
@@ -429,7 +437,7 @@ def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[In
             f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text that gives the image "
             "of every text",
             where=file.where,
-            fix=fix,
+            fix=_and_why(fix, file),
         )
     given = [(side, ids[0]) for side, ids in (("image", file.image_ids), ("text", file.text_ids)) if ids is not None]
     # A row of the image for each of its texts, with the image's id, does tell.

@@ -57,14 +57,14 @@ def report(
     shown = [results[key] for key in requested if key in results]
     if plan.metrics and not shown:
         raise BadInput(f"nothing was measured: {'; '.join(warned)}", fix="check the gains and what they are made from")
-    all_warnings = [*data.warnings, *warnings.ties(observed, results), *warnings.unreachable(observed)]
-    all_warnings += [*warnings.clipped(plan.metrics, plan.split), *warned]
+    tied, tied_little = warnings.ties(observed, results)
+    all_warnings = [*data.warnings, *tied, *warnings.clipped(plan.metrics, plan.split), *warned]
     return Report(
         plan.split.name,
         signature.write(_signature(plan, data, ratings)),
         tuple(shown),
         tuple(all_warnings),
-        plan.notes,
+        (*plan.notes, *tied_little, *warnings.unreachable(observed)),
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),

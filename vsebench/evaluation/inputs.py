@@ -87,8 +87,6 @@ def from_vectors(
             for name, x in (("images", images), ("texts", texts))
         ]
         ids = [None if side is None else side.ids for side in sides]
-        if all(side is None for side in sides):
-            split = split or "custom"
         raw = RawEmbeddings(arrays[0], arrays[1], ids[0], ids[1], None, "arrays", (ARRAYS,))
     found = align_embeddings(raw, split, options.captions_per_image)
     scorer, decision = choose(found.images, found.captions, options.similarity)
@@ -112,7 +110,6 @@ def from_scores(
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
         raw = RawScores(numbers(scores, "scores"), None, None, None, "arrays", (ARRAYS,))
-        split = split or "custom"
     found = align_scores(raw, split, options.captions_per_image)
     rows = (found.image_rows, found.text_rows)
     return Input(

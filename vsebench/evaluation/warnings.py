@@ -1,4 +1,7 @@
-"""Warnings of a report: ties that move numbers, positives that cannot be found, ks beyond the gallery."""
+"""Warnings and notes on results: ties, positives that cannot be found, ks beyond the gallery.
+
+A warning is about what the user can mend; duplicate captions and judgements outside the gallery are facts of a split.
+"""
 
 from __future__ import annotations
 
@@ -10,33 +13,57 @@ from ..report.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
 
-TIE_SHARE = 0.001  # above this share of tied relevant items a report warns
+TIE_SHARE = 0.001  # above this share of tied relevant items there is a line on them
+TIES_MATTER = {"rank": 0.05, "fraction": 0.01}  # and a warning where they move a rank by this share, a fraction by this
 
 
-def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> list[str]:
-    """One line a direction: how many relevant items tie, and the range of each view's most affected metric."""
-    out = []
+def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> tuple[list[str], list[str]]:
+    """One line a direction: how many relevant items tie, and the range of each view's most affected metric.
+
+    Returns:
+        Warnings where ties decide values (collapsed, rounded or identical vectors), and notes where they hardly do (a
+        few captions are duplicates).
+    """
+    warned: list[str] = []
+    noted: list[str] = []
     for direction, observation in observed.items():
         shares = {view: float(ranks.tied.mean()) for view, ranks in observation.ranks.items() if len(ranks.tied)}
         view = max(shares, key=lambda v: shares[v], default=None)
         if view is None or shares[view] <= TIE_SHARE:
             continue
         text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
-        if shares[view] > 0.99:
+        collapsed = shares[view] > 0.99
+        if collapsed:
             text += " (collapsed scores)"
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
         shown = [v for v in shares if not JUDGEMENTS[v].folds] or list(shares)
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
-        out.append(f"{text}; by tie rule (--ties) {', '.join(ranges) or 'no metric moves'}")
-    return out
+        matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
+        lines = warned if matter else noted
+        lines.append(f"{text}; by tie rule (--ties) {', '.join(ranges) or 'no metric moves'}")
+    return warned, noted
 
 
-def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
-    moved = [
+Moved = tuple[float, float, Result]  # the smallest and the largest value under any tie rule
+
+
+def _moved(view: str, direction: Direction, results: dict[Key, Result]) -> list[Moved]:
+    return [
         (*r.ties, r)
         for (_, d), r in results.items()
         if d == direction and r.ties is not None and r.ties[0] != r.ties[1] and r.metric.view == view
     ]
+
+
+def _matters(moved: Moved) -> bool:
+    low, high, result = moved
+    if result.unit == "rank":
+        return abs(high - low) > TIES_MATTER["rank"] * result.value
+    return abs(high - low) > TIES_MATTER["fraction"]
+
+
+def _range(view: str, direction: Direction, results: dict[Key, Result]) -> str:
+    moved = _moved(view, direction, results)
     if not moved:
         return ""
     low, high, result = max(moved, key=lambda m: abs(m[0] - m[1]) / (abs(m[2].value) + 1e-9))
