@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import csv
 import gzip
+import http.server
 import json
+import socket
 import sys
+import threading
 import types
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -188,9 +192,12 @@ class FakeEncoder:
     loaded: ClassVar[list[str]] = []
     seen: ClassVar[list[str]] = []
 
-    def __init__(self, source: str) -> None:
-        if source == "no-such-model":
-            raise OSError("no-such-model is not a local folder\nand more")
+    attempts: ClassVar[list[tuple[str, bool]]] = []
+
+    def __init__(self, source: str, local_files_only: bool = False) -> None:
+        self.attempts.append((source, local_files_only))
+        if source == "no-such-model" or (source == "on/line" and local_files_only):
+            raise OSError(f"{source} is not a local folder\nand more")
         self.loaded.append(source)
 
     def encode(self, texts: list[str], **options: Any) -> np.ndarray:
@@ -205,7 +212,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> type[FakeEncoder]:
     monkeypatch.setitem(sys.modules, "sentence_transformers", module)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("HF_HOME", str(tmp_path / "hub"))
-    FakeEncoder.loaded, FakeEncoder.seen = [], []
+    FakeEncoder.loaded, FakeEncoder.seen, FakeEncoder.attempts = [], [], []
     return FakeEncoder
 
 
@@ -285,7 +292,59 @@ def test_without_the_library(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) ->
     assert caught.value.fix is not None and caught.value.fix.startswith("pip install sentence-transformers, or")
 
 
-def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder]) -> None:
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
+    """A host that answers every request with 401, and the requests."""
+    asked: list[str] = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self) -> None:
+            asked.append(self.path)
+            self.send_error(401)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        yield asked
+        server.shutdown()
+        thread.join()
+
+
+def test_a_model_is_looked_for_here_first(fake: type[FakeEncoder], host: list[str]) -> None:
+    load_gains("sentence:some/model", split_of([0], captions=("a",)))
+    assert fake.attempts == [("some/model", True)] and host == []
+    fake.attempts.clear()
+    load_gains("sentence:on/line", split_of([0], captions=("a",)))
+    assert fake.attempts == [("on/line", True), ("on/line", False)] and len(host) == 1
+
+
+def test_without_a_network_there_is_one_attempt(fake: type[FakeEncoder], monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as closed:  # bound and not listening: refuses connections
+        closed.bind(("127.0.0.1", 0))
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{closed.getsockname()[1]}")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        with pytest.raises(
+            BadInput, match=r"'on/line' cannot be loaded \(it is not among the downloaded models, and "
+        ) as e:
+            load_gains("sentence:on/line", split_of([0], captions=("a",)))
+    assert "cannot be reached" in e.value.what and fake.attempts == [("on/line", True)]
+    monkeypatch.setattr(encoders, "PATIENCE", 0.1)
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
+        with pytest.raises(BadInput, match=r"127\.0\.0\.1:[0-9]+ (does not answer|cannot be reached: timed out)"):
+            load_gains("sentence:on/line", split_of([0], captions=("a",)))
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(BadInput, match="HF_HUB_OFFLINE forbids to download it"):
+        load_gains("sentence:on/line", split_of([0], captions=("a",)))
+    assert {local for _, local in fake.attempts} == {True}
+
+
+def test_a_model_that_cannot_be_loaded(fake: type[FakeEncoder], host: list[str]) -> None:
     with pytest.raises(BadInput, match=r"'no-such-model' cannot be loaded \(no-such-model is not a local folder\)"):
         load_gains("sentence:no-such-model", split_of([0], captions=("a",)))
     with pytest.raises(BadInput, match="sentence needs the captions of split 'custom'"):
