@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from typer.testing import CliRunner, Result
 
 import vsebench
 from tests.hostile import good
-from vsebench.cli import app, health
+from vsebench.cli import app, health, terminal
 from vsebench.cli.terminal import encodable, printable
 from vsebench.errors import EXIT_CODES
 from vsebench.types import Split
@@ -302,3 +303,31 @@ def test_the_module_runs_like_the_command(monkeypatch: pytest.MonkeyPatch, capsy
     with pytest.raises(SystemExit) as end:
         runpy.run_module("vsebench", run_name="__main__")
     assert end.value.code in (0, None) and capsys.readouterr().out.startswith("vsebench ")
+
+
+def test_progress_without_a_terminal_is_a_line_now_and_then(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    with terminal.Terminal().progress("ranking") as update:
+        assert update is not None
+        deadline = time.monotonic() + 60
+
+        def wait_for(text: str) -> str:
+            seen = ""
+            while text not in seen and time.monotonic() < deadline:
+                time.sleep(0.01)
+                seen += capsys.readouterr().err
+            return seen
+
+        assert re.search(r"^ranking: 0 s$", wait_for("ranking: 0 s\n"), re.MULTILINE), "work that reports nothing"
+        update(1, 1000)
+        assert re.search(
+            r"^ranking: 1 of 1,000 \(0%\), \d+ s, about \d+ (s|min) left$", wait_for("left\n"), re.MULTILINE
+        )
+    capsys.readouterr()
+    time.sleep(0.05)
+    assert capsys.readouterr().err == "", "no line after the work"
+    for silent in (terminal.Terminal(quiet=True), terminal.Terminal(no_progress=True)):
+        with silent.progress("ranking") as update:
+            assert update is None

@@ -141,8 +141,12 @@ def test_one_direction_leaves_sums_out() -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="ncs", direction="i2t")
     assert [str(r.metric) for r in report.results] == ["cider:NCS@1", "cider:NCS@5", "cider:NCS@10"]
-    with pytest.raises(UsageError, match="cider:Nsum is a sum over both directions"):
-        vsebench.evaluate(images, captions, split=split, metrics="cider:Nsum", direction="t2i")
+    for name in ("cider:Nsum", "Nsum", "R@1,Nsum"):
+        with pytest.raises(UsageError, match="cider:Nsum is a sum over both directions, and only t2i is ranked"):
+            vsebench.evaluate(images, captions, split=split, metrics=name, direction="t2i")
+    for name in ("ncs", "all"):
+        report = vsebench.evaluate(images, captions, split=split, metrics=name, direction="t2i", ci=0)
+        assert ("cider:NCS@1", "t2i") in {(str(r.metric), r.direction) for r in report.results}, "suites leave sums out"
 
 
 def test_folds_are_averaged() -> None:

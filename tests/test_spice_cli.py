@@ -289,12 +289,12 @@ def test_the_command_for_other_captions():
 
 
 def test_progress_in_lines(captions, monkeypatch):
-    monkeypatch.setattr("vsebench.cli.relevance.EVERY", 0.0)
+    monkeypatch.setattr("vsebench.cli.terminal.EVERY", 0.001)
     result = invoke("build", "spice", "--captions", captions)
-    assert re.search(r"2 of 2 captions, \d+ a second, 0 min left", result.stderr)
+    assert re.search(r"^parsing 3 captions: (. of 2 \(\d+%\), )?0 s", result.stderr, re.MULTILINE)
     for flag in ("--quiet", "--no-progress"):
         invoke("clear", "--yes")
-        assert "min left" not in invoke("build", "spice", "--captions", captions, flag).stderr
+        assert "parsing" not in invoke("build", "spice", "--captions", captions, flag).stderr
 
 
 def test_the_worker_is_a_module_of_the_package():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -215,6 +216,10 @@ def test_intervals_may_be_left_out_or_of_another_level() -> None:
     assert none.intervals is None and all(r.interval is None for r in none.results)
     wide, narrow = (report(metrics="R@1", ci=level)["R@1", "t2i"].interval for level in (99, 50))
     assert wide[0] < narrow[0] < narrow[1] < wide[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        alone = vsebench.evaluate(np.eye(1), np.ones((5, 1)), metrics="R@1", interval="bca")
+    assert [r.interval for r in alone.results] == [None, None], "one image has no interval, and no warning of numpy"
     bca = report(metrics="R@1,MedR,RSum", interval="bca")
     assert bca.intervals == Resampling(method="bca")
     assert all(r.interval[0] <= r.value <= r.interval[1] for r in bca.results)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 app = typer.Typer(help="Graded relevance: build, list, clear, export, import.", no_args_is_help=True)
 
 TOOLS = "tools"
-EVERY = 30.0  # seconds between lines of progress without a terminal
 
 Kind = Annotated[str, typer.Argument(help="The kind of gains: spice (the others need no building).")]
 SplitName = Annotated[str | None, typer.Option("--split", help="A declared split: its captions.")]
@@ -72,7 +70,7 @@ def build(
             heap=heap,
             threads=threads,
             retry=retry,
-            progress=bar or _lines(terminal),
+            progress=bar,
             note=terminal.note,
         )
     if done.broken:
@@ -287,24 +285,6 @@ def _report(terminal: Terminal, words: str, file: Path, tuples: Tuples, **more: 
     else:
         broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
         terminal.out.print(words + broken, markup=False, soft_wrap=True)
-
-
-def _lines(terminal: Terminal) -> Callable[[int, int], None] | None:
-    """Progress as a line every 30 seconds, for a log file."""
-    if terminal.quiet or terminal.no_progress:
-        return None
-    started = noted = time.monotonic()
-
-    def line(done: int, total: int) -> None:
-        nonlocal noted
-        now = time.monotonic()
-        if now - noted >= EVERY and done:
-            noted = now
-            rate = done / (now - started)
-            minutes = (total - done) / rate / 60
-            terminal.note(f"{done:,} of {total:,} captions, {rate:.0f} a second, {minutes:.0f} min left")
-
-    return line
 
 
 def _content(kind: str, files: int) -> str:

@@ -7,6 +7,8 @@ import functools
 import json
 import os
 import sys
+import threading
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, warnings or progress on stderr.")]
-NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress bar.")]
+NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress bar, or lines of progress.")]
+
+EVERY = 10.0  # seconds between lines of progress
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -78,9 +82,13 @@ class Terminal:
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar on stderr, only on a terminal."""
-        if self.quiet or self.no_progress or not sys.stderr.isatty():
+        """A progress bar on stderr; where that is no terminal, such as a log file, a line every ``EVERY`` seconds."""
+        if self.quiet or self.no_progress:
             yield None
+            return
+        if not sys.stderr.isatty():
+            with _lines(words, self.note) as update:
+                yield update
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
@@ -88,6 +96,36 @@ class Terminal:
         with Progress(*columns, console=self.err, transient=True) as bar:
             task = bar.add_task(words, total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
+
+
+@contextlib.contextmanager
+def _lines(words: str, say: Callable[[str], None]) -> Iterator[Callable[[int, int], None]]:
+    """Progress as lines, from a thread: work that does not report for a while has lines too."""
+    done, total, started, over = 0, 0, time.monotonic(), threading.Event()
+
+    def update(now_done: int, now_total: int) -> None:
+        nonlocal done, total
+        done, total = now_done, now_total
+
+    def report() -> None:
+        while not over.wait(EVERY):
+            spent = time.monotonic() - started
+            share = f"{done:,} of {total:,} ({done / total:.0%}), " if total else ""
+            left = f", about {_duration(spent * (total - done) / done)} left" if 0 < done < total else ""
+            with contextlib.suppress(OSError, ValueError):  # a closed stderr is no reason to fail
+                say(f"{words}: {share}{_duration(spent)}{left}")
+
+    thread = threading.Thread(target=report, daemon=True)
+    thread.start()
+    try:
+        yield update
+    finally:
+        over.set()
+        thread.join()
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
 
 
 def _console(stderr: bool) -> Console:

@@ -176,10 +176,10 @@ def choose_metrics(
             raise UsageError(what, fix=f"leave it out; {m.view} is defined on all of coco-5k")
     if len(directions) == 2:
         return metrics
-    sums = [str(m) for m in metrics if m.family.compute is None]
-    named = [w for w in words(names) if w in sums]
-    if named:
-        what = f"{named[0]} is a sum over both directions, and only {directions[0]} is ranked"
+    named = [w for w in words(names) if w.lower() not in ALL and members(w) is None]
+    sums = [m for w in named for m in expand(w, available, tuple(gains or ()), list(GAINS)) if m.family.compute is None]
+    if sums:
+        what = f"{sums[0]} is a sum over both directions, and only {directions[0]} is ranked"
         raise UsageError(what, fix="leave it out, or rank both directions")
     return [m for m in metrics if m.family.compute is not None]
 

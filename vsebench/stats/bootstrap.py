@@ -113,7 +113,7 @@ def bca(samples: Float, values: Float, left_out: Float, level: float) -> Float:
         share = ((known < values[c]).sum() + 0.5 * (known == values[c]).sum()) / len(known)
         bias = ndtri(np.clip(share, 0.5 / len(known), 1 - 0.5 / len(known)))
         jackknifed = left_out[~np.isnan(left_out[:, c]), c]
-        away = jackknifed.mean() - jackknifed
+        away = jackknifed.mean() - jackknifed if len(jackknifed) else jackknifed  # none is left of a single image
         spread_of = float((away**2).sum())
         skew = float((away**3).sum()) / (6 * spread_of**1.5) if spread_of > 0 else 0.0
         level_low, level_high = ndtr(bias + (bias + tails) / (1 - skew * (bias + tails)))
