@@ -327,7 +327,7 @@ def test_cells_that_could_break_a_table() -> None:
     )
     assert "{}[0] \\textbackslash{} \\{z\\}\\textsuperscript{2} & \\textbf{1} & [0, 1] \\\\" in latex([grid])
     assert "| \\[0\\] \\\\ {z}<sup>2</sup> | **1** \\[0, 1\\] |" in markdown([grid])
-    assert "<h2>a|b &lt;i&gt;\n</h2>" in page("t", [grid]) and (
+    assert "<h2>a|b &lt;i&gt;\\n</h2>" in page("t", [grid]) and (
         "<td class='n'><b>1</b></td><td class='beside'><span class='aside'>[0, 1]</span></td>" in page("t", [grid])
     )
     empty = Grid("", (), 0, (), ("only words",))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+import unicodedata
 from collections.abc import Mapping
 
 OK = 0
@@ -28,6 +29,22 @@ EXIT_CODES: dict[int, str] = {
     DISK: "the disk or the system refuses to write or read: no space, no permission, a read-only folder",
     INTERRUPTED: "interrupted from the keyboard",
 }
+
+
+def printable(text: str) -> str:
+    """Text from outside, such as an id or the name of a file, as it may be shown: one line without control characters.
+
+    Newlines, terminal escapes, marks of writing direction and lone surrogates become escape sequences such as
+    ``\\x1b``; letters and spaces of every script stay. Everything that is printed, or written as HTML, LaTeX or
+    Markdown, passes here: tables in ``report.grid``, the rest in ``cli.terminal``.
+    """
+    return text if text.isprintable() else "".join(map(_shown, text))
+
+
+def _shown(character: str) -> str:
+    if character.isprintable() or unicodedata.category(character) == "Zs":
+        return character
+    return character.encode("unicode_escape").decode("ascii")
 
 
 class VsebenchError(Exception):

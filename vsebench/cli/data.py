@@ -70,10 +70,10 @@ def build(
     if terminal.json:
         terminal.emit({"split": name, "file": str(path), "bytes": path.stat().st_size})
     else:
-        terminal.out.print(f"{name} is in {path}", markup=False, soft_wrap=True)
+        terminal.say(f"{name} is in {path}")
         if (found := splits.declared(name)).order == "file":
             counts = f"{found.images:,} images, {found.captions:,} captions"
-            terminal.out.print(f"{counts}; use it with --split {name}", markup=False, soft_wrap=True)
+            terminal.say(f"{counts}; use it with --split {name}")
 
 
 @app.command("remove")
@@ -92,7 +92,7 @@ def remove(
     if terminal.json:
         terminal.emit({"split": name, "removed": str(path)})
     else:
-        terminal.out.print(f"removed {path}", markup=False, soft_wrap=True)
+        terminal.say(f"removed {path}")
 
 
 @app.command("verify")
@@ -113,8 +113,6 @@ def verify(
         terminal.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
     else:
         for c in checks:
-            terminal.out.print(
-                f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red", markup=False
-            )
+            terminal.say(f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red")
     if not all(c.ok for c in checks):
         raise typer.Exit(GATE_NOT_MET)

@@ -62,4 +62,4 @@ def run(
             f"  {program} eval {file} --metrics all --json\n"
             f"  {program} eval YOUR_EMBEDDINGS.npz        (the arrays of a file: {program} inspect {file})"
         )
-        terminal.out.print(f"\n{WORDS}\n\nTry next:\n{commands}", markup=False, soft_wrap=True)
+        terminal.say(f"\n{WORDS}\n\nTry next:\n{commands}")

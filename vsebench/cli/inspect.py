@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command, printable
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 
 @command
@@ -121,6 +121,7 @@ def _show(document: dict[str, Any], terminal: Terminal) -> None:
     from rich.text import Text
 
     from ..data.audit import shown
+    from ..errors import printable
 
     table = Table(
         box=box.SIMPLE_HEAD,
@@ -141,12 +142,12 @@ def _show(document: dict[str, Any], terminal: Terminal) -> None:
     terminal.out.print(table)
     matched = document["matched"]
     if matched:
-        terminal.out.print(
+        terminal.say(
             f"would be evaluated as {matched['split']}: {matched['images']:,} images, {matched['captions']:,} captions"
         )
         for note in matched["notes"]:
-            terminal.out.print(f"· {printable(note)}", style="dim", markup=False)
+            terminal.say(f"· {note}", style="dim")
         for warning in matched["warnings"]:
-            terminal.out.print(f"warning: {printable(warning)}", style="yellow", markup=False)
+            terminal.say(f"warning: {warning}", style="yellow")
     else:
-        terminal.out.print("could not be evaluated, see the error", style="bold")
+        terminal.say("could not be evaluated, see the error", style="bold")

@@ -60,7 +60,7 @@ def build(
         raise unknown("graded relevance", kind, NAMED)
     if kind != "spice":
         words = f"{kind} needs no building, it is computed when it is used; it takes {GAINS[kind].needs}"
-        terminal.emit({"kind": kind, "needed": False}) if terminal.json else terminal.out.print(words, markup=False)
+        terminal.emit({"kind": kind, "needed": False}) if terminal.json else terminal.say(words)
         return
     strings = _captions(split, captions, text)
     with terminal.progress(f"parsing {len(strings):,} captions") as bar:
@@ -84,7 +84,7 @@ def build(
     rate = f" in {done.seconds:.0f} s ({done.parsed / done.seconds:.0f} a second)" if done.parsed else ""
     shared = f", {done.shared:,} by another build" if done.shared else ""
     counts = f"{done.captions:,} distinct captions, {done.before:,} parsed before, {done.parsed:,} now"
-    terminal.out.print(f"spice: {counts}{rate}{shared}", soft_wrap=True)
+    terminal.say(f"spice: {counts}{rate}{shared}")
 
 
 @app.command("list")
@@ -121,9 +121,7 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
     if rows or size:
         terminal.out.print(table)
     total = sum(row[3] for row in rows)
-    terminal.out.print(
-        f"{_size(total)} of at most {_size(store.limit())} in {store.root()}", markup=False, soft_wrap=True
-    )
+    terminal.say(f"{_size(total)} of at most {_size(store.limit())} in {store.root()}")
 
 
 @app.command("clear")
@@ -166,7 +164,7 @@ def clear(
     if terminal.json:
         terminal.emit({"removed": len(removed), "bytes": sum(removed)})
     else:
-        terminal.out.print(f"removed {len(removed):,} files, {_size(sum(removed))}")
+        terminal.say(f"removed {len(removed):,} files, {_size(sum(removed))}")
 
 
 @app.command("export")
@@ -284,7 +282,7 @@ def _report(terminal: Terminal, words: str, file: Path, tuples: Tuples, **more: 
         terminal.emit({**document, "broken": len(tuples.broken), **more})
     else:
         broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
-        terminal.out.print(words + broken, markup=False, soft_wrap=True)
+        terminal.say(words + broken)
 
 
 def _content(kind: str, files: int) -> str:

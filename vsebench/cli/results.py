@@ -51,8 +51,9 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
         return
     formats = {"json": result.to_json, "latex": result.to_latex, "html": result.to_html}
     text = formats.get(style, result.to_markdown)().removesuffix("\n")
+    show_text = terminal.emit if style == "json" else terminal.write
     if output is None:
-        terminal.emit(text)
+        show_text(text)
         return
     from ..data.atomic import write_atomically
     from ..errors import DiskError
@@ -61,5 +62,5 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
         with write_atomically(output, "w") as stream:
             stream.write(text + "\n")
     except DiskError:
-        terminal.emit(text)
+        show_text(text)
         raise

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
-from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, VsebenchError
+from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, VsebenchError, printable
 from .files import check_files
 
 if TYPE_CHECKING:
@@ -73,12 +73,20 @@ class Terminal:
 
     def emit(self, document: Any) -> None:
         """Print a JSON document (or ready JSON text) on stdout."""
-        text = (
-            document
-            if isinstance(document, str)
-            else json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-        )
+        from ..report.render import json_text
+
+        text = document if isinstance(document, str) else json_text(document)
         sys.stdout.write(encodable(text, sys.stdout.encoding) + "\n")
+
+    def write(self, text: str) -> None:
+        """Print text in a format other than JSON on stdout; as HTML entities what stdout cannot encode."""
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, "xmlcharrefreplace").decode(encoding) + "\n")
+
+    def say(self, text: str, style: str | None = None) -> None:
+        """Print the lines of a text on stdout, literally."""
+        for line in text.split("\n"):
+            self.out.print(printable(line), style=style, highlight=False, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
@@ -92,9 +100,14 @@ class Terminal:
             return
         from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-        columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+        columns = (
+            TextColumn("{task.description}", markup=False),
+            BarColumn(),
+            TimeElapsedColumn(),
+            TimeRemainingColumn(),
+        )
         with Progress(*columns, console=self.err, transient=True) as bar:
-            task = bar.add_task(words, total=None)
+            task = bar.add_task(printable(words), total=None)
             yield lambda done, total: bar.update(task, completed=done, total=total)
 
 
@@ -136,7 +149,7 @@ def _console(stderr: bool) -> Console:
     width = None if stream.isatty() or os.environ.get("COLUMNS") else 120
     # rich alone would keep bold and italics under NO_COLOR.
     colours = None if os.environ.get("NO_COLOR") else "auto"
-    console = Console(stderr=stderr, width=width, highlight=False, color_system=colours)  # type: ignore[arg-type]
+    console = Console(stderr=stderr, width=width, highlight=False, emoji=False, color_system=colours)  # type: ignore[arg-type]
     # rich alone would exit with 1, the code of a check that found a fault.
     console.on_broken_pipe = _raise_broken_pipe  # type: ignore[method-assign]
     return console
@@ -147,15 +160,16 @@ def _raise_broken_pipe() -> None:
 
 
 def cells(*values: object) -> list[Text]:
-    """Table cells with literal text: rich would parse ``vsebench[text]`` as markup."""
+    """Table cells with literal, printable text: rich would parse ``vsebench[text]`` as markup."""
     from rich.text import Text
 
-    return [value if isinstance(value, Text) else Text(str(value)) for value in values]
+    return [value if isinstance(value, Text) else _lines_of(str(value)) for value in values]
 
 
-def printable(text: str) -> str:
-    """Text from files with control characters (newlines, terminal escapes, lone surrogates) as escape sequences."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text)
+def _lines_of(text: str) -> Text:
+    from rich.text import Text
+
+    return Text("\n".join(map(printable, text.split("\n"))))
 
 
 def encodable(text: str, encoding: str | None) -> str:

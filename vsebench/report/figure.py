@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingPackage, UsageError
+from ..errors import MissingPackage, UsageError, printable
 from .correlation import COEFFICIENTS, Row, Study, interval_note, label
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -44,9 +45,17 @@ def write(study: Study, path: Path) -> None:
         content: bytes = vl_convert.vegalite_to_png(document, scale=2)
     else:
         convert = vl_convert.vegalite_to_svg if kind == ".svg" else vl_convert.vegalite_to_html
-        content = convert(document).encode()
+        text: str = convert(document)
+        content = (_without_tags(text) if kind == ".html" else text).encode()
     with write_atomically(path) as stream:
         stream.write(content)
+
+
+def _without_tags(page: str) -> str:
+    """A page whose script has no ``<`` in its data: a name could end the script."""
+    start = page.index("{", page.index("spec ="))
+    spec, length = json.JSONDecoder().raw_decode(page[start:])
+    return page[:start] + json.dumps(spec).replace("<", "\\u003c") + page[start + length :]
 
 
 def chart(study: Study) -> Any:
@@ -77,7 +86,7 @@ def chart(study: Study) -> Any:
         )  # fmt: skip
         bars = base.mark_rule(strokeWidth=3, opacity=0.45).encode(x=alt.X("low:Q", **x), x2="high:Q")
         dots = base.mark_point(filled=True, size=28, opacity=1).encode(x=alt.X("value:Q", **x))
-        heading = alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="normal")
+        heading = alt.TitleParams(printable(title), anchor="start", fontSize=12, fontWeight="normal")
         charts.append(alt.layer(bars, dots).properties(title=heading, width=440, height=alt.Step(9)))
     below = f"Bars: {interval_note(study)}" if study.how is not None else ""
     title = alt.TitleParams(study.title, subtitle=below, anchor="start", offset=12)
@@ -89,7 +98,7 @@ def _marks(rows: Sequence[Row], kinds: Sequence[str]) -> list[dict[str, Any]]:
     """The marks of one panel; coefficients that are undefined have none."""
     return [
         {
-            "relevance": label(row.relevance),
+            "relevance": printable(label(row.relevance)),
             "coefficient": kind,
             "value": 100 * c.value,
             "low": 100 * (c.interval[0] if c.interval else c.value),

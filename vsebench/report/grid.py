@@ -1,8 +1,13 @@
-"""Grids: tables of text. Results decide the text of a cell, renderers its look in their format."""
+"""Grids: tables of text. Results decide the text of a cell, renderers its look in their format.
+
+Text from outside (ids, names) is cleaned here, for all renderers (``errors.printable``).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from ..errors import printable
 
 
 @dataclass(frozen=True)
@@ -20,6 +25,10 @@ class Cell:
     mark: str = ""
     aside: str = ""
     best: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("text", "mark", "aside"):
+            object.__setattr__(self, name, printable(getattr(self, name)))
 
 
 @dataclass(frozen=True)
@@ -41,6 +50,12 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     literal: str = ""
+
+    def __post_init__(self) -> None:
+        for name in ("title", "literal"):
+            object.__setattr__(self, name, printable(getattr(self, name)))
+        for name in ("headings", "notes"):
+            object.__setattr__(self, name, tuple(map(printable, getattr(self, name))))
 
 
 @dataclass(frozen=True)

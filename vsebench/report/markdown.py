@@ -21,7 +21,7 @@ def _grid(grid: Grid) -> str:
         lines.append(_line(["---"] * grid.words + ["---:"] * numbers))
     lines += [_line([_cell(c) for c in row]) for row in grid.rows]
     lines += [f"\n{_escaped(note)}" for note in grid.notes]
-    lines += [f"\n`{grid.literal}`"] if grid.literal else []
+    lines += [f"\n{_code(grid.literal)}"] if grid.literal else []
     return "\n".join(lines) + "\n"
 
 
@@ -36,5 +36,11 @@ def _line(texts: Sequence[str]) -> str:
     return "| " + " | ".join(texts) + " |"
 
 
+def _code(text: str) -> str:
+    """Literal text, between more backticks than are in a row in it."""
+    fence = "`" * (1 + max(map(len, re.findall("`+", text)), default=0))
+    return f"{fence}{text}{fence}" if fence == "`" else f"{fence} {text} {fence}"
+
+
 def _escaped(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>|#])", r"\\\1", " ".join(text.split()))
+    return re.sub(r"([\\`*_\[\]<>|#~$&])", r"\\\1", " ".join(text.split()))

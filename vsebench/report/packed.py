@@ -24,7 +24,7 @@ LEVEL = 3  # of zlib: 3 % more than its default of 6, in half the time
 def pack(array: npt.NDArray[Any]) -> str:
     """A one-dimensional array of numbers or strings as one string, in the smallest kind that represents it exactly."""
     if array.dtype.kind == "U":
-        return _text("text", json.dumps(array.tolist(), ensure_ascii=False).encode())
+        return _text("text", json.dumps(array.tolist(), ensure_ascii=False).encode("utf-8", "surrogatepass"))
     kind = next(k for k in KINDS if _fits(k, array))
     return _text(kind, array.astype(f"<{kind}").tobytes())
 

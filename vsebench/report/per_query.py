@@ -27,6 +27,11 @@ def frame(results: Sequence[Result]) -> Any:
     # Images and captions share the column: their ids are numbers in it only if both are.
     kind: type = np.int64 if all(queries.dtype.kind == "i" for _, queries, _ in found) else np.str_
 
+    ids = np.concatenate([np.empty(0, kind), *(queries.astype(kind) for _, queries, _ in found)])
+    if kind is np.str_ and any("\ud800" <= c <= "\udfff" for c in "".join(np.unique(ids).tolist())):
+        # halves of a surrogate pair, as in the name of a file in no encoding, which no table can have
+        ids = np.array([name.encode("utf-8", "backslashreplace").decode() for name in ids.tolist()])
+
     def column(names: list[str]) -> Any:
         kinds = list(dict.fromkeys(names))
         return pd.Categorical.from_codes(np.repeat([kinds.index(x) for x in names], lengths).astype(int), kinds)
@@ -34,7 +39,7 @@ def frame(results: Sequence[Result]) -> Any:
     return pd.DataFrame({
         "metric": column([str(r.metric) for r, _, _ in found]),
         "direction": column([str(r.direction) for r, _, _ in found]),
-        "query": np.concatenate([np.empty(0, kind), *(queries.astype(kind) for _, queries, _ in found)]),
+        "query": ids,
         "value": np.concatenate([np.empty(0), *(values for _, _, values in found)]),
     })  # fmt: skip
 

@@ -8,12 +8,20 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from . import html, latex, markdown, terminal
 from .grid import Grid
 
 # Endings of files, and the format that is written to them.
 ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html"}
+
+
+def json_text(document: dict[str, Any]) -> str:
+    """Indented JSON; control characters are JSON escapes, also those that JSON would allow, and lone surrogates."""
+    text = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+    if text.replace("\n", "").isprintable():  # there are no newlines within strings
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 class Rendered(ABC):
@@ -24,7 +32,7 @@ class Rendered(ABC):
     @property
     def title(self) -> str:
         """The title of a page."""
-        return self.heading.format_map(vars(self))
+        return printable(self.heading.format_map(vars(self)))
 
     @abstractmethod
     def grids(self) -> list[Grid]:
@@ -68,7 +76,7 @@ class Rendered(ABC):
 
     def to_json(self) -> str:
         """The document as indented JSON text."""
-        return json.dumps(self.to_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write a file, atomically, in the format of its ending: .json, .tex, .md or .html.

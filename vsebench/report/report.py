@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
@@ -10,7 +9,7 @@ from ..types import Direction, Split
 from . import per_query, table, values
 from .grid import Grid
 from .model import MetricName, Resampling, Result, plain
-from .render import Rendered, record
+from .render import Rendered, json_text, record
 
 SCHEMA = "vsebench/report/1"
 
@@ -108,4 +107,4 @@ class Report(Rendered):
 
         document = self.to_dict(per_query)
         ReportDocument.model_validate(document)
-        return json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(document)
