@@ -17,8 +17,8 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests.hostile import good
 from vsebench.cli import app, health, terminal
-from vsebench.cli.terminal import encodable, printable
-from vsebench.errors import EXIT_CODES
+from vsebench.cli.terminal import encodable
+from vsebench.errors import EXIT_CODES, printable
 from vsebench.types import Split
 
 COMMANDS = (["eval"], ["unimodal"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],

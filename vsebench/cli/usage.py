@@ -9,9 +9,9 @@ from typing import Any
 import typer
 import typer.core
 
-from ..errors import USAGE
+from ..errors import USAGE, printable
 from ..registry import closest
-from .terminal import fail, printable
+from .terminal import fail
 
 _UsageError: Any = typer.BadParameter.__base__  # of click, or of the copy of it that newer versions of typer hold
 # Commands that are looked for and have another name: (group, word) -> what to do.
