@@ -21,7 +21,7 @@ def fingerprint(split: Split) -> str:
     """Eight hexadecimal digits of a split: its ids, the image of every caption and the folds, in canonical order."""
     digest = hashlib.sha256()
     for ids in (split.image_ids, split.caption_ids):
-        digest.update("\n".join(map(str, ids.tolist())).encode())
+        digest.update("\n".join(map(str, ids.tolist())).encode("utf-8", "surrogatepass"))
         digest.update(b"\0")
     digest.update(np.ascontiguousarray(split.image_of, "<i8").tobytes())
     if split.fold is not None:

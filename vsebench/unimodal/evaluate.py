@@ -280,7 +280,7 @@ def _report(
 
 def _fingerprint(ids: Ids, chosen: Selection) -> str:
     """Eight hexadecimal digits of the items and of the queries and gallery."""
-    digest = hashlib.sha256("\n".join(map(str, ids.tolist())).encode())
+    digest = hashlib.sha256("\n".join(map(str, ids.tolist())).encode("utf-8", "surrogatepass"))
     for index in (chosen.queries, chosen.gallery):
         digest.update(np.ascontiguousarray(index, "<i8").tobytes())
     return digest.hexdigest()[:8]
