@@ -241,13 +241,16 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
     np.save(tmp_path / "i.npy", IMAGES)
     np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
     np.save(tmp_path / "s.npy", np.zeros((3, 15)))
-    refused(tmp_path / "i.npy", "holds one array (4, 3); the text vectors are missing", "add --texts FILE")
+    refused(
+        tmp_path / "i.npy", "holds one array (4, 3); the text vectors are missing", "vsebench eval images.npy texts.npy"
+    )
     refused(tmp_path / "s.npy", "looks like a score matrix", "--scores")
     refused(tmp_path / "o.npy", "holds pickled Python objects", "never read", texts=tmp_path / "i.npy")
     refused(tmp_path / "i.npy", "--image-key", error=UsageError, image_key="x", texts=tmp_path / "i.npy")
     path = save(tmp_path / "e.npz", **FULL)
-    refused(path, "--texts is the second of two .npy files", error=UsageError, texts=tmp_path / "i.npy")
-    with pytest.raises(BadInput, match=r"e\.npz: is an \.npz archive, not the \.npy file of the texts"):
+    both = "holds image and text vectors, so it is no file of one side"
+    refused(path, both, error=UsageError, texts=tmp_path / "i.npy")
+    with pytest.raises(UsageError, match=f"e\\.npz: {both}"):
         read_embeddings(tmp_path / "i.npy", texts=path)
 
 

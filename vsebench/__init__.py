@@ -26,6 +26,7 @@ _PUBLIC = {
     "compare": "vsebench.analysis.comparison",
     "agree": "vsebench.analysis.agreement",
     "slice": "vsebench.analysis.slices",
+    "joint": "vsebench.analysis.joint",
     "correlate": "vsebench.human.study",
     "load_split": "vsebench.data.splits.catalogue",
     "metric": "vsebench.metrics",
@@ -44,6 +45,7 @@ __all__ = ["__version__", *_PUBLIC]
 if TYPE_CHECKING:
     from .analysis.agreement import agree as agree
     from .analysis.comparison import compare as compare
+    from .analysis.joint import joint as joint
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
     from .data.splits.catalogue import load_split as load_split

@@ -1,4 +1,4 @@
-"""Analysis of saved reports: tests between systems, agreement of metrics, and slices of queries.
+"""Analysis of saved reports: joint tables, tests between systems, agreement of metrics, and slices of queries.
 
 Every function takes the reports of ``vsebench.evaluate``, as files or as objects, and returns a result of
 ``vsebench.report`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
@@ -6,11 +6,12 @@ The values of the queries are in the reports; nothing is ranked again::
 
     reports ──► systems.load_systems ──► systems that were measured alike, with their metrics
                                    │
+                                   ├─► joint.joint        ──► Joint        their values in one table
                                    ├─► comparison.compare ──► Comparison   paired tests, corrected, with effect sizes
                                    ├─► agreement.agree    ──► Agreement    Kendall's tau between metrics
                                    └─► slices.slice       ──► Slices       a metric in bins of its queries
 
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
-- ``comparison``, ``agreement``, ``slices``: the three analyses
+- ``joint``, ``comparison``, ``agreement``, ``slices``: the analyses
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 """

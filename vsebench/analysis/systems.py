@@ -77,7 +77,11 @@ def load(path: str | os.PathLike[str]) -> Report:
         ...     load(f"{folder}/A.json")["R@1", "i2t"].value
         1.0
     """
-    report = document.read(Path(path), parse)
+    return _checked(document.read(Path(path), parse), path)
+
+
+def _checked(report: Report, path: str | os.PathLike[str]) -> Report:
+    """The report, unless its values contradict each other; raises BadInput."""
     try:
         consistency.check(report)
     except (BadInput, UsageError) as error:
@@ -85,27 +89,40 @@ def load(path: str | os.PathLike[str]) -> Report:
     return report
 
 
+def _read(source: Path) -> list[tuple[str | None, Report]]:
+    """The reports of a file: one without a name, or those of a joint table with theirs."""
+    return [(name, _checked(report, source)) for name, report in document.read_all(source, parse)]
+
+
 def load_systems(reports: Reports, needed: int = 1) -> list[System]:
     """The systems of some reports, at least ``needed``.
 
     A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
-    Objects without names are called A, B, C, ... by position.
+    A file with a joint table counts as the reports of its systems, under their names. Objects without names are called
+    A, B, C, ... by position.
 
     Raises:
         UsageError: fewer than ``needed``, or two of one name.
         BadInput: a file is no report, or has no per-query values.
     """
     given = _given(reports)
-    if len(given) < needed:
-        count = f"{len(given)} report{'s' * (len(given) != 1)}"
-        raise UsageError(f"{count} given, {needed} needed", fix="name more reports")
-    names = _names(given)
+    loaded: list[tuple[str | None, Path | Report, Report]] = []
+    for own, source in given:
+        found = [(None, source)] if isinstance(source, Report) else _read(source)
+        joint = found[0][0] is not None
+        if joint and own is not None:
+            raise UsageError(f"holds {len(found)} systems with names", where=str(source), fix=f"leave out '{own}='")
+        loaded += [(name if joint else own, source, report) for name, report in found]
+    if len(loaded) < needed:
+        count = f"{len(loaded)} report{'s' * (len(loaded) != 1)}"
+        fix = "name more reports; one is made by vsebench eval FILE -o A.json"
+        raise UsageError(f"{count} given, {needed} needed", fix=fix)
+    names = names_of([(name, source) for name, source, _ in loaded])
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
     out = []
-    for name, (_, source) in zip(names, given, strict=True):
-        report = source if isinstance(source, Report) else load(source)
+    for name, (_, source, report) in zip(names, loaded, strict=True):
         where = name if isinstance(source, Report) else str(source)
         if report.items is None:
             fix = "make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
@@ -120,17 +137,19 @@ def _given(reports: Reports) -> list[tuple[str | None, Path | Report]]:
         reports = [reports]
     if isinstance(reports, Mapping):
         return [(name, r if isinstance(r, Report) else Path(r)) for name, r in reports.items()]
-    return [_named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
+    return [named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
 
 
-def _named(text: str) -> tuple[str | None, Path]:
+def named(text: str) -> tuple[str | None, Path]:
+    """The name and the file of ``NAME=FILE``; no name for a file that exists as it is written."""
     name, equals, tail = text.partition("=")
     if equals and name and not Path(text).exists():
         return name, Path(tail)
     return None, Path(text)
 
 
-def _names(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
+def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
+    """The name of every system: as given, else that of its file, else a letter."""
     stems = [source.stem for _, source in given if isinstance(source, Path)]
     names = []
     for place, (name, source) in enumerate(given):

@@ -3,6 +3,7 @@
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
   ``metrics``, ``data``, ``relevance``, ``correlate``, ``doctor`` (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
+- ``systems``: the files of ``vsebench eval`` as systems
 - ``files``: checks that results can be written and replace no input, for all commands
 - ``usage``: errors of the command line itself; ``help``: the help of ``vsebench eval`` in panels
 - ``terminal``: stdout, stderr, progress, errors and exit codes

@@ -28,7 +28,9 @@ def run(
     embeddings: Annotated[
         Path | None, typer.Option(help="A model: its vectors of COCO 5K, in any format of `vsebench eval` (cxc only).")
     ] = None,
-    texts: Annotated[Path | None, typer.Option(help="The text vectors, when that file is an .npy of images.")] = None,
+    texts: Annotated[
+        Path | None, typer.Option(help="The text vectors, when that file has those of the images only.")
+    ] = None,
     image_key: Annotated[str | None, typer.Option(help="Name of the image array in that file.")] = None,
     text_key: Annotated[str | None, typer.Option(help="Name of the text array in that file.")] = None,
     similarity: Annotated[str, typer.Option(help="Of the model's vectors: cosine or dot.")] = "cosine",

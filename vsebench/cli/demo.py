@@ -36,6 +36,7 @@ def run(
     from ..data.splits.catalogue import load_split
     from ..data.splits.synthetic import standin_embeddings
     from ..errors import UsageError
+    from ..evaluation.provenance import with_command
 
     if out.exists() and not out.is_dir():
         raise UsageError("is a file, not a folder", where=out, fix="give another --out")
@@ -55,7 +56,7 @@ def run(
     terminal.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(file, progress=progress)
-    deliver_report(terminal, report, result, None, no_per_query=False)
+    deliver_report(terminal, with_command(report), result, None, no_per_query=False)
     if not terminal.json:
         program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         commands = (

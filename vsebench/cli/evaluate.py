@@ -3,33 +3,44 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from .results import output_format
 from .shared import (
     Interval,
     NoPerQuery,
     PerQuery,
     ReportCi,
     ReportOutput,
+    ReportStyle,
     Resamples,
     Seed,
     Threads,
     deliver_report,
 )
+from .systems import systems_of, together
 from .terminal import Json, NoProgress, Quiet, Terminal, command
+
+if TYPE_CHECKING:
+    from ..report.report import Report
 
 
 @command
 def run(
-    file: Annotated[
-        Path | None,
+    files: Annotated[
+        list[str] | None,
         typer.Argument(
-            help="Embeddings: .npz, .npy (with --texts), .safetensors, .pt, .h5, .parquet, or a folder of shards."
+            metavar="[FILE]...",
+            help="Embeddings: .npz, .npy, .safetensors, .pt, .h5, .parquet, or a folder of shards. Each file that "
+            "holds images and texts is a system (NAME=FILE names it); a file that holds images only and the file of "
+            "texts behind it are one.",
         ),
     ] = None,
-    texts: Annotated[Path | None, typer.Option(help="The text vectors, when FILE is an .npy of image vectors.")] = None,
+    texts: Annotated[
+        Path | None, typer.Option(help="The text vectors, when FILE has those of the images only.")
+    ] = None,
     scores: Annotated[
         Path | None, typer.Option(help="A score matrix instead: one row an image, one column a text.")
     ] = None,
@@ -90,6 +101,7 @@ def run(
     ] = False,
     per_query: PerQuery = None,
     output: ReportOutput = None,
+    style: ReportStyle = "terminal",
     save_run: Annotated[
         Path | None,
         typer.Option(
@@ -108,7 +120,7 @@ def run(
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Rank, measure and report.
+    """Rank, measure and report: one system, or several in a joint table.
 
     FILE holds image and text vectors; a file whose ids are COCO test ids selects its split by itself.
     """
@@ -116,21 +128,28 @@ def run(
     import vsebench
 
     from ..evaluation import saved_run
+    from ..evaluation.provenance import with_command
     from ..report.per_query import check_path
 
+    chosen = output_format(terminal, style, None)
     if per_query is not None:
         check_path(per_query)
+    systems = systems_of(files or [], texts, scores is not None or bool(retrieved), save_run)
     lists = {} if save_run is None else saved_run.files(save_run)
-    with terminal.progress("ranking") as progress:
-        report = vsebench.evaluate(
-            file, texts, scores=scores, run=retrieved or None, split=split, metrics=metrics,
-            gains=() if gains is None else ",".join(gains), captions=captions, human_data=human_data,
-            direction=direction, similarity=similarity, ties=ties, no_positive=no_positive, short_lists=short_lists,
-            captions_per_image=captions_per_image, image_key=image_key, text_key=text_key, scores_key=scores_key,
-            trust=trust, save_run=save_run, depth=depth, ci=ci, resamples=resamples, seed=seed, interval=interval,
-            threads=threads, progress=progress,
-        )  # fmt: skip
+    reports: dict[str, Report] = {}
+    for name, images, second in systems:
+        with terminal.progress("ranking" if len(systems) == 1 else f"ranking {name}") as progress:
+            report = vsebench.evaluate(
+                images, second, scores=scores, run=retrieved or None, split=split, metrics=metrics,
+                gains=() if gains is None else ",".join(gains), captions=captions, human_data=human_data,
+                direction=direction, similarity=similarity, ties=ties, no_positive=no_positive,
+                short_lists=short_lists, captions_per_image=captions_per_image, image_key=image_key,
+                text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run, depth=depth, ci=ci,
+                resamples=resamples, seed=seed, interval=interval, threads=threads, progress=progress,
+            )  # fmt: skip
+        reports[name] = with_command(report)
+        result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated
     written = [f"--run {d}={path}" for d, path in lists.items() if d and path.exists()]
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
-    deliver_report(terminal, report, output, per_query, no_per_query)
+    deliver_report(terminal, result, output, per_query, no_per_query, chosen)

@@ -13,7 +13,9 @@ from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 @command
 def run(
     file: Annotated[Path, typer.Argument(help="Embeddings, or a score matrix with --scores.")],
-    texts: Annotated[Path | None, typer.Option(help="The text vectors, when FILE is an .npy of image vectors.")] = None,
+    texts: Annotated[
+        Path | None, typer.Option(help="The text vectors, when FILE has those of the images only.")
+    ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix.")] = False,
     split: Annotated[
         str | None,

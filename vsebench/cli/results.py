@@ -10,7 +10,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from ..report.render import Rendered
 
-FORMATS = ("terminal", "json", "latex", "html", "markdown")
+FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
 
 def output_format(terminal: Terminal, style: str | None, output: Path | None) -> str:
@@ -49,7 +49,7 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
 
         show(result.grids(), terminal.out)
         return
-    formats = {"json": result.to_json, "latex": result.to_latex, "html": result.to_html}
+    formats = {"json": result.to_json, "latex": result.to_latex, "html": result.to_html, "csv": result.to_csv}
     text = formats.get(style, result.to_markdown)().removesuffix("\n")
     show_text = terminal.emit if style == "json" else terminal.write
     if output is None:

@@ -7,12 +7,14 @@ from typing import Annotated
 
 import typer
 
+from .results import output_format
 from .shared import (
     Interval,
     NoPerQuery,
     PerQuery,
     ReportCi,
     ReportOutput,
+    ReportStyle,
     Resamples,
     Seed,
     Threads,
@@ -46,6 +48,7 @@ def run(
     labels_key: Annotated[str | None, typer.Option(help="Name of the array in the file of labels.")] = None,
     per_query: PerQuery = None,
     output: ReportOutput = None,
+    style: ReportStyle = "terminal",
     ci: ReportCi = 95,
     resamples: Resamples = 1000,
     seed: Seed = 0,
@@ -60,8 +63,10 @@ def run(
     terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
+    from ..evaluation.provenance import with_command
     from ..report.per_query import check_path
 
+    chosen = output_format(terminal, style, None)
     if per_query is not None:
         check_path(per_query)
     with terminal.progress("ranking") as progress:
@@ -71,4 +76,4 @@ def run(
             labels_key=labels_key, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
             progress=progress,
         )  # fmt: skip
-    deliver_report(terminal, report, output, per_query, no_per_query)
+    deliver_report(terminal, with_command(report), output, per_query, no_per_query, chosen)

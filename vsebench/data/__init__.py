@@ -4,7 +4,8 @@
 
     file(s) -> read, runs -> audit, match -> align -> a split, with vectors, scores or lists in its order
 
-- reading: ``read`` (embeddings, score matrices), ``runs`` (retrieved lists); one module a file format: ``formats``
+- reading: ``read`` (embeddings, score matrices), ``sides`` (vectors in two files), ``runs`` (retrieved lists); one
+  module a file format: ``formats``
 - checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
 - test sets: ``splits``; the captions of a split: ``captions``
 - files: ``textfile`` (text and JSON), ``atomic`` (writing), ``cache`` (the folder), ``store`` (computed results)

@@ -10,6 +10,7 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..types import Ids
+from . import sides
 from .formats.aliases import (
     CAPTIONS,
     IMAGE_IDS,
@@ -26,8 +27,8 @@ from .formats.aliases import (
     pick_strings,
 )
 from .formats.guard import check_size
-from .formats.ids import as_ids, as_strings
-from .formats.members import floats, members_of
+from .formats.ids import as_strings
+from .formats.members import floats, ids_of, members_of
 from .formats.raw import Holds, Member, RawEmbeddings, RawScores
 from .formats.sniff import expect, sniff
 from .formats.table import Format
@@ -40,12 +41,12 @@ _RUN = "give retrieved lists with --run"
 def read_embeddings(
     path: StrPath, *, texts: StrPath | None = None, image_key: str | None = None, text_key: str | None = None
 ) -> RawEmbeddings:
-    """Embeddings of images and texts from a file, a pair of .npy files, or a clip-retrieval folder.
+    """Embeddings of images and texts from a file, a pair of files, or a clip-retrieval folder.
 
     Args:
-        path: a file of any format of ``formats.table.FORMATS`` that holds embeddings, a folder of shards, or the
-            .npy of the images.
-        texts: the .npy of the texts, when ``path`` is the .npy of the images.
+        path: a file of any format of ``formats.table.FORMATS`` that holds embeddings, a folder of shards, or a
+            file of image vectors alone.
+        texts: the file of the text vectors, when ``path`` has those of the images alone.
         image_key: name of the array of image vectors, when it is not one of the known names.
         text_key: likewise for the text vectors.
 
@@ -56,17 +57,16 @@ def read_embeddings(
     """
     path = Path(path)
     kind = sniff(path)
+    if texts is not None:
+        return sides.read_pair(path, Path(texts), image_key, text_key)
     if not kind.keyed and (image_key or text_key):
         raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
-    if not kind.single and texts is not None:
-        what = "--texts is the second of two .npy files"
-        raise UsageError(what, where=path, fix="leave it out, or give two .npy files")
     if kind.single:
-        return _pair(path, kind, texts)
+        raise sides.without_texts(path)
     if kind.embeddings is not None:
         kind.require(path)
         return kind.embeddings(path)
-    expect(path, kind, kind.keyed, "a file of embeddings", _RUN)
+    expect(path, kind, kind.keyed, "a file of embeddings", f"{_RUN}, and saved reports to vsebench compare")
     return _keyed(path, kind, image_key, text_key)
 
 
@@ -126,29 +126,13 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
         members = members_of(path, kind)
         found, named = pick_strings(members, CAPTIONS), pick(members, TEXT_IDS, path)
         check_size([m for m in (found, named) if m is not None], path)
-        ids, captions = _ids(named, path), None if found is None else as_strings(found.load(), found.name, path)
+        ids, captions = ids_of(named, path), None if found is None else as_strings(found.load(), found.name, path)
     else:
         return None
     if captions is None:
         fix = f"save them under the name {CAPTIONS.names[0]} as np.array([...]), or give a file of captions"
         raise BadInput(f"is {kind.words} without captions (an array of strings)", where=path, fix=fix)
     return ids, captions
-
-
-def _pair(path: Path, kind: Format, texts: StrPath | None) -> RawEmbeddings:
-    (images,) = members_of(path, kind)
-    if texts is None:
-        shape = images.shape
-        if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
-            what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
-            raise BadInput(what, where=path, fix="give it with --scores, or add --texts FILE if it holds image vectors")
-        what = f"holds one array {shape}; the text vectors are missing"
-        raise BadInput(what, where=path, fix="add --texts FILE, the .npy of the texts")
-    second = Path(texts)
-    kind = sniff(second)
-    expect(second, kind, kind.single, "the .npy file of the texts", "save the text vectors with np.save")
-    (member,) = members_of(second, kind)
-    return RawEmbeddings(floats(images, path), floats(member, second), None, None, None, "npy pair", (path, second))
 
 
 def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None) -> RawEmbeddings:
@@ -175,6 +159,8 @@ def _not_found(members: Sequence[Member], images: Member | None, texts: Member |
     words = " and no ".join(field.words for field in missing)
     flags = " and ".join(f"{field.flag} KEY" for field in missing)
     fix = f"name them with {flags}"
+    if texts is None and not sides.holds_both(path):
+        fix += ", or give the file of the text vectors behind that of the images"
     if any(m.base in SCORES.names for m in members) and len(missing) == 2:
         fix = f"give a score matrix with --scores, or {fix}"
     return BadInput(f"has no {words} under a known name; it holds {describe(members)}", where=path, fix=fix)
@@ -186,22 +172,10 @@ def _id_fields(
     found = [pick(members, field, path, beside=beside) for field in (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)]
     used = [member for member in found if member is not None]
     check_size(used, path)
-    image_ids, text_ids, image_of_text = (_ids(member, path) for member in found)
+    image_ids, text_ids, image_of_text = (ids_of(member, path) for member in found)
     name = "" if found[2] is None else found[2].base
     holds: Holds = "rows" if name in OWNER_ROWS else "ids" if name in OWNER_IDS else "rows or ids"
     return (image_ids, text_ids, image_of_text), holds, used
-
-
-def _ids(member: Member | None, path: Path) -> Ids | None:
-    if member is None:
-        return None
-    if not member.dtype.startswith(("int", "uint", "float", "str", "bytes")):
-        raise BadInput(
-            f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
-            where=path,
-            fix="save ids as integers or fixed-width strings, as np.array([...]) makes them",
-        )
-    return as_ids(member.load(), member.name, path)
 
 
 def _only_matrix(members: Sequence[Member], path: Path) -> Member:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pydantic import ValidationError
 
+from ..data.formats.sniff import sniff
 from ..data.textfile import check_file
 from ..errors import BadInput, UsageError
 from . import values
 from .model import MetricName, Resampling, Result
 from .report import SCHEMA, Report
-from .schema import ReportDocument, ResultDocument
+from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument
 
 Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
 _FIX = "give a report written by --json"
+_JOINT = re.compile(rb'\s*\{\s*"schema"\s*:\s*"vsebench/joint/')
 
 
 def read(path: Path, parse: Parse) -> Report:
@@ -27,21 +30,52 @@ def read(path: Path, parse: Parse) -> Report:
 
     Raises:
         BadInput: not JSON, another schema, an unknown metric, or a field that is missing, unknown or out of range
-            (named).
+            (named); or a joint table, which holds several reports.
     """
+    found = read_all(path, parse)
+    if found[0][0] is not None:
+        names = ", ".join(str(name) for name, _ in found)
+        raise BadInput(
+            f"holds the reports of {len(found)} systems: {names}", where=path, fix="give it to vsebench compare"
+        )
+    return found[0][1]
+
+
+def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
+    """The report of a file without a name, or the systems of a joint table with theirs; otherwise as ``read``."""
     check_file(path, _FIX)
+    _refuse_vectors(path)
     try:
-        document = ReportDocument.model_validate_json(path.read_bytes())
+        data = path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", where=path, fix=_FIX) from None
+    joint = _JOINT.match(data) is not None
+    try:
+        model = JointDocument if joint else ReportDocument
+        document = model.model_validate_json(data)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(map(str, first["loc"])) or "document"
-        raise BadInput(f"is not a {SCHEMA} document: {place}: {first['msg']}", where=path, fix=_FIX) from None
+        schema = JOINT_SCHEMA if joint else SCHEMA
+        raise BadInput(f"is not a {schema} document: {place}: {first['msg']}", where=path, fix=_FIX) from None
     try:
-        return _report(document, parse)
+        if isinstance(document, JointDocument):
+            return [(system.name, _report(system.report, parse)) for system in document.systems]
+        return [(None, _report(document, parse))]
     except (BadInput, UsageError) as error:
         raise BadInput(error.what, where=path, fix=error.fix or _FIX) from None
+
+
+def _refuse_vectors(path: Path) -> None:
+    """Name a file of embeddings or scores that is given in place of a report; raises BadInput."""
+    try:
+        kind = sniff(path)
+    except BadInput:
+        return  # the reader of JSON says what is wrong
+    if kind.arrays is not None or kind.embeddings is not None:
+        what = f"is {kind.words}, and reports are compared here, not vectors or scores"
+        fix = f"make a report of every system: vsebench eval {path.name} -o {path.stem}.json"
+        raise BadInput(what, where=path, fix=fix)
 
 
 def _report(document: ReportDocument, parse: Parse) -> Report:

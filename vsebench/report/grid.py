@@ -42,6 +42,7 @@ class Grid:
         rows: cells, as many as headings.
         notes: sentences below the table.
         literal: a line below the notes that no renderer wraps, such as a signature.
+        groups: one a column, what stands above its heading; neighbours with one group share it. Empty without groups.
     """
 
     title: str
@@ -50,6 +51,7 @@ class Grid:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     literal: str = ""
+    groups: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("title", "literal"):
@@ -80,6 +82,23 @@ def kinds_of(grid: Grid) -> list[Kind]:
         column = [row[i] for row in grid.rows]
         kinds.append(Kind(False, max((c.mark for c in column), key=len, default=""), any(c.aside for c in column)))
     return kinds
+
+
+def spans(grid: Grid) -> list[tuple[str, int, int]]:
+    """Every group with its first column and the one behind its last; columns without a group are left out."""
+    found: list[tuple[str, int, int]] = []
+    for i, group in enumerate(grid.groups):
+        if found and found[-1][0] == group and found[-1][2] == i:
+            found[-1] = (group, found[-1][1], i + 1)
+        elif group:
+            found.append((group, i, i + 1))
+    return found
+
+
+def flat_headings(grid: Grid) -> list[str]:
+    """The headings with their groups in front, for formats without cells above others."""
+    groups = grid.groups or [""] * len(grid.headings)
+    return [f"{group} {heading}".strip() for group, heading in zip(groups, grid.headings, strict=True)]
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:

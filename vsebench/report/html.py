@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .grid import Cell, Grid, Kind, kinds_of
+from .grid import Cell, Grid, Kind, kinds_of, spans
 
 _PAGE = """
 :root { color-scheme: light dark; }
@@ -56,10 +56,20 @@ def _grid(grid: Grid) -> str:
     title = f"<h2>{escape(grid.title)}</h2>\n" if grid.title else ""
     if not grid.rows:
         return title + notes
-    return (
-        f"{title}<div class='wide'><table><thead><tr>{heading}</tr></thead>\n<tbody>\n{rows}\n</tbody></table></div>\n"
-        f"{notes}"
-    )
+    head = f"<thead>{_groups(grid, kinds)}<tr>{heading}</tr></thead>"
+    return f"{title}<div class='wide'><table>{head}\n<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
+
+
+def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:
+    """The row of groups above the headings; an aside takes a column of its own."""
+    found, at = "", 0
+    for text, first, stop in [*spans(grid), ("", len(kinds), len(kinds))]:
+        found += "<th></th>" * sum(1 + kind.aside for kind in kinds[at:first])
+        if text:
+            width = sum(1 + kind.aside for kind in kinds[first:stop])
+            found += f"<th colspan='{width}'>{escape(text)}</th>"
+        at = stop
+    return f"<tr>{found}</tr>" if grid.groups else ""
 
 
 def _heading(text: str, kind: Kind) -> str:

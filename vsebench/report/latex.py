@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid, Kind, kinds_of
+from .grid import Cell, Grid, Kind, kinds_of, spans
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -27,10 +27,25 @@ def _grid(grid: Grid) -> str:
     lines = [f"% {_comment(grid.title)}"] if grid.title else []
     if not grid.rows:
         return "\n".join([*lines, *_comments(grid)])
-    lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", _line(headings), "\\midrule"]
+    lines += [f"\\begin{{tabular}}{{{columns}}}", "\\toprule", *_groups(grid, kinds), _line(headings), "\\midrule"]
     lines += [_line([_cell(c, kind) for c, kind in zip(row, kinds, strict=True)]) for row in grid.rows]
     lines += ["\\bottomrule", "\\end{tabular}", *_comments(grid)]
     return "\n".join(lines)
+
+
+def _groups(grid: Grid, kinds: Sequence[Kind]) -> list[str]:
+    """The line of groups above the headings, with rules below them; an aside takes a column of its own."""
+    starts = [0]
+    for kind in kinds:
+        starts.append(starts[-1] + 1 + kind.aside)
+    above, rules, at = [], [], 0
+    for text, first, stop in spans(grid):
+        above += [""] * (first - at)
+        above.append(f"\\multicolumn{{{starts[stop] - starts[first]}}}{{c}}{{{_escaped(text)}}}")
+        rules.append(f"\\cmidrule(lr){{{starts[first] + 1}-{starts[stop]}}}")
+        at = stop
+    above += [""] * (len(kinds) - at)
+    return [_line(above), " ".join(rules)] if rules else []
 
 
 def _column(kind: Kind, last: bool) -> str:

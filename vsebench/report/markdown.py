@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid
+from .grid import Cell, Grid, flat_headings
 
 
 def markdown(grids: Sequence[Grid]) -> str:
@@ -17,7 +17,7 @@ def _grid(grid: Grid) -> str:
     numbers = len(grid.headings) - grid.words
     lines = [f"### {_escaped(grid.title)}", ""] if grid.title else []
     if grid.rows:
-        lines.append(_line([_escaped(h) for h in grid.headings]))
+        lines.append(_line([_escaped(h) for h in flat_headings(grid)]))
         lines.append(_line(["---"] * grid.words + ["---:"] * numbers))
     lines += [_line([_cell(c) for c in row]) for row in grid.rows]
     lines += [f"\n{_escaped(note)}" for note in grid.notes]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import os
 from abc import ABC, abstractmethod
@@ -13,7 +15,7 @@ from . import html, latex, markdown, terminal
 from .grid import Grid
 
 # Endings of files, and the format that is written to them.
-ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html"}
+ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html", ".csv": "csv"}
 
 
 def json_text(document: dict[str, Any]) -> str:
@@ -25,7 +27,8 @@ def json_text(document: dict[str, Any]) -> str:
 
 
 class Rendered(ABC):
-    """A result that can be printed, shown in a notebook, and written as LaTeX, Markdown, HTML, JSON or a data frame."""
+    """A result that can be printed, shown in a notebook, and written as LaTeX, Markdown, HTML, CSV, JSON or a data
+    frame."""
 
     heading: ClassVar[str]  # the title of a page, with attributes in braces
 
@@ -74,12 +77,21 @@ class Rendered(ABC):
         """A complete page that needs no other file."""
         return html.page(self.title, self.grids())
 
+    def to_csv(self) -> str:
+        """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""
+        rows = self.records()
+        stream = io.StringIO()
+        writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        return stream.getvalue()
+
     def to_json(self) -> str:
         """The document as indented JSON text."""
         return json_text(self.to_dict())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a file, atomically, in the format of its ending: .json, .tex, .md or .html.
+        """Write a file, atomically, in the format of its ending: .json, .tex, .md, .html or .csv.
 
         Raises:
             UsageError: another ending.

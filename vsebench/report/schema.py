@@ -8,6 +8,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from ..types import Direction
 
+JOINT_SCHEMA = "vsebench/joint/1"
+
 
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
@@ -80,3 +82,22 @@ class ReportDocument(_Strict):
     results: list[ResultDocument]
     parts: list[ResultDocument] = []
     per_query: PerQueryDocument | None = None
+
+
+class SystemDocument(_Strict):
+    """One system of a joint table."""
+
+    name: str
+    report: ReportDocument
+
+
+class JointDocument(_Strict):
+    """A joint table: the reports of several systems, which ``vsebench compare`` reads like as many files."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    schema_: Literal["vsebench/joint/1"] = Field(alias="schema")
+    split: str
+    columns: list[str]
+    warnings: list[str]
+    systems: list[SystemDocument] = Field(min_length=1)

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .grid import Cell, Grid
+from .grid import Cell, Grid, spans
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -44,7 +44,13 @@ def show(grids: Sequence[Grid], console: Console) -> None:
         if grid.title:
             console.print(Text(grid.title, style="bold"))
         if grid.rows:
-            console.print(_table(grid, console.width, beside))
+            table = _table(grid, console.width, beside)
+            if grid.groups:
+                console.print(_groups(grid, [column.width or 0 for column in table.columns]))
+                table.show_edge = False
+            console.print(table)
+            if grid.groups:
+                console.print()
         for note in grid.notes:
             console.print(Text(note), style="dim")
         if grid.literal:
@@ -59,10 +65,14 @@ def _width(grid: Grid) -> int:
 def _natural(grid: Grid, beside: bool) -> list[int]:
     """The widths of the columns where nothing is folded."""
     columns = zip(grid.headings, _texts(grid), _longest(grid, "aside"), strict=True)
-    return [
+    widths = [
         max(len(heading), text + (aside and aside + 1) if beside else max(text, aside))
         for heading, text, aside in columns
     ]
+    for text, first, stop in spans(grid):
+        room = sum(widths[first:stop]) + GAP * (stop - first - 1)
+        widths[first] += max(0, len(text) - room)
+    return widths
 
 
 def _texts(grid: Grid) -> list[int]:
@@ -103,6 +113,18 @@ def _table(grid: Grid, width: int, beside: bool) -> Table:
     for row in grid.rows:
         table.add_row(*(_cell(*parts) for parts in zip(row, marks, asides, strict=True)))
     return table
+
+
+def _groups(grid: Grid, widths: list[int]) -> Text:
+    """The line of groups, each centred over its columns."""
+    from rich.text import Text
+
+    line = ""
+    for text, first, stop in spans(grid):
+        start = sum(widths[:first]) + GAP * first
+        room = sum(widths[first:stop]) + GAP * (stop - first - 1)
+        line = line.ljust(start) + text[:room].center(room)
+    return Text("\n" + line.rstrip(), no_wrap=True)
 
 
 def _cell(cell: Cell, mark: int, aside: int) -> Text:

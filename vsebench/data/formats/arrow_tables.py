@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 from ...errors import BadInput
 from .guard import memory_limit, reading
 from .ids import as_ids
-from .raw import Array, RawEmbeddings
+from .raw import Array, RawEmbeddings, RawSide
 
 _NEEDED = ("id", "modality", "embedding")
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
@@ -40,7 +41,54 @@ def read_arrow(path: Path) -> RawEmbeddings:
     return _read_table(path, _arrow_batches(path), "arrow")
 
 
-def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
+def parquet_side(path: Path, side: str) -> RawSide:
+    """The vectors of one modality, ``image`` or ``text``, of a parquet table that has no others.
+
+    Its columns are those of ``read_parquet``; ``modality`` may be left out.
+
+    Raises:
+        BadInput: as ``read_parquet``, or there are rows of the other modality.
+    """
+    return _one_side(_columns(path, _parquet_batches(path, side), side), side, path)
+
+
+def arrow_side(path: Path, side: str) -> RawSide:
+    """The same of an arrow table."""
+    return _one_side(_columns(path, _arrow_batches(path, side), side), side, path)
+
+
+def parquet_sides(path: Path) -> frozenset[str]:
+    """The modalities of the rows of a parquet table; none when it does not say (no column ``modality``)."""
+    import pyarrow.parquet
+
+    with _reading_table(path), pyarrow.parquet.ParquetFile(path) as file:
+        if "modality" not in file.schema_arrow.names:
+            return frozenset()
+        return _sides_in(file.iter_batches(batch_size=_BATCH, columns=["modality"]))
+
+
+def arrow_sides(path: Path) -> frozenset[str]:
+    """The same of an arrow table."""
+    with _reading_table(path), _arrow_reader(path) as (schema, batches):
+        return _sides_in(batches) if "modality" in schema.names else frozenset()
+
+
+def _sides_in(batches: Iterable[Any]) -> frozenset[str]:
+    """The modalities of some batches; unknown words as both, so that the reader names them."""
+    words = {word for batch in batches for word in batch.column("modality").unique().to_pylist()}
+    return frozenset(side for word in words for side in ([_MODALITIES[word]] if word in _MODALITIES else _SIDES))
+
+
+@contextmanager
+def _reading_table(path: Path) -> Iterator[None]:
+    import pyarrow as pa
+
+    with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
+        yield
+
+
+def _columns(path: Path, batches: Iterator[Any], only: str | None) -> dict[str, dict[str, list[Any]]]:
+    """Side -> column -> values, embeddings as arrays, one a batch; ``only``: the side of rows without a modality."""
     import pyarrow as pa
 
     columns: dict[str, dict[str, list[Any]]] = {
@@ -48,11 +96,12 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
     }
     used, row, width = 0, 0, None
     limit = memory_limit()
-    with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
+    with _reading_table(path):
         for batch in batches:
             if batch.num_rows == 0:
                 continue
-            modality = _modalities(pa, batch, row, path)
+            stated = "modality" in batch.schema.names
+            modality = _modalities(pa, batch, row, path) if stated else np.full(batch.num_rows, only)
             vectors = _vectors(pa, batch, row, path)
             if width is not None and vectors.shape[1] != width:
                 raise _ragged(path, row, vectors.shape[1], width)
@@ -68,56 +117,78 @@ def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
                         values = batch.column(name).to_pylist()
                         columns[side][name].extend(values[at] for at in np.flatnonzero(mask))
             row += len(modality)
-    for side in _SIDES:
+    for side in _SIDES if only is None else (only,):
         if not columns[side]["id"]:
             raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
-    image_of = columns["text"]["image_id"]
-    notes = [] if image_of else ["no column image_id: the image of every text is not given"]
+    return columns
+
+
+def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
+    columns = _columns(path, batches, None)
+    images, texts = (_one_side(columns, side, path) for side in _SIDES)
+    return RawEmbeddings(
+        images.vectors, texts.vectors, images.ids, texts.ids, texts.image_of_text, kind, (path,), texts.notes, "ids",
+        texts.captions,
+    )  # fmt: skip
+
+
+def _one_side(columns: dict[str, dict[str, list[Any]]], side: str, path: Path) -> RawSide:
+    own = columns[side]
+    vectors, ids = np.concatenate(own["embedding"]), _ids(own["id"], "id", path)
+    if side == "image":
+        return RawSide(vectors, ids)
+    image_of, captions = own["image_id"], own["caption"]
+    notes = () if image_of else ("no column image_id: the image of every text is not given",)
     if image_of and all(value is None for value in image_of):
         image_of = []
-    images, texts = (np.concatenate(columns[side]["embedding"]) for side in _SIDES)
-    image_ids, text_ids = (_ids(columns[side]["id"], "id", path) for side in _SIDES)
     image_of_text = _ids(image_of, "image_id", path) if image_of else None
-    captions = columns["text"]["caption"]
     strings = tuple(captions) if captions and all(isinstance(value, str) for value in captions) else None
-    return RawEmbeddings(images, texts, image_ids, text_ids, image_of_text, kind, (path,), tuple(notes), "ids", strings)
+    return RawSide(vectors, ids, image_of_text, strings, "ids", notes)
 
 
 _SIDES = ("image", "text")
 
 
-def _parquet_batches(path: Path) -> Iterator[Any]:
+def _parquet_batches(path: Path, only: str | None = None) -> Iterator[Any]:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        names = _check_columns(file.schema_arrow, path)
+        names = _check_columns(file.schema_arrow, path, only)
         yield from file.iter_batches(batch_size=_BATCH, columns=names)
 
 
-def _arrow_batches(path: Path) -> Iterator[Any]:
+def _arrow_batches(path: Path, only: str | None = None) -> Iterator[Any]:
+    with _arrow_reader(path) as (schema, batches):
+        names = _check_columns(schema, path, only)
+        for batch in batches:
+            batch.validate(full=True)  # the format itself does not check offsets
+            yield batch.select(names)
+
+
+@contextmanager
+def _arrow_reader(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
+    """The schema and the batches of an IPC file or stream."""
     import pyarrow as pa
 
     with path.open("rb") as stream:
         is_file = stream.read(len(_FILE_START)) == _FILE_START
     with pa.memory_map(str(path)) as source:
         if is_file:
-            reader = pa.ipc.open_file(source)
-            batches: Iterator[Any] = (reader.get_batch(i) for i in range(reader.num_record_batches))
+            file = pa.ipc.open_file(source)
+            yield file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
         else:
             reader = pa.ipc.open_stream(source)
-            batches = iter(reader)
-        names = _check_columns(reader.schema, path)
-        for batch in batches:
-            batch.validate(full=True)  # the format itself does not check offsets
-            yield batch.select(names)
+            yield reader.schema, iter(reader)
 
 
-def _check_columns(schema: Any, path: Path) -> list[str]:
-    for name in _NEEDED:
+def _check_columns(schema: Any, path: Path, only: str | None) -> list[str]:
+    """The columns to read; ``only``: the modality of all rows, if the table does not have to say it."""
+    needed = [name for name in _NEEDED if name != "modality" or only is None or name in schema.names]
+    for name in needed:
         if schema.names.count(name) != 1:
             found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
             raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=_LAYOUT)
-    return [*_NEEDED, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
+    return [*needed, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
 
 
 def _modalities(pa: Any, batch: Any, row: int, path: Path) -> Array:

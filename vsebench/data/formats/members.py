@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from ...errors import BadInput
+from ...types import Ids
 from .aliases import FLOATS
+from .ids import as_ids
 from .raw import Array, Member
 from .table import Format
 
@@ -37,3 +39,16 @@ def floats(member: Member, where: Path) -> Array:
         raise BadInput(what, where=where, fix=fix)
     array = member.load()
     return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+
+
+def ids_of(member: Member | None, path: Path) -> Ids | None:
+    """The ids in an array, (item,) int64 or unicode, None without one; raises BadInput for anything but ids."""
+    if member is None:
+        return None
+    if not member.dtype.startswith(("int", "uint", "float", "str", "bytes")):
+        raise BadInput(
+            f"array '{member.name}' {member.shape} is {member.dtype}; ids are integers or strings",
+            where=path,
+            fix="save ids as integers or fixed-width strings, as np.array([...]) makes them",
+        )
+    return as_ids(member.load(), member.name, path)

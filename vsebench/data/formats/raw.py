@@ -63,8 +63,8 @@ class RawEmbeddings:
         image_ids: (n_image_rows,) int64 or unicode, or None.
         text_ids: (n_text_rows,) int64 or unicode, or None.
         image_of_text: (n_text_rows,) int64 (image rows or image ids) or unicode (image ids), or None.
-        format: ``npz``, ``npy pair``, ``clip-retrieval``, ``safetensors``, ``torch``, ``hdf5``, ``parquet``
-            or ``arrow``.
+        format: ``npz``, ``clip-retrieval``, ``safetensors``, ``torch``, ``hdf5``, ``parquet`` or ``arrow``; of two
+            files ``npy pair``, ``torch pair``, ...
         sources: every file that was read.
         notes: decisions made while reading, one sentence each.
         captions: (n_text_rows,) strings, what the texts say, or None when the file does not have them.
@@ -81,6 +81,25 @@ class RawEmbeddings:
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class RawSide:
+    """The vectors of one modality, of a file that holds no others.
+
+    Attributes:
+        vectors: (row, dim), as in ``RawEmbeddings``.
+        ids: (row,) int64 or unicode, or None.
+        image_of_text, captions, holds: of texts, as in ``RawEmbeddings``.
+        notes: decisions made while reading, one sentence each.
+    """
+
+    vectors: Array
+    ids: Ids | None
+    image_of_text: Ids | None = None
+    captions: tuple[str, ...] | None = None
+    holds: Holds = "rows or ids"
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

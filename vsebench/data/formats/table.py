@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import MissingPackage
-from .arrow_tables import read_arrow, read_parquet
+from .arrow_tables import arrow_side, arrow_sides, parquet_side, parquet_sides, read_arrow, read_parquet
 from .clip_retrieval import read_folder
 from .eccv_json import read_eccv_json
 from .hdf5_file import hdf5_members, is_hdf5
 from .npy import npy_members
 from .npz import is_npz, npz_members
-from .raw import FileLists, Member, RawEmbeddings
+from .raw import FileLists, Member, RawEmbeddings, RawSide
 from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members
 from .trec import read_trec
@@ -43,6 +43,9 @@ class Format:
         arrays: reader of the arrays of a file, or None.
         single: the file holds one array, which has no name in it.
         embeddings: reader of the vectors of both modalities, or None.
+        sides: of formats with ``embeddings`` the modalities of a file, ``image`` and ``text``, empty when it does not
+            say; None when a file always has both.
+        side: reader of a file that has one modality only, which is given; with ``sides``.
         package: import name of the optional package that reads it, or None.
         extra: extra of vsebench that installs ``package``.
     """
@@ -57,6 +60,8 @@ class Format:
     arrays: Callable[[Path], list[Member]] | None = None
     single: bool = False
     embeddings: Callable[[Path], RawEmbeddings] | None = None
+    sides: Callable[[Path], frozenset[str]] | None = None
+    side: Callable[[Path, str], RawSide] | None = None
     package: str | None = None
     extra: str | None = None
 
@@ -86,7 +91,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "npy", "a single .npy array", ".npy",
-            "image vectors; a second `.npy` file, given with `--texts`, holds the text vectors; memory-mapped",
+            "image vectors; a second `.npy` file holds the text vectors; memory-mapped",
             starts=(b"\x93NUMPY",), arrays=npy_members, single=True,
         ),
         Format(
@@ -103,11 +108,13 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "parquet", "a parquet table", ".parquet", _COLUMNS,
-            starts=(b"PAR1",), embeddings=read_parquet, package="pyarrow", extra="formats",
+            starts=(b"PAR1",), embeddings=read_parquet, sides=parquet_sides, side=parquet_side,
+            package="pyarrow", extra="formats",
         ),
         Format(
             "arrow", "an arrow table", ".arrow", _COLUMNS,
-            starts=(b"ARROW1", b"\xff\xff\xff\xff"), embeddings=read_arrow, package="pyarrow", extra="formats",
+            starts=(b"ARROW1", b"\xff\xff\xff\xff"), embeddings=read_arrow, sides=arrow_sides,
+            side=arrow_side, package="pyarrow", extra="formats",
         ),
         Format(
             "folder", "a folder", "",

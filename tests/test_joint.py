@@ -1,0 +1,339 @@
+"""Several systems in one table, and image and text vectors in two files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from vsebench.cli import app
+from vsebench.data.read import read_embeddings
+from vsebench.data.sides import group, holds_both
+from vsebench.errors import BadInput, UsageError
+from vsebench.report.grid import Cell, Grid
+from vsebench.report.terminal import text
+
+N, EACH = 20, 5
+RNG = np.random.default_rng(0)
+IMAGES = RNG.standard_normal((N, 8)).astype(np.float32)
+NOISE = np.random.default_rng(1).standard_normal((N * EACH, 8)).astype(np.float32)
+PAPER = ["i2t R@1", "i2t R@5", "i2t R@10", "t2i R@1", "t2i R@5", "t2i R@10", "RSum"]
+
+
+def invoke(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def texts(share: float) -> np.ndarray:
+    return np.repeat(IMAGES, EACH, axis=0) + share * NOISE
+
+
+def system(path: Path, share: float, **more: Any) -> Path:
+    np.savez(path, images=IMAGES, texts=texts(share), **more)
+    return path
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> list[Path]:
+    return [system(tmp_path / "good.npz", 0.5), system(tmp_path / "bad.npz", 2.0)]
+
+
+def test_systems_are_rows_and_the_recalls_of_papers_are_columns(two: list[Path]) -> None:
+    printed = invoke("eval", *two, "--format", "csv")
+    assert printed.exit_code == 0
+    header, *rows = csv.reader(io.StringIO(printed.stdout))
+    assert header == ["system", *PAPER] and [row[0] for row in rows] == ["good", "bad"]
+    for row, path in zip(rows, two, strict=True):
+        alone = vsebench.evaluate(path)
+        expected = [alone[tuple(reversed(name.split())) if " " in name else name].value for name in PAPER]
+        assert [float(value) for value in row[1:]] == expected
+    screen = invoke("eval", *two).stdout.splitlines()
+    assert screen[0] == "custom · ground truth" and screen[2].split() == ["image→text", "text→image"]
+    assert screen[3].split() == ["system", "R@1", "R@5", "R@10", "R@1", "R@5", "R@10", "RSum"]
+    assert [line.split()[0] for line in screen[5:7]] == ["good", "bad"]
+
+
+def test_the_best_values_are_bold_and_directions_stand_above_the_metrics(two: list[Path]) -> None:
+    table = vsebench.joint({p.stem: vsebench.evaluate(p, metrics="R@1,MedR", ci=0) for p in two}, metrics="R@1,MedR")
+    good, bad = ([100 * r["R@1", d].value for d in ("i2t", "t2i")] for r in table.reports)
+    ranks = [f"{r['MedR', d].value:.0f}" for r in table.reports for d in ("i2t", "t2i")]
+    assert table.to_latex() == "\n".join([
+        r"% needs \usepackage{booktabs}", r"% custom · ground truth", r"\begin{tabular}{lrrrr}", r"\toprule",
+        r" & \multicolumn{2}{c}{image$\to$text} & \multicolumn{2}{c}{text$\to$image} \\",
+        r"\cmidrule(lr){2-3} \cmidrule(lr){4-5}",
+        r"system & R@1 & MedR $\downarrow$ & R@1 & MedR $\downarrow$ \\", r"\midrule",
+        rf"good & \textbf{{{good[0]:.2f}}} & \textbf{{{ranks[0]}}} & "
+        rf"\textbf{{{good[1]:.2f}}} & \textbf{{{ranks[1]}}} \\",
+        rf"bad & {bad[0]:.2f} & {ranks[2]} & {bad[1]:.2f} & {ranks[3]} \\",
+        r"\bottomrule", r"\end{tabular}",
+        "% Fractions are printed times 100, ranks as ranks (↓ lower is better). Best in bold.", "",
+    ])  # fmt: skip
+    lines = table.to_markdown().splitlines()
+    assert lines[2] == "| system | image→text R@1 | image→text MedR ↓ | text→image R@1 | text→image MedR ↓ |"
+    assert lines[4].startswith(f"| good | **{good[0]:.2f}** | **{ranks[0]}** |")
+    assert "<tr><th></th><th colspan='2'>image→text</th><th colspan='2'>text→image</th></tr>" in table.to_html()
+    assert len(table.to_html().split("<b>")) == 5
+
+
+def test_groups_leave_room_for_asides_and_their_own_width() -> None:
+    row = (Cell("a"), Cell("1", aside="[0, 2]"), Cell("2"), Cell("3"))
+    grid = Grid("t", ("s", "x", "y", "z"), 1, (row,), groups=("", "left", "left", "a wide group"))
+    page = vsebench.report.latex.latex([grid])
+    assert r" & \multicolumn{3}{c}{left} & \multicolumn{1}{c}{a wide group} \\" in page
+    assert r"\cmidrule(lr){2-4} \cmidrule(lr){5-5}" in page
+    assert "<th colspan='3'>left</th><th colspan='1'>a wide group</th>" in vsebench.report.html.fragment([grid])
+    assert "a wide group" in text([grid]).splitlines()[2]
+
+
+def test_views_have_tables_of_their_own(coco: vsebench.Split, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    x = rng.standard_normal((5000, 8)).astype(np.float32)
+    reports = {
+        name: vsebench.evaluate(x, x[coco.image_of] + share * rng.standard_normal((25000, 8)), split=coco, ci=0,
+                                metrics="R@1,eccv:mAP@R,eccv:R@1")
+        for name, share in (("a", 0.1), ("b", 0.2))
+    }  # fmt: skip
+    grids = vsebench.joint(reports).grids()
+    assert [(g.title, g.headings) for g in grids] == [
+        ("coco-5k · ground truth", ("system", "R@1", "R@1")),
+        ("coco-5k · ECCV Caption", ("system", "mAP@R", "R@1", "mAP@R", "R@1")),
+    ]
+    assert not grids[0].notes and grids[1].notes
+
+
+def test_the_document_is_what_compare_reads(two: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "both.json"
+    assert invoke("eval", "A=" + str(two[0]), two[1], "-o", out, "--seed", "3").exit_code == 0
+    reports = {"A": vsebench.evaluate(two[0], seed=3), "bad": vsebench.evaluate(two[1], seed=3)}
+    assert vsebench.compare(out).to_dict() == vsebench.compare(reports).to_dict()
+    assert vsebench.joint(out).to_frame().equals(vsebench.joint(reports).to_frame())
+    third = tmp_path / "c.json"
+    reports["bad"].save(third)
+    assert vsebench.compare([out, third]).systems == ("A", "bad", "c")
+    printed = json.loads(invoke("eval", *two, "--json", "--no-per-query").stdout)
+    assert printed["schema"] == "vsebench/joint/1" and printed["columns"] == PAPER
+    assert [s["report"]["schema"] for s in printed["systems"]] == ["vsebench/report/1"] * 2
+    assert "per_query" not in printed["systems"][0]["report"]
+    with pytest.raises(
+        BadInput, match=r"both\.json: holds the reports of 2 systems: A, bad\n  fix: give it to vsebench c"
+    ):
+        vsebench.load(out)
+    with pytest.raises(UsageError, match="holds 2 systems with names\n  fix: leave out 'x='"):
+        vsebench.compare([f"x={out}"])
+    document = json.loads(out.read_text())
+    document["systems"][1]["report"]["results"][0]["value"] /= 2  # its per-query values say otherwise
+    (tmp_path / "changed.json").write_text(json.dumps(document))
+    for read in (vsebench.compare, vsebench.joint):
+        with pytest.raises(BadInput, match=r"changed\.json: .*R@1"):
+            read(tmp_path / "changed.json")
+    out.write_text(out.read_text().replace('"split": "custom"', '"split": 3', 1))
+    with pytest.raises(BadInput, match="is not a vsebench/joint/1 document: split"):
+        vsebench.compare(out)
+
+
+def test_per_query_values_of_several_systems_have_their_names(two: list[Path], tmp_path: Path) -> None:
+    out = tmp_path / "q.csv"
+    assert invoke("eval", *two, "--metrics", "R@1", "--per-query", out).exit_code == 0
+    table = pd.read_csv(out)
+    assert list(table) == ["system", "metric", "direction", "query", "value"]
+    means = table.groupby(["system", "direction"]).value.mean()
+    for path in two:
+        assert means[path.stem, "t2i"] == pytest.approx(vsebench.evaluate(path, ci=0)["R@1", "t2i"].value)
+
+
+@pytest.mark.parametrize(
+    ("ending", "start"),
+    [
+        (".tex", "% needs"),
+        (".md", "### custom"),
+        (".html", "<!doctype"),
+        (".csv", "system,"),
+        (".json", '{\n  "schema"'),
+    ],
+)
+def test_the_ending_of_the_output_is_its_format(two: list[Path], tmp_path: Path, ending: str, start: str) -> None:
+    out = tmp_path / f"t{ending}"
+    done = invoke("eval", *two, "-o", out, "--ci", "0")
+    assert done.exit_code == 0 and "image→text" in done.stdout and out.read_text().startswith(start)
+    if ending != ".csv":
+        alone = invoke("eval", two[0], "-o", out, "--ci", "0")
+        assert alone.exit_code == 0 and "image→text" in alone.stdout and out.read_text().startswith(start)
+
+
+def test_one_system_is_printed_in_every_format(two: list[Path]) -> None:
+    report = vsebench.evaluate(two[0], ci=0)
+    for style, expected in (("latex", report.to_latex()), ("markdown", report.to_markdown()), ("csv", report.to_csv())):
+        assert invoke("eval", two[0], "--ci", "0", "--format", style).stdout.rstrip("\n") == expected.rstrip("\n")
+    assert invoke("eval", two[0], "--format", "word").stderr.startswith(
+        "error: --format is 'word'\n  fix: use terminal,"
+    )
+
+
+def test_systems_that_differ_are_refused_before_the_next_is_evaluated(two: list[Path], tmp_path: Path) -> None:
+    other = tmp_path / "other.npz"
+    np.savez(other, images=IMAGES[:10], texts=texts(1.0)[:50])
+    third = tmp_path / "nan.npz"
+    np.savez(third, images=np.full_like(IMAGES, np.nan), texts=texts(1.0))
+    result = invoke("eval", two[0], other, third)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "these systems were not measured alike: split is 'custom#" in result.stderr
+    assert "fix: evaluate them one by one, or all with the --split that they share" in result.stderr
+
+
+def test_options_of_one_system(two: list[Path], tmp_path: Path) -> None:
+    for more, words in (
+        (["--save-run", tmp_path / "r.json"], "--save-run writes the rankings of one system, and 2 are given"),
+        (["--texts", two[0]], "--texts belongs to one file of images, and 2 files are given"),
+        (["--scores", two[0]], "more than one of FILE, --scores and --run"),
+    ):
+        result = invoke("eval", *two, *more)
+        assert result.exit_code == 2 and words in result.stderr
+    assert "two systems are called 'x'" in invoke("eval", f"x={two[0]}", f"x={two[1]}").stderr
+    (tmp_path / "sub").mkdir()
+    same = system(tmp_path / "sub" / "good.npz", 1.0)
+    header = invoke("eval", two[0], same, "--format", "csv", "--ci", "0").stdout.splitlines()
+    assert [line.split(",")[0] for line in header] == ["system", f"{tmp_path.name}/good", "sub/good"]
+
+
+@pytest.mark.parametrize("command", [["compare"], ["slice", "--by", "positives"], ["agree"]])
+def test_vectors_in_place_of_reports_are_named(two: list[Path], tmp_path: Path, command: list[str]) -> None:
+    result = invoke(*command, *two)
+    assert result.exit_code == 3 and result.stderr == (
+        f"error: {two[0]}: is an .npz archive, and reports are compared here, not vectors or scores\n"
+        "  fix: make a report of every system: vsebench eval good.npz -o good.json\n"
+    )
+    np.save(tmp_path / "s.npy", IMAGES)
+    assert "is a single .npy array, and reports" in invoke("compare", tmp_path / "s.npy").stderr
+    vsebench.evaluate(two[0], ci=0).save(tmp_path / "r.json")
+    assert (
+        "1 report given, 2 needed\n  fix: name more reports; one is made by"
+        in invoke("compare", tmp_path / "r.json").stderr
+    )
+    assert "saved reports to vsebench compare" in invoke("eval", tmp_path / "r.json").stderr
+
+
+# --- two files ---------------------------------------------------------------------------------------------
+
+
+def save_npy(path: Path, vectors: np.ndarray, side: str) -> Path:
+    np.save(path.with_suffix(".npy"), vectors)
+    return path.with_suffix(".npy")
+
+
+def save_npz(path: Path, vectors: np.ndarray, side: str) -> Path:
+    np.savez(path.with_suffix(".npz"), feats=vectors, ids=np.arange(len(vectors)))
+    return path.with_suffix(".npz")
+
+
+def save_tensor(path: Path, vectors: np.ndarray, side: str) -> Path:
+    torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'vsebench[train]')")
+    torch.save(torch.tensor(vectors), path.with_suffix(".pt"))
+    return path.with_suffix(".pt")
+
+
+def save_dict(path: Path, vectors: np.ndarray, side: str) -> Path:
+    torch = pytest.importorskip("torch", reason="torch is not installed (pip install 'vsebench[train]')")
+    torch.save({"img_embs" if side == "image" else "cap_embs": torch.tensor(vectors)}, path.with_suffix(".pth"))
+    return path.with_suffix(".pth")
+
+
+def save_safetensors(path: Path, vectors: np.ndarray, side: str) -> Path:
+    numpy = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
+    numpy.save_file({"embeddings": vectors}, path.with_suffix(".safetensors"))
+    return path.with_suffix(".safetensors")
+
+
+def save_parquet(path: Path, vectors: np.ndarray, side: str, modality: bool = False) -> Path:
+    pytest.importorskip("pyarrow", reason="pyarrow is not installed (pip install 'vsebench[formats]')")
+    prefix = "i" if side == "image" else "c"
+    frame = pd.DataFrame({"id": [f"{prefix}{n:03}" for n in range(len(vectors))], "embedding": list(vectors)})
+    if side == "text":
+        frame["image_id"] = [f"i{n // EACH:03}" for n in range(len(vectors))]
+    if modality:
+        frame["modality"] = side
+    frame.sample(frac=1, random_state=4).to_parquet(path.with_suffix(".parquet"))
+    return path.with_suffix(".parquet")
+
+
+def save_stated(path: Path, vectors: np.ndarray, side: str) -> Path:
+    return save_parquet(path, vectors, side, modality=True)
+
+
+def save_arrow(path: Path, vectors: np.ndarray, side: str) -> Path:
+    feather = pytest.importorskip("pyarrow.feather", reason="pyarrow is not installed")
+    feather.write_feather(
+        pd.read_parquet(save_parquet(path, vectors, side)), path.with_suffix(".arrow"), "uncompressed"
+    )
+    return path.with_suffix(".arrow")
+
+
+SAVE = [save_npy, save_npz, save_tensor, save_dict, save_safetensors, save_parquet, save_stated, save_arrow]
+
+
+@pytest.mark.parametrize(("first", "second"), [*((save, save) for save in SAVE), (save_npy, save_dict)])
+def test_two_files_of_one_side_each_are_one_system(tmp_path: Path, first: Any, second: Any) -> None:
+    a, b = first(tmp_path / "img", IMAGES, "image"), second(tmp_path / "txt", texts(1.0), "text")
+    assert not holds_both(a) and not holds_both(b)
+    tables = (save_parquet, save_stated, save_arrow)  # they have the image of every text
+    more = [] if first in tables else ["--captions-per-image", EACH]
+    result = invoke("eval", a, b, "--json", "--ci", "0", "--quiet", *more)
+    expected = vsebench.evaluate(IMAGES, texts(1.0), ci=0)
+    found = {(r["metric"], r["direction"]): r["value"] for r in json.loads(result.stdout)["results"]}
+    assert found == {(str(r.metric), r.direction): r.value for r in expected.results}
+
+
+def test_what_two_files_say_beside_the_vectors(tmp_path: Path) -> None:
+    order = np.random.default_rng(2).permutation(N * EACH)
+    np.savez(tmp_path / "i.npz", x=IMAGES, image_ids=np.arange(N) + 70)
+    np.savez(
+        tmp_path / "t.npz", x=texts(0.1)[order], text_ids=order + 900, image_ids=order // EACH + 70,
+        captions=np.array([f"caption {n}" for n in order]),
+    )  # fmt: skip
+    raw = read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz")
+    assert raw.format == "npz pair" and raw.sources == (tmp_path / "i.npz", tmp_path / "t.npz") and raw.notes == ()
+    assert raw.image_of_text.tolist() == (order // EACH + 70).tolist() and raw.holds == "ids"
+    report = vsebench.evaluate(tmp_path / "i.npz", tmp_path / "t.npz", metrics="R@1,NCS@5", ci=0)
+    assert report["R@1", "t2i"].value == 1.0 and report["cider:NCS@5", "t2i"].n == N * EACH
+
+
+def test_keys_name_the_arrays_of_two_files(tmp_path: Path) -> None:
+    np.savez(tmp_path / "i.npz", a=IMAGES, b=IMAGES[:, ::-1])
+    np.savez(tmp_path / "t.npz", a=texts(0.1), b=texts(0.1)[:, ::-1])
+    keys = {"image_key": "b", "text_key": "b"}
+    raw = read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz", **keys)
+    assert np.array_equal(raw.images, IMAGES[:, ::-1]) and "ignored arrays: a (20, 8) float32" in raw.notes
+    with pytest.raises(UsageError, match="holds image and text vectors"):
+        read_embeddings(tmp_path / "i.npz", texts=tmp_path / "t.npz")
+
+
+def test_files_are_grouped_by_what_they_hold(two: list[Path], tmp_path: Path) -> None:
+    image, text_file = save_npy(tmp_path / "i", IMAGES, "image"), save_npy(tmp_path / "t", texts(1.0), "text")
+    files = [(None, two[0]), ("P", image), (None, text_file), (None, two[1])]
+    assert group(files) == [(None, two[0], None), ("P", image, text_file), (None, two[1], None)]
+    header = invoke("eval", two[0], f"P={image}", text_file, "--format", "csv", "--ci", "0").stdout.splitlines()
+    assert [line.split(",")[0] for line in header] == ["system", "good", "P"]
+    for wrong in ([image], [image, two[0]], [two[0], image], [image, ("Q", text_file)]):
+        with pytest.raises(BadInput, match=r"i\.npy: holds one side only, and no file of the other side is behind it"):
+            group([w if isinstance(w, tuple) else (None, w) for w in wrong])
+
+
+def test_exchanged_files_are_named_where_names_say_so(tmp_path: Path) -> None:
+    np.savez(tmp_path / "i.npz", image_embeddings=IMAGES)
+    np.savez(tmp_path / "t.npz", text_embeddings=texts(1.0))
+    with pytest.raises(
+        BadInput, match=r"t\.npz: holds text vectors \('text_embeddings'\), and is the first of two files"
+    ):
+        read_embeddings(tmp_path / "t.npz", texts=tmp_path / "i.npz")
+    a, b = save_stated(tmp_path / "i", IMAGES, "image"), save_stated(tmp_path / "t", texts(1.0), "text")
+    with pytest.raises(BadInput, match=r"t\.parquet: holds rows of modality 'text', and is the first of two files"):
+        read_embeddings(b, texts=a)
+    with pytest.raises(BadInput, match="give the file of the text vectors behind that of the images"):
+        read_embeddings(tmp_path / "i.npz")

@@ -1,0 +1,51 @@
+"""A joint table of systems, from their reports."""
+
+from __future__ import annotations
+
+from ..arguments import public
+from ..report.joint import Column, Joint
+from .systems import Names, Reports, check_comparable, load_systems, shared_keys
+
+
+@public
+def joint(reports: Reports, *, metrics: Names | None = None, force: bool = False) -> Joint:
+    """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
+
+    Args:
+        reports: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them.
+        metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
+            (R@1, R@5, R@10 and RSum of an ordinary evaluation).
+        force: also systems that were not measured alike.
+
+    Returns:
+        The table; its ``reports`` are those that were given.
+
+    Raises:
+        UsageError: two systems of one name, an unknown metric, or signatures that differ.
+        BadInput: a file is no report, or has no per-query values.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench as vb
+        >>> images = np.random.default_rng(0).standard_normal((20, 8))
+        >>> noise = np.random.default_rng(1).standard_normal((100, 8))
+        >>> def evaluate(share):
+        ...     return vb.evaluate(images, np.repeat(images, 5, axis=0) + share * noise, metrics="R@1,R@5", ci=0)
+        >>> table = vb.joint({"good": evaluate(0.1), "bad": evaluate(2.0)})
+        >>> print(table.to_markdown().splitlines()[2])
+        | system | image→text R@1 | image→text R@5 | text→image R@1 | text→image R@5 |
+        >>> table.to_frame()["i2t R@1"].tolist()
+        [1.0, 0.3]
+    """
+    systems = load_systems(reports)
+    warnings = check_comparable(systems, force)
+    keys, left_out = shared_keys(systems, metrics)
+    if metrics is None:
+        keys = [key for key in keys if key[0].unit != "rank"] or keys
+    # The columns of a view: those of one direction after the other, then sums.
+    order = ("i2t", "t2i", "i2i", "t2t", None)
+    columns: list[Column] = sorted(keys, key=lambda key: order.index(key[1]))
+    return Joint(
+        systems[0].report.split, tuple(s.name for s in systems), tuple(s.report for s in systems), tuple(columns),
+        (*warnings, *left_out),
+    )  # fmt: skip

@@ -1,0 +1,121 @@
+"""Several evaluated systems in one table: systems as rows, metrics as columns."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from ..relevance.judgements.table import JUDGEMENTS
+from ..types import Direction
+from .format import ARROWS, UNDEFINED, UNITS, printed
+from .grid import Cell, Grid
+from .model import MetricName, Result
+from .render import Rendered
+from .report import Report
+from .schema import JOINT_SCHEMA
+
+Column = tuple[MetricName, Direction | None]
+
+
+@dataclass(frozen=True, repr=False)
+class Joint(Rendered):
+    """The values of several systems, which were measured alike.
+
+    Attributes:
+        split: name of the test set.
+        systems: names, one a row.
+        reports: one a system.
+        columns: metric and direction (None for a sum over both) of every column, those of a direction together.
+        warnings: what may be wrong.
+    """
+
+    heading: ClassVar = "Systems on {split}"
+    split: str
+    systems: tuple[str, ...]
+    reports: tuple[Report, ...]
+    columns: tuple[Column, ...]
+    warnings: tuple[str, ...] = ()
+
+    def grids(self) -> list[Grid]:
+        """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
+        views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
+        tables = [self._of_view(view) for view in views]
+        last = tables[-1]
+        notes = (f"{UNITS} Best in bold.",)
+        return [*tables[:-1], Grid(last.title, last.headings, last.words, last.rows, notes, groups=last.groups)]
+
+    def records(self) -> list[dict[str, Any]]:
+        """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured."""
+        found = [{_key(c): r for c, r in self._results(report)} for report in self.reports]
+        return [
+            {"system": name, **{key: None if r is None else r.value for key, r in own.items()}}
+            for name, own in zip(self.systems, found, strict=True)
+        ]
+
+    def to_dict(self, per_query: bool = True) -> dict[str, Any]:
+        """The document of schema ``vsebench/joint/1``: the columns of the table and the reports of all systems.
+
+        Args:
+            per_query: with per-query values, which ``vsebench compare`` needs; it reads such a document as the reports.
+        """
+        return {
+            "schema": JOINT_SCHEMA,
+            "split": self.split,
+            "columns": [_key(column) for column in self.columns],
+            "warnings": list(self.warnings),
+            "systems": [
+                {"name": name, "report": report.to_dict(per_query)}
+                for name, report in zip(self.systems, self.reports, strict=True)
+            ],
+        }
+
+    def to_json(self, per_query: bool = True) -> str:
+        """The document as indented JSON text; ``per_query`` as in ``to_dict``."""
+        return json.dumps(self.to_dict(per_query), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def per_query(self) -> Any:
+        """The per-query values of all systems as a ``pandas.DataFrame``, as those of a report, with their names."""
+        import pandas as pd
+
+        frames = {name: report.per_query() for name, report in zip(self.systems, self.reports, strict=True)}
+        for name, frame in frames.items():
+            frame.insert(0, "system", name)
+        return pd.concat(frames.values(), ignore_index=True)
+
+    def _results(self, report: Report) -> list[tuple[Column, Result | None]]:
+        known = {(str(r.metric), r.direction): r for r in report.results}
+        return [((metric, d), known.get((str(metric), d))) for metric, d in self.columns]
+
+    def _of_view(self, view: str) -> Grid:
+        columns = [c for c in self.columns if c[0].view == view]
+        values = [[r for c, r in self._results(report) if c in columns] for report in self.reports]
+        best = [_best([row[i] for row in values]) for i in range(len(columns))]
+        rows = tuple(
+            (Cell(name), *(_cell(r, b) for r, b in zip(row, best, strict=True)))
+            for name, row in zip(self.systems, values, strict=True)
+        )
+        headings = [metric.name + ("" if metric.higher_is_better else " ↓") for metric, _ in columns]
+        title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
+        groups = ("", *("" if d is None else ARROWS[d] for _, d in columns))
+        return Grid(f"{self.split} · {title}", ("system", *headings), 1, rows, groups=groups)
+
+
+def _key(column: Column) -> str:
+    metric, direction = column
+    return str(metric) if direction is None else f"{direction} {metric}"
+
+
+def _best(results: Sequence[Result | None]) -> float | None:
+    """The best value of a column; None when there is nothing to compare."""
+    found = [r for r in results if r is not None]
+    if len(found) < 2:
+        return None
+    return (max if found[0].higher_is_better else min)(r.value for r in found)
+
+
+def _cell(result: Result | None, best: float | None) -> Cell:
+    if result is None:
+        return Cell(UNDEFINED)
+    return Cell(printed(result.value, result.unit), best=result.value == best)
