@@ -145,6 +145,32 @@ def test_scores_decide_where_ranks_contradict(lines: list[str], order: list[str]
     assert found.notes == ("lists are ordered by score, then rank: the ranks of query 'q' contradict its scores",)
 
 
+DISTANCES = ["q Q0 a 1 0.1 t", "q Q0 b 2 0.9 t", "q Q0 c 3 0.9 t", "p Q0 a 1 3 t", "p Q0 b 2 4 t", "o Q0 a 1 1 t"]
+
+
+def test_scores_that_ascend_with_the_rank_are_doubted() -> None:
+    found = parse_trec(DISTANCES, Path("run"))
+    assert found.doubt == "the scores of 2 of 2 queries are smallest at rank 1: they look like distances"
+    assert found.lists[""] == {"q": ["b", "c", "a"], "p": ["b", "a"], "o": ["a"]}, "as trec_eval orders them"
+    assert parse_trec([*DISTANCES[:3], "p Q0 a 1 4 t", "p Q0 b 2 3 t"], Path("run")).doubt is None
+    for calm in (["q Q0 a 1 1 t", "q Q0 b 2 1 t"], ["q Q0 a 0 1 t", "q Q0 b 0 2 t"], ["q Q0 a 1 9 t", "q Q0 b 2 8 t"]):
+        assert parse_trec(calm, Path("run")).doubt is None
+
+
+def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> None:
+    found = parse_trec(DISTANCES[::-1], Path("run"), "rank")
+    assert found.lists[""] == {"q": ["a", "b", "c"], "p": ["a", "b"], "o": ["a"]}
+    assert found.tied == {"q": [2]} and found.doubt is None
+    assert found.notes == ("lists are ordered by the rank column alone",)
+    with pytest.raises(BadInput, match="query 'q' has rank 1 twice, in lines 1 and 2"):
+        parse_trec(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], Path("run"), "rank")
+    with pytest.raises(UsageError, match="--run-order rank has no meaning for JSON lists, which have no ranks"):
+        read_runs([write(tmp_path / "r", {"1": [2]})], ["i2t"], "rank")
+    path = write(tmp_path / "run.txt", "\n".join(DISTANCES))
+    assert read_runs(path).doubts == ((path, found_doubt := parse_trec(DISTANCES, path).doubt),) and found_doubt
+    assert read_runs(path, (), "rank").doubts == ()
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

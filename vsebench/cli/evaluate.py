@@ -90,6 +90,9 @@ def run(
     short_lists: Annotated[
         str, typer.Option(help="Metrics deeper than the retrieved lists: refuse, or count a miss.")
     ] = "refuse",
+    run_order: Annotated[
+        str, typer.Option(help="Order of TREC runs: score (largest first) or rank (the rank column).")
+    ] = "score",
     captions_per_image: Annotated[
         int | None, typer.Option(min=1, help="Texts an image, in order, for files without ids.")
     ] = None,
@@ -143,9 +146,10 @@ def run(
                 images, second, scores=scores, run=retrieved or None, split=split, metrics=metrics,
                 gains=() if gains is None else ",".join(gains), captions=captions, human_data=human_data,
                 direction=direction, similarity=similarity, ties=ties, no_positive=no_positive,
-                short_lists=short_lists, captions_per_image=captions_per_image, image_key=image_key,
-                text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run, depth=depth, ci=ci,
-                resamples=resamples, seed=seed, interval=interval, threads=threads, progress=progress,
+                short_lists=short_lists, run_order=run_order, captions_per_image=captions_per_image,
+                image_key=image_key, text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run,
+                depth=depth, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
+                progress=progress,
             )  # fmt: skip
         reports[name] = with_command(report)
         result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated

@@ -15,7 +15,7 @@ from ..errors import BadInput, UsageError
 from ..types import Direction
 from .formats.guard import reading
 from .formats.ids import is_decimal
-from .formats.raw import FileLists, RawLists
+from .formats.raw import FileLists, Order, RawLists
 from .formats.sniff import expect, sniff
 from .formats.table import LIST_FORMATS
 
@@ -26,8 +26,9 @@ _TEXT_ERRORS = (UnicodeDecodeError, gzip.BadGzipFile, zlib.error, EOFError, OSEr
 
 
 def read_runs(
-    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], directions: Sequence[Direction | None] = ()
-) -> RawLists:
+    paths: Sequence[str | os.PathLike[str]] | str | os.PathLike[str], directions: Sequence[Direction | None] = (),
+    order: Order = "score",
+) -> RawLists:  # fmt: skip
     """Retrieved lists of one or both directions.
 
     Args:
@@ -35,11 +36,12 @@ def read_runs(
             both (under the keys ``i2t`` and ``t2i``).
         directions: for every path its direction, or None. Without one, the lists of a file that does not state
             its direction are returned under ``?0``, ``?1``, the index of the file in ``paths``.
+        order: what orders the items of a TREC run: the score, largest first, or the rank.
 
     Raises:
         BadInput: a file is unreadable or malformed, a list is empty or repeats an item, two files hold one
             direction.
-        UsageError: no path, or not one direction a path.
+        UsageError: no path, not one direction a path, or ``order`` for lists without ranks.
     """
     files = [Path(p) for p in ([paths] if isinstance(paths, (str, os.PathLike)) else paths)]
     if not files:
@@ -51,9 +53,11 @@ def read_runs(
     origin: dict[str, Path] = {}
     formats: list[str] = []
     notes: list[str] = []
+    doubts: list[tuple[Path, str]] = []
     for at, path in enumerate(files):
-        found, name = _read(path)
+        found, name = _read(path, order)
         formats.append(name)
+        doubts += [] if found.doubt is None else [(path, found.doubt)]
         notes.extend(f"{path.name}: {note}" for note in found.notes)
         for key, one in _directed(found.lists, directions[at] if directions else None, at, path).items():
             if key in lists:
@@ -62,7 +66,9 @@ def read_runs(
             if found.tied is not None:
                 tied[key] = found.tied
     with_ids, tied_with_ids = _with_ids(lists, tied)
-    return RawLists(with_ids, " + ".join(dict.fromkeys(formats)), tuple(files), tuple(notes), tied_with_ids)
+    return RawLists(
+        with_ids, " + ".join(dict.fromkeys(formats)), tuple(files), tuple(notes), tied_with_ids, tuple(doubts)
+    )
 
 
 def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, path: Path) -> dict[str, _Lists]:
@@ -74,7 +80,7 @@ def _directed(found: dict[str, _Lists], direction: Direction | None, at: int, pa
     return found
 
 
-def _read(path: Path) -> tuple[FileLists, str]:
+def _read(path: Path, order: Order) -> tuple[FileLists, str]:
     """The lists of a file, and the name of its format."""
     kind = sniff(path)
     readable = kind.name in ("text", "json", "gzip")
@@ -83,7 +89,7 @@ def _read(path: Path) -> tuple[FileLists, str]:
         start = stream.read(_HEAD).lstrip()[:1]
     lists = next(f for f in LIST_FORMATS if not f.starts or start in f.starts)
     with _open(path) as stream:
-        return lists.read(stream, path), lists.name
+        return lists.read(stream, path, order), lists.name
 
 
 @contextmanager

@@ -12,8 +12,8 @@ import numpy.typing as npt
 from ..arguments import numbers
 from ..data import read, runs
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
-from ..data.formats.raw import RawEmbeddings, RawScores
-from ..errors import UsageError
+from ..data.formats.raw import Order, RawEmbeddings, RawScores
+from ..errors import BadInput, UsageError
 from ..rank.scorers import Matrix, Scorer, choose
 from ..types import DIRECTIONS, Direction, Embeddings, Int, Split
 from . import gains
@@ -137,9 +137,16 @@ def from_run(
         named: list[tuple[Direction | None, Path]] = [(direction, Path(path)) for direction, path in run.items()]
     else:
         named = [run_path(run)] if is_path(run) else [run_path(x) for x in cast("Sequence[PathLike]", run)]
-    raw = runs.read_runs([path for _, path in named], [direction for direction, _ in named])
+    raw = runs.read_runs([p for _, p in named], [d for d, _ in named], cast("Order", options.run_order))
+    if raw.doubts and not options.trust:
+        path, what = raw.doubts[0]
+        fix = (
+            "--run-order rank takes the order of the rank column (or write negated distances); --trust ranks it as read"
+        )
+        raise BadInput(what, where=path, fix=fix)
     lists = align_lists(raw, split)
-    return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, sources=raw.sources)
+    warnings = tuple(f"{path.name}: {what}" for path, what in raw.doubts)
+    return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, warnings=warnings, sources=raw.sources)
 
 
 def run_path(text: PathLike) -> tuple[Direction | None, Path]:
@@ -166,6 +173,7 @@ def check_arguments(
     scores_key: str | None,
     depth: int | None,
     save_run: PathLike | None,
+    run_order: str,
 ) -> None:
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     given = [x for x in (images, scores, run) if x is not None]
@@ -177,6 +185,7 @@ def check_arguments(
         ("--scores-key", scores_key, scores),
         ("--image-key", image_key, images),
         ("--text-key", text_key, images),
+        ("--run-order", None if run_order == "score" else run_order, run),
     ):
         if value is not None and (needed is None or (flag.endswith("-key") and not is_path(needed))):
             what = "here" if needed is None else "for an array in memory"

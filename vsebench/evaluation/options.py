@@ -25,6 +25,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "similarity": ("auto", "cosine", "dot"),
     "no_positive": ("skip", "miss"),
     "short_lists": ("refuse", "miss"),
+    "run_order": ("score", "rank"),
     "interval": ("percentile", "bca"),
 }
 
@@ -55,6 +56,7 @@ class Options:
     interval: str = "percentile"
     threads: int | None = None
     progress: Progress | None = field(default=None, compare=False)
+    run_order: str = "score"
 
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})

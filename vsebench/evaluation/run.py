@@ -49,6 +49,7 @@ def evaluate(
     ties: str = "index",
     no_positive: str = "skip",
     short_lists: str = "refuse",
+    run_order: str = "score",
     captions_per_image: int | None = None,
     image_key: str | None = None,
     text_key: str | None = None,
@@ -91,6 +92,7 @@ def evaluate(
             of tied items) or ``mean-rank``.
         no_positive: queries that the judgements cover and that have no positive: ``skip`` them, or count a ``miss``.
         short_lists: metrics that read deeper than the retrieved lists: ``refuse`` them, or count a ``miss``.
+        run_order: what orders the items of TREC runs: ``score``, largest first as in trec_eval, or the ``rank`` column.
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         image_key, text_key, scores_key: names of the arrays in a file.
         trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
@@ -113,9 +115,9 @@ def evaluate(
     kept = None if save_run is None else 100 if depth is None else depth
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
-        captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress,
+        captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order,
     )  # fmt: skip
-    inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run)
+    inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     check_names(options, split)
     if scores is not None:
         data = inputs.from_scores(scores, split, scores_key, options)

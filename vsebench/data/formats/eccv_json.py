@@ -6,22 +6,26 @@ import json
 from pathlib import Path
 from typing import IO, Any
 
-from ...errors import BadInput
+from ...errors import BadInput, UsageError
 from ...types import DIRECTIONS
 from .guard import memory_limit, reading
-from .raw import FileLists
+from .raw import FileLists, Order
 
 Lists = dict[str, list[str]]
 LAYOUT = 'write {"i2t": {"<image id>": [caption ids, best first]}, "t2i": {"<caption id>": [image ids]}}'
 _EXPANSION = 16  # bytes in memory for every character of JSON, at most
 
 
-def read_eccv_json(stream: IO[str], where: Path) -> FileLists:
+def read_eccv_json(stream: IO[str], where: Path, order: Order = "score") -> FileLists:
     """Retrieved lists of a JSON file, of both directions or of one that the file does not state.
 
     Raises:
+        UsageError: an ``order`` of ranks, which the lists do not have: they are best first.
         BadInput: as ``parse_json``, or the text is too long for the free memory.
     """
+    if order != "score":
+        what = f"--run-order {order} has no meaning for JSON lists, which have no ranks"
+        raise UsageError(what, where=where, fix="leave it out: the lists are read best first")
     limit = memory_limit() // _EXPANSION
     text = stream.read(limit + 1)
     if len(text) > limit:

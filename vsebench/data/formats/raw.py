@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...types import Ids
 
 Array = npt.NDArray[Any]
+Order = Literal["score", "rank"]  # what orders the items of retrieved lists that have both
 Holds = Literal["rows or ids", "rows", "ids"]  # what image_of_text may hold, as far as the format or the name says
 
 
@@ -134,11 +135,13 @@ class FileLists:
         tied: query id -> positions (from 0) in its list whose score equals that of the position before; queries
             without ties are absent. None when the file has no scores.
         notes: decisions made while reading, one sentence each.
+        doubt: why the lists may be in another order, or None.
     """
 
     lists: dict[str, dict[str, list[str]]]
     tied: dict[str, list[int]] | None = None
     notes: tuple[str, ...] = ()
+    doubt: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +156,7 @@ class RawLists:
         notes: decisions made while reading, one sentence each.
         tied: by direction, where scores are known: query id -> positions (from 0) whose score equals that of the
             position before.
+        doubts: files whose lists may be in another order, and why.
     """
 
     lists: dict[str, dict[int | str, list[int | str]]]
@@ -160,3 +164,4 @@ class RawLists:
     sources: tuple[Path, ...]
     notes: tuple[str, ...] = ()
     tied: dict[str, dict[int | str, list[int]]] = field(default_factory=dict)
+    doubts: tuple[tuple[Path, str], ...] = ()

@@ -20,7 +20,7 @@ from .eccv_json import read_eccv_json
 from .hdf5_file import hdf5_members, is_hdf5
 from .npy import npy_members
 from .npz import is_npz, npz_members
-from .raw import FileLists, Member, RawEmbeddings, RawSide
+from .raw import FileLists, Member, Order, RawEmbeddings, RawSide
 from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members
 from .trec import read_trec
@@ -137,13 +137,13 @@ class ListFormat:
         name: unique; the ``format`` in reports.
         holds: what such a file contains, for documentation.
         starts: the first character that is not white space, one of these; empty: any other.
-        read: reader of the text of a file; the path is for messages.
+        read: reader of the text of a file; the path is for messages, and the order for lists with scores and ranks.
     """
 
     name: str
     holds: str
     starts: tuple[str, ...]
-    read: Callable[[IO[str], Path], FileLists]
+    read: Callable[[IO[str], Path, Order], FileLists]
 
 
 LIST_FORMATS: tuple[ListFormat, ...] = (

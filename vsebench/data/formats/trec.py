@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
 from ...errors import BadInput, UsageError
 from .guard import memory_limit
-from .raw import FileLists
+from .raw import FileLists, Order
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag"
 _LONGEST_LINE = 65536  # characters
@@ -20,20 +21,22 @@ _ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
 
 
-def read_trec(stream: IO[str], where: Path) -> FileLists:
+def read_trec(stream: IO[str], where: Path, order: Order = "score") -> FileLists:
     """Retrieved lists of a TREC run, as ``parse_trec`` returns them.
 
     Raises:
         BadInput: as ``parse_trec``, or a line is longer than 65,536 characters.
     """
-    return parse_trec(_lines(stream, where), where)
+    return parse_trec(_lines(stream, where), where, order)
 
 
-def parse_trec(lines: Iterable[str], where: Path) -> FileLists:
+def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> FileLists:
     """Retrieved lists of the lines of a TREC run, without a direction; a note on their order.
 
     Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
-    count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column.
+    count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column. Where the
+    scores of most queries ascend with the rank, they are likely distances: a doubt says so. With the ``order`` rank,
+    the rank column alone orders the items.
 
     Raises:
         BadInput: a line has another number of columns, a rank or score is not a number, an item occurs twice
@@ -63,18 +66,30 @@ def parse_trec(lines: Iterable[str], where: Path) -> FileLists:
     lists: dict[str, list[str]] = {}
     tied: dict[str, list[int]] = {}
     contradicts: str | None = None
+    ascending = differing = 0
     for query, found in rows.items():
         _refuse_repeated(query, found, where)
         found.sort()
+        if found[0][0] != found[-1][0]:
+            differing += 1
+            ascending += _ascends_with_rank(found)
+        if order == "rank":
+            _refuse_repeated_rank(query, found, where)
+            found.sort(key=lambda row: row[1])
         lists[query] = [item for _, _, _, item in found]
         if equal := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
             tied[query] = equal
         if contradicts is None and not _ranks_agree(found):
             contradicts = query
+    doubt = None
     note = "lists are ordered by the rank column, which agrees with the scores"
-    if contradicts is not None:
+    if order == "rank":
+        note = "lists are ordered by the rank column alone"
+    elif 2 * ascending > differing:
+        doubt = f"the scores of {ascending:,} of {differing:,} queries are smallest at rank 1: they look like distances"
+    if order == "score" and contradicts is not None:
         note = f"lists are ordered by score, then rank: the ranks of query '{contradicts}' contradict its scores"
-    return FileLists({"": lists}, tied, (note,))
+    return FileLists({"": lists}, tied, (note,), doubt)
 
 
 def write_trec(
@@ -126,6 +141,22 @@ def _lines(stream: IO[str], where: Path) -> Iterator[str]:
 def _ranks_agree(ordered: list[_Row]) -> bool:
     first = ordered[0][1]
     return first in (0, 1) and all(row[1] == first + at for at, row in enumerate(ordered))
+
+
+def _ascends_with_rank(ordered: list[_Row]) -> bool:
+    """Whether a smaller score never has a larger rank; ``ordered`` is by descending score, with two scores at least."""
+    ranks = [row[1] for row in ordered]
+    return all(b[1] < a[1] for a, b in pairwise(ordered) if a[0] != b[0]) and len(set(ranks)) > 1
+
+
+def _refuse_repeated_rank(query: str, found: list[_Row], where: Path) -> None:
+    first: dict[int, int] = {}
+    for _, rank, number, _ in found:
+        if rank in first:
+            lines = sorted((first[rank], number))
+            what = f"query '{query}' has rank {rank} twice, in lines {lines[0]} and {lines[1]}"
+            raise BadInput(what, where=where, fix="leave out --run-order rank: the scores order the items")
+        first[rank] = number
 
 
 def _bad_line(parts: list[str], number: int, where: Path) -> BadInput:
