@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import difflib
 import inspect
+import json
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -175,8 +176,32 @@ def formats_table() -> str:
 
 def formats_page() -> str:
     """docs/formats.md, of which only the table of formats is generated."""
-    before, _, rest = (HERE / "formats.md").read_text(encoding="utf-8").partition(TABLE[0])
-    return before + TABLE[0] + formats_table() + TABLE[1] + rest.partition(TABLE[1])[2]
+    return _with_table("formats.md", formats_table())
+
+
+def coverage_table() -> str:
+    """Coverage and level of every metric, from docs/coverage.json."""
+    stored = json.loads((HERE / "coverage.json").read_text(encoding="utf-8"))
+    sizes = list(stored["sets"])
+    heads = [f"{what}, {int(n):,} images" for n in sizes for what in ("coverage", "level")]
+    lines = [f"| metric | direction | {' | '.join(heads)} |", f"|---|---|{'---|' * len(heads)}"]
+    for name in stored["rows"][sizes[0]]:
+        metric, _, direction = name.rpartition(" ")
+        rows = [stored["rows"][n][name] for n in sizes]
+        cells = [f"{row[what]:.1%}" for row in rows for what in ("coverage", "level")]
+        lines.append(f"| `{metric}` | {direction} | {' | '.join(cells)} |")
+    sets = ", ".join(f"{sets:,} test sets of {int(n):,} images" for n, sets in stored["sets"].items())
+    return f"{sets}.\n\n" + "\n".join(lines) + "\n"
+
+
+def statistics_page() -> str:
+    """docs/statistics.md, of which only the table of coverage is generated."""
+    return _with_table("statistics.md", coverage_table())
+
+
+def _with_table(name: str, table: str) -> str:
+    before, _, rest = (HERE / name).read_text(encoding="utf-8").partition(TABLE[0])
+    return before + TABLE[0] + table + TABLE[1] + rest.partition(TABLE[1])[2]
 
 
 def api_page() -> str:
@@ -235,7 +260,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="fail if a page would change")
     check = parser.parse_args().check
     stale = 0
-    pages = {name: MARK + make() for name, make in PAGES.items()} | {"formats.md": formats_page()}
+    pages = {name: MARK + make() for name, make in PAGES.items()}
+    pages |= {"formats.md": formats_page(), "statistics.md": statistics_page()}
     for name, new in pages.items():
         page = HERE / name
         old = page.read_text(encoding="utf-8") if page.exists() else ""

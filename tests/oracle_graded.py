@@ -63,11 +63,13 @@ class World:
     scores: Matrix
     gains: Matrix
     table: dict[int, float] = field(default_factory=dict)
+    removed: int | None = None  # an image that is no query and no candidate
 
     def items(self, spec: Spec, direction: Direction, fold: int | None) -> tuple[list[int], list[int]]:
         """(queries, gallery) of one fold."""
         split = self.split
         images = [i for i in range(len(split.image_ids)) if fold is None or split.fold[i] == fold]  # type: ignore[index]
+        images = [i for i in images if i != self.removed]
         captions = [c for c in range(len(split.caption_ids)) if split.image_of[c] in images]
         if spec.captions == "first":
             captions = [c for c in captions if c == min(np.flatnonzero(split.image_of == split.image_of[c]))]
@@ -90,8 +92,16 @@ class World:
                 out[query] = self.value(spec, direction, query, gallery, fold)
         return out
 
-    def value(self, spec: Spec, direction: Direction, query: int, gallery: list[int], fold: int | None) -> float:
-        """One query."""
+    def value(
+        self,
+        spec: Spec,
+        direction: Direction,
+        query: int,
+        gallery: list[int],
+        fold: int | None,
+        left_out: int | None = None,
+    ) -> float:
+        """One query; ``left_out`` is an image whose items are taken out of the first k."""
         image_of = self.split.image_of
         own_image = query if direction == "i2t" else int(image_of[query])
         if spec.gt == "out":
@@ -99,6 +109,7 @@ class World:
         score = {g: self.pair(self.scores, direction, query, g) for g in gallery}
         gain = {g: self.pair(self.gains, direction, query, g) for g in gallery}
         order = sorted(gallery, key=lambda g: (-score[g], g))[: spec.k]
+        order = [g for g in order if (int(image_of[g]) if direction == "i2t" else g) != left_out]
         best = sorted(gallery, key=lambda g: (-gain[g], g))
         if spec.stem in ("CS", "Kendall"):
             return tau([score[g] for g in order], [gain[g] for g in order], spec.tau)

@@ -167,7 +167,7 @@ def test_a_sum_needs_both_directions() -> None:
         ("similarity", "euclid", "similarity is 'euclid'\n  fix: use auto, cosine or dot"),
         ("no_positive", "drop", "no_positive is 'drop'\n  fix: use skip or miss"),
         ("short_lists", "no", "short_lists is 'no'\n  fix: use refuse or miss"),
-        ("interval", "exact", "interval is 'exact'\n  fix: use percentile or bca"),
+        ("interval", "exact", "interval is 'exact'\n  fix: use bca or percentile"),
         ("ties", "meen", "unknown tie rule 'meen'\n  fix: use index, optimistic, pessimistic, expected, mean-rank"),
         ("direction", "i2i", "direction is 'i2i'\n  fix: use both, i2t or t2i"),
         ("direction", "", "direction is ''\n  fix: use both, i2t or t2i"),

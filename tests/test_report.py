@@ -198,7 +198,7 @@ def test_the_table(report: Report) -> None:
     assert rows["R@1"][3] == "10 / 50"
     assert rows["RSum"] == ["", "", f"{100 * report['RSum'].value:.2f}", ""]
     assert "MedR ↓" in rows and "MeanR ↓" in rows
-    assert words.literal == report.signature and "In brackets: 95 % bootstrap" in words.notes[0]
+    assert words.literal == report.signature and "In brackets: 95 % BCa bootstrap" in words.notes[0]
 
 
 def test_a_direction_that_was_not_measured_has_no_column() -> None:

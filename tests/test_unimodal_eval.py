@@ -177,7 +177,12 @@ def test_the_report(rng: np.random.Generator) -> None:
     head, tail = report.signature.split("|labels:euclidean#")
     assert head.startswith("vsebench:") and "|split:custom#" in head
     assert tail[8:] == "|score:euclidean|order:f64|ties:index|queries:apart"
-    assert report.notes == ("5 queries, 15 items in the gallery; no query is among them",)
+    sizes, alone = report.notes
+    assert sizes == "5 queries, 15 items in the gallery; no query is among them"
+    assert alone == (
+        "intervals of labels:nDCG@1, labels:nDCG@10, labels:nDCG@20 and 19 more metrics are of the queries alone and "
+        "may be too narrow: other test images would also be other candidates"
+    )
     kept = evaluate(vectors, euclidean(labels), metrics="nDCG@1", modality="caption")
     assert kept.results[0].direction == "t2t" and kept.signature.endswith("|queries:kept")
     assert kept.notes == ("20 queries, 20 items in the gallery; a query is no candidate of its own list",)

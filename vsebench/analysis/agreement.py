@@ -116,7 +116,7 @@ def _samples(systems: Sequence[System], keys: Sequence[Key], how: Resampling, th
     for place, system in enumerate(systems):
         needed = list(dict.fromkeys(part for key in keys for part in parts_of(key, system)))
         columns = [column_of(key, system, images) for key in needed]
-        sums = [[needed.index(part) for part in parts_of(key, system)] for key in keys]
+        sums = [{needed.index(part): 1.0 for part in parts_of(key, system)} for key in keys]
         ready = prepare(columns, population(images), sums)
         out[:, place] = bootstrap.resample(ready, how.resamples, how.seed, threads, together=True)[:, len(needed) :]
     return out

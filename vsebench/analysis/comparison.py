@@ -10,12 +10,12 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arguments import public
-from ..evaluation.intervals import Key, interval, population
+from ..evaluation.intervals import Key, interval, population, queries_alone
 from ..metrics.suites import headlines
 from ..registry import unknown
 from ..report.comparison import Comparison, Row, Rules, Test
 from ..stats import bootstrap, paired
-from ..stats.columns import Column, Population, evaluate, prepare
+from ..stats.columns import Column, Population, Sum, evaluate, influence, prepare
 from ..stats.correction import CORRECTIONS
 from ..types import Float
 from . import systems as shared
@@ -33,7 +33,13 @@ class _Case:
     first: int
     second: int
     pairs: tuple[tuple[Column, Column], ...]
-    changes: Float  # (image,)
+    changes: Float  # (image,) of the queries of an image
+    influence: Float | None  # (image,) of an image as a candidate
+
+    @property
+    def swapped(self) -> Float:
+        """(image,) both together, which a permutation swaps."""
+        return self.changes if self.influence is None else self.changes + self.influence
 
 
 @public
@@ -109,9 +115,13 @@ def compare(
         rules = replace(rules, permutations=permutations_for(len(pairs) * sum(r.tested for r in rows), rules))
     images = population(systems[0].items)
     tests: list[Test] = []
+    alone: list[str] = []
     cases = _cases(keys, pairs, systems, images)
     while batch := list(islice(cases, _TOGETHER)):
         tests += _tested(batch, rows, images, rules, threads)
+        alone += [str(keys[c.row][0]) for c in batch if keys[c.row][0].graded and c.influence is None]
+    if alone:
+        warnings.append(queries_alone(alone, "tests"))
     warnings += unreachable([t for t in tests if t.p is not None], rules)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
     corrected, noted = tuple(_corrected(tests, rows, rules)), (*warnings, *_few_queries(tests, keys, systems))
@@ -127,7 +137,8 @@ def _cases(
             parts = parts_of(key, systems[a])
             columns = tuple(shared.paired_columns(part, systems[a], systems[b], systems[0].items) for part in parts)
             changes = np.sum([paired.contributions(*pair, images) for pair in columns], axis=0)
-            yield _Case(row, a, b, columns, changes)
+            every = [side for pair in columns for side in pair]
+            yield _Case(row, a, b, columns, changes, influence(every, [-1.0, 1.0] * len(columns), images))
 
 
 def _tested(
@@ -135,25 +146,25 @@ def _tested(
 ) -> list[Test]:
     """The tests of some cases, their p-values still uncorrected."""
     columns: list[Column] = []
-    sums: list[list[int]] = []
+    differences: list[Sum] = []
     for case in cases:
         start = len(columns)
         columns += [side for pair in case.pairs for side in pair]
-        sums += [list(range(start, len(columns), 2)), list(range(start + 1, len(columns), 2))]
-    ready = prepare(columns, images, sums)
+        differences.append({i: 1.0 if (i - start) % 2 else -1.0 for i in range(start, len(columns))})
+    ready = prepare(columns, images, differences)
     once = np.ones((1, images.images))
     values = evaluate(ready, once, once)[0, ready.size :]
     samples = bootstrap.resample(ready, rules.resamples, rules.seed, threads)[:, ready.size :]
-    ends = bootstrap.percentile(samples[:, 1::2] - samples[:, ::2], rules.level / 100)
+    ends = bootstrap.percentile(samples, rules.level / 100)
     p, exact = np.full(len(cases), np.nan), np.zeros(len(cases), bool)
     if tested := [i for i, case in enumerate(cases) if rows[case.row].tested]:
-        changes = np.stack([cases[i].changes for i in tested], axis=1)
+        changes = np.stack([cases[i].swapped for i in tested], axis=1)
         p[tested], exact[tested] = paired.permutation_test(changes, rules.permutations, rules.seed, threads)
     tests = []
     for i, case in enumerate(cases):
         first, second = case.pairs[0]
         row = rows[case.row]
-        differing = int((case.changes != 0).sum())
+        differing = int((case.swapped != 0).sum())
         if first.median:
             differing = paired.differing_images(first, second)
         if first.median and row.tested:
@@ -162,7 +173,7 @@ def _tested(
             size = paired.effect_of_images(case.changes)
         else:
             size = paired.effect(first, second, case.changes, row.metric.higher_is_better)
-        n, difference = size.wins + size.ties + size.losses, float(values[2 * i + 1] - values[2 * i])
+        n, difference = size.wins + size.ties + size.losses, float(values[i])
         found = float(p[i]) if row.tested else None
         facts: tuple[Any, ...] = (n, differing, difference, interval(ends[i]), found, bool(exact[i]), found)
         facts = (*facts, *astuple(size), None)

@@ -12,7 +12,7 @@ import numpy as np
 from ..arguments import public
 from ..data.captions import Captions
 from ..errors import UsageError
-from ..evaluation.intervals import Key, interval, population
+from ..evaluation.intervals import Key, interval, population, queries_alone
 from ..metrics.suites import words
 from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
@@ -110,6 +110,8 @@ def slice(
     if first is not None and not found:
         raise first
     warnings += [f"left out: {', '.join(names)}: {why}" for why, names in unfit.items()]
+    if graded := [str(m) for m, _ in keys if m.graded]:
+        warnings.append(queries_alone(graded))
     names_of = tuple(s.name for s in systems)
     return Slices(systems[0].report.split, names_of, tuple(found), how, tuple(warnings), top)
 

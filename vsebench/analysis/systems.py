@@ -276,9 +276,14 @@ def paired_columns(key: Key, first: System, second: System, images: Split) -> tu
     a, b = _with_values(key, first), _with_values(key, second)
     at = places(b.queries, a.queries)  # type: ignore[arg-type]
     both = at >= 0
-    left = column(a, first.items)
+    left, other = column(a, first.items), column(b, second.items)
     right = replace(left, values=b.per_query[at])  # type: ignore[index]
     pair = [_numbered(c if both.all() else subset(c, both), first.items, images) for c in (left, right)]
+    influences = pair[0].influence, _numbered(other, second.items, images).influence
+    if both.all() and len(at) == len(b.queries) and all(i is not None for i in influences):  # type: ignore[arg-type]
+        pair = [replace(c, influence=i) for c, i in zip(pair, influences, strict=True)]
+    else:
+        pair = [replace(c, influence=None) for c in pair]
     if not len(pair[0].values):
         what = f"no query of {label(key)} is also in {first.where}"
         raise BadInput(what, where=second.where, fix="evaluate one split")
@@ -296,13 +301,18 @@ def _numbered(values: Column, items: Split, images: Split) -> Column:
     """The same column with its images numbered as in ``images`` instead of ``items``."""
     if items is images or np.array_equal(items.image_ids, images.image_ids):
         return values
-    at = places(images.image_ids, items.image_ids)[values.image]
-    return replace(subset(values, at >= 0), image=at[at >= 0])
+    of_item = places(images.image_ids, items.image_ids)
+    at, influence = of_item[values.image], None
+    if values.influence is not None and len(of_item) == len(images.image_ids) and (of_item >= 0).all():
+        influence = np.empty_like(values.influence)
+        influence[:, of_item] = values.influence
+    kept = at >= 0
+    return replace(values, values=values.values[kept], image=at[kept], influence=influence)
 
 
 def subset(values: Column, kept: Bool) -> Column:
-    """The queries where ``kept`` (query,)."""
-    return replace(values, values=values.values[kept], image=values.image[kept])
+    """The queries where ``kept`` (query,); the influence of the images on these alone is not known."""
+    return replace(values, values=values.values[kept], image=values.image[kept], influence=None)
 
 
 def label(key: Key) -> str:

@@ -116,7 +116,7 @@ def run(
     ci: ReportCi = 95,
     resamples: Resamples = 1000,
     seed: Seed = 0,
-    interval: Interval = "percentile",
+    interval: Interval = "bca",
     no_per_query: NoPerQuery = False,
     threads: Threads = None,
     as_json: Json = False,

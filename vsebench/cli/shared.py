@@ -34,7 +34,7 @@ ReportStyle = Annotated[
     str, typer.Option("--format", help="What is printed: terminal, json, latex, html, markdown or csv.")
 ]
 ReportCi = Annotated[float, typer.Option(help="Level of the intervals in percent, by resampling; 0 for none.")]
-Interval = Annotated[str, typer.Option(help="How the interval is read off: percentile or bca.")]
+Interval = Annotated[str, typer.Option(help="How the interval is read off: bca or percentile.")]
 NoPerQuery = Annotated[bool, typer.Option("--no-per-query", help="Leave the per-query values out of the JSON report.")]
 
 

@@ -64,7 +64,12 @@ def report(
         signature.write(_signature(plan, data, ratings)),
         tuple(shown),
         tuple(all_warnings),
-        (*plan.notes, *tied_little, *warnings.unreachable(observed)),
+        (
+            *plan.notes,
+            *tied_little,
+            *warnings.unreachable(observed),
+            *intervals.of_queries_alone(results.values()),
+        ),  # fmt: skip
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),

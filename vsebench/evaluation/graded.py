@@ -1,4 +1,4 @@
-"""Graded metrics: from their values to results."""
+"""Graded metrics: their values from scores or retrieved lists, as results."""
 
 from __future__ import annotations
 
@@ -6,19 +6,24 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..graded import run
 from ..graded.plan import pseudo_positives
-from ..graded.run import Found, Queries
+from ..rank.order import EXPECTED
 from ..report.model import Result
-from ..types import Ids, Split
+from ..types import Ids
+from .inputs import Input
 from .intervals import Key
+from .options import Options
+from .plan import Plan
 
 
-def results(found: Found, split: Split) -> tuple[dict[Key, Result], list[str]]:
-    """Results with per-query values, and warnings about metrics without a value and galleries smaller than k."""
+def results(plan: Plan, data: Input, options: Options) -> tuple[dict[Key, Result], list[str]]:
+    """One result a metric and direction, without sums, and warnings about undefined metrics and small galleries."""
+    found, split = _measured(plan, data, options), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
-    ids: dict[Queries, Ids] = {}  # many metrics share the ids of their queries
+    ids: dict[run.Queries, Ids] = {}  # many metrics share the ids of their queries
     for (m, direction), got in found.items():
         if got.undefined == len(got.values):
             undefined.append(f"{m} ({direction})")
@@ -30,8 +35,9 @@ def results(found: Found, split: Split) -> tuple[dict[Key, Result], list[str]]:
         if not known.all():
             queries, values = queries[known], values[known]
         out[m, direction] = Result(
-            m, direction, got.mean, len(values), got.undefined, queries=queries, per_query=values
-        )
+            m, direction, got.mean, len(values), got.undefined, queries=queries, per_query=values,
+            influence=got.influence,
+        )  # fmt: skip
         if max(m.k or 0, pseudo_positives(m)) > got.queries.gallery:
             clipped.setdefault(got.queries.gallery, []).append(f"{m} ({direction})")
     warnings = [
@@ -41,6 +47,18 @@ def results(found: Found, split: Split) -> tuple[dict[Key, Result], list[str]]:
     if undefined:
         warnings.append(f"{', '.join(undefined)}: undefined for every query, left out")
     return out, warnings
+
+
+def _measured(plan: Plan, data: Input, options: Options) -> run.Found:
+    influence = plan.resampling is not None
+    if data.scorer is None:
+        assert data.lists is not None
+        lists = {d: data.lists.lists[d] for d in plan.directions}
+        return run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied, influence)
+    return run.run(
+        data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
+        threads=options.threads, progress=options.progress, influence=influence,
+    )  # fmt: skip
 
 
 def _what(names: Sequence[str]) -> str:

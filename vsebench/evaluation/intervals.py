@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import cast
@@ -65,6 +65,7 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
             or dict(metric.options).get("on") in ("folds", "block")
         ),
         median=metric.family.aggregate == "floor-median",
+        influence=result.influence,
     )
 
 
@@ -97,14 +98,10 @@ def add(
     sums = [key for key in members if all(part in place for part in members[key])]
     places_of: dict[tuple[Direction | None, int], Int] = {}  # many metrics have the same queries
     columns = [column(results[key], split, places_of) for key in base]
-    ready = prepare(columns, population(split), [[place[part] for part in members[key]] for key in sums])
+    ready = prepare(columns, population(split), [{place[part]: 1.0 for part in members[key]} for key in sums])
     samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
     level = how.level / 100
-    if how.method == "bca":
-        values = np.array([results[key].value for key in chain(base, sums)])
-        ends = bootstrap.bca(samples, values, bootstrap.jackknife(ready, threads), level)
-    else:
-        ends = bootstrap.percentile(samples, level)
+    ends = bootstrap.bca(ready, samples, level) if how.method == "bca" else bootstrap.percentile(samples, level)
     alone = [len(c.image) < 2 or c.image.min() == c.image.max() for c in columns]
     lonely = [*alone, *(any(alone[place[part]] for part in members[key]) for key in sums)]
     out = dict(results)
@@ -114,6 +111,27 @@ def add(
         pair = np.where(np.abs(pair - known) <= grid * max(1.0, abs(known)), known, pair)
         out[key] = replace(results[key], interval=None if single else interval(pair))
     return out
+
+
+def of_queries_alone(results: Iterable[Result]) -> list[str]:
+    """No or one note about graded metrics whose interval leaves out the influence of the images as candidates."""
+    names = [str(r.metric) for r in results if r.interval is not None and r.influence is None and reads_gains(r)]
+    return [queries_alone(names)] if names else []
+
+
+def reads_gains(result: Result) -> bool:
+    """Whether a result with per-query values is of a graded metric."""
+    return result.per_query is not None and key_of(result)[0].graded
+
+
+def queries_alone(names: Iterable[str], what: str = "intervals") -> str:
+    """The note that ``what`` of some metrics leave out the influence of the images as candidates."""
+    every = list(dict.fromkeys(names))
+    listed = ", ".join(every) if len(every) < 5 else f"{', '.join(every[:3])} and {len(every) - 3} more metrics"
+    return (
+        f"{what} of {listed} are of the queries alone and may be too narrow: "
+        "other test images would also be other candidates"
+    )
 
 
 def interval(ends: Float) -> tuple[float, float] | None:

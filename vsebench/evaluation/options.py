@@ -26,7 +26,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "no_positive": ("skip", "miss"),
     "short_lists": ("refuse", "miss"),
     "run_order": ("score", "rank"),
-    "interval": ("percentile", "bca"),
+    "interval": ("bca", "percentile"),
 }
 
 
@@ -53,7 +53,7 @@ class Options:
     ci: float = 95.0
     resamples: int = 1000
     seed: int = 0
-    interval: str = "percentile"
+    interval: str = "bca"
     threads: int | None = None
     progress: Progress | None = field(default=None, compare=False)
     run_order: str = "score"

@@ -2,10 +2,12 @@
 
     file(s) or arrays -> inputs (read, align) -> plan -> rank -> score -> assemble -> Report
 
-``inputs`` reads vectors, a score matrix or retrieved lists and aligns them with a split; ``plan`` decides what is
-measured; ranks of the relevant items come from one pass over the scores (``rank.observe``) or from the lists, graded
-metrics rank complete galleries (``graded.run``); ``binary`` and ``graded`` turn ranks and gains into results;
-``assemble`` adds sums, intervals, the signature and warnings.
+``inputs`` reads vectors, a score matrix or retrieved lists and aligns them with a split, by the table of file formats
+in ``data.formats``; ``misread`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
+judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
+over the scores (``rank.observe``) or from the lists, and ``binary`` makes results of them; ``graded`` ranks complete
+galleries (``graded.run``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums,
+intervals, the signature and warnings, ``provenance`` what was evaluated, where and when.
 """
 
 from __future__ import annotations
@@ -18,10 +20,8 @@ import numpy.typing as npt
 from ..arguments import public
 from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
-from ..graded import run as graded_run
 from ..metrics.suites import Names
 from ..rank.observe import observe
-from ..rank.order import EXPECTED
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
 from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run
@@ -60,7 +60,7 @@ def evaluate(
     ci: float = 95.0,
     resamples: int = 1000,
     seed: int = 0,
-    interval: str = "percentile",
+    interval: str = "bca",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Report:
@@ -102,7 +102,7 @@ def evaluate(
         ci: level of the bootstrap intervals in percent; 0 for none.
         resamples: number of resamples of an interval.
         seed: of the resamples.
-        interval: ``percentile`` or ``bca``.
+        interval: ``bca`` or ``percentile``.
         threads: of the kernels; never changes a result.
         progress: called with (done, in all).
 
@@ -137,7 +137,7 @@ def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Directio
     """Plan, rank, score and report; also returns the ranks and the top of the rankings."""
     plan = make_plan(data, options)
     warned = list(misread.check(data, plan.directions, options.trust))
-    # First, as the ratings may be missing.
+    # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     if data.scorer is None:
         plan, observed, more = binary.from_lists(plan, data)
@@ -149,21 +149,10 @@ def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Directio
         )  # fmt: skip
     results = binary.results(plan, observed)
     if plan.graded:
-        found, more = graded.results(_graded_values(plan, data, options), plan.split)
+        found, more = graded.results(plan, data, options)
         results, warned = results | found, [*warned, *more]
     return assemble.report(plan, data, observed, results | within, warned, ratings, options.threads), observed
 
 
 def _depth(plan: Plan) -> dict[Direction, int]:
     return {} if plan.depth is None else dict.fromkeys(plan.directions, plan.depth)
-
-
-def _graded_values(plan: Plan, data: Input, options: Options) -> graded_run.Found:
-    if data.scorer is None and data.lists is not None:
-        lists = {d: data.lists.lists[d] for d in plan.directions}
-        return graded_run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied)
-    assert data.scorer is not None
-    return graded_run.run(
-        data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
-        threads=options.threads, progress=options.progress,
-    )  # fmt: skip

@@ -2,100 +2,44 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..metrics.declare import Metric
 from ..metrics.gain_order import gain_order
 from ..metrics.graded_ranking import GradedRanking
-from ..metrics.values import values
 from ..rank.full_order import Items, Order, largest
 from ..relevance.gains import Gains
-from ..types import Bool, Direction, Float, Int, Vectors
-from .expected import expected_values
+from ..types import Bool, Direction, Int, Vectors
 from .plan import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
 SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed
-Out = Mapping[Metric, Float]
-Blocks = dict[str, "Block"]
-
-
-def measure(
-    ranking: Ranking,
-    gains: Mapping[str, Gains],
-    order: Order,
-    start: int,
-    out: Out,
-    within: tuple[Blocks, Subset] | None = None,
-) -> Blocks:
-    """Write the values of a ranking's metrics for the queries from ``start`` on.
-
-    Args:
-        ranking: queries, gallery and metrics.
-        gains: by view.
-        order: the top of every ranking, as deep as the ranking needs, in positions of its gallery.
-        start: position of the first query in the ranking.
-        out: metric -> (query,) float64 to be filled.
-        within: blocks of another ranking, and the rows and columns of this one in them, so that gains are made once.
-
-    Returns:
-        The blocks by view, for other rankings.
-
-    Raises:
-        BadInput: a gain is outside what a metric allows.
-    """
-    stop = start + len(order.items)
-    by_view: dict[str, list[Group]] = {}
-    for group in ranking.groups:
-        by_view.setdefault(group.view, []).append(group)
-    blocks: Blocks = {}
-    for view, groups in by_view.items():
-        larger = (within[0][view], within[1]) if within and view in within[0] else None
-        block = blocks[view] = Block(ranking, gains[view], start, stop, groups, larger)
-        for without in (False, True):
-            chosen = [g for g in groups if g.without_ground_truth == without]
-            if chosen:
-                _write(block, chosen, order, out)
-    return blocks
-
-
-def _write(block: Block, groups: list[Group], order: Order, out: Out) -> None:
-    """Values of groups that all leave the ground truth out, or all keep it."""
-    found = block.retrieved(
-        order.cut(max(g.depth for g in groups)),
-        max(g.ideal for g in groups),
-        groups[0].without_ground_truth,
-        any(g.reads_gains for g in groups),
-    )
-    for group in groups:
-        ranking = block.graded_ranking(found.cut(group.depth), group)
-        columns = (expected_values if block.ranking.expected else values)(group.metrics, ranking)
-        for i, m in enumerate(group.metrics):
-            out[m][block.start : block.stop] = columns[:, i]
 
 
 @dataclass(frozen=True, eq=False)
-class _Retrieved:
+class Retrieved:
     """The retrieved items and the items with the largest gains.
 
     Attributes:
+        rows: (query,) int64 rows of the block that the queries are.
         ranking: their gains and ties.
         items: (query, depth) int32 gallery positions of the retrieved items.
         best: (query, ideal depth) int32 gallery positions of the items with the largest gains.
         candidates: (query,) int64 number of candidates.
+        removed: (query,) int64 images whose items are no candidates, besides a ground truth that is left out; or None.
     """
 
+    rows: Int
     ranking: GradedRanking
     items: Items
     best: Items
     candidates: Int
+    removed: Int | None = None
 
-    def cut(self, depth: int) -> _Retrieved:
+    def cut(self, depth: int) -> Retrieved:
         """The same, no deeper than ``depth``: a metric of the top must not pay for one of complete rankings."""
         r = self.ranking
         ranking = replace(r, gains=r.gains[:, :depth], tied=r.tied[:, :depth], count=np.minimum(r.count, depth))
@@ -125,7 +69,7 @@ class Block:
         self.ranking, self.gains, self.start, self.stop, self.within = ranking, gains, start, stop, within
         self.queries = ranking.queries[start:stop]
         own = int(ranking.ground_truth.max(initial=0))
-        deepest = max((g.ideal + g.without_ground_truth * own for g in groups if g.ideal), default=0)
+        deepest = max((g.ideal + ranking.spare + g.without_ground_truth * own for g in groups if g.ideal), default=0)
         self.ideal_depth = min(deepest, len(ranking.gallery))
         self._rows: Vectors | None = None
         self._ideal: tuple[Items, Vectors] | None = None
@@ -159,7 +103,7 @@ class Block:
             self._ideal = items, self.at(items)
         return np.ascontiguousarray(self._ideal[0][:, :k]), np.ascontiguousarray(self._ideal[1][:, :k])
 
-    def retrieved(self, order: Order, ideal: int, without_ground_truth: bool, with_gains: bool) -> _Retrieved:
+    def retrieved(self, order: Order, ideal: int, without_ground_truth: bool, with_gains: bool) -> Retrieved:
         """The candidates among the retrieved items, and the largest gains of the candidates.
 
         Args:
@@ -181,9 +125,9 @@ class Block:
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(order, gains)
             candidates -= ranking.ground_truth[self.start : self.stop]
-        count = np.minimum(candidates, items.shape[1])
+        count, rows = np.minimum(candidates, items.shape[1]), np.arange(len(items))
         if best is None:
-            return _Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
+            return Retrieved(rows, GradedRanking(gains, tied, count), items, best_items, candidates)
         if without_ground_truth:
             best_items, _, best = self._without_ground_truth(Order(best_items, np.zeros(best.shape, np.bool_)), best)
             # Where candidates are fewer than wanted, the best of them fills the places behind the last.
@@ -191,9 +135,9 @@ class Block:
             best_items = np.where(inside, best_items, best_items[:, :1])
         best_items, best = best_items[:, :ideal], best[:, :ideal]
         best[np.arange(ideal) >= candidates[:, None]] = 0
-        return _Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates)
+        return Retrieved(rows, GradedRanking(gains, tied, count, best), items, best_items, candidates)
 
-    def graded_ranking(self, found: _Retrieved, group: Group) -> GradedRanking:
+    def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
         """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
         ranking, m = found.ranking, group.pseudo_positives
         if "gain_order" in group.needs:
@@ -202,49 +146,69 @@ class Block:
         if not m:
             return ranking
         if group.by_image:
-            chosen, number = self._pseudo_positive_images(found.items, m, group.without_ground_truth)
+            chosen, number = self._pseudo_positive_images(found, group)
         else:
             chosen = _is_among(found.items, found.best[:, :m], len(self.ranking.gallery))
-            chosen[self._all_zero(ranking, group.without_ground_truth)] = False
+            chosen[self._all_zero(found, group.without_ground_truth)] = False
             number = np.minimum(m, found.candidates)
         return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
 
-    def _all_zero(self, ranking: GradedRanking, without_ground_truth: bool) -> Bool:
+    def _all_zero(self, found: Retrieved, without_ground_truth: bool) -> Bool:
         """(query,) whether every candidate has the gain 0: none of them is more relevant than another."""
-        assert ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
-        zero: Bool = np.equal(ranking.ideal[:, 0], 0)
+        assert found.ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
+        zero: Bool = np.equal(found.ranking.ideal[:, 0], 0)
         left = np.flatnonzero(zero)  # the largest gain is 0; the others may be negative
         if len(left):
-            rows = self.rows()[left]
+            rows = self.rows()[found.rows[left]]
+            query_image, gallery_image = self.ranking.image_of
             if without_ground_truth:
-                query_image, gallery_image = self.ranking.image_of
-                rows[query_image[self.start : self.stop][left, None] == gallery_image] = 0
+                rows[query_image[self.start : self.stop][found.rows[left], None] == gallery_image] = 0
+            if found.removed is not None:
+                rows[found.removed[left, None] == gallery_image] = 0
             zero[left] = ~rows.any(axis=1)
         return zero
 
-    def _pseudo_positive_images(self, items: Items, m: int, without_ground_truth: bool) -> tuple[Bool, Int]:
-        """Pseudo-positives by image: the m images with the largest gains summed over the query image's captions."""
+    def best_images(self, found: Retrieved, group: Group) -> tuple[Items, Bool]:
+        """The images with the largest gains, summed over the captions of the query's image.
+
+        Returns:
+            (query, m) positions among the ranking's images, fewer than m where there are no more candidates, and
+            (query,) whether any candidate has a sum other than 0.
+        """
         ranking = self.ranking
-        query_image, gallery_image = ranking.image_of
-        images, of_query = np.unique(query_image[self.start : self.stop], return_inverse=True)
-        captions = ranking.captions[np.isin(ranking.split.image_of[ranking.captions], images)]
-        total = np.zeros((len(images), len(ranking.images)))
+        own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
+        captions = ranking.captions[np.isin(ranking.split.image_of[ranking.captions], own)]
+        total = np.zeros((len(own), len(ranking.images)))
         if len(captions):
             rows = gains_rows(self.gains, "t2i", captions, ranking.images)
-            np.add.at(total, np.searchsorted(images, ranking.split.image_of[captions]), rows)
-        limit = min(m, len(ranking.images) - without_ground_truth)
-        own = np.arange(len(images)), np.searchsorted(ranking.images, images)
-        if without_ground_truth:
-            total[own] = 0
-        some = np.asarray(total.any(axis=1))[of_query, None]
-        if without_ground_truth:
-            total[own] = -np.inf
-        best = np.argsort(-total, axis=1, kind="stable")[of_query, :limit].astype(np.int32)
+            np.add.at(total, np.searchsorted(own, ranking.split.image_of[captions]), rows)
+        without, removed = group.without_ground_truth, found.removed is not None
+        limit = min(group.pseudo_positives, len(ranking.images) - without - removed)
+        itself, row = (np.arange(len(own)), np.searchsorted(ranking.images, own)), of_query[found.rows]
+        if without:
+            total[itself] = 0
+        some = np.count_nonzero(total, axis=1)[row]
+        if without:
+            total[itself] = -np.inf
+        best = np.argsort(-total, axis=1, kind="stable")[row, : limit + removed]
+        if found.removed is not None:
+            place = np.searchsorted(ranking.images, found.removed)
+            some -= total[row, place] != 0
+            # the removed image goes behind the others, whether it is among them or not
+            gone = best == place[:, None]
+            best = np.take_along_axis(best, np.argsort(gone, axis=1, kind="stable"), axis=1)[:, :limit]
+        return best.astype(np.int32), some > 0
+
+    def _pseudo_positive_images(self, found: Retrieved, group: Group) -> tuple[Bool, Int]:
+        """(query, depth) whether a retrieved item is of one of the best images; (query,) how many items these have."""
+        ranking, (best, some) = self.ranking, self.best_images(found, group)
         if ranking.direction == "t2i":
-            return some & _is_among(items, best, len(ranking.images)), np.full(len(items), limit)
-        position = np.searchsorted(ranking.images, gallery_image)
+            chosen = _is_among(found.items, best, len(ranking.images))
+            return some[:, None] & chosen, np.full(len(found.items), best.shape[1])
+        position = np.searchsorted(ranking.images, ranking.image_of[1])
         captions_of = np.bincount(position, minlength=len(ranking.images))
-        return some & _is_among(position[items], best, len(ranking.images)), captions_of[best].sum(1)
+        chosen = _is_among(position[found.items], best, len(ranking.images))
+        return some[:, None] & chosen, captions_of[best].sum(1)
 
     def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""

@@ -19,6 +19,8 @@ from ..metrics.declare import NO_MEAN, Metric
 from ..metrics.values import differ_in_k
 from ..types import Direction, Int, Split
 
+DEEPEST = 100  # of metrics for which every image of the top k is left out once
+
 
 @dataclass(frozen=True, eq=False)
 class Ranking:
@@ -31,6 +33,7 @@ class Ranking:
         fold: the fold they belong to, or None.
         metrics: what is measured, without sums.
         expected: values are means over the orders of tied items; a tie may reach to the end of the gallery.
+        influence: lists are deep enough to leave an image out of them, see ``influence``.
     """
 
     split: Split
@@ -40,6 +43,7 @@ class Ranking:
     fold: int | None
     metrics: tuple[Metric, ...]
     expected: bool = False
+    influence: bool = False
 
     @property
     def queries(self) -> Int:
@@ -65,16 +69,24 @@ class Ranking:
 
     @cached_property
     def depth(self) -> int:
-        """The deepest rank that a metric reads."""
-        return max(group.depth for group in self.groups)
+        """How many items are listed: the deepest rank that a metric reads, or behind it those of one image."""
+        spare = (group.depth + self.spare for group in self.influenced if not group.of_tau)
+        return min(max(*(group.depth for group in self.groups), *spare, 0), len(self.gallery))
+
+    @cached_property
+    def spare(self) -> int:
+        """How many items of the gallery an image has at most; 0 where no image is left out."""
+        return int(np.bincount(self.image_of[1]).max(initial=0)) if self.influence else 0
 
     @cached_property
     def groups(self) -> tuple[Group, ...]:
         """The metrics, those that differ in k alone together; views one after the other."""
-        found: dict[str, dict[object, list[Metric]]] = {}
-        for m in self.metrics:
-            found.setdefault(m.view, {}).setdefault(differ_in_k(m), []).append(m)
-        return tuple(_group(own, self) for by in found.values() for own in by.values())
+        return _groups(self.metrics, self)
+
+    @cached_property
+    def influenced(self) -> tuple[Group, ...]:
+        """The metrics for which the influence of the images as candidates is computed."""
+        return _groups([m for m in self.metrics if has_influence(m)], self) if self.influence else ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,6 +118,11 @@ class Group:
     def needs(self) -> frozenset[str]:
         """The fields of ``GradedRanking`` that the metrics read."""
         return self.metrics[0].family.needs
+
+    @property
+    def of_tau(self) -> bool:
+        """Whether the metrics are Kendall's tau of the top k."""
+        return is_tau(self.metrics[0])
 
     @property
     def reads_gains(self) -> bool:
@@ -161,7 +178,11 @@ class Subset:
 
 
 def plan(
-    metrics: Sequence[Metric], split: Split, directions: Sequence[Direction], expected: bool = False
+    metrics: Sequence[Metric],
+    split: Split,
+    directions: Sequence[Direction],
+    expected: bool = False,
+    influence: bool = False,
 ) -> list[Ranking]:
     """The rankings that some metrics need, sums replaced by their parts.
 
@@ -170,6 +191,7 @@ def plan(
         split: the items.
         directions: sides of the queries.
         expected: values are means over the orders of tied items.
+        influence: make lists deep enough to leave an image out of them; not of means over orders.
 
     Raises:
         UsageError: a metric of binary judgements, one that needs folds the split does not have, or one whose mean over
@@ -185,7 +207,7 @@ def plan(
     for m in single:
         by_items.setdefault((m.option("captions"), m.option("on")), []).append(m)
     return [
-        Ranking(split, direction, images, captions, fold, tuple(own), expected)
+        Ranking(split, direction, images, captions, fold, tuple(own), expected, influence and not expected)
         for direction in directions
         for (which, on), own in by_items.items()
         for images, captions, fold in _items(split, which, on, str(own[0]))
@@ -198,6 +220,19 @@ def share_scores(rankings: Sequence[Ranking]) -> list[SharedScores]:
     for ranking in rankings:
         found.setdefault((ranking.direction, ranking.fold), []).append(ranking)
     return [SharedScores(tuple(sorted(own, key=lambda r: -len(r.captions)))) for own in found.values()]
+
+
+def has_influence(metric: Metric) -> bool:
+    """Whether the influence of the images as candidates is computed for a graded metric.
+
+    It is for Kendall's tau, and for metrics of the top k that read no deeper than ``DEEPEST``.
+    """
+    return is_tau(metric) or (metric.family.depth == "k" and (metric.k or 1) <= DEEPEST)
+
+
+def is_tau(metric: Metric) -> bool:
+    """Whether the metric is Kendall's tau between the scores and the gains of the top k, or of the gallery."""
+    return "tau" in metric.family.options
 
 
 def pseudo_positives(metric: Metric) -> int:
@@ -215,6 +250,13 @@ def deepest_rank(metric: Metric, ranking: Ranking) -> int:
         return gallery
     own = int(ranking.ground_truth.max(initial=0)) if metric.option("gt") == "out" else 0
     return min((metric.k or 1) + own, gallery)
+
+
+def _groups(metrics: Sequence[Metric], ranking: Ranking) -> tuple[Group, ...]:
+    found: dict[str, dict[object, list[Metric]]] = {}
+    for m in metrics:
+        found.setdefault(m.view, {}).setdefault(differ_in_k(m), []).append(m)
+    return tuple(_group(own, ranking) for by in found.values() for own in by.values())
 
 
 def _group(metrics: list[Metric], ranking: Ranking) -> Group:

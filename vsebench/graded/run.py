@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -21,10 +21,10 @@ from ..rank.full_order import Order
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
 from ..types import DIRECTIONS, Direction, Float, Int, Split
-from .block import measure
+from .measure import Out, make_room, measure
 from .plan import Ranking, deepest_rank, plan, share_scores
 from .shared_product import shared_products
-from .tasks import CaptionsTask, Task, Values, restrict, row_tasks, shortlist_tasks, tile_scores
+from .tasks import CaptionsTask, Outs, Task, restrict, row_tasks, shortlist_tasks, tile_scores
 
 Progress = Callable[[int, int], None]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
@@ -54,10 +54,12 @@ class GradedValues:
     Attributes:
         values: (query,) float64, NaN where the metric is undefined.
         queries: the queries.
+        influence: (2, image) float64 of the images of the split as candidates on the mean, see ``influence``; or None.
     """
 
     values: Float
     queries: Queries
+    influence: Float | None = None
 
     @property
     def undefined(self) -> int:
@@ -84,6 +86,7 @@ def run(
     threads: int | None = None,
     progress: Progress | None = None,
     block: int | None = None,
+    influence: bool = False,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -97,20 +100,21 @@ def run(
         threads: how many; never changes a result.
         progress: called with (blocks done, blocks in all).
         block: queries of a block (captions, where one product serves both directions); never changes a result.
+        influence: also compute the influence of the images as candidates, which intervals need.
 
     Raises:
         UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
             that the split does not have.
         BadInput: gains outside what a metric allows.
     """
-    rankings = _rankings(split, metrics, gains, directions, expected)
+    rankings = _rankings(split, metrics, gains, directions, expected, influence)
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     threads = threads or default_threads()
     scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
     products = shared_products(scorers, threads, tile_scores(threads), block)
     paired = {side for p in products for side in (p.captions, p.images)}
-    out = {r: {m: np.full(len(r.queries), np.nan) for m in r.metrics} for r in rankings}
+    out = {r: make_room(r) for r in rankings}
     work = _Work(gains, out, threads, np.dtype(scorer.dtype), progress)
     rows = [t for shared in scorers if shared not in paired for t in row_tasks(shared, scorers[shared], threads, block)]
     lists = [shortlist_tasks(p, threads, block) for p in products]
@@ -129,7 +133,7 @@ def run(
 class _Work:
     """Tasks in threads, with progress over all of them."""
 
-    def __init__(self, gains: Mapping[str, Gains], out: Values, threads: int, dtype: Any, progress: Progress | None):
+    def __init__(self, gains: Mapping[str, Gains], out: Outs, threads: int, dtype: Any, progress: Progress | None):
         self.gains, self.out, self.threads, self.dtype, self.progress = gains, out, threads, dtype, progress
         self.done = self.total = 0
 
@@ -163,6 +167,7 @@ def from_lists(
     metrics: Sequence[Metric],
     gains: Mapping[str, Gains],
     tied: Mapping[Direction, Mapping[int, Int]] | None = None,
+    influence: bool = False,
 ) -> Found:
     """Measure graded metrics from retrieved lists.
 
@@ -172,16 +177,18 @@ def from_lists(
         metrics: what to measure; sums are replaced by their parts.
         gains: by view, for every view of the metrics.
         tied: direction -> query index -> indices of its list (from 0) with the score of the item before.
+        influence: also compute the influence of the images as candidates, where all lists are deep enough for the next
+            candidates.
 
     Raises:
         BadInput: a list is too short for a metric; both lengths and the query are named.
         UsageError: as ``run``.
     """
-    rankings = _rankings(split, metrics, gains, tuple(lists))
-    out = {r: {m: np.full(len(r.queries), np.nan) for m in r.metrics} for r in rankings}
+    rankings = _rankings(split, metrics, gains, tuple(lists), influence=influence)
+    rankings = [r if _deep_enough(lists[r.direction], r) else replace(r, influence=False) for r in rankings]
+    out = {r: make_room(r) for r in rankings}
     for ranking in rankings:
-        position = np.full(len(split.caption_ids if ranking.direction == "i2t" else split.image_ids), -1)
-        position[ranking.gallery] = np.arange(len(ranking.gallery))
+        position = _positions(ranking)
         ties = (tied or {}).get(ranking.direction, {})
         step = max(1, tile_scores(1) // len(ranking.gallery))  # ideal gains need complete rows of gains
         for start in range(0, len(ranking.queries), step):
@@ -190,6 +197,20 @@ def from_lists(
             _refuse_short(ranking, known, queries)
             measure(ranking, gains, order, start, out[ranking])
     return _collect(rankings, out)
+
+
+def _positions(ranking: Ranking) -> Int:
+    """(item,) int64 gallery position of every item of the split, -1 for those that are no candidates."""
+    split = ranking.split
+    position = np.full(len(split.caption_ids if ranking.direction == "i2t" else split.image_ids), -1)
+    position[ranking.gallery] = np.arange(len(ranking.gallery))
+    return position
+
+
+def _deep_enough(lists: Mapping[int, Int], ranking: Ranking) -> bool:
+    """Whether every list has as many candidates as the ranking lists."""
+    position, none = _positions(ranking), np.empty(0, np.int64)
+    return all((position[lists.get(q, none)] >= 0).sum() >= ranking.depth for q in ranking.queries.tolist())
 
 
 def _order(
@@ -243,9 +264,10 @@ def _rankings(
     gains: Mapping[str, Gains],
     directions: Sequence[Direction],
     expected: bool = False,
+    influence: bool = False,
 ) -> list[Ranking]:
     """The rankings to make, once every view has gains of the split's size."""
-    rankings = plan(metrics, split, directions, expected)
+    rankings = plan(metrics, split, directions, expected, influence)
     for view in dict.fromkeys(m.view for ranking in rankings for m in ranking.metrics):
         if view not in gains:
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
@@ -254,7 +276,7 @@ def _rankings(
     return rankings
 
 
-def _collect(rankings: Sequence[Ranking], values: Values) -> Found:
+def _collect(rankings: Sequence[Ranking], out: Outs) -> Found:
     """The values of a metric in one direction, those of several folds one after the other."""
     parts: dict[tuple[Metric, Direction], list[Ranking]] = {}
     for ranking in rankings:
@@ -271,7 +293,17 @@ def _collect(rankings: Sequence[Ranking], values: Values) -> Found:
                 np.concatenate(folds) if folds else None,
                 min(len(r.gallery) for r in own),
             )
-        each = [values[r][m] for r in own]
+        each = [out[r].values[m] for r in own]
         joined = each[0] if len(each) == 1 else np.concatenate(each)
-        found[m, direction] = GradedValues(joined, queries[tuple(own)])
+        found[m, direction] = GradedValues(joined, queries[tuple(own)], _influence(m, [out[r] for r in own]))
     return found
+
+
+def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
+    """(2, image) float64 influence on the mean over folds, whose images are different ones."""
+    of_folds = [out.influence.of(m, out.values[m]) for out in each if out.influence is not None]
+    known = [influence for influence in of_folds if influence is not None]
+    if not known:
+        return None
+    # seven digits are more than enough, and take half the room in a report
+    return np.asarray((np.sum(known, axis=0) / len(each)).astype(np.float32), np.float64)

@@ -9,13 +9,12 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import UsageError
-from ..metrics.declare import Metric
 from ..rank import full_order
 from ..rank.full_order import ErrorBound, Order
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
-from ..types import Float, Int
-from .block import measure
+from ..types import Int
+from .measure import Out, measure
 from .plan import Ranking, SharedScores
 from .shared_product import SharedProduct, ranges
 
@@ -23,7 +22,7 @@ MOST_SCORES, LEAST_SCORES = 2 << 20, 1 << 19  # of a tile
 ALL_TILES = 4 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
 
-Values = Mapping[Ranking, Mapping[Metric, Float]]
+Outs = Mapping[Ranking, Out]
 
 
 class Task(Protocol):
@@ -33,7 +32,7 @@ class Task(Protocol):
     def scores(self) -> int:
         """How many scores the task computes."""
 
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Write the values of the block; ``buffer`` has room for its scores."""
 
 
@@ -51,7 +50,7 @@ class RowsTask:
         """How many scores the task computes."""
         return (self.stop - self.start) * len(self.shared.first.gallery)
 
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Score, rank and measure."""
         direction = self.shared.first.direction
         tile = full_order.rows_of(self.scorer, direction, self.start, self.stop, buffer)
@@ -72,7 +71,7 @@ class CaptionsTask:
         """How many scores the task computes."""
         return (self.stop - self.start) * len(self.product.images.first.images)
 
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Score, keep what can be among the best of the images, rank and measure the captions."""
         scorer, start = self.product.scorer, self.start
         tile = full_order.columns_of(scorer, start, self.stop, buffer)
@@ -92,7 +91,7 @@ class ShortlistTask:
     stop: int
     scores: int = 0
 
-    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Values) -> None:
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Rank the kept scores and measure."""
         images = self.product.images
         orders = [kept.order(self.start, self.stop) for kept in self.product.lists]
@@ -109,7 +108,7 @@ def _rank(
     start: int,
     bound: ErrorBound,
     gains: Mapping[str, Gains],
-    out: Values,
+    out: Outs,
 ) -> None:
     """Rank and measure the queries from ``start`` on, of which ``rows`` (query, gallery) are the scores."""
     first = shared.first

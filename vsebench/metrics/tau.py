@@ -70,3 +70,27 @@ def kendall(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], variant
     """(query, ks) Kendall's tau of the top k of every ranking; see ``pair_counts`` and ``tau``."""
     size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
     return tau(pair_counts(order, tied, count, ks), size, variant)
+
+
+def without_groups(
+    order: GainOrder, tied: Bool, count: Int, k: int, group: Int
+) -> tuple[Int, Int, npt.NDArray[np.int64], Int]:
+    """The counts of pairs of the top k without the items of one group, for every group among them.
+
+    Args:
+        order, tied, count: as for ``pair_counts``.
+        k: the depth.
+        group: (query, depth) int64, at least 0, of the items in the order of the ranking, such as their images.
+
+    Returns:
+        (pair,) rows, (pair,) groups, (pair, 5) counts as of ``pair_counts``, and (pair,) how many items are left.
+    """
+    from . import tau_removal_kernels
+
+    most = int(np.minimum(k, count).sum())
+    row, which, size = (np.empty(most, np.int64) for _ in range(3))
+    out = np.empty((most, 5), np.int64)
+    n = tau_removal_kernels.leave_out(
+        order.items, order.gains, order.listed, tied, count, k, group, row, which, size, out
+    )
+    return row[:n], which[:n], out[:n], size[:n]

@@ -56,6 +56,9 @@ class Result:
         interval: (low, high), or None.
         queries: (query,) int64 or unicode ids of the rows of ``per_query``, or None.
         per_query: (query,) float64 values, or None for a sum.
+        influence: (2, image) float64, what every image adds to the value as a candidate, by two random halves of the
+            query images (see ``graded.influence``); None where it is not known, and the interval is that of the
+            queries alone.
         ties: the value under the optimistic and under the pessimistic tie rule, or None without ties.
 
     Raises:
@@ -71,6 +74,7 @@ class Result:
     queries: Ids | None = field(default=None, repr=False)
     per_query: Float | None = field(default=None, repr=False)
     ties: tuple[float, float] | None = None
+    influence: Float | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.value):
@@ -99,7 +103,7 @@ class Resampling:
         level: share of the resamples inside an interval, in percent, from 1.
         resamples: how many.
         seed: of the random numbers, from 0.
-        method: ``percentile``, or ``bca`` (bias-corrected and accelerated).
+        method: ``bca`` (bias-corrected and accelerated; percentile for medians), or ``percentile``.
 
     Raises:
         UsageError: a value out of range.
@@ -121,7 +125,7 @@ class Resampling:
         if not 0 <= self.seed < 2**63:
             raise UsageError(f"the seed is {self.seed}", fix="use an integer from 0 to 9223372036854775807")
         if self.method not in ("percentile", "bca"):
-            raise UsageError(f"the method of an interval is '{self.method}'", fix="use percentile or bca")
+            raise UsageError(f"the method of an interval is '{self.method}'", fix="use bca or percentile")
 
 
 def plain(source: object, *names: str) -> dict[str, Any]:

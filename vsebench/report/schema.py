@@ -41,12 +41,15 @@ class ColumnDocument(_Strict):
     Attributes:
         queries: packed indices into the images (i2t, i2i) or captions (t2i, t2t); None for all of them in order.
         values: packed, one a query.
+        influence: two packed arrays, one number an image: what it adds to the mean as a candidate, see
+            ``model.Result``; None where it is not known.
     """
 
     metric: str
     direction: Direction
     queries: str | None
     values: str
+    influence: tuple[str, str] | None = None
 
 
 class PerQueryDocument(_Strict):

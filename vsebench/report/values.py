@@ -41,7 +41,7 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
         results: their queries are among ``items``.
     """
     columns: list[dict[str, Any]] = []
-    found: list[Float] = []
+    found: list[tuple[Float, Float | None]] = []
     known: dict[tuple[Direction, int], str | None] = {}  # many metrics share their array of queries
     for result in results:
         if result.per_query is None or result.queries is None or result.direction is None:
@@ -53,9 +53,9 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
             everything = len(at) == len(ids) and bool((at == np.arange(len(ids))).all())
             known[key] = None if everything else pack(at)
         columns.append({"metric": str(result.metric), "direction": result.direction, "queries": known[key]})
-        found.append(result.per_query)
-    for column, values in zip(columns, each(pack, found), strict=True):
-        column["values"] = values
+        found.append((result.per_query, result.influence))
+    for column, packed in zip(columns, each(_packed, found), strict=True):
+        column |= packed
     rows = items.places[1]
     return {
         "images": pack(items.image_ids),
@@ -65,6 +65,11 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
         "fold": None if items.fold is None else pack(items.fold),
         "columns": columns,
     }
+
+
+def _packed(found: tuple[Float, Float | None]) -> dict[str, Any]:
+    values, influence = found
+    return {"values": pack(values)} | ({} if influence is None else {"influence": [pack(half) for half in influence]})
 
 
 def read(section: PerQueryDocument, split: str) -> Split:
@@ -108,7 +113,14 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
         raise BadInput(f"{name} has {len(values)} values for {len(at)} queries", fix="write the report again")
     if len(at) and (at.min() < 0 or at.max() >= len(ids) or len(np.unique(at)) != len(at)):
         raise BadInput(f"{name} names a query twice, or one that does not exist", fix="write the report again")
-    return replace(result, queries=ids[at], per_query=values.astype(np.float64))
+    influence = None
+    if column.influence is not None:
+        halves = [unpack(half) for half in column.influence]
+        if any(h.dtype.kind not in "if" or len(h) != len(items.image_ids) or not np.isfinite(h).all() for h in halves):
+            what = f"{name} has influences that are not one finite number an image"
+            raise BadInput(what, fix="write the report again")
+        influence = np.array(halves, np.float64)
+    return replace(result, queries=ids[at], per_query=values.astype(np.float64), influence=influence)
 
 
 def _integers(text: str, name: str) -> Int:

@@ -12,7 +12,7 @@ import numpy as np
 from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Float
 from . import kernels
-from .columns import Prepared, evaluate
+from .columns import Prepared, evaluate, without_image
 
 _BLOCK_BYTES = 3 << 20
 
@@ -59,21 +59,36 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
     return out
 
 
-def jackknife(ready: Prepared, threads: int | None = None) -> Float:
-    """(image, column + sum) float64 values with one image left out at a time."""
-    images = ready.population.images
-    out = np.empty((images, ready.width))
-    rows = _block(images)
+def bca(ready: Prepared, samples: Float, level: float) -> Float:
+    """(column + sum, 2) float64 bias-corrected and accelerated intervals; percentile intervals for medians.
 
-    def work(start: int, stop: int, _part: int) -> None:
-        for first in range(start, stop, rows):
-            n = min(rows, stop - first)
-            weights = np.ones((n, images))
-            weights[np.arange(n), first + np.arange(n)] = 0.0
-            out[first : first + n] = evaluate(ready, weights, weights)
+    The acceleration comes from the values without one image at a time (jackknife), which for medians says nothing
+    (Efron, Better Bootstrap Confidence Intervals, 1987; The Jackknife, the Bootstrap and Other Resampling Plans, 1982).
 
-    with one_blas_thread():
-        spread(work, images, default_threads() if threads is None else threads)
+    Args:
+        ready: the columns.
+        samples: (resample, column + sum) from ``resample``.
+        level: between 0 and 1.
+    """
+    from scipy.special import ndtr, ndtri
+
+    out = percentile(samples, level)
+    once = np.ones((1, ready.population.images))
+    values, left_out = evaluate(ready, once, once)[0], without_image(ready)
+    tails = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
+    for c in np.flatnonzero(~np.isnan(left_out).all(axis=0)).tolist():
+        known = samples[~np.isnan(samples[:, c]), c]
+        if not len(known):
+            continue
+        # Share of the resamples below the value; never 0 or 1, which have no normal quantile.
+        share = ((known < values[c]).sum() + 0.5 * (known == values[c]).sum()) / len(known)
+        bias = ndtri(np.clip(share, 0.5 / len(known), 1 - 0.5 / len(known)))
+        jackknifed = left_out[~np.isnan(left_out[:, c]), c]
+        away = jackknifed.mean() - jackknifed
+        spread_of = float((away**2).sum())
+        skew = float((away**3).sum()) / (6 * spread_of**1.5) if spread_of > 0 else 0.0
+        level_low, level_high = ndtr(bias + (bias + tails) / (1 - skew * (bias + tails)))
+        out[c] = _ends(known, float(level_low), float(level_high), len(samples))
     return out
 
 
@@ -87,38 +102,6 @@ def percentile(samples: Float, level: float) -> Float:
     if not missing.any():
         return np.asarray(np.quantile(samples, [tail, 1 - tail], axis=0).T)
     return np.array([_ends(samples[~gone, c], tail, 1 - tail, len(samples)) for c, gone in enumerate(missing.T)])
-
-
-def bca(samples: Float, values: Float, left_out: Float, level: float) -> Float:
-    """(column, 2) float64 bias-corrected and accelerated intervals.
-
-    Efron, Better Bootstrap Confidence Intervals, 1987.
-
-    Args:
-        samples: (resample, column) resampled values.
-        values: (column,) the values themselves.
-        left_out: (image, column) jackknife values.
-        level: between 0 and 1.
-    """
-    from scipy.special import ndtr, ndtri
-
-    out = np.empty((samples.shape[1], 2))
-    tails = ndtri(np.array([(1 - level) / 2, (1 + level) / 2]))
-    for c in range(samples.shape[1]):
-        known = samples[~np.isnan(samples[:, c]), c]
-        if not len(known):
-            out[c] = np.nan
-            continue
-        # Share of the resamples below the value; never 0 or 1, which have no normal quantile.
-        share = ((known < values[c]).sum() + 0.5 * (known == values[c]).sum()) / len(known)
-        bias = ndtri(np.clip(share, 0.5 / len(known), 1 - 0.5 / len(known)))
-        jackknifed = left_out[~np.isnan(left_out[:, c]), c]
-        away = jackknifed.mean() - jackknifed if len(jackknifed) else jackknifed  # none is left of a single image
-        spread_of = float((away**2).sum())
-        skew = float((away**3).sum()) / (6 * spread_of**1.5) if spread_of > 0 else 0.0
-        level_low, level_high = ndtr(bias + (bias + tails) / (1 - skew * (bias + tails)))
-        out[c] = _ends(known, float(level_low), float(level_high), len(samples))
-    return out
 
 
 def _ends(known: Float, low: float, high: float, resamples: int) -> Float:

@@ -6,14 +6,16 @@ captions of an image are not five independent observations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from ..types import Float, Int
-from . import kernels
+from . import gallery, kernels
+
+Sum = Mapping[int, float]  # index of a column -> how often it counts, such as 1, or -1 in a difference
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,12 +46,14 @@ class Column:
         image: (query,) int64, the image each query belongs to.
         folded: the value is the mean over folds of the value inside a fold.
         median: the value is floor(median), as for MedR, instead of the mean.
+        influence: (2, image) float64 of the images as candidates, see ``gallery``; None where it is not known.
     """
 
     values: Float
     image: Int
     folded: bool = False
     median: bool = False
+    influence: Float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +76,15 @@ class _Median:
 
 
 @dataclass(frozen=True, eq=False)
+class _Influences:
+    """What the images add as candidates to some columns and sums."""
+
+    which: Int  # (c,)
+    added: Float  # (image, c)
+    folded: bool
+
+
+@dataclass(frozen=True, eq=False)
 class Prepared:
     """Columns prepared for evaluation under many weightings of the images."""
 
@@ -79,7 +92,8 @@ class Prepared:
     size: int
     parts: tuple[_Means | _Median, ...]
     folded: tuple[bool, ...]  # of each part
-    sums: tuple[tuple[int, ...], ...]
+    sums: tuple[Sum, ...]
+    influences: tuple[_Influences, ...]
 
     @property
     def width(self) -> int:
@@ -87,13 +101,13 @@ class Prepared:
         return self.size + len(self.sums)
 
 
-def prepare(columns: Sequence[Column], population: Population, sums: Sequence[Sequence[int]] = ()) -> Prepared:
+def prepare(columns: Sequence[Column], population: Population, sums: Sequence[Sum] = ()) -> Prepared:
     """Per-image sums and counts of all columns.
 
     Args:
         columns: the metrics.
         population: the images.
-        sums: for every sum (such as RSum) the indices of the columns that it adds up.
+        sums: for every sum (such as RSum, or a difference of systems) the columns that it adds up.
     """
     parts: list[_Means | _Median] = []
     folded: list[bool] = []
@@ -107,7 +121,8 @@ def prepare(columns: Sequence[Column], population: Population, sums: Sequence[Se
             if columns[i].median:
                 parts.append(_median(i, columns[i], population.images, edges))
                 folded.append(in_folds)
-    return Prepared(population, len(columns), tuple(parts), tuple(folded), tuple(tuple(s) for s in sums))
+    influences = tuple(_influences(columns, population, sums))
+    return Prepared(population, len(columns), tuple(parts), tuple(folded), tuple(sums), influences)
 
 
 def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
@@ -130,8 +145,75 @@ def evaluate(ready: Prepared, plain: Float, folded: Float | None) -> Float:
         else:
             out[:, part.which] = _weighted_means(part, weights)
     for place, parts in enumerate(ready.sums, start=ready.size):
-        out[:, place] = out[:, list(parts)].sum(axis=1)
+        out[:, place] = sum(count * out[:, i] for i, count in parts.items())
+    for some in ready.influences:
+        weights = folded if some.folded and folded is not None else plain
+        out[:, some.which] += (weights - 1) @ some.added
     return out
+
+
+def without_image(ready: Prepared) -> Float:
+    """(image, column + sum) float64 values without one image at a time; NaN for medians, and where nothing is left."""
+    images = ready.population.images
+    out = np.full((images, ready.width), np.nan)
+    for part in ready.parts:
+        if isinstance(part, _Means):
+            out[:, part.which] = _means_without_image(part)
+    for place, parts in enumerate(ready.sums, start=ready.size):
+        out[:, place] = sum(count * out[:, i] for i, count in parts.items())
+    for some in ready.influences:
+        out[:, some.which] -= some.added
+    return out
+
+
+def contributions(column: Column, population: Population) -> Float:
+    """(image,) float64: what every image adds to the mean, or mean over folds, of a column."""
+    total, counts = per_image(column, population.images)
+    edges = population.edges(column.folded)
+    fold = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+    queries = np.bincount(fold, weights=counts)
+    return np.asarray(total / (np.maximum(queries, 1) * max(1, (queries > 0).sum()))[fold])
+
+
+def influence(columns: Sequence[Column], counts: Sequence[float], population: Population) -> Float | None:
+    """(image,) float64: what every image adds as a candidate to a sum of means, in the scale of ``gallery.scaled``.
+
+    Args:
+        columns: the means, all or none in folds.
+        counts: how often each of them counts.
+        population: the images.
+
+    Returns:
+        None where a column has no influences.
+    """
+    known = [count * c.influence for c, count in zip(columns, counts, strict=True) if c.influence is not None]
+    if len(known) < len(columns) or not known:
+        return None
+    edges = population.edges(columns[0].folded)
+    own = np.sum([count * _centred(c, population) for c, count in zip(columns, counts, strict=True)], axis=0)
+    return gallery.scaled(own, np.sum(known, axis=0), edges)
+
+
+def _centred(column: Column, population: Population) -> Float:
+    """(image,) contributions less what the queries of the image would add if all values were the mean of their fold."""
+    edges = population.edges(column.folded)
+    fold = np.searchsorted(edges, column.image, side="right") - 1
+    mean = np.bincount(fold, weights=column.values) / np.maximum(np.bincount(fold), 1)
+    return contributions(replace(column, values=column.values - mean[fold]), population)
+
+
+def _influences(columns: Sequence[Column], population: Population, sums: Sequence[Sum]) -> Iterator[_Influences]:
+    """Those of all columns and sums that have some."""
+    found: dict[bool, dict[int, Float]] = {False: {}, True: {}}
+    every: list[Sum] = [*({i: 1.0} for i in range(len(columns))), *sums]
+    for place, parts in enumerate(every):
+        chosen = [columns[i] for i in parts]
+        added = influence(chosen, list(parts.values()), population)
+        if added is not None:
+            found[chosen[0].folded][place] = _on_a_grid(added)
+    for folded, of_columns in found.items():
+        if of_columns:
+            yield _Influences(np.array(list(of_columns)), np.stack(list(of_columns.values()), axis=1), folded)
 
 
 def per_image(column: Column, images: int) -> tuple[Float, Float]:
@@ -181,6 +263,20 @@ def _weighted_means(part: _Means, weights: Float) -> Float:
         strata += some
     with np.errstate(invalid="ignore"):
         return np.asarray(total / strata)
+
+
+def _means_without_image(part: _Means) -> Float:
+    """(image, c) means over folds, the fold of the image without it."""
+    counts = part.counts[:, part.count_of]
+    edges = part.edges[:-1]
+    total, number = np.add.reduceat(part.sums, edges), np.add.reduceat(counts, edges)  # of every fold
+    fold = np.repeat(np.arange(len(edges)), np.diff(part.edges))
+    mean = np.divide(total, number, out=np.zeros_like(total), where=number > 0)
+    left = number[fold] - counts
+    own = np.divide(total[fold] - part.sums, left, out=np.zeros_like(counts), where=left > 0)
+    some = (number > 0).sum(axis=0) - (number[fold] > 0) + (left > 0)  # folds that have queries
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(some > 0, (mean.sum(axis=0) - mean[fold] + own) / some, np.nan))
 
 
 def _median(which: int, column: Column, images: int, edges: Int) -> _Median:

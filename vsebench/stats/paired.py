@@ -9,14 +9,14 @@ for Information Retrieval Evaluation, CIKM 2007.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from ..numeric.parallel import default_threads, one_blas_thread, spread
 from ..types import Bool, Float, Int
-from . import kernels
+from . import columns, kernels
 from .columns import Column, Population
 
 _BLOCK_BYTES = 6 << 20  # of the permutations that one thread processes together
@@ -43,18 +43,13 @@ class Effect:
 
 
 def contributions(first: Column, second: Column, population: Population) -> Float:
-    """(image,) float64: what every image adds to the value of ``second`` minus that of ``first`` (both means).
+    """(image,) float64: what the queries of every image add to the value of ``second`` minus that of ``first``.
 
     Args:
-        first, second: values of the same queries in the same order.
+        first, second: means over the same queries in the same order.
         population: the images.
     """
-    change = np.bincount(first.image, weights=second.values - first.values, minlength=population.images)
-    counts = np.bincount(first.image, minlength=population.images)
-    edges = population.edges(first.folded)
-    fold = np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-    queries = np.bincount(fold, weights=counts)
-    return np.asarray(change / (np.maximum(queries, 1) * (queries > 0).sum())[fold])
+    return columns.contributions(replace(first, values=second.values - first.values), population)
 
 
 def permutation_test(changes: Float, permutations: int, seed: int, threads: int | None = None) -> tuple[Float, Bool]:

@@ -60,7 +60,7 @@ def evaluate_unimodal(
     ci: float = 95.0,
     resamples: int = 1000,
     seed: int = 0,
-    interval: str = "percentile",
+    interval: str = "bca",
     threads: int | None = None,
     block: int | None = None,
     progress: Progress | None = None,
@@ -271,7 +271,7 @@ def _report(
         signature.write(fields),
         tuple(results.values()),
         tuple(warnings),
-        (*notes, *labels.notes, sizes),
+        (*notes, *labels.notes, sizes, *intervals.of_queries_alone(results.values())),
         intervals=how,
         # A split has captions; here every item is its own caption.
         items=Split("custom", ids, ids, np.arange(len(ids))),

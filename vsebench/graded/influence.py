@@ -1,0 +1,101 @@
+"""How much every image, as a candidate, adds to the values of the queries of other images.
+
+The test images are a sample, and each of them is a candidate as well as a query: another sample would have other
+candidates and other ideal gains. The influence of image j as a candidate is, over the queries q of other images, the
+mean of
+
+    value(q) - value(q without the items of j)
+
+The metric itself is computed again without the items of j, from lists that are deep enough for the next candidate and
+the next ideal gain; only images among the first k of either list can matter. For Kendall's tau of the top k the items
+of j are left out of the k, and none takes their place.
+
+The influences are kept in two halves, from two random halves of the query images: a product of two different halves
+has no term in which a pair of images meets itself, see ``stats.gallery``.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..metrics.declare import Metric
+from ..types import Float, Ids, Int
+from .plan import Ranking, is_tau
+
+MOST_IMAGES = 1000  # query images in the sample that influences are computed from
+LEAST_IMAGES = 100
+MOST_PLACES = 250_000  # of all lists of the sample, where images are left out of long lists
+
+
+def random_order(image_ids: Ids) -> Int:
+    """(image,) int64: the place of every image in a random order.
+
+    The random numbers come from the ids, so that reports of the same images have the same samples and halves: the first
+    places are the sample, even and odd places the halves.
+    """
+    digests = [hashlib.blake2b(str(i).encode("utf-8", "surrogatepass"), digest_size=8).digest() for i in image_ids]
+    place = np.empty(len(image_ids), np.int64)
+    order = np.argsort(np.array([int.from_bytes(d, "little") for d in digests], np.uint64), kind="stable")
+    place[order] = np.arange(len(order))
+    return place
+
+
+class Influence:
+    """Sums over queries of what every image adds to a query's value, for the metrics of one ranking.
+
+    Sums are integers, in multiples of a small unit, so that they do not depend on the order of addition.
+    """
+
+    def __init__(self, ranking: Ranking):
+        place = random_order(ranking.split.image_ids)
+        self.place = place[ranking.image_of[0]]  # (query,)
+        self.gallery = len(ranking.gallery)
+        self._sums = {m: np.zeros((2, len(place)), np.int64) for g in ranking.influenced for m in g.metrics}
+        self._lock = threading.Lock()
+
+    def images(self, metric: Metric) -> int:
+        """How many images the sample of a metric has; the longer its lists, the less one image matters in each."""
+        if not is_tau(metric):
+            return MOST_IMAGES
+        depth = min(metric.k or self.gallery, self.gallery)
+        return max(LEAST_IMAGES, min(MOST_IMAGES, MOST_PLACES // depth))
+
+    def sampled(self, metric: Metric, start: int, stop: int) -> Int:
+        """(sampled,) int64, which of the queries ``start:stop`` are in its sample, counted from ``start``."""
+        return np.flatnonzero(self.place[start:stop] < self.images(metric))
+
+    def add(self, metrics: Sequence[Metric], query: Int, image: Int, added: Float) -> None:
+        """Add what images add to the values of queries.
+
+        Args:
+            metrics: of the columns.
+            query, image: (pair,) int64 positions of queries in the ranking, and indices of images of the split.
+            added: (pair, metric) float64; NaN where the metric is undefined with or without the image, counts as 0.
+        """
+        place = self.place[query] % 2 * self._sums[metrics[0]].shape[1] + image
+        for i, m in enumerate(metrics):
+            steps = np.rint(np.nan_to_num(added[:, i]) / _unit(m)).astype(np.int64)
+            some = steps != 0
+            with self._lock:
+                np.add.at(self._sums[m].reshape(-1), place[some], steps[some])
+
+    def of(self, metric: Metric, values: Float) -> Float | None:
+        """(2, image) float64 influences on the mean, from each half of the query images; None where not computed.
+
+        Args:
+            metric: of the ranking.
+            values: (query,) its values, NaN where undefined.
+        """
+        if metric not in self._sums:
+            return None
+        sampled = int(((self.place < self.images(metric)) & ~np.isnan(values)).sum())
+        return np.asarray(self._sums[metric] * (_unit(metric) / max(1, sampled)), np.float64)
+
+
+def _unit(metric: Metric) -> float:
+    """Sums of 2^24 queries stay below 2^63: values are within 1, label distances are taken to be below 2^19."""
+    return 2.0**-38 if metric.unit == "fraction" else 2.0**-20
