@@ -69,7 +69,7 @@ def report(
             *tied_little,
             *warnings.unreachable(observed),
             *intervals.of_queries_alone(results.values()),
-        ),  # fmt: skip
+        ),
         intervals=plan.resampling,
         parts=tuple(result for key, result in results.items() if key not in requested),
         items=replace(plan.split, captions=None, places=(None, _caption_rows(plan.split, data))),
