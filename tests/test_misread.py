@@ -346,6 +346,10 @@ def test_coco(coco: Split, proxies: Proxies, name: str) -> None:
     assert words(x[np.argsort(coco.image_ids)], y) == ["with the images in ascending id order"] * 2
     runs = "with the texts stored as 5 runs of 5,000 (first text of every image, then second, ...)"
     assert words(x, major(y)) == [runs] * 2
+    data = Input(split(5000), Dot(x[np.argsort(coco.image_ids)], y), Path("file"))
+    found = suspect(data, "t2i")
+    assert found is not None and found.better is not None, "without ids, but with as many rows as COCO 5K"
+    assert found.better[0].words == "with the images in ascending id order"
     assert words(x, -y) == ["with the scores negated"] * 2
     assert words(x[::-1].copy(), y) == ["with the images in reverse order"] * 2
     rng = np.random.default_rng(0)

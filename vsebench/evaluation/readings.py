@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
+from ..data.splits.catalogue import load_split
+from ..data.splits.declared import DECLARED
+from ..errors import VsebenchError
 from ..types import Ids, Int, Split
 
 
@@ -33,6 +36,7 @@ def readings(split: Split, rows: tuple[Int | None, Int | None], listed: bool = F
         rows: (image,) and (caption,) row of every item in the file, None where that is its index.
         listed: the input is retrieved lists, which have ids and no rows.
     """
+    split = _with_likely_ids(split)
     kept: list[Reading] = []
     seen = {split.image_of.tobytes()}
     image_orders = list(_image_orders(split, rows[0], listed))
@@ -48,6 +52,20 @@ def readings(split: Split, rows: tuple[Int | None, Int | None], listed: bool = F
         Reading(f"with {negated}", split.image_of, reversed=True),
         *(Reading(f"{r.words} and {negated}", r.image_of, reversed=True) for r in kept),
     ]
+
+
+def _with_likely_ids(split: Split) -> Split:
+    """A custom split of row numbers with the ids of the declared split that has as many items, which it may be."""
+    sizes = len(split.image_ids), len(split.caption_ids)
+    if split.name == "custom" and (split.image_ids == np.arange(sizes[0])).all():
+        for name, declared in DECLARED.items():
+            if (declared.images, declared.captions) == sizes:
+                try:
+                    likely = load_split(name)
+                except VsebenchError:  # not installed, not built
+                    continue
+                return replace(split, image_ids=likely.image_ids, caption_ids=likely.caption_ids)
+    return split
 
 
 def _words(images: str, texts: str) -> str:
