@@ -23,6 +23,7 @@ from tests.hostile import (
     command_cases,
     container_cases,
     file_cases,
+    fuzz_cases,
     good,
     id_cases,
     run_cases,
@@ -35,7 +36,7 @@ from vsebench.cli import app
 from vsebench.errors import EXIT_CODES
 
 ROOT = Path(__file__).resolve().parent.parent
-TABLES = (vector_cases, id_cases, file_cases, container_cases, score_cases, run_cases, command_cases)
+TABLES = (vector_cases, id_cases, file_cases, container_cases, score_cases, run_cases, command_cases, fuzz_cases)
 CASES = [case for table in TABLES for case in table.CASES]
 
 
@@ -127,7 +128,7 @@ def test_no_pickle_was_run(folders: tuple[Path, Path]) -> None:
         (["eval", "a.npz", "--threads", "0"], "--threads"),
         (["eval", "a.npz", "--threads", "1000000000000000000000"], "--threads"),
         (["eval", "a.npz", "--captions-per-image", "five"], "integer"),
-        (["eval", "a.npz", "b.npz"], "unexpected extra argument(s) (b.npz) fix: see vsebench eval --help"),
+        (["inspect", "a.npz", "b.npz"], "unexpected extra argument(s) (b.npz) fix: see vsebench inspect --help"),
         (["data", "verify"], "missing argument"),
     ],
 )

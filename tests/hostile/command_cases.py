@@ -86,7 +86,11 @@ CASES = [
                 ("--save-run", "{}/gone/r.json"),
                 "gone/r.json: cannot be written: no such folder",
             ),
-            ("--texts on an npz", ("--texts", "{}/e.npz"), "e.npz: --texts is the second of two .npy files"),
+            (
+                "--texts on an npz",
+                ("--texts", "{}/e.npz"),
+                "e.npz: holds image and text vectors, so it is no file",
+            ),
             ("FILE and --scores", ("--scores", "{}/e.npz"), "more than one of FILE, --scores and --run"),
             ("FILE and --run", ("--run", "{}/e.npz"), "more than one of FILE, --scores and --run"),
             ("--scores-key on embeddings", ("--scores-key", "scores"), "--scores-key has no meaning here"),

@@ -234,7 +234,7 @@ CASES = [
     ),
     Case(
         "TREC ranks contradict scores",
-        lambda f: run(f, contradictory(), "--metrics", "R@1"),
+        lambda f: run(f, contradictory(), "--metrics", "R@1", "--trust"),
         0,
         "lists are ordered by score, then rank: the ranks of query '391895' contradict its scores",
         COCO,

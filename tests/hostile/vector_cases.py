@@ -177,7 +177,7 @@ CASES = [
         "float16 ties",
         lambda f: npz(f, **HALF),
         0,
-        "warning: i2t: 9.7% of the relevant items (gt) tie exactly with another candidate",
+        "· i2t: 9.7% of the relevant items (gt) tie exactly with another candidate",
     ),
     Case(
         "collapsed vectors",

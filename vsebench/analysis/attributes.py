@@ -152,14 +152,19 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
     for place, value in zip(at.tolist(), table[chosen], strict=True):
         if place >= 0:
             values[place] = value
-    return _attribute(str(chosen), side, values, several)
+    return _attribute(str(chosen), side, values, several, path)
 
 
-def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool) -> Attribute:
+def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool, path: Path) -> Attribute:
     known = [v for v in values if not _missing(v)]
     if known and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
-        numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
-        return Attribute(name, side, numbers, integer=all(float(v).is_integer() for v in known if np.isfinite(v)))
+        try:
+            numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
+        except OverflowError:  # an integer beyond the range of float64
+            what = f"column '{name}' has a number beyond 1.8e308"
+            raise BadInput(what, where=path, fix="scale the numbers") from None
+        finite = numbers[np.isfinite(numbers)]
+        return Attribute(name, side, numbers, integer=bool((finite == np.floor(finite)).all()))
     labels = tuple(() if _missing(v) else _labels(v, several) for v in values)
     return Attribute(name, side, labels=labels)
 
@@ -192,18 +197,17 @@ def _table(path: Path) -> dict[str, list[Any]]:
     try:
         if name.endswith((".parquet", ".pq")):
             frame = pd.read_parquet(path)
-        else:
-            separator = "\t" if name.endswith((".tsv", ".txt")) else ","
-            # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
-            frame = pd.read_csv(path, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
-            return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
+            return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
+        separator = "\t" if name.endswith((".tsv", ".txt")) else ","
+        # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
+        frame = pd.read_csv(path, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
+        return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
     except ImportError:
         raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
-    except (ValueError, OSError, EOFError) as error:
+    except Exception as error:  # pandas and pyarrow raise anything on damaged files
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         what = f"cannot be read as a table ({first})"
         raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
-    return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
 
 
 def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
@@ -230,7 +234,7 @@ def _json_lines(path: Path) -> dict[str, list[Any]]:
         if line.strip():
             try:
                 record = json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 raise BadInput(f"line {number} is no JSON ({error})", where=path, fix=fix) from None
             if not isinstance(record, dict):
                 raise BadInput(f"line {number} is no JSON object", where=path, fix=fix)

@@ -74,7 +74,8 @@ def _check_lengths(array: Array, side: str, where: Path, ids: Ids | None) -> Non
 def _unrankable(block: Array) -> Array:
     """(row,) bool: not finite, all zeros, or of a length outside ``SAFE_LENGTH``."""
     # The largest entry instead of the length: it is cheap, is NaN when an entry is, and is not squared.
-    largest = np.maximum(block.max(axis=1), -block.min(axis=1)).astype(np.float64)
+    with np.errstate(invalid="ignore"):  # a signalling NaN
+        largest = np.maximum(block.max(axis=1), -block.min(axis=1)).astype(np.float64)
     inside: Array = (largest >= SAFE_LENGTH[0]) & (largest <= SAFE_LENGTH[1] / np.sqrt(block.shape[1]))
     return ~inside
 

@@ -36,12 +36,13 @@ def read_text(path: str | os.PathLike[str]) -> str:
     for start, (kind, fix) in _OTHER_KINDS.items():
         if head.startswith(start):
             raise BadInput(f"this is {kind}", where=path, fix=fix)
-    if not data.strip():
-        raise BadInput("the file is empty", where=path, fix="give a file that holds captions")
     try:
-        return data.decode("utf-8-sig")
+        text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"not UTF-8 text (byte {error.start})", where=path, fix="save it as UTF-8") from error
+    if not text.strip():  # also with nothing but a byte order mark
+        raise BadInput("the file is empty", where=path, fix="give a file that holds captions")
+    return text
 
 
 def text_lines(text: str) -> list[str]:

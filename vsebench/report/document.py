@@ -80,7 +80,9 @@ def _refuse_vectors(path: Path) -> None:
 
 def _report(document: ReportDocument, parse: Parse) -> Report:
     provenance = dict(document.provenance)
-    notes = tuple(provenance.pop("notes", ()))
+    notes = provenance.pop("notes", [])
+    if not isinstance(notes, list) or not all(isinstance(note, str) for note in notes):
+        raise BadInput("provenance.notes is no list of texts", fix="write the report again")
     results, parts = _results(document.results, parse), _results(document.parts, parse)
     items = None
     if document.per_query is not None:
@@ -89,7 +91,9 @@ def _report(document: ReportDocument, parse: Parse) -> Report:
         results, parts = everything[: len(results)], everything[len(results) :]
     intervals = None if document.intervals is None else Resampling(**document.intervals.model_dump())
     warnings = tuple(document.warnings)
-    return Report(document.split, document.signature, results, warnings, notes, provenance, intervals, parts, items)
+    return Report(
+        document.split, document.signature, results, warnings, tuple(notes), provenance, intervals, parts, items
+    )
 
 
 def _results(documents: Sequence[ResultDocument], parse: Parse) -> tuple[Result, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
         (item,) int64 when the ids are numbers or strings that are all plain decimal numbers, else unicode.
 
     Raises:
-        BadInput: another dtype or shape, fractions, numbers outside int64, bytes that are not UTF-8.
+        BadInput: another dtype or shape, fractions, numbers outside int64, bytes that are not UTF-8, strings with
+            characters that Unicode does not have.
     """
     ids = np.asarray(array)
     if ids.ndim == 2 and ids.shape[1] == 1:
@@ -53,6 +55,8 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
         return ids.astype(np.int64)
     if kind == "f":
         return _from_floats(ids, name, where)
+    if kind == "U":
+        _check_code_points(ids, name, where)
     if kind == "S":
         ids = _decoded(ids, name, where)
     elif kind != "U":
@@ -97,6 +101,17 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
 def as_strings(array: npt.NDArray[Any], name: str, where: Path | str) -> tuple[str, ...]:
     """Captions of a one-dimensional array of strings or of bytes; raises BadInput for bytes that are not UTF-8."""
     return tuple((_decoded(array, name, where) if array.dtype.kind == "S" else array).tolist())
+
+
+def _check_code_points(ids: Ids, name: str, where: Path | str) -> None:
+    """Refuse strings that no Python string can be made of: the characters in a file are any 32 bits."""
+    if not ids.size or not ids.dtype.itemsize:
+        return
+    numbers = np.ascontiguousarray(ids).view(ids.dtype.byteorder.replace("|", "=") + "u4").reshape(len(ids), -1)
+    bad = (numbers > sys.maxunicode).any(axis=1)
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        raise BadInput(f"'{name}'[{row}] is not Unicode", where=where, fix="write or download the file again")
 
 
 def _decoded(ids: Ids, name: str, where: Path | str) -> Ids:

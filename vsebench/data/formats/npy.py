@@ -6,6 +6,7 @@ Layout: numpy.lib.format (NEP 1).
 from __future__ import annotations
 
 import math
+import tokenize
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -16,8 +17,18 @@ from ...errors import BadInput
 from .guard import reading
 from .raw import Array, Member, dtype_name
 
-# What the numpy header parser raises on bytes that are not a header.
-HEADER_ERRORS = (ValueError, TypeError, SyntaxError, KeyError, EOFError, RecursionError, OverflowError)
+# What the header parser of numpy, which reads Python source, raises on bytes that are not a header.
+HEADER_ERRORS = (
+    ValueError,
+    TypeError,
+    SyntaxError,
+    tokenize.TokenError,
+    LookupError,
+    AttributeError,
+    EOFError,
+    RecursionError,
+    OverflowError,
+)
 
 
 @dataclass(frozen=True)

@@ -164,7 +164,7 @@ def _read_npz(path: Path) -> Frequencies:
         words = tuple(stored["words"].astype(np.uint8).tobytes().decode().split("\n"))
         parent, last, df = (np.asarray(stored[key], np.int32) for key in ("parent", "last", "df"))
         images = int(stored["images"])
-    except (KeyError, UnicodeDecodeError, TypeError, ValueError) as error:
+    except (KeyError, UnicodeDecodeError, TypeError, ValueError, OverflowError, SystemError) as error:
         if isinstance(error, BadInput):
             raise
         raise BadInput("not a file of document frequencies", where=path, fix=_FIX) from error
@@ -179,7 +179,14 @@ def _from_json(content: dict[str, Any], path: Path) -> Frequencies:
     counts, images, tokens = content.get("df"), content.get("images"), content.get("tokens")
     if not isinstance(counts, dict) or not isinstance(images, int) or not isinstance(tokens, str):
         raise BadInput("not a file of document frequencies", where=path, fix=_FIX)
-    bad = next((key for key, n in counts.items() if type(n) is not int or not 1 <= len(key.split()) <= 4), None)
+    bad = next(
+        (
+            key
+            for key, n in counts.items()
+            if type(n) is not int or not 0 <= n < 1 << 31 or not 1 <= len(key.split()) <= 4
+        ),
+        None,
+    )
     if bad is not None:
         raise BadInput(f"'{bad[:60]}' has frequency {str(counts[bad])[:40]}", where=path,
                        fix="give one to four words and an integer")  # fmt: skip
