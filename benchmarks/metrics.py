@@ -176,7 +176,7 @@ def products(scorer: Any) -> None:
             def part(start: int, stop: int, _: int, step: int = step, d: Any = direction, g: int = gallery) -> None:
                 out = np.empty(step * g, np.float32)
                 for a in range(start, stop, step):
-                    full_order.rows_of(scorer, d, a, min(a + step, stop), out)
+                    full_order.rows_of(scorer, d, a, min(a + step, stop), 1, out)
 
             spread(part, n, threads)
 

@@ -18,18 +18,13 @@ from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Direction
 
 
-def order(
-    scorer: Scorer, direction: Direction, k: int, start: int = 0, stop: int | None = None, spoil: float = 0.0
-) -> full_order.Order:
-    """The order of some queries; ``spoil`` moves the scores of the tile by random amounts up to that size."""
+def order(scorer: Scorer, direction: Direction, k: int, start: int = 0, stop: int | None = None) -> full_order.Order:
+    """The order of some queries."""
     queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
     stop = queries if stop is None else stop
-    tile = full_order.rows_of(scorer, direction, start, stop, np.empty((stop - start) * gallery, scorer.dtype))
-    if spoil:
-        tile += spoil * np.random.default_rng(1).uniform(-1, 1, tile.shape).astype(tile.dtype)
-    return full_order.order_rows(
-        scorer, direction, tile, np.arange(start, stop), k, full_order.measured_bound(scorer, direction, tile, start)
-    )
+    room = np.empty((stop - start) * gallery, scorer.dtype)
+    tile, bound = full_order.rows_of(scorer, direction, start, stop, k, room)
+    return full_order.order_rows(scorer, direction, tile, np.arange(start, stop), k, bound)
 
 
 def canonical(scorer: Scorer, direction: Direction) -> npt.NDArray[np.float64]:
@@ -89,31 +84,64 @@ def test_near_ties_are_settled_in_float64(k: int, cosine: bool, rng: np.random.G
     check(scorer, "i2t", k, scores)
 
 
-@pytest.mark.parametrize("spoil", [1e-6, 1e-4])
-@pytest.mark.parametrize("k", [10, 200, 600])
-def test_the_error_of_the_product_is_measured(k: int, spoil: float, rng: np.random.Generator) -> None:
-    # The bound follows from the measured error, so the order does not depend on the precision of the product.
-    x, y = (rng.standard_normal((n, 64)).astype(np.float32) / 8 for n in (25, 600))
-    scorer = Dot(x, y)
-    tile = full_order.rows_of(scorer, "i2t", 0, 25, np.empty(25 * 600, np.float32))
-    tile += spoil * rng.uniform(-1, 1, tile.shape).astype(np.float32)
-    measured = full_order.measured_bound(scorer, "i2t", tile, 0)
-    rigorous = scorer.error()[0]
-    assert (measured.base <= rigorous + 1e-36).all()
-    wide = full_order.ErrorBound(
-        measured.rate, np.full(25, measured.rate * full_order.FLOOR * np.linalg.norm(x, axis=1).max() * 12)
-    )
-    found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), k, wide)
-    assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable")[:, :k].tolist()
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("k", [10, 64, 65, 600])
+def test_any_errors_within_the_bound_leave_the_order(k: int, cosine: bool, rng: np.random.Generator) -> None:
+    """Scores are moved by nearly the bound, up or down at random."""
+    x, y = (rng.standard_normal((n, 64)).astype(np.float32) for n in (25, 600))
+    scorer, queries = Dot(x, y, cosine), np.arange(25)
+    scores = canonical(scorer, "i2t")
+    want = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    for bound_of in (full_order.float32_bound, full_order.float64_bound):
+        bound = bound_of(scorer, "i2t", queries)
+        tile = (scores + 0.98 * bound.base[:, None] * rng.choice([-1, 1], scores.shape)).astype(np.float32)
+        assert full_order.order_rows(scorer, "i2t", tile, queries, k, bound).items.tolist() == want.tolist()
 
 
-def test_a_bound_that_is_too_small_is_widened(rng: np.random.Generator) -> None:
-    x, y = near_ties(30, 1000, 96, rng)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_deep_orders_are_not_made_from_float32_products(direction: Direction, rng: np.random.Generator) -> None:
+    x, y = near_ties(30, 100, 40, rng)
     scorer = Dot(x, y)
-    tile = full_order.rows_of(scorer, "i2t", 0, 30, np.empty(30_000, np.float32))
-    too_small = full_order.ErrorBound(1e-8, np.full(30, 1e-9))
-    found = full_order.order_rows(scorer, "i2t", tile, np.arange(len(tile)), 1000, too_small)
-    assert found.items.tolist() == np.argsort(-canonical(scorer, "i2t"), axis=1, kind="stable").tolist()
+    queries = np.arange(scorer.shape[0 if direction == "i2t" else 1])
+    scores = canonical(scorer, direction)
+    want = np.argsort(-scores, axis=1, kind="stable")
+    noise = rng.standard_normal(scores.shape).astype(np.float32)
+    bound = full_order.float32_bound(scorer, direction, queries)
+    deep = full_order.SHALLOW + 1
+    some = rng.permutation(len(queries))[:7]
+    some.sort()
+    if scores.shape[1] >= deep:
+        found = full_order.order_rows(scorer, direction, noise, queries, deep, bound)
+        assert found.items.tolist() == want[:, :deep].tolist()
+    refined = full_order.refine(scorer, direction, noise, 0, some, bound)
+    assert refined.precision.tolist() == [int(q in some) for q in queries]
+    assert refined.take(some).least == full_order.FLOAT64 and refined.least == full_order.FLOAT32
+    found = full_order.order_rows(scorer, direction, noise[some], some, scores.shape[1], refined.take(some))
+    assert found.items.tolist() == want[some].tolist()
+
+
+def test_scores_that_are_nearly_equal_are_computed_again(rng: np.random.Generator) -> None:
+    """In float32 all scores are near-ties; float64 products, centred, leave no order open."""
+    x = (0.05 + 1e-4 * rng.standard_normal((40, 96))).astype(np.float32)
+    y = (0.05 + 1e-4 * rng.standard_normal((500, 96))).astype(np.float32)
+    scorer, queries = Dot(x, y), np.arange(40)
+    scored = 0
+
+    class Counted(Dot):
+        def pairs(self, rows: Any, cols: Any, threads: int) -> Any:
+            nonlocal scored
+            scored += len(rows)
+            return super().pairs(rows, cols, threads)
+
+    scores = canonical(scorer, "i2t")
+    for k in (5, 500):
+        found = order(Counted(x, y), "i2t", k)
+        assert found.items.tolist() == np.argsort(-scores, axis=1, kind="stable")[:, :k].tolist()
+    assert scored < 2 * scores.size / full_order.MANY
+    for gallery in (np.arange(100, 400), np.sort(rng.choice(500, 90, replace=False))):
+        found = full_order.float64_order(scorer, "i2t", queries[3:9], 20, gallery)
+        want = np.argsort(-scores[3:9][:, gallery], axis=1, kind="stable")[:, :20]
+        assert found.items.tolist() == want.tolist()
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)

@@ -53,8 +53,8 @@ class RowsTask:
     def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Score, rank and measure."""
         direction = self.shared.first.direction
-        tile = full_order.rows_of(self.scorer, direction, self.start, self.stop, buffer)
-        bound = full_order.measured_bound(self.scorer, direction, tile, self.start)
+        depth = self.shared.first.depth
+        tile, bound = full_order.rows_of(self.scorer, direction, self.start, self.stop, depth, buffer)
         _rank(self.shared, self.scorer, tile, self.start, bound, gains, out)
 
 
@@ -74,11 +74,15 @@ class CaptionsTask:
     def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Score, keep what can be among the best of the images, rank and measure the captions."""
         scorer, start = self.product.scorer, self.start
-        tile = full_order.columns_of(scorer, start, self.stop, buffer)
-        rate = full_order.measured_bound(scorer, "i2t", tile, 0, start).rate
+        tile = buffer[: self.scores].reshape(-1, self.stop - start)
+        a, b = np.searchsorted(self.product.deep, (start, self.stop))
+        deep = self.product.deep[a:b]
+        if len(deep) < self.stop - start:
+            full_order.columns_of(scorer, start, self.stop, tile)
+        bound = full_order.float32_bound(scorer, "t2i", np.arange(start, self.stop))
+        bound = full_order.refine(scorer, "t2i", tile.T, start, deep, bound)
         for kept in self.product.lists:
-            kept.add(tile, start, rate)
-        bound = full_order.measured_bound(scorer, "t2i", tile.T, start)
+            kept.add(tile, start)
         _rank(self.product.captions, scorer, np.ascontiguousarray(tile.T), start, bound, gains, out)
 
 

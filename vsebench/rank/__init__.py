@@ -13,7 +13,7 @@ every query (``types.Observation``), or the canonical order of complete gallerie
       select.Selector.finish -> kernels.conclude      top k by canonical score
 
     full_order.order_rows(scorer, direction, tile)    order of a block of queries, for graded metrics
-      full_order.measured_bound                       error of the float32 scores, from sampled pairs
+      full_order.rows_of                              float32 products, or float64 ones for deep orders, with a bound
       numeric.sort.order                              order by float32 score
       sort_kernels.find_runs                          runs of near-ties
       full_order.canonical_order                      runs sorted by canonical score

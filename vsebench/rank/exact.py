@@ -35,7 +35,16 @@ def product_bound(dim: int) -> float:
     Stability of Numerical Algorithms, section 3.1), with eight more roundings for normalising.
     """
     n = (dim + 8) * UNIT_ROUNDOFF
-    return n / (1.0 - n)
+    return n / (1.0 - n) if n < 1 else np.inf
+
+
+def underflow_bound(dim: int) -> float:
+    """What a float32 inner product can lose in addition, where terms or sums are below the normal range.
+
+    At most the smallest normal number for a factor, a product and a sum of each term: also where the processor is set
+    to replace such numbers by zero.
+    """
+    return 3 * dim * 2.0**-126
 
 
 def exact_pairs(

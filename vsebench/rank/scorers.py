@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
-from .exact import exact_pairs, norms, product_bound
+from .exact import exact_pairs, norms, product_bound, underflow_bound
 
 SQUARE = 256  # rows and columns of a matrix copied together
 SOME = 4096  # candidates that some queries are scored with together
@@ -147,11 +147,15 @@ class Dot:
 
     def error(self) -> tuple[Float, Float]:
         """(image,) and (caption,) bounds from the length of the vectors and their dimension."""
-        bound = product_bound(self.images.shape[1])
-        if self.cosine:
-            return np.full(self.shape[0], bound), np.full(self.shape[1], bound)
+        return self._error
+
+    @cached_property
+    def _error(self) -> tuple[Float, Float]:
+        bound, lost = product_bound(self.images.shape[1]), underflow_bound(self.images.shape[1])
         rows, cols = self.lengths
-        return bound * rows * cols.max() + 1e-37, bound * cols * rows.max() + 1e-37
+        if self.cosine:  # the product may be scaled before or after it is made
+            return bound + lost / (rows * cols.min()), bound + lost / (cols * rows.min())
+        return bound * rows * cols.max() + lost, bound * cols * rows.max() + lost
 
     @property
     def exact_arguments(self) -> tuple[Vectors, Vectors, Float, Float]:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from ..types import Int, Vectors
 from . import full_order
+from .exact import product_bound
 from .full_order import ErrorBound, Items, Order
 from .scorers import Dot
 
@@ -29,7 +30,6 @@ SPAN = 13.0  # largest shifted score over the smallest; 14 fits four powers of t
 TOO_MUCH = 4  # times the expected memory; a larger list is dropped
 BLOCK = 33 << 20  # bytes allocated at a time; blocks this large are returned to the system when freed
 SPARE = 4 << 20  # bytes that a list may take whatever is expected
-PART = 1 << 20  # scores computed together for images with too few candidates
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,18 +70,23 @@ class Shortlist:
         self.least, self.shift = _shifts(scorer, self.limit)
         self.origin = (self.least - self.shift).view(np.int32)
         self.most = TOO_MUCH * len(self.limit) * expected_bytes(k, len(captions), tiles) + SPARE
-        self.bytes, self.rate, self.too_large = 0, 0.0, False
+        self.bytes, self.too_large = 0, False
         self.pieces: list[_Piece] = []
         self.length = np.zeros(len(self.limit), np.int64)  # of the lists
         self.complete: dict[int, tuple[Items, Vectors]] = {}  # images with a complete row
-        self.bound = ErrorBound(0.0, np.zeros(len(self.limit)))
+        bound_of = full_order.float64_bound if k > full_order.SHALLOW else full_order.float32_bound
+        product = bound_of(scorer, "i2t", np.arange(len(self.limit)))
+        lost = full_order.SURE * LOSS
+        base = product.base + lost * np.abs(self.shift.astype(np.float64))
+        self.bound = ErrorBound(product.rate + lost, base, product.precision)
         self._free = np.empty(0, np.uint32)
         self._lock = threading.Lock()
 
-    def add(self, tile: Vectors, c0: int, rate: float) -> None:
-        """Keep what reaches the limits in ``tile``, (image, caption) float32 scores of captions from ``c0`` on.
+    def add(self, tile: Vectors, c0: int) -> None:
+        """Keep what reaches the limits in ``tile``, (image, caption) scores of captions from ``c0`` on.
 
-        ``rate`` is the relative error that was measured in it, see ``full_order.ErrorBound``.
+        The scores are float32 products, or float64 products rounded to float32 where ``k`` is above
+        ``full_order.SHALLOW``.
         """
         from . import shortlist_kernels
 
@@ -98,7 +103,6 @@ class Shortlist:
             shortlist_kernels.keep(part, self.least, self.shift, self.origin, start, room)
             n = int(start[-1])
             with self._lock:
-                self.rate = max(self.rate, rate)
                 self._count_bytes(BYTES * n + 4 * len(start))
                 if self.too_large:
                     return
@@ -126,8 +130,6 @@ class Shortlist:
             return False
         self.pieces.sort(key=lambda piece: piece.first)
         self.length = np.sum([np.diff(piece.start) for piece in self.pieces], axis=0)
-        tile = full_order.bound_at(self.scorer, "i2t", self.rate, 0, len(self.limit))
-        self.bound = ErrorBound(tile.rate + LOSS, tile.base + LOSS * np.abs(self.shift.astype(np.float64)))
         self._certify()
         return not self.too_large
 
@@ -142,16 +144,7 @@ class Shortlist:
         order = full_order.canonical_order(
             self.scorer, "i2t", self._sorted(queries), queries, self.k, bound, self.captions
         )
-        if order is not None:
-            return order
-        # The error of a score exceeds the measured bound, so the kept scores may not contain the k best.
-        parts = []
-        for some in _parts(queries, self.scorer.shape[1]):
-            wider = self.bound.take(some)
-            wider = ErrorBound(2 * wider.rate, 2 * wider.base)
-            rows = _rows(self.scorer, some, self.captions)
-            parts.append(full_order.order_rows(self.scorer, "i2t", rows, some, self.k, wider, self.captions))
-        return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
+        return order or full_order.float64_order(self.scorer, "i2t", queries, self.k, self.captions)
 
     def _sorted(self, queries: Int) -> tuple[Items, Vectors, Int]:
         from ..numeric import sort_kernels as sorting_kernels
@@ -183,8 +176,8 @@ class Shortlist:
         count = np.zeros(len(sure), np.int64)
         for piece in self.pieces:
             shortlist_kernels.count_over(piece.start, piece.kept, self.shift, self.origin, sure, count)
-        for images in _parts(np.flatnonzero((count < self.k) & estimated), self.scorer.shape[1]):
-            rows = _rows(self.scorer, images, self.captions)
+        for images in full_order.parts_of(np.flatnonzero((count < self.k) & estimated), self.scorer.shape[1]):
+            rows = _rows(self.scorer, self.k, images, self.captions)
             items, scores = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.float32)
             found, wide = np.empty(len(rows), np.int64), base[images].astype(np.float32)
             sort_kernels.candidates(rows, self.k, np.float32(rate), wide, items, scores, found)
@@ -195,14 +188,10 @@ class Shortlist:
                 return
 
 
-def _parts(images: Int, width: int) -> list[Int]:
-    """The images in parts whose rows are computed together."""
-    step = max(1, PART // width)
-    return [images[a : a + step] for a in range(0, len(images), step)]
-
-
-def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
-    """(images, captions) float32 scores."""
+def _rows(scorer: Dot, k: int, images: Int, captions: Int) -> Vectors:
+    """(images, captions) scores, of the same kind as those that were kept."""
+    if k > full_order.SHALLOW:
+        return full_order.float64_rows(scorer, "i2t", images, captions, centred=False)[0]
     consecutive = captions[-1] - captions[0] + 1 == len(captions)
     vectors = scorer.captions[captions[0] : captions[-1] + 1] if consecutive else scorer.captions[captions]
     return full_order.scaled(scorer, scorer.images[images] @ vectors.T, images, captions)
@@ -210,7 +199,7 @@ def _rows(scorer: Dot, images: Int, captions: Int) -> Vectors:
 
 def _shifts(scorer: Dot, limit: Vectors) -> tuple[Vectors, Vectors]:
     """(image,) float32: the least score kept, and the shift subtracted so that the scores span few powers of two."""
-    largest = 1.001 * full_order.largest_score(scorer, "i2t", 0, len(limit))
+    largest = (1.001 + product_bound(scorer.images.shape[1])) * full_order.largest_score(scorer, "i2t", slice(None))
     least = np.where(np.isfinite(limit), limit, -largest).astype(np.float32)
     shift = np.where(SPAN * least >= largest, 0, least - (largest - least) / SPAN)
     return least, shift.astype(np.float32)
@@ -225,7 +214,7 @@ def limits(scorer: Dot, k: int, captions: Int) -> Vectors:
     vectors = scorer.captions[chosen]
     found = np.full(images, -np.inf, np.float32)
     last = size - _sample_rank(k, len(captions), size)
-    for some in _parts(np.arange(images), size) if last > 0 else []:
+    for some in full_order.parts_of(np.arange(images), size) if last > 0 else []:
         scores = full_order.scaled(scorer, scorer.images[some] @ vectors.T, some, chosen)
         found[some] = np.partition(scores, last, axis=1)[:, last]
     return found

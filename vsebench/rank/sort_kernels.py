@@ -192,15 +192,14 @@ def find_runs(ordered, count, k, rate, base, runs):
 
 
 @nb.njit(nogil=True, cache=True)
-def run_members(items, ordered, runs, rows, cols, scores):
-    """Fill ``rows``, ``cols`` and ``scores`` with query, item and float32 score of the members of all runs."""
+def run_members(items, runs, rows, cols):
+    """Fill ``rows`` and ``cols`` with query and item of the members of all runs."""
     at = 0
     for r in range(runs.shape[0]):
         q = runs[r, 0]
         for i in range(runs[r, 1], runs[r, 2]):
             rows[at] = q
             cols[at] = items[q, i]
-            scores[at] = ordered[q, i]
             at += 1
 
 

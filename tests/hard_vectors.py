@@ -1,0 +1,151 @@
+"""``python -m tests.hard_vectors``: are vectors that are hard for float32 products ranked exactly, by this BLAS?
+
+All numbers are integers times a power of two, small enough for their inner products to be exact in float64 in any order
+of summation, so that the orders are known. In float32 they are rounded at every step, most of them in one direction.
+Prints the architecture of the BLAS and the names of the vectors that are ranked otherwise.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from tests.worlds import relevance
+from vsebench.rank import full_order
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.rank.shortlist import Shortlist
+from vsebench.types import DIRECTIONS, Direction
+
+Vectors = npt.NDArray[Any]
+IMAGES, CAPTIONS = 71, 131
+
+
+def integers(dim: int, rng: np.random.Generator) -> Iterator[tuple[str, Vectors, Vectors]]:
+    """Names, and (image, dim) and (caption, dim) int64 vectors; the sums of their products are below 2^53."""
+
+    def near(mean: int, spread: int) -> list[Vectors]:
+        """A large common mean and small differences."""
+        return [mean + rng.integers(-spread, spread + 1, (n, dim)) for n in (IMAGES, CAPTIONS)]
+
+    for mean, spread in ((52_429, 2), (52_429, 300), (1 << 18, 1)):
+        yield f"mean {mean} +- {spread}", *near(mean, spread)
+    images, captions = near(52_429, 2)
+    captions[rng.permutation(CAPTIONS)[:90]] = captions[0]  # one point of the gallery, and a few beside it
+    yield "few distinct", images, captions
+    images, captions = near(0, 1 << 16)
+    yield "one length", *(rng.permuted(np.tile(x[0], (len(x), 1)), axis=1) for x in (images, captions))
+    sizes = 2 ** rng.integers(0, 18, dim)
+    yield "magnitudes", *(part * sizes for part in near(0, 3))
+    # Terms that cancel but for the last digits.
+    images, captions = near(1 << 17, 3)
+    images[:, dim // 2 : dim // 2 * 2] *= -1
+    yield "cancellation", images, captions
+
+
+def outliers(dim: int) -> Iterator[tuple[str, Vectors, Vectors, Vectors]]:
+    """As ``hard_vectors``: products have one term and no error but for one caption, whose error this BLAS makes large.
+
+    A caption with one term scores between the exact score of that caption and its float32 product.
+    """
+    images = np.full((6, dim), 16_001)
+    constant = 16_001 - np.arange(3000)
+    exact = dim * 16_001 * constant
+    made = images.astype(np.float32) @ np.repeat(constant[:, None], dim, axis=1).astype(np.float32).T
+    error = made[0].astype(np.float64) / exact - 1
+    for name, at in (("too high", int(error.argmax())), ("too low", int(error.argmin()))):
+        captions = np.zeros((3000, dim), np.int64)
+        captions[np.arange(3000), np.arange(3000) % dim] = 1_000_000 + 1000 * np.arange(3000)
+        captions[at] = constant[at]
+        captions[at - 1] = 0
+        captions[at - 1, 0] = round((1 + error[at] / 2) * exact[at] / 16_001)
+        vectors = (x.astype(np.float32) for x in (images, captions))
+        yield f"one product is {name} by {error[at]:.1e}", *vectors, (images @ captions.T).astype(np.float64)
+
+
+def hard_vectors(dim: int, rng: np.random.Generator) -> Iterator[tuple[str, Vectors, Vectors, Vectors]]:
+    """Names, image and caption vectors in float32, and their exact scores (image, caption) in float64."""
+    for name, images, captions in integers(dim, rng):
+        exact = images @ captions.T
+        assert (np.abs(images) @ np.abs(captions).T).max() < 2**53
+        scores = exact * 2.0**-40
+        yield name, *((x * 2.0**-20).astype(np.float32) for x in (images, captions)), scores
+    # Products below the normal range of float32: the numbers that give the lengths meet zeros.
+    small = [rng.integers(-9, 10, (n, dim)) for n in (IMAGES, CAPTIONS)]
+    sides = [np.hstack([x * 2.0**-73, np.zeros((len(x), 2))]).astype(np.float32) for x in small]
+    sides[0][:, -1] = sides[1][:, -2] = 2.0**-40
+    yield "subnormal", *sides, (small[0] @ small[1].T) * 2.0**-146
+
+
+def order(scorer: Dot, direction: Direction, k: int, edges: Iterable[int]) -> Vectors:
+    """(query, k) the k best of some queries, made in blocks."""
+    gallery = scorer.shape[1 if direction == "i2t" else 0]
+    found = []
+    for a, b in itertools.pairwise(edges):
+        queries = np.arange(a, b)
+        tile, bound = full_order.rows_of(
+            scorer, direction, a, a + len(queries), k, np.empty(len(queries) * gallery, np.float32)
+        )
+        found.append(full_order.order_rows(scorer, direction, tile, queries, k, bound).items)
+    return np.concatenate(found)
+
+
+def from_shortlist(scorer: Dot, k: int, width: int) -> Vectors:
+    """(image, k) the k best captions of every image, from scores kept from tiles ``width`` wide."""
+    n, captions = scorer.shape
+    kept = Shortlist(scorer, k, np.arange(captions), -(-captions // width))
+    for a in range(0, captions, width):
+        some = np.arange(a, min(a + width, captions))
+        tile = full_order.columns_of(scorer, a, a + len(some), np.empty((n, len(some)), np.float32))
+        if k > full_order.SHALLOW:
+            full_order.refine(scorer, "t2i", tile.T, a, some, full_order.float32_bound(scorer, "t2i", some))
+        kept.add(tile, a)
+    return kept.order(0, n).items if kept.finish() else order(scorer, "i2t", k, (0, n))
+
+
+def wrong(images: Vectors, captions: Vectors, exact: Vectors, cosine: bool = False) -> bool:
+    """Whether an order, a list or a rank is not that of the exact scores."""
+    scorer = Dot(images, captions, cosine)
+    n, m = scorer.shape
+    best = {d: np.argsort(-s, axis=1, kind="stable") for d, s in zip(DIRECTIONS, (exact, exact.T), strict=True)}
+    for k in (1, 10, min(n, m, 71)):  # on both sides of SHALLOW
+        orders = [(d, order(scorer, d, k, e)) for d in DIRECTIONS for e in ((0, len(best[d])), range(4))]
+        orders += [("i2t", from_shortlist(scorer, k, 29))]
+        if any(not np.array_equal(found, best[d][: len(found), :k]) for d, found in orders):
+            return True
+    judged = [relevance("i2t", {i: [7 * i % m, 0] for i in range(n)}), relevance("t2i", {c: [c % n] for c in range(m)})]
+    for shape in (None, (9, 70)):
+        seen = observe(
+            scorer, [Request("x", r) for r in judged], depth={"i2t": 10, "t2i": 10}, threads=2, tile_shape=shape
+        )
+        for relevant in judged:
+            found, want = seen[relevant.direction], best[relevant.direction]
+            place = np.argsort(want, axis=1)[relevant.queries[relevant.query_of], relevant.items]
+            if not np.array_equal(found.ranks["x"].rank, place + 1):
+                return True
+            if found.top is None or not np.array_equal(found.top.items, want[:, :10]):
+                return True
+    return False
+
+
+def main() -> None:
+    """Try all of them."""
+    import threadpoolctl
+
+    print("BLAS", *{library.get("architecture") for library in threadpoolctl.threadpool_info()})
+    for dim in (16, 1024):
+        rng = np.random.default_rng(dim)
+        for name, images, captions, exact in itertools.chain(hard_vectors(dim, rng), outliers(dim)):
+            if wrong(images, captions, exact):
+                print(f"wrong: {name}, dimension {dim}")
+            if name == "one length" and wrong(images, captions, exact, cosine=True):
+                print(f"wrong: {name}, dimension {dim}, cosine")
+    print("done")
+
+
+if __name__ == "__main__":
+    main()
