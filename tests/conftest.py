@@ -15,6 +15,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from vsebench.cli import terminal
+from vsebench.data.formats import stored_array
 from vsebench.types import Split
 
 terminal.EVERY = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
@@ -89,6 +90,14 @@ def new_metrics() -> Iterator[None]:
         yield
     finally:
         table._items, table._aliases = items, aliases
+
+
+@pytest.fixture(params=[False, True], ids=["read", "mapped"])
+def mapped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
+    """Whether the arrays of files are memory-mapped, as those are that would take much of the memory."""
+    if request.param:
+        monkeypatch.setattr(stored_array, "SHARE", 1 << 62)
+    return bool(request.param)
 
 
 @pytest.fixture

@@ -33,11 +33,11 @@ from vsebench.errors import BadInput, UsageError
 
 
 @pytest.mark.parametrize("writer", [save, save_deflated])
-def test_npz_is_read_completely(tmp_path: Path, writer: Any) -> None:
+def test_npz_is_read_completely(tmp_path: Path, writer: Any, mapped: bool) -> None:
     raw = read_embeddings(writer(tmp_path / "e.npz", **FULL))
     same(raw, "npz")
     assert raw.sources == (tmp_path / "e.npz",) and raw.notes == ()
-    assert isinstance(raw.images, np.memmap) == (writer is save)
+    assert isinstance(raw.images, np.memmap) == (mapped and writer is save)
 
 
 def test_the_name_of_the_file_does_not_matter(tmp_path: Path) -> None:
@@ -228,12 +228,12 @@ def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
 # --- npy pair --------------------------------------------------------------------------------------------
 
 
-def test_npy_pair_is_memory_mapped(tmp_path: Path) -> None:
+def test_npy_pair(tmp_path: Path, mapped: bool) -> None:
     np.save(tmp_path / "i.npy", IMAGES)
     np.save(tmp_path / "t.npy", np.asfortranarray(TEXTS.astype(">f4")))
     raw = read_embeddings(tmp_path / "i.npy", texts=tmp_path / "t.npy")
     assert raw.format == "npy pair" and raw.sources == (tmp_path / "i.npy", tmp_path / "t.npy")
-    assert isinstance(raw.images, np.memmap) and not raw.images.flags.writeable
+    assert isinstance(raw.images, np.memmap) == mapped and not raw.images.flags.writeable
     assert np.array_equal(raw.images, IMAGES) and np.array_equal(raw.texts, TEXTS) and raw.image_ids is None
 
 

@@ -156,6 +156,13 @@ def run_path(text: PathLike) -> tuple[Direction | None, Path]:
     return (direction, Path(tail)) if direction else (None, Path(text))
 
 
+def paths_of(images: Any, texts: Any, scores: Any, run: Any, options: Options) -> list[Path]:
+    """The files and folders that the arguments of an evaluation name, before any is read."""
+    runs_given = list(run.values()) if isinstance(run, Mapping) else [run] if is_path(run) else list(run or ())
+    given = [run_path(x)[1] for x in runs_given if is_path(x)]
+    return [*(Path(x) for x in (images, texts, scores) if is_path(x)), *given, *beside(options)]
+
+
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
     captions = options.captions if options.captions is not None and is_path(options.captions) else None

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from ..arguments import public
 from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
+from ..data.unchanged import unchanged
 from ..metrics.suites import Names
 from ..rank.observe import observe
 from ..report.report import Report
@@ -119,18 +120,21 @@ def evaluate(
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     check_names(options, split)
-    if scores is not None:
-        data = inputs.from_scores(scores, split, scores_key, options)
-    elif run is not None:
-        data = inputs.from_run(run, split, options)
-    else:
-        data = inputs.from_vectors(images, texts, split, image_key, text_key, options)
-    if save_run is not None:
-        refuse_overwriting(list(saved_run.files(Path(save_run)).values()), [*data.sources, *inputs.beside(options)])
-    report, observed = run_evaluation(data, options)
+    with unchanged(inputs.paths_of(images, texts, scores, run, options)):
+        if scores is not None:
+            data = inputs.from_scores(scores, split, scores_key, options)
+        elif run is not None:
+            data = inputs.from_run(run, split, options)
+        else:
+            data = inputs.from_vectors(images, texts, split, image_key, text_key, options)
+        sources = [*data.sources, *inputs.beside(options)]
+        if save_run is not None:
+            refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
+        report, observed = run_evaluation(data, options)
+        report = provenance.attach(report, started, threads, sources)
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed)
-    return provenance.attach(report, started, threads, [*data.sources, *inputs.beside(options)])
+    return report
 
 
 def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Direction, Observation]]:

@@ -172,7 +172,7 @@ def _arrow_reader(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
 
     with path.open("rb") as stream:
         is_file = stream.read(len(_FILE_START)) == _FILE_START
-    with pa.memory_map(str(path)) as source:
+    with pa.OSFile(str(path)) as source:  # not mapped: a file that is truncated meanwhile would end the process
         if is_file:
             file = pa.ipc.open_file(source)
             yield file.schema, (file.get_batch(i) for i in range(file.num_record_batches))

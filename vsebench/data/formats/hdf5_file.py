@@ -1,8 +1,8 @@
 """The HDF5 format: data sets at any depth, described without being read.
 
 The library of HDF5 can loop for ever or crash on a damaged file, and then heeds no Ctrl-C. So the file is opened by a
-process of its own (``hdf5_child``), which can be ended; data sets that are not compressed are memory-mapped here.
-It costs 0.15 s of computing a file.
+process of its own (``hdf5_child``), which can be ended; data sets that are not compressed are read here or
+memory-mapped. It costs 0.15 s of computing a file.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from ...errors import BadInput
 from .guard import reading
 from .hdf5_child import RATE
 from .raw import Array, Member
+from .stored_array import stored_array
 
 SECONDS = 10  # of computing for a description, and for reading anything small; 0.05 are usual
 WAIT = 5  # times the seconds of computing that the process may take
@@ -61,7 +62,7 @@ def _member(path: Path, child: _Child, facts: dict[str, Any]) -> Member:
         if offset + facts["nbytes"] > path.stat().st_size:
             raise BadInput(f"data set '{name}' ends behind the end of the file", where=path, fix=_AGAIN)
         with reading(path, f"data set '{name}' cannot be read", OSError, ValueError):
-            return np.memmap(path, np.dtype(facts["format"]), mode="r", offset=offset, shape=shape)
+            return stored_array(path, np.dtype(facts["format"]), shape, offset)
 
     return Member(name, shape, facts["dtype"], 0 if mapped else facts["nbytes"], facts["stored"], load)
 

@@ -1,4 +1,4 @@
-"""The .npy format: the header is checked against the size of the file, the data is memory-mapped.
+"""The .npy format: the header is checked against the size of the file, the data is read or memory-mapped.
 
 Layout: numpy.lib.format (NEP 1).
 """
@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import BadInput
 from .guard import reading
 from .raw import Array, Member, dtype_name
+from .stored_array import stored_array
 
 # What the header parser of numpy, which reads Python source, raises on bytes that are not a header.
 HEADER_ERRORS = (
@@ -85,17 +86,13 @@ def check_length(header: Header, found: int, where: Path, name: str) -> None:
     )
 
 
-def map_array(path: Path, header: Header, offset: int) -> Array:
-    """The array that lies at byte ``offset`` of a file, as a read-only memory map."""
-    order: Any = "F" if header.fortran else "C"
-    if header.nbytes == 0:  # nothing to map
-        return np.empty(header.shape, header.dtype, order=order)
-    with reading(path, "cannot be memory-mapped", OSError, ValueError):
-        return np.memmap(path, header.dtype, mode="r", offset=offset, shape=header.shape, order=order)
+def array_at(path: Path, header: Header, offset: int) -> Array:
+    """The array that lies at byte ``offset`` of a file, read-only: in memory where it fits, else memory-mapped."""
+    return stored_array(path, header.dtype, header.shape, offset, "F" if header.fortran else "C")
 
 
 def npy_member(path: Path) -> Member:
-    """The one array of an .npy file, under the file's name, to be memory-mapped.
+    """The one array of an .npy file, under the file's name.
 
     Raises:
         BadInput: no readable header, pickled objects, or the file is shorter or longer than it declares.
@@ -113,7 +110,7 @@ def npy_member(path: Path) -> Member:
     size = path.stat().st_size - header.length
     check_length(header, size, path, "the file")
     return Member(
-        path.name, header.shape, dtype_name(header.dtype), 0, size, lambda: map_array(path, header, header.length)
+        path.name, header.shape, dtype_name(header.dtype), 0, size, lambda: array_at(path, header, header.length)
     )
 
 

@@ -1,6 +1,7 @@
 """The .npz format: a zip of .npy members, every header checked before any data is read.
 
-Members that are stored uncompressed (`np.savez`) are memory-mapped after their checksum has been verified.
+Members that are stored uncompressed (`np.savez`) are read or memory-mapped as .npy files are, after their checksum has
+been verified.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 
 from ...errors import BadInput
 from .guard import reading
-from .npy import HEADER_ERRORS, Header, check_length, map_array, read_header
+from .npy import HEADER_ERRORS, Header, array_at, check_length, read_header
 from .raw import Array, Member, dtype_name
 from .torch_file import is_torch_archive
 
@@ -64,7 +65,7 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Memb
 
     def load() -> Array:
         with reading(path, f"array '{name}' is damaged", *_ZIP_ERRORS, *HEADER_ERRORS):
-            return _map_stored(path, info, header) if mapped else _inflate(path, info)
+            return _read_stored(path, info, header) if mapped else _inflate(path, info)
 
     cost = 0 if mapped else header.nbytes
     return Member(name, header.shape, dtype_name(header.dtype), cost, info.compress_size, load)
@@ -77,7 +78,7 @@ def _inflate(path: Path, info: zipfile.ZipInfo) -> Array:
         return array
 
 
-def _map_stored(path: Path, info: zipfile.ZipInfo, header: Header) -> Array:
+def _read_stored(path: Path, info: zipfile.ZipInfo, header: Header) -> Array:
     with path.open("rb") as stream:
         stream.seek(info.header_offset)
         local = stream.read(_LOCAL_HEADER)
@@ -90,4 +91,4 @@ def _map_stored(path: Path, info: zipfile.ZipInfo, header: Header) -> Array:
             left -= len(chunk)
     if left or crc != info.CRC:
         raise zipfile.BadZipFile("its checksum does not match its data")
-    return map_array(path, header, start + header.length)
+    return array_at(path, header, start + header.length)

@@ -11,6 +11,7 @@ import numpy as np
 
 from .guard import reading
 from .raw import Array, Member, dtype_name
+from .stored_array import stored_array
 
 _SAFETENSORS = {
     "F16": "<f2", "F32": "<f4", "F64": "<f8", "BF16": "<u2", "BOOL": "?", "I8": "i1", "U8": "u1",
@@ -51,7 +52,7 @@ def _tensor(path: Path, name: str, entry: dict[str, Any], data: int) -> Member:
         if math.prod(shape) == 0:
             return np.empty(shape, np.float32 if half else _SAFETENSORS[code])
         with reading(path, f"tensor '{name}' cannot be mapped", OSError, ValueError):
-            raw = np.memmap(path, _SAFETENSORS[code], mode="r", offset=data + begin, shape=shape)
+            raw = stored_array(path, np.dtype(_SAFETENSORS[code]), shape, data + begin)
             return widened(raw) if half else raw
 
     return Member(name, shape, dtype, math.prod(shape) * 4 if half else 0, end - begin, load)

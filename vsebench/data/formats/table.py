@@ -91,7 +91,7 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "npy", "a single .npy array", ".npy",
-            "image vectors; a second `.npy` file holds the text vectors; memory-mapped",
+            "image vectors; a second `.npy` file holds the text vectors; large ones are memory-mapped",
             starts=(b"\x93NUMPY",), arrays=npy_members, single=True,
         ),
         Format(

@@ -14,6 +14,7 @@ import numpy as np
 from ...errors import BadInput, MissingPackage
 from .guard import BOMB_BYTES, BOMB_RATIO, reading
 from .raw import Member
+from .stored_array import fits
 
 LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
 _OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
@@ -34,8 +35,8 @@ def is_torch_archive(names: Collection[str]) -> bool:
 def torch_members(path: Path) -> list[Member]:
     """The tensors of a torch file: a dict of them (one level nested at most) or a single one, ``tensor``.
 
-    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32. Files of the
-    format before torch 1.6 cannot be memory-mapped.
+    Lists of integers or strings in the dict count as arrays, for ids. bfloat16 is loaded as float32. Large files
+    are memory-mapped, which those of the format before torch 1.6 cannot be.
 
     Raises:
         MissingPackage: torch is older than 2.6.
@@ -50,9 +51,10 @@ def torch_members(path: Path) -> list[Member]:
         legacy = stream.read(len(LEGACY_START)) == LEGACY_START
     if not legacy:
         _check_archive(path)
+    mapped = not legacy and not fits(path.stat().st_size)
     with reading(path, _REFUSED, Exception, fix=_SAVE):
         try:
-            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=not legacy)
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
         except pickle.UnpicklingError as error:  # its text is advice to run what is in the file
             found = _OBJECT.search(str(error))
             what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED

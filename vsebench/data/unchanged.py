@@ -1,0 +1,65 @@
+"""Input files that change while they are evaluated: an error, instead of numbers from two versions of a file."""
+
+from __future__ import annotations
+
+import stat
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import BadInput
+
+
+class _State(NamedTuple):
+    """What tells two versions of a file apart: which file it is, its size, and when it was last written to."""
+
+    file: tuple[int, int]
+    size: int
+    written: int  # ns
+
+
+@contextmanager
+def unchanged(paths: Iterable[Path]) -> Iterator[None]:
+    """Refuse the work of a block when one of its input files was changed meanwhile; also where the block fails.
+
+    Args:
+        paths: files, and folders of shards. What is not there is left to whoever reads it.
+
+    Raises:
+        BadInput: a file was written to, replaced or removed.
+    """
+    before = {path: state for path in _files(paths) if (state := _state(path)) is not None}
+    try:
+        yield
+    except Exception:
+        _refuse_changed(before)  # the change may be what the other error is about
+        raise
+    _refuse_changed(before)
+
+
+def _refuse_changed(before: dict[Path, _State]) -> None:
+    for path, old in before.items():
+        new = _state(path)
+        if new == old:
+            continue
+        how = "removed" if new is None else "replaced" if new.file != old.file else "written to"
+        sizes = f" ({old.size:,} bytes, then {new.size:,})" if new is not None and new.size != old.size else ""
+        fix = "evaluate it again when nothing else writes it"
+        raise BadInput(f"was {how} while it was evaluated{sizes}", where=path, fix=fix) from None
+
+
+def _files(paths: Iterable[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from sorted(path.glob("*/*")) if path.is_dir() else [path]
+
+
+def _state(path: Path) -> _State | None:
+    """The state of a regular file; None for anything else."""
+    try:
+        found = path.stat()
+    except (OSError, ValueError):
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        return None
+    return _State((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
