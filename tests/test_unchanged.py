@@ -104,6 +104,12 @@ def test_the_change_is_named_where_it_makes_the_work_fail(tmp_path: Path) -> Non
         raise ValueError("numbers that make no sense")
 
 
+@pytest.mark.parametrize("name", ["absent.npz", "x" * 5000, "a\0b"])
+def test_what_is_not_there_is_left_to_the_reader(name: str, tmp_path: Path) -> None:
+    with unchanged([tmp_path / name, tmp_path / "absent" / name]):
+        pass
+
+
 def test_labels_and_vectors_that_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     np.save(tmp_path / "x.npy", X)
     np.save(tmp_path / "labels.npy", X[:, :3])

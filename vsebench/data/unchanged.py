@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import stat
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -51,7 +51,9 @@ def _refuse_changed(before: dict[Path, _State]) -> None:
 
 def _files(paths: Iterable[Path]) -> Iterator[Path]:
     for path in paths:
-        yield from sorted(path.glob("*/*")) if path.is_dir() else [path]
+        yield path
+        with suppress(OSError, ValueError):  # no folder; of a name that the system does not take as well
+            yield from sorted(path.glob("*/*")) if path.is_dir() else []
 
 
 def _state(path: Path) -> _State | None:
