@@ -13,13 +13,15 @@ from pathlib import Path
 import pytest
 
 import vsebench
-from docs import generate
+from docs import examples, generate
 from tests import human_files
 from vsebench.environment import OF_OTHERS, OWN
 from vsebench.errors import EXIT_CODES
 from vsebench.metrics import declare, families, parse
 from vsebench.metrics.suites import SUITES
 from vsebench.relevance import JUDGEMENTS
+from vsebench.relevance.kinds import GAINS
+from vsebench.relevance.kinds.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
 PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -41,6 +43,42 @@ def test_every_metric_view_and_exit_code_is_documented():
     cli = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
     for code, words in EXIT_CODES.items():
         assert f"- {code}: {words}" in cli
+
+
+@pytest.mark.parametrize("name", examples.PAGES)
+def test_examples_print_what_the_page_shows(name):
+    if name == "report.md":
+        pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert examples.rerun(page) == page, "run python -m docs.generate"
+
+
+def test_an_example_shows_output_only_where_the_page_does_and_fails_loudly():
+    page = "```console\n$ vsebench --version\n...\n$ vsebench --version\n$ pip --version\nas it is\n```\n"
+    shown = f"$ vsebench --version\nvsebench {vsebench.__version__}\n$ vsebench --version\n"
+    assert examples.rerun(page) == f"```console\n{shown}$ pip --version\nas it is\n```\n"
+    assert examples.rerun("```python\nprint(2 + 2)  # 5\n```\n") == "```python\nprint(2 + 2)  # 4\n```\n"
+    with pytest.raises(RuntimeError, match=r"vsebench eval none\.npz ends with 3"):
+        examples.rerun("```console\n$ vsebench eval none.npz\n```\n")
+
+
+def test_every_setting_of_gains_and_every_value_is_explained():
+    page = (ROOT / "docs" / "relevance.md").read_text(encoding="utf-8")
+    for kind in GAINS.values():
+        assert kind.meaning in page
+        for key, values in kind.settings.items():
+            assert set(values) <= set(SETTINGS[key].values)
+            assert all(f"- `{key}={value}`" in page for value in values)
+            assert bool(SETTINGS[key].other) == (key in kind.open_settings)
+    assert set(SETTINGS) == {key for kind in GAINS.values() for key in kind.settings}
+
+
+def test_every_page_is_in_the_table_of_contents():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {p.stem for p in (ROOT / "docs").glob("*.md")} - {"index"}
+    listed = re.findall(r"^([a-z-]+)$", "".join(re.findall(r"```{toctree}.*?```", index, re.S)), re.M)
+    assert sorted(listed) == sorted(pages)
+    assert pages <= set(re.findall(r"\]\(([a-z-]+)\.md\)", index))
 
 
 def test_every_environment_variable_is_documented():
@@ -79,7 +117,9 @@ def test_commands_in_the_prose_use_options_that_exist(page):
         assert {w.partition("=")[0] for w in words if w.startswith("--")} <= options, line
 
 
-@pytest.mark.parametrize("page", [p for p in PROSE if p.name != "CONTRIBUTING.md"], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "page", [p for p in PROSE if p.name not in ("CONTRIBUTING.md", *examples.PAGES)], ids=lambda p: p.name
+)
 def test_python_examples_run(page, tmp_path, monkeypatch):
     """The examples of a page, in order; where a comment behind ``print`` shows a value, it is the printed one."""
     monkeypatch.chdir(tmp_path)
@@ -94,8 +134,16 @@ def test_python_examples_run(page, tmp_path, monkeypatch):
 
 def test_links_lead_somewhere():
     for page in PROSE:
-        for target in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
-            assert (page.parent / target).exists(), f"{page.name}: {target}"
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in _anchors(linked), f"{page.name}: {target}#{anchor}"
+
+
+def _anchors(page):
+    """The anchors of the headings of a page, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
 
 
 def _has_example(member):

@@ -4,6 +4,7 @@ A specification (``cider:own=out``, ``sentence:MODEL``, ``gains.npy``) and a spl
 go out. Modules:
 
 - ``declare``: ``GainsKind``, what a kind declares about itself
+- ``settings``: what the settings mean
 - ``table``: ``GAINS``, the one table of the kinds; ``parse_spec`` and ``load_gains``
 - ``cider``, ``spice``, ``sentence``, ``bow``, ``wmd``, ``coarse``, ``matrix``: the declarations, one a file; each
   names the module that computes its gains, which is imported when gains are loaded

@@ -9,6 +9,7 @@ from .sentence import AGGREGATES, OWN
 BOW = GainsKind(
     name="bow",
     title="Cosine of mean word vectors",
+    meaning="how similar the mean word vectors of a caption and of the captions of an image are",
     formula="max over the image's captions m of cos(mean v_w in m, mean v_w in j)",
     low=-1.0,
     high=1.0,

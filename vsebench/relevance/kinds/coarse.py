@@ -8,6 +8,7 @@ from .declare import GainsKind
 COARSE = GainsKind(
     name="coarse",
     title="Coarse to fine",
+    meaning="costly gains for promising pairs only: a cheap gain decides which they are",
     formula="costly(i, j) where cheap(i, j) > threshold, cheap(i, j) elsewhere",
     low=None,
     high=None,

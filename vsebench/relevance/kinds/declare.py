@@ -24,10 +24,11 @@ class GainsKind:
         title: the full name.
         formula: one line.
         low, high: range of a gain; None where there is no bound.
-        settings: key -> allowed values, the default first.
+        settings: key -> allowed values, the default first; ``settings.SETTINGS`` says what they mean.
         needs: what has to be installed, built or given.
         module: dotted name of the module with ``load(split, argument, settings, progress) -> Gains``, imported when
             gains are loaded.
+        meaning: what a gain measures, in words.
         argument: what may follow the name after a colon; empty when nothing may.
         reference: the publication.
         cite: citation key of ``docs/references.md``.
@@ -49,6 +50,7 @@ class GainsKind:
     settings: Mapping[str, tuple[str, ...]]
     needs: str
     module: str
+    meaning: str = ""
     argument: str = ""
     reference: str = ""
     cite: str = ""

@@ -8,6 +8,7 @@ from .declare import GainsKind
 MATRIX = GainsKind(
     name="matrix",
     title="A file of gains",
+    meaning="gains that were computed elsewhere, or judgements of 0 and 1",
     formula="the number that the file has for image i and caption j",
     low=None,
     high=None,

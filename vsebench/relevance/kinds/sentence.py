@@ -11,6 +11,7 @@ OWN = ("in", "one", "out")  # a caption and its own image: included, set to 1, l
 SENTENCE = GainsKind(
     name="sentence",
     title="Cosine of a sentence encoder",
+    meaning="how similar the sentence vectors of a caption and of the captions of an image are",
     formula="max over the image's captions m of cos(e_m, e_j)",
     low=-1.0,
     high=1.0,

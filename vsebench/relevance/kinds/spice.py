@@ -7,6 +7,8 @@ from .declare import GainsKind
 SPICE = GainsKind(
     name="spice",
     title="SPICE",
+    meaning="how many objects, attributes and relations a caption shares with the captions of an image, by words or "
+    "synonyms",
     formula="F of scene-graph tuples: 2 tp / (|candidate| + |reference|)",
     low=0.0,
     high=1.0,

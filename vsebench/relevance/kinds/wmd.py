@@ -7,6 +7,8 @@ from .declare import GainsKind
 WMD = GainsKind(
     name="wmd",
     title="Word mover's distance of caption sets, as a gain",
+    meaning="how little the words of the captions of an image have to move, in the space of word vectors, to become "
+    "those of a caption",
     formula="1 / (1 + W(X, Y)), W = sum of minima of WMD both ways",
     low=0.0,
     high=1.0,
