@@ -66,6 +66,7 @@ OF_OTHERS = (
     ),
     Variable("HF_HUB_CACHE", "the models alone; by default `hub` in `HF_HOME`", "/data/hf/hub"),
     Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),
+    Variable("HF_ENDPOINT", "a mirror of huggingface.co, from which models are downloaded", "https://hub.example.org"),
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),
     Variable("NO_COLOR", "any value: no colours on the terminal", "1"),
     Variable("COLUMNS", "width of tables and of the help; by default that of the terminal, 120 in a pipe", "100"),
