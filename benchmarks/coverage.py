@@ -41,7 +41,7 @@ from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Direction, Int, Relevance, Split, Vectors
 
 STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"
-SIZES = {200: 1000, 1000: 500}  # images of a test set -> number of test sets
+SIZES = {200: 1000, 1000: 400}  # images of a test set -> number of test sets
 CAPTIONS = 5
 BINARY = ("R@1", "R@5", "R@10", "RSum", "MRR", "MeanR", "MedR", "eccv:R@1", "eccv:Recall@10", "eccv:R-P", "eccv:mAP@R")
 GRADED = (
@@ -202,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Print the table, and store it with ``--write``."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--images", type=int, help="one size of the test sets; default: 200 and 1,000")
-    parser.add_argument("--sets", type=int, help="number of test sets; default: 1,000 of 200 images, 500 of 1,000")
+    parser.add_argument("--sets", type=int, help="number of test sets; default: 1,000 of 200 images, 400 of 1,000")
     parser.add_argument("--workers", type=int, default=2)
     parser.add_argument("--write", action="store_true", help=f"store the table in {STORED.name}")
     given = parser.parse_args(arguments)

@@ -201,12 +201,12 @@ def test_a_device_is_refused_before_anything_is_read() -> None:
 
 def test_without_any_value_there_is_an_error_and_no_file(small: str, tmp_path: Path) -> None:
     np.save(tmp_path / "zeros.npy", np.zeros((60, 300), np.float32))
-    args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "nDCG@1,CS@10", "--quiet"]
+    args = ["eval", small, "--gains", str(tmp_path / "zeros.npy"), "--metrics", "CS@10,Kendall[tau=b]", "--quiet"]
     result = invoke(*args, "--per-query", str(tmp_path / "q.csv"), "--json")
     assert (result.exit_code, result.stdout) == (3, "")
     assert result.stderr == (
-        "error: nothing was measured: matrix:nDCG@1 (i2t), matrix:CS@10 (i2t), matrix:nDCG@1 (t2i), "
-        "matrix:CS@10 (t2i): undefined for every query, left out\n  fix: check the gains and what they are made from\n"
+        "error: nothing was measured: matrix:CS@10 (i2t), matrix:CS@10 (t2i), matrix:Kendall[tau=b] (i2t), "
+        "matrix:Kendall[tau=b] (t2i): undefined for every query, left out\n  fix: check the gains and what they are made from\n"
     )
     assert not (tmp_path / "q.csv").exists()
 

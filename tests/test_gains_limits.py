@@ -56,7 +56,7 @@ def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> 
         assert rest.partition(": ")[2] == (
             f"gains of 'matrix' go down to {lowest:.4g}, and it takes none below 0\n"
             "  fix: use CS or Kendall, which take any gains, or count negative gains as zero: "
-            "--gains GAINS:negative=zero"
+            "gains='GAINS:negative=zero'"
         )
 
 
@@ -121,9 +121,9 @@ def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "zeros.npy"
     np.save(path, np.zeros((len(images), len(captions)), np.float32))
     with pytest.raises(BadInput) as error:
-        vsebench.evaluate(images, captions, split=split, metrics="matrix:nDCG@5", gains=(str(path),))
+        vsebench.evaluate(images, captions, split=split, metrics="matrix:CS@5", gains=(str(path),))
     assert str(error.value) == (
-        "nothing was measured: matrix:nDCG@5 (i2t), matrix:nDCG@5 (t2i): undefined for every query, left out\n"
+        "nothing was measured: matrix:CS@5 (i2t), matrix:CS@5 (t2i): undefined for every query, left out\n"
         "  fix: check the gains and what they are made from"
     )
 

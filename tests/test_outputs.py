@@ -80,7 +80,7 @@ def hashes(folder: Path) -> dict[str, str]:
         "eval e.npz --gains gains.npy --metrics ncs -o gains.npy",
         "eval e.npz --gains gains.npy:negative=zero --metrics ncs -o gains.npy",
         "eval e.npz --gains cider,gains.npy --metrics ncs -o gains.npy",
-        "eval e.npz --gains cider:df=captions.txt --metrics ncs --save-run captions.txt",
+        "eval e.npz --gains cider:df=captions.txt --metrics ncs -o captions.txt",
         "eval e.npz --gains wmd:v.txt --captions captions.txt --metrics ncs -o v.txt",
         "eval --run i2t=captions.txt -o captions.txt",
         "eval shards -o shards/img_emb/img_emb_0.npy",
@@ -226,7 +226,7 @@ def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_p
 def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path) -> None:
     done = invoke("compare", given / "A.json", given / "B.json", "-o", tmp_path / "x.txt")
     assert done.exit_code == USAGE
-    assert "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, or add --format" in (
+    assert "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format" in (
         " ".join(done.stderr.split())
     )
 

@@ -52,7 +52,7 @@ def test_the_table(files: tuple[Path, Path]) -> None:
 
 def test_intervals_of_the_table_are_over_queries(files: tuple[Path, Path]) -> None:
     result = invoke(files, "--metrics", "nDCG@1", "--resamples", "20")
-    assert "95 % bootstrap interval over queries (20 resamples, seed 0)" in " ".join(result.stdout.split())
+    assert "95 % BCa bootstrap interval over queries (20 resamples, seed 0)" in " ".join(result.stdout.split())
 
 
 def test_the_document(files: tuple[Path, Path], tmp_path: Path) -> None:
