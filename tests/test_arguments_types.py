@@ -234,7 +234,10 @@ COMMANDS = {
     "eval": "evaluate", "unimodal": "evaluate_unimodal", "compare": "compare", "agree": "agree", "slice": "slice",
     "correlate": "correlate",
 }  # fmt: skip
-POSITIONAL = {"files": {"evaluate": "images"}, "file": {"evaluate_unimodal": "vectors"}}  # called by what they hold in Python
+POSITIONAL = {
+    "files": {"evaluate": "images"},
+    "file": {"evaluate_unimodal": "vectors"},
+}  # called by what they hold in Python
 ONLY_PYTHON = {"progress", "bar", "block"}
 
 

@@ -226,8 +226,9 @@ def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_p
 def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path) -> None:
     done = invoke("compare", given / "A.json", given / "B.json", "-o", tmp_path / "x.txt")
     assert done.exit_code == USAGE
-    assert "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format" in (
-        " ".join(done.stderr.split())
+    assert (
+        "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format"
+        in (" ".join(done.stderr.split()))
     )
 
 

@@ -101,7 +101,8 @@ def test_excluded_items_that_are_relevant_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rule", "fix"), [("pesimistic", "use pessimistic"), ("zzz", "use index, optimistic, pessimistic, expected, mean-rank")]
+    ("rule", "fix"),
+    [("pesimistic", "use pessimistic"), ("zzz", "use index, optimistic, pessimistic, expected, mean-rank")],
 )
 def test_unknown_tie_rules_are_refused(rule: str, fix: str) -> None:
     with pytest.raises(UsageError) as error:
