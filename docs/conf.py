@@ -20,4 +20,5 @@ python_maximum_signature_line_length = 80
 toc_object_entries = False
 
 html_theme = "furo"
+html_theme_options = {"light_css_variables": {"code-font-size": "75%"}}  # 100 columns of output fit
 html_title = f"vsebench {release}"

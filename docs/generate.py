@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from docs import examples
+from docs.api_page import api_page
 from docs.relevance_page import relevance_page
 
 HERE = Path(__file__).parent
@@ -164,32 +165,6 @@ def statistics_page() -> str:
 def _with_table(name: str, table: str) -> str:
     before, _, rest = (HERE / name).read_text(encoding="utf-8").partition(TABLE[0])
     return before + TABLE[0] + table + TABLE[1] + rest.partition(TABLE[1])[2]
-
-
-def api_page() -> str:
-    """Every public name with its signature and its documentation."""
-    import vsebench
-
-    out = ["# Python API\n\n"]
-    out.append(
-        "`import vsebench as vb`. Functions have the names and defaults of the commands' options; results print as "
-        "the terminal table, render in notebooks and have `to_frame`, `to_latex`, `to_markdown`, `to_html` and "
-        "`to_json`.\n\n"
-    )
-    for name in vsebench.__all__[1:]:
-        member = getattr(vsebench, name)
-        parameters = [
-            p.name if p.default is p.empty else f"{p.name}={p.default!r}" if p.name != "_" else ""
-            for p in inspect.signature(member).parameters.values()
-        ]
-        out.append(f"## {name}\n\n")
-        if not inspect.isclass(member):
-            out.append(f"`{name}({', '.join(parameters)})`\n\n")
-        out.append(f"```text\n{inspect.cleandoc(member.__doc__ or '')}\n```\n\n")
-        if name == "Accumulator":
-            for method in (member.update, member.compute, member.reset):
-                out.append(f"```text\n{method.__name__}: {inspect.cleandoc(method.__doc__ or '')}\n```\n\n")
-    return "".join(out)
 
 
 def environment_page() -> str:

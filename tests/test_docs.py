@@ -14,6 +14,7 @@ import pytest
 
 import vsebench
 from docs import examples, generate
+from docs.api_page import markdown
 from tests import human_files
 from vsebench.environment import OF_OTHERS, OWN
 from vsebench.errors import EXIT_CODES
@@ -60,6 +61,53 @@ def test_an_example_shows_output_only_where_the_page_does_and_fails_loudly():
     assert examples.rerun("```python\nprint(2 + 2)  # 5\n```\n") == "```python\nprint(2 + 2)  # 4\n```\n"
     with pytest.raises(RuntimeError, match=r"vsebench eval none\.npz ends with 3"):
         examples.rerun("```console\n$ vsebench eval none.npz\n```\n")
+
+
+def test_the_values_that_a_page_explains_are_those_of_its_output():
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    output = "".join(re.findall(r"```console\n(.*?)```", page, re.S))
+    explained = re.findall(r"`(\d[\d.]* \[[^]`]*\])`", page)
+    assert explained and all(value in output for value in explained)
+    fields = [field.partition(":")[0] for field in re.search(r"^vsebench:.*$", output, re.M)[0].split("|")]
+    table = page[page.index("## The signature") : page.index("## Notes and warnings")]
+    assert set(fields) <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_arguments_of_the_api_are_lists_and_link_to_their_source():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for name in vsebench.__all__[1:]:
+        member = getattr(vsebench, name)
+        kind = "class" if inspect.isclass(member) else "function"
+        section = re.search(rf"^::::{{py:{kind}}} {name}\(.*?^::::$", page, re.M | re.S)
+        assert section is not None, name
+        for parameter in inspect.signature(member).parameters.values():
+            if kind == "function" and parameter.name != "_" and "**Arguments**" in section[0]:
+                assert re.search(rf"^- .*`\**{parameter.name}`.*: ", section[0], re.M), f"{name}: {parameter.name}"
+    for method in ("save", "to_frame", "to_latex", "per_query"):
+        assert f":::{{py:method}} {method}(" in page
+    assert "``" not in page.replace("```", "") and ">>> " in page
+
+
+def test_a_docstring_becomes_markdown():
+    def example():
+        """Do a thing with ``x``.
+
+        >>> example()
+        3
+
+        Args:
+            x, y: numbers, of which
+                one is ``1``.
+            **facts: further.
+
+        Raises:
+            UsageError: never.
+        """
+
+    assert markdown(example) == (
+        "Do a thing with `x`.\n\n**Arguments**\n\n- `x`, `y`: numbers, of which one is `1`.\n- `**facts`: further.\n\n"
+        "**Raises**\n\n- `UsageError`: never.\n\n```pycon\n>>> example()\n3\n```\n\n"
+    )
 
 
 def test_every_setting_of_gains_and_every_value_is_explained():
