@@ -21,4 +21,6 @@ toc_object_entries = False
 
 html_theme = "furo"
 html_theme_options = {"light_css_variables": {"code-font-size": "75%"}}  # 100 columns of output fit
+html_static_path = ["static"]
+html_css_files = ["tables.css"]
 html_title = f"vsebench {release}"

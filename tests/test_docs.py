@@ -8,6 +8,7 @@ import inspect
 import io
 import re
 import shlex
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -19,9 +20,10 @@ from tests import human_files
 from vsebench.environment import OF_OTHERS, OWN
 from vsebench.errors import EXIT_CODES
 from vsebench.metrics import declare, families, parse
-from vsebench.metrics.suites import SUITES
+from vsebench.metrics.declare import separate
+from vsebench.metrics.suites import ALL, SUITES, members
 from vsebench.relevance import JUDGEMENTS
-from vsebench.relevance.kinds import GAINS
+from vsebench.relevance.kinds import GAINS, parse_spec
 from vsebench.relevance.kinds.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
@@ -163,6 +165,17 @@ def test_commands_in_the_prose_use_options_that_exist(page):
         assert path in known, line
         options = {o for p in known[path].params for o in p.opts} | {"--help"}
         assert {w.partition("=")[0] for w in words if w.startswith("--")} <= options, line
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
+def test_commands_in_the_prose_name_metrics_and_gains_that_exist(page):
+    for line in re.findall(r"(?:^\$ |`)(vsebench [a-z][^`\n]*)", page.read_text(encoding="utf-8"), re.M):
+        words = shlex.split(line)
+        for option, value in pairwise(words):
+            if option == "--metrics":
+                assert all(w in ALL or members(w) or parse(w) for w in separate(value)), line
+            if option == "--gains" and words[1] == "eval":
+                assert all(parse_spec(w) for w in value.split(",")), line
 
 
 @pytest.mark.parametrize(
