@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import BadInput, UsageError
+from .memory import text_array
 
 Direction = Literal["i2t", "t2i", "i2i", "t2t"]
 Modality = Literal["image", "caption"]
@@ -62,7 +63,7 @@ def _ids(ids: Any, what: str) -> Ids:
     """Ids or indices as a read-only array, integers or strings; raises UsageError naming ``what``."""
     array = as_array(ids, what)
     if array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat):
-        array = array.astype(np.str_)  # of a table
+        array = text_array(array.ravel().tolist(), what).reshape(array.shape)  # of a table
     if array.ndim != 1 or (array.dtype.kind not in "iuU" and array.size):
         found = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{ids!r}"
         raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one an item")

@@ -14,6 +14,7 @@ import numpy as np
 from ..data.captions import Captions, is_file, with_captions
 from ..data.formats.ids import canonical
 from ..errors import BadInput, MissingPackage, UsageError
+from ..memory import JSON_BYTES, Growth, require, text_array, unpacked
 from ..report.values import SIDE, places
 from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, Split
 
@@ -196,18 +197,37 @@ def _table(path: Path) -> dict[str, list[Any]]:
     check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
     try:
         if name.endswith((".parquet", ".pq")):
-            frame = pd.read_parquet(path)
+            frame = _parquet(path)
             return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
         separator = "\t" if name.endswith((".tsv", ".txt")) else ","
+        require(JSON_BYTES * path.stat().st_size, path)
         # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
-        frame = pd.read_csv(path, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
+        with path.open("rb") as raw, unpacked(raw, path, JSON_BYTES) as stream:
+            frame = pd.read_csv(stream, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
         return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
+    except BadInput:
+        raise
     except ImportError:
         raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
     except Exception as error:  # pandas and pyarrow raise anything on damaged files
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         what = f"cannot be read as a table ({first})"
         raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
+
+
+def _parquet(path: Path) -> Any:
+    """The data frame of a parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from ..data.formats.arrow_tables import parquet_batches
+
+    growth, batches = Growth(path, path.stat().st_size), []
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in parquet_batches(file, None, path):
+            growth.add(2 * batch.nbytes)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, file.schema_arrow).to_pandas()
 
 
 def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
@@ -265,7 +285,7 @@ def _ids(values: Sequence[Any], path: Path) -> Ids:
         seen: set[str] = set()
         again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
         raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
-    return np.array(ids, np.str_)
+    return text_array(ids, "id", path)
 
 
 def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:

@@ -9,9 +9,10 @@ import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 from ..errors import BadInput, UsageError
+from ..memory import unpacked
 from ..types import Direction
 from .formats.guard import reading
 from .formats.ids import is_decimal
@@ -94,12 +95,12 @@ def _read(path: Path, order: Order) -> tuple[FileLists, str]:
 
 @contextmanager
 def _open(path: Path) -> Iterator[IO[str]]:
-    with reading(path, "is not readable text", *_TEXT_ERRORS), path.open("rb") as raw:
-        packed = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
-        stream: Any = gzip.GzipFile(fileobj=raw) if packed else raw
-        with io.TextIOWrapper(stream, encoding="utf-8-sig") as text:
-            yield text
+    with (
+        reading(path, "is not readable text", *_TEXT_ERRORS),
+        path.open("rb") as raw,
+        io.TextIOWrapper(unpacked(raw, path), encoding="utf-8-sig") as text,
+    ):
+        yield text
 
 
 def _with_ids(

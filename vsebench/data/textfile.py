@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput
+from ..memory import JSON_BYTES, require, unpacked
 
-LARGEST = 2 << 30  # bytes after unpacking; the largest file in use (Karpathy's COCO) has 144 MB
 # Other kinds of files, by their first bytes: what they are, and what to do.
 _OTHER_KINDS = {
     b"PK\x03\x04": ("a zip archive", "unpack it and give the .json file inside"),
@@ -27,8 +27,8 @@ def read_text(path: str | os.PathLike[str]) -> str:
     """The content of a file as text; gzip is recognised by its first bytes and unpacked.
 
     Raises:
-        BadInput: the file is missing, not regular, unreadable, empty, binary, larger than 2 GiB, truncated or not
-            UTF-8.
+        BadInput: the file is missing, not regular, unreadable, empty, binary, truncated or not UTF-8, needs more memory
+            than is free, or unpacks to more than 16 MiB and 200 times its size.
     """
     path = Path(path)
     data = _bytes(path)
@@ -116,20 +116,20 @@ def check_file(path: Path, fix: str) -> None:
     raise BadInput(f"this is {'a folder' if path.is_dir() else 'not a regular file'}", where=path, fix=fix)
 
 
-def _bytes(path: Path) -> bytes:
+def _bytes(path: Path) -> bytearray:
     check_file(path, "give the file with the captions")
     try:
-        with path.open("rb") as plain:
-            packed = plain.read(2) == b"\x1f\x8b"
-        with gzip.open(path) if packed else path.open("rb") as stream:
-            data: bytes = stream.read(LARGEST + 1)
+        with path.open("rb") as raw:
+            require(JSON_BYTES * os.fstat(raw.fileno()).st_size, path)
+            data = bytearray()
+            with unpacked(raw, path, JSON_BYTES) as stream:
+                while block := stream.read(1 << 20):
+                    data += block
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
         what = f"the gzip data is truncated or damaged ({error})"
         raise BadInput(what, where=path, fix="copy or download it again") from error
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
-    if len(data) > LARGEST:
-        raise BadInput("holds more than 2 GiB of text", where=path, fix="give the file with the captions only")
     return data
 
 

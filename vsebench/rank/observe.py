@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
+from ..memory import require
 from ..numeric.parallel import default_threads
 from ..types import (
     DIRECTIONS,
@@ -33,10 +34,11 @@ from . import kernels, thresholds
 from .order import check_ties, ranks_from_counts
 from .scorers import Scorer
 from .select import Selector
-from .stream import Progress, stream
+from .stream import TILE_BYTES, Progress, stream
 from .thresholds import Thresholds
 
 Array = npt.NDArray[Any]
+PAIR_BYTES = 100  # memory for a relevant pair, without its counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,12 +77,16 @@ def observe(
     Raises:
         UsageError: unknown tie rule, a depth below 1, two requests of one name, or a relevant item that is no
             candidate (it is excluded, or in another fold).
+        BadInput: the tiles and the counts need more memory than is free.
     """
     check_ties(ties)
     _check(requests, scorer.shape)
     threads = threads or default_threads()
+    pairs = sum(len(r.items) for q in requests for r in _relevances(q))
+    require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
     scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
     counters = [_Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
+    del scored  # 16 bytes a pair
     selectors = {d: Selector(scorer, d, k) for d, k in (depth or {}).items()}
 
     def observe_tile(tile: Array, r0: int, c0: int, part: int) -> None:
@@ -157,7 +163,7 @@ class _Counter:
         self.scorer, self.direction, self.requests, self.fold = scorer, direction, requests, fold
         relevances = [r for request in requests for r in _relevances(request)]
         self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, scored)
-        self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int64)  # one row a thread
+        self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int32)  # one row a thread
         # The first pairs of all queries are counted together; caption queries rarely have further pairs.
         is_first = np.ones(len(self.pairs.query), bool)
         is_first[1:] = np.diff(self.pairs.query) != 0

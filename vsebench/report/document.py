@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from ..data.formats.sniff import sniff
 from ..data.textfile import check_file
 from ..errors import BadInput, UsageError
+from ..memory import JSON_BYTES, require
 from . import values
 from .model import MetricName, Resampling, Result
 from .report import SCHEMA, Report
@@ -46,6 +47,7 @@ def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
     check_file(path, _FIX)
     _refuse_vectors(path)
     try:
+        require(JSON_BYTES * path.stat().st_size, path, "give a smaller report (--no-per-query), or free memory")
         data = path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot be read ({error.strerror})", where=path, fix=_FIX) from None

@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..memory import JSON_BYTES, LARGE, RATIO, require, text_array
 
 KINDS = ("u1", "u2", "u4", "i4", "i8", "f4", "f8")
-LARGEST = 1 << 30  # bytes of one array after unpacking
 LEVEL = 3  # of zlib: 3 % more than its default of 6, in half the time
 
 
@@ -29,28 +29,40 @@ def pack(array: npt.NDArray[Any]) -> str:
     return _text(kind, array.astype(f"<{kind}").tobytes())
 
 
-def unpack(text: str) -> npt.NDArray[Any]:
+def unpack(text: str, most: int | None = None) -> npt.NDArray[Any]:
     """The array that ``pack`` wrote: int64, float64 or unicode.
 
     Integral values are returned as int64, also those of a float array; the caller converts them.
 
+    Args:
+        text: from ``pack``.
+        most: how many numbers there can be, where it is known.
+
     Raises:
-        BadInput: no such kind, damaged, or more than 1 GiB.
+        BadInput: no such kind, damaged, more numbers than ``most``, or far more than the text can stand for.
     """
     kind, colon, data = text.partition(":")
     if not colon or kind not in (*KINDS, "text"):
         raise BadInput(f"'{text[:20]}' is no packed array", fix="write the report again with vsebench eval --json")
     try:
         engine = zlib.decompressobj()
-        raw = engine.decompress(base64.b64decode(data, validate=True), LARGEST)
+        limit = max(LARGE, RATIO * len(data))
+        if most is not None and kind != "text":
+            limit = min(limit, most * np.dtype(kind).itemsize)
+        raw = engine.decompress(base64.b64decode(data, validate=True), limit + 1)
+        if len(raw) > limit:
+            raise ValueError(f"more than {limit:,} bytes" + ("" if most is None else f" for {most:,} numbers"))
         if not engine.eof:
-            raise ValueError("cut short or too large")
+            raise ValueError("cut short")
+        require((JSON_BYTES if kind == "text" else 8) * len(raw))
         if kind == "text":
             words = json.loads(raw)
             if not isinstance(words, list) or not all(isinstance(w, str) for w in words):
                 raise ValueError("not a list of strings")
-            return np.array(words, dtype=np.str_)
+            return text_array(words, "ids")
         array = np.frombuffer(raw, f"<{kind}")
+    except BadInput:
+        raise
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
         raise BadInput(f"a packed array is damaged ({error})", fix="copy the report again") from None
     return array.astype(np.float64 if kind[0] == "f" else np.int64)

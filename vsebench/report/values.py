@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
 from ..errors import BadInput
 from ..numeric.parallel import each
@@ -78,12 +79,11 @@ def read(section: PerQueryDocument, split: str) -> Split:
     Raises:
         BadInput: an array is damaged, or does not fit the others.
     """
-    fold = None if section.fold is None else _integers(section.fold, "fold")
-    rows = None if section.caption_rows is None else _integers(section.caption_rows, "caption_rows")
-    items = Split(
-        split, unpack(section.images), unpack(section.captions), _integers(section.image_of, "image_of"), None, fold,
-        (None, rows),
-    )  # fmt: skip
+    images, captions = unpack(section.images), unpack(section.captions)
+    fold = None if section.fold is None else _integers(section.fold, "fold", len(images))
+    rows = None if section.caption_rows is None else _integers(section.caption_rows, "caption_rows", len(captions))
+    owner = _integers(section.image_of, "image_of", len(captions))
+    items = Split(split, images, captions, owner, None, fold, (None, rows))
     if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.caption_ids))):
         raise BadInput("caption_rows does not number the captions", fix="write the report again")
     return items
@@ -107,15 +107,15 @@ def restore(
 def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     name = f"per_query: {column.metric} ({column.direction})"
     ids = items.ids(SIDE[column.direction])
-    values = unpack(column.values)
-    at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name)
+    at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name, len(ids))
+    values = _unpacked(column.values, name, len(at))
     if values.dtype.kind not in "if" or not np.isfinite(values).all() or len(values) != len(at):
         raise BadInput(f"{name} has {len(values)} values for {len(at)} queries", fix="write the report again")
     if len(at) and (at.min() < 0 or at.max() >= len(ids) or len(np.unique(at)) != len(at)):
         raise BadInput(f"{name} names a query twice, or one that does not exist", fix="write the report again")
     influence = None
     if column.influence is not None:
-        halves = [unpack(half) for half in column.influence]
+        halves = [_unpacked(half, name, len(items.image_ids)) for half in column.influence]
         if any(h.dtype.kind not in "if" or len(h) != len(items.image_ids) or not np.isfinite(h).all() for h in halves):
             what = f"{name} has influences that are not one finite number an image"
             raise BadInput(what, fix="write the report again")
@@ -123,8 +123,15 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     return replace(result, queries=ids[at], per_query=values.astype(np.float64), influence=influence)
 
 
-def _integers(text: str, name: str) -> Int:
-    array = unpack(text)
+def _unpacked(text: str, name: str, most: int) -> npt.NDArray[Any]:
+    try:
+        return unpack(text, most)
+    except BadInput as error:
+        raise BadInput(f"{name}: {error.what}", fix=error.fix) from None
+
+
+def _integers(text: str, name: str, most: int) -> Int:
+    array = _unpacked(text, name, most)
     if array.dtype.kind != "i":
         raise BadInput(f"{name} does not contain integers", fix="write the report again")
     return array

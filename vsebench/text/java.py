@@ -13,6 +13,7 @@ from pathlib import Path
 from ..data.splits.packages import package_file
 from ..data.store import parse_size
 from ..errors import MissingPackage, UsageError
+from ..memory import free_memory
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25
@@ -79,47 +80,6 @@ def choose_heap(size: str | None = None, threads: int = 2) -> int:
     free = free_memory()
     most = (3 << 30) + (max(threads - 2, 0) << 29)
     return most if free is None else max(LEAST_HEAP, min(free // 2, most))
-
-
-def free_memory() -> int | None:
-    """Bytes that are free without swapping, within the limits of the container; None when not known."""
-    found = []
-    try:
-        text = Path("/proc/meminfo").read_text(encoding="ascii")
-        found.append(int(re.findall(r"MemAvailable:\s+(\d+) kB", text)[0]) << 10)
-    except (OSError, IndexError, ValueError):
-        try:
-            found.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 2)
-        except (AttributeError, OSError, ValueError):
-            return None
-    return min([*found, *_container()])
-
-
-def _container() -> list[int]:
-    """Free bytes (limit - used) in every control group of this process, version 1 and 2."""
-    try:
-        lines = Path("/proc/self/cgroup").read_text(encoding="utf-8").split("\n")
-    except OSError:
-        return []
-    left = []
-    for line in filter(None, lines):
-        _, controllers, inside = line.split(":", 2)
-        if controllers not in ("", "memory"):
-            continue
-        base = Path("/sys/fs/cgroup", controllers)
-        names = ("memory.max", "memory.current") if not controllers else (
-            "memory.limit_in_bytes", "memory.usage_in_bytes")  # fmt: skip
-        group = base / inside.lstrip("/")
-        for folder in (group, *group.parents):
-            if not folder.is_relative_to(base):
-                break
-            try:
-                limit, used = (int((folder / name).read_text(encoding="ascii")) for name in names)
-                cached = re.findall(r"^(?:total_)?inactive_file (\d+)", (folder / "memory.stat").read_text(), re.M)
-            except (OSError, ValueError):  # "max": no limit here
-                continue
-            left.append(max(limit - used + int(cached[-1] if cached else 0), 0))
-    return left
 
 
 def _program(given: Path, name: str) -> Path:

@@ -14,6 +14,7 @@ from ..data.formats.npy import npy_member
 from ..data.formats.sniff import expect, sniff
 from ..data.textfile import read_text, text_lines
 from ..errors import BadInput, UsageError
+from ..memory import text_array
 from ..types import Ids, Int
 
 
@@ -118,7 +119,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
             row_of = [line.strip() for line in text_lines(read_text(path))]
         except BadInput as error:
             raise BadInput(error.what, where=path, fix="give one id or row number a line") from error
-        named = as_ids(np.array([w for w in row_of if w], dtype=np.str_), "queries", path)
+        named = as_ids(text_array([w for w in row_of if w], "queries", path), "queries", path)
     if ids is None:
         if named.dtype.kind != "i":
             raise BadInput(f"names '{named[0]}', but the items have no ids", where=path, fix="give row numbers from 0")

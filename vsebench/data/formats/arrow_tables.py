@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput
-from .guard import memory_limit, reading
-from .ids import as_ids
+from ...memory import Growth
+from .guard import BOMB_BYTES, reading
+from .ids import as_ids, id_array
 from .raw import Array, RawEmbeddings, RawSide
 
 _NEEDED = ("id", "modality", "embedding")
@@ -94,8 +95,8 @@ def _columns(path: Path, batches: Iterator[Any], only: str | None) -> dict[str, 
     columns: dict[str, dict[str, list[Any]]] = {
         side: {"id": [], "embedding": [], "image_id": [], "caption": []} for side in _SIDES
     }
-    used, row, width = 0, 0, None
-    limit = memory_limit()
+    row, width = 0, None
+    growth = Growth(path, path.stat().st_size, large=BOMB_BYTES)
     with _reading_table(path):
         for batch in batches:
             if batch.num_rows == 0:
@@ -106,9 +107,8 @@ def _columns(path: Path, batches: Iterator[Any], only: str | None) -> dict[str, 
             if width is not None and vectors.shape[1] != width:
                 raise _ragged(path, row, vectors.shape[1], width)
             width = vectors.shape[1]
-            used += vectors.nbytes
-            if used > limit:
-                raise BadInput(f"expands to more than {limit:,} bytes", where=path, fix="save .npy files instead")
+            texts = (batch.column(n).nbytes for n in ("id", "image_id", "caption") if n in batch.schema.names)
+            growth.add(vectors.nbytes + 2 * sum(texts))
             for side in _SIDES:
                 mask = modality == side
                 columns[side]["embedding"].append(vectors[mask])
@@ -154,7 +154,20 @@ def _parquet_batches(path: Path, only: str | None = None) -> Iterator[Any]:
 
     with pyarrow.parquet.ParquetFile(path) as file:
         names = _check_columns(file.schema_arrow, path, only)
-        yield from file.iter_batches(batch_size=_BATCH, columns=names)
+        yield from parquet_batches(file, names, path)
+
+
+def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[Any]:
+    """Some columns (None: all) of an open parquet file in batches, once the size that it declares is checked.
+
+    Raises:
+        BadInput: it is far more than the file has, or does not fit into the free memory.
+    """
+    parts = [file.metadata.row_group(i) for i in range(file.metadata.num_row_groups)]
+    columns = [part.column(i) for part in parts for i in range(part.num_columns)]
+    chosen = [c for c in columns if names is None or c.path_in_schema.split(".")[0] in names]
+    Growth(path, path.stat().st_size, large=BOMB_BYTES).add(sum(c.total_uncompressed_size for c in chosen))
+    yield from file.iter_batches(batch_size=_BATCH, columns=names)
 
 
 def _arrow_batches(path: Path, only: str | None = None) -> Iterator[Any]:
@@ -241,4 +254,4 @@ def _ids(values: list[Any], name: str, path: Path) -> Array:
         what = "has missing values" if type(None) in kinds else f"holds {bad!r} among other types"
         raise BadInput(f"column '{name}' {what}", where=path, fix="give every row one integer or string id")
     with reading(path, f"column '{name}' cannot be read", OverflowError):
-        return as_ids(np.array(values), name, path)
+        return as_ids(id_array(values, name, path), name, path)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from ...errors import BadInput
+from ...memory import Growth
 from .aliases import FLOATS
+from .arrow_tables import parquet_batches
 from .guard import check_size, reading
-from .ids import as_ids
+from .ids import as_ids, id_array
 from .npy import npy_member
 from .raw import Array, Member, RawEmbeddings
 
@@ -101,6 +104,19 @@ def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
         raise BadInput(what, where=path, fix="write all shards with the same model")
 
 
+def _columns_of(pq: Any, path: Path, wanted: list[str]) -> dict[str, list[Any]]:
+    """Those of the wanted columns that a parquet file has."""
+    growth = Growth(path, path.stat().st_size)
+    with pq.ParquetFile(path) as file:
+        names = [name for name in wanted if name in file.schema_arrow.names]
+        columns: dict[str, list[Any]] = {name: [] for name in names}
+        for batch in parquet_batches(file, names, path) if names else ():
+            growth.add(2 * batch.nbytes)
+            for name in names:
+                columns[name] += batch.column(name).to_pylist()
+    return columns
+
+
 def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ...]]:
     metadata = folder / "metadata"
     files = numbered(metadata, "metadata", ".parquet") if metadata.is_dir() else []
@@ -115,13 +131,10 @@ def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ..
     parts: dict[str, list[Array]] = {}
     for path in files:
         with reading(path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError):
-            present = pq.read_schema(path).names
-            table = pq.read_table(path, columns=[name for name in id_columns if name in present])
-            for name in table.column_names:
-                values = table.column(name).to_pylist()
+            for name, values in _columns_of(pq, path, id_columns).items():
                 if any(value is None for value in values):
                     raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
-                parts.setdefault(name, []).append(np.array(values))
+                parts.setdefault(name, []).append(id_array(values, name, path))
     if not parts:
         return {}, files, (f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids",)
     for name, arrays in parts.items():

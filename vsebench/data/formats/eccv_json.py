@@ -7,8 +7,9 @@ from pathlib import Path
 from typing import IO, Any
 
 from ...errors import BadInput, UsageError
+from ...memory import memory_limit, size
 from ...types import DIRECTIONS
-from .guard import memory_limit, reading
+from .guard import reading
 from .raw import FileLists, Order
 
 Lists = dict[str, list[str]]
@@ -29,7 +30,8 @@ def read_eccv_json(stream: IO[str], where: Path, order: Order = "score") -> File
     limit = memory_limit() // _EXPANSION
     text = stream.read(limit + 1)
     if len(text) > limit:
-        raise BadInput(f"is longer than {limit:,} characters", where=where, fix="give shorter lists or a TREC run")
+        what = f"is longer than {limit:,} characters, which need {size(limit * _EXPANSION)} of memory: no more is free"
+        raise BadInput(what, where=where, fix="give shorter lists or a TREC run")
     return FileLists(parse_json(text, where))
 
 

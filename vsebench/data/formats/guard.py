@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from ...errors import BadInput, VsebenchError
+from ...memory import RATIO, memory_limit, size
 from .raw import Member
 
-MAX_BYTES = 64 * 2**30
 BOMB_BYTES = 256 * 2**20  # smaller arrays are never taken for a zip bomb
-BOMB_RATIO = 200  # bytes in memory by bytes in the file, above which an array is taken for one
 
 
 @contextmanager
@@ -34,20 +32,6 @@ def reading(
         raise BadInput(f"{what}{detail}", where=where, fix=fix) from error
 
 
-def memory_limit() -> int:
-    """Bytes that the arrays of a file may take: the memory that is free now, at most 64 GiB."""
-    try:
-        for line in Path("/proc/meminfo").read_text(encoding="ascii").splitlines():
-            if line.startswith("MemAvailable:"):
-                return min(MAX_BYTES, int(line.split()[1]) * 1024)
-    except (OSError, ValueError, IndexError):
-        pass
-    try:
-        return min(MAX_BYTES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    except (AttributeError, OSError, ValueError):
-        return MAX_BYTES
-
-
 def check_size(members: Iterable[Member], where: Path, limit: int | None = None) -> None:
     """Refuse arrays that do not fit into memory, or that decompress to far more than they take in the file.
 
@@ -58,7 +42,7 @@ def check_size(members: Iterable[Member], where: Path, limit: int | None = None)
     total = 0
     for member in members:
         total += member.nbytes
-        if member.nbytes > BOMB_BYTES and member.nbytes > BOMB_RATIO * max(member.stored, 1):
+        if member.nbytes > BOMB_BYTES and member.nbytes > RATIO * max(member.stored, 1):
             raise BadInput(
                 f"array '{member.name}' takes {member.stored:,} bytes in the file and would expand to"
                 f" {member.nbytes:,} bytes; this looks like a zip bomb",
@@ -67,5 +51,5 @@ def check_size(members: Iterable[Member], where: Path, limit: int | None = None)
             )
     limit = memory_limit() if limit is None else limit
     if total > limit:
-        what = f"the arrays declare {total:,} bytes, more than the {limit:,} bytes that may be used"
+        what = f"the arrays need {size(total)} of memory, and {size(limit)} are free"
         raise BadInput(what, where=where, fix="save float32 or float16 .npy files, which are memory-mapped")

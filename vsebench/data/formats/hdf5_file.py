@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput
+from ...memory import text_array
 from .guard import reading
 from .hdf5_child import RATE
 from .raw import Array, Member
@@ -102,7 +103,7 @@ class _Child:
             answer = self._answer(what)
             shape = tuple(answer["shape"])
             if "dtype" not in answer:
-                return np.array(self._answer(what), dtype=np.str_).reshape(shape)
+                return text_array(self._answer(what), name, self.path).reshape(shape)
             out = np.empty(shape, np.dtype(answer["dtype"]))
             left = memoryview(out.reshape(-1).view(np.uint8).data if out.nbytes else b"")
             while left and (count := self._stdout.readinto(left)):

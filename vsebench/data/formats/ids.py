@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BadInput
+from ...memory import text_array
 from ...types import Ids
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
@@ -58,13 +60,20 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     if kind == "U":
         _check_code_points(ids, name, where)
     if kind == "S":
-        ids = _decoded(ids, name, where)
+        ids = _decoded(ids.tolist(), name, where)
     elif kind != "U":
         fix = f"save them as integers or fixed-width strings, as in np.savez(..., {name}=np.array([...]))"
         raise BadInput(f"'{name}' has dtype {ids.dtype}; ids are integers or strings", where=where, fix=fix)
     if all(is_decimal(text) for text in ids.tolist()):
         return ids.astype(np.int64)
     return ids.astype(ids.dtype.newbyteorder("="))
+
+
+def id_array(values: Sequence[Any], name: str, where: Path | str) -> npt.NDArray[Any]:
+    """The ids of a column, all of one type, as an array; raises BadInput as ``memory.text_array`` and ``as_ids`` do."""
+    if values and isinstance(values[0], bytes):
+        return _decoded(values, name, where)
+    return text_array(values, name, where) if values and isinstance(values[0], str) else np.array(values)
 
 
 def canonical(ids: Ids) -> Ids:
@@ -83,7 +92,7 @@ def canonical(ids: Ids) -> Ids:
     numbers = [_NUMBER.fullmatch(text) for text in texts]
     if all(numbers):
         return np.array([int(found[1]) for found in numbers if found], np.int64)
-    return np.array([_FOLDERS.sub("", text) for text in texts], np.str_)
+    return text_array([_FOLDERS.sub("", text) for text in texts], "ids")
 
 
 def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
@@ -100,7 +109,7 @@ def _from_floats(ids: Ids, name: str, where: Path | str) -> Ids:
 
 def as_strings(array: npt.NDArray[Any], name: str, where: Path | str) -> tuple[str, ...]:
     """Captions of a one-dimensional array of strings or of bytes; raises BadInput for bytes that are not UTF-8."""
-    return tuple((_decoded(array, name, where) if array.dtype.kind == "S" else array).tolist())
+    return tuple((_decoded(array.tolist(), name, where) if array.dtype.kind == "S" else array).tolist())
 
 
 def _check_code_points(ids: Ids, name: str, where: Path | str) -> None:
@@ -114,11 +123,11 @@ def _check_code_points(ids: Ids, name: str, where: Path | str) -> None:
         raise BadInput(f"'{name}'[{row}] is not Unicode", where=where, fix="write or download the file again")
 
 
-def _decoded(ids: Ids, name: str, where: Path | str) -> Ids:
+def _decoded(values: Sequence[bytes], name: str, where: Path | str) -> Ids:
     names: list[str] = []
-    for row, raw in enumerate(ids.tolist()):
+    for row, raw in enumerate(values):
         try:
             names.append(raw.decode("utf-8"))
         except UnicodeDecodeError:
             raise BadInput(f"'{name}'[{row}] = {raw!r} is not UTF-8", where=where, fix="save ids as UTF-8") from None
-    return np.array(names, dtype=np.str_)
+    return text_array(names, name, where)

@@ -13,7 +13,8 @@ from typing import Any, Literal
 import numpy as np
 
 from ...errors import BadInput
-from .guard import memory_limit, reading
+from ...memory import memory_limit
+from .guard import reading
 from .raw import Array
 
 SHARE = 4  # an array that takes more than one in so many of the free bytes is mapped

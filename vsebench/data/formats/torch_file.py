@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput, MissingPackage
-from .guard import BOMB_BYTES, BOMB_RATIO, reading
+from ...memory import RATIO, text_array
+from .guard import BOMB_BYTES, reading
 from .raw import Member
 from .stored_array import fits
 
@@ -73,7 +74,7 @@ def _check_archive(path: Path) -> None:
     if any(info.filename.endswith("/constants.pkl") for info in entries):
         raise BadInput("is a TorchScript program, not embeddings", where=path, fix=_SAVE)
     for info in entries:
-        if info.file_size > BOMB_BYTES and info.file_size > BOMB_RATIO * max(info.compress_size, 1):
+        if info.file_size > BOMB_BYTES and info.file_size > RATIO * max(info.compress_size, 1):
             raise BadInput(
                 f"'{info.filename}' would expand from {info.compress_size:,} to {info.file_size:,} bytes;"
                 " this looks like a zip bomb",
@@ -99,7 +100,7 @@ def _value(name: str, value: Any) -> Member | None:
         return _member(name, value)
     if isinstance(value, (list, tuple)) and value and {type(item) for item in value} in ({int}, {str}):
         try:
-            array = np.array(value)
+            array = text_array(value, name) if isinstance(value[0], str) else np.array(value)
         except OverflowError:
             return None
         kind = "str" if array.dtype.kind == "U" else array.dtype.name

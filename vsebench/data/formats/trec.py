@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import BadInput, UsageError
-from .guard import memory_limit
+from ...memory import memory_limit, size
 from .raw import FileLists, Order
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag"
@@ -46,7 +46,8 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
     most = memory_limit() // _ROW_BYTES
     for number, line in enumerate(lines, 1):
         if number > most:
-            what = f"has more than {most:,} lines, which do not fit into memory"
+            free = size(most * _ROW_BYTES)
+            what = f"has more than {most:,} lines, which need {free} of memory, and no more is free"
             raise BadInput(what, where=where, fix="store shorter lists")
         parts = line.split()
         if not parts:

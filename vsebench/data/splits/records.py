@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput
+from ...memory import text_array
 from ...types import Ids
 from ..formats.ids import as_ids
 from ..textfile import field, shown
@@ -142,4 +143,4 @@ def _id(record: Mapping[str, Any], name: str, spot: str) -> int | str:
 def _ids(values: Sequence[int | str], name: str, where: str) -> Ids:
     if all(isinstance(value, int) for value in values):
         return np.asarray(values)
-    return as_ids(np.array([str(value) for value in values]), name, where)
+    return as_ids(text_array([str(value) for value in values], name, where), name, where)

@@ -11,12 +11,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
 from ...data.formats.sniff import expect, sniff
 from ...errors import BadInput
+from ...memory import unpacked
 from ...types import Vectors
 from ..gains import Progress
 
@@ -103,10 +103,8 @@ def _expect_text(path: Path) -> None:
 def _lines(path: Path, progress: Progress | None) -> Iterator[tuple[int, bytes]]:
     """(line number from 1, line without its end); empty lines at the end of the file are left out."""
     with path.open("rb") as raw:
-        gzipped = raw.read(2) == b"\x1f\x8b"
-        raw.seek(0)
         size = max(path.stat().st_size, 1)
-        stream: IO[bytes] = gzip.GzipFile(fileobj=raw) if gzipped else raw  # type: ignore[assignment]
+        stream = unpacked(raw, path)
         try:
             first_empty = 0
             for number, line in enumerate(iter(lambda: stream.readline(LONGEST), b""), 1):
