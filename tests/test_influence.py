@@ -77,7 +77,7 @@ def test_small_worlds_in_folds(world: oracle_graded.World, names: list[str]) -> 
 
 
 def test_a_larger_world() -> None:
-    agree(large_world(24, 3, seed=2), *NAMES, *FOLDED, threads=2, block=7)
+    agree(large_world(15, 3, seed=2), *NAMES, *FOLDED, threads=2, block=7)
 
 
 def test_values_do_not_change_with_influences() -> None:

@@ -10,7 +10,8 @@ values of every metric and direction::
       tasks: CaptionsTask, ShortlistTask    captions as queries, keeping scores for the images; then the images
              RowsTask                       queries with their complete gallery, where no product is shared
         rank.full_order.order_rows          canonical order of a block of queries
-        block.measure                       gains in this order, ideal gains, pseudo-positives -> metrics.values
+        measure.measure                     gains in this order, ideal gains, pseudo-positives -> metrics.values
+          removal.measure                   the same without one image, for intervals -> Influence
     run.from_lists(lists, ...)              the same from the order of retrieved lists
 
 What is exact: the order is that of the canonical float64 scores, ties to the lower index (see ``rank``). A block takes
@@ -19,6 +20,8 @@ Gains are computed once a block and view: complete rows, or single pairs where f
 
 - ``plan``: which rankings the metrics need
 - ``tasks``, ``shared_product``: the work in blocks of queries
-- ``block``: from the order of a block to values
+- ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
+- ``expected``: values as means over the orders of tied items
+- ``influence``, ``removal``: what every image adds, as a candidate, to the values of other queries
 - ``run``: the public functions, threads and progress
 """
