@@ -163,7 +163,11 @@ def statistics_page() -> str:
 
 
 def _with_table(name: str, table: str) -> str:
-    before, _, rest = (HERE / name).read_text(encoding="utf-8").partition(TABLE[0])
+    """A page of which only the table between two marks is generated."""
+    page = (HERE / name).read_text(encoding="utf-8")
+    if any(page.count(mark) != 1 for mark in TABLE):
+        raise SystemExit(f"{name}: the marks of the table are not there once")
+    before, _, rest = page.partition(TABLE[0])
     return before + TABLE[0] + table + TABLE[1] + rest.partition(TABLE[1])[2]
 
 

@@ -343,3 +343,13 @@ def test_vsebench_prints_only_from_the_command_line():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert prints == []
+
+
+def test_numba_is_imported_in_one_place():
+    """Elsewhere a cache that cannot be written would end the command, see ``numeric.compiled``."""
+    found = [
+        module
+        for module, path in sources(ROOT, ("vsebench",))
+        if any(line.strip().startswith(("import numba", "from numba")) for line in path.read_text("utf-8").splitlines())
+    ]
+    assert found == ["vsebench.numeric.compiled"]

@@ -6,6 +6,7 @@ import contextlib
 import doctest
 import inspect
 import io
+import json
 import re
 import shlex
 from itertools import pairwise
@@ -223,3 +224,21 @@ def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monk
     said: list[str] = []
     doctest.DocTestRunner().run(example, out=said.append)
     assert example.examples and said == [], "".join(said)
+
+
+def test_what_is_written_by_hand_survives_the_tables() -> None:
+    for page, headings in (
+        ("statistics.md", ("Intervals", "Do they cover?", "Comparing systems", "Agreement of metrics", "Slices")),
+        ("formats.md", ("Your own data set", "The JSON report")),
+    ):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        assert [h for h in headings if f"\n## {h}" not in text] == [], page
+
+
+def test_the_coverage_was_measured_on_enough_test_sets() -> None:
+    stored = json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))
+    assert stored["sets"] == {"200": 1000, "1000": 400}
+    for rows in stored["rows"].values():
+        of_means = {name: row for name, row in rows.items() if not name.startswith("Me")}  # not MeanR and MedR
+        assert all(0.92 <= row["coverage"] <= 0.99 for row in of_means.values())
+        assert all(0.02 <= row["level"] <= 0.07 for row in of_means.values())

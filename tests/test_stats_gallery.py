@@ -10,9 +10,13 @@ import pytest
 
 import vsebench
 from vsebench.errors import BadInput
+from vsebench.evaluation import intervals
+from vsebench.metrics import parse
+from vsebench.report.model import Resampling, Result
 from vsebench.report.report import Report
 from vsebench.stats import bootstrap, gallery
 from vsebench.stats.columns import Column, Population, contributions, evaluate, influence, prepare
+from vsebench.types import Split
 
 IMAGES = 400
 
@@ -99,6 +103,20 @@ def test_intervals_are_wider_than_those_of_the_queries_alone() -> None:
     assert high - low > 1.1 * (alone[1] - alone[0])
 
 
+def test_ends_stay_in_the_range_of_the_metric() -> None:
+    split = Split("custom", np.arange(IMAGES), np.arange(IMAGES), np.arange(IMAGES))
+    values = np.ones(IMAGES)
+    values[:3] = 0.9
+    added = np.full((2, IMAGES), -1e-4)
+    added[:, 5:8] = 0.01
+    metric, queries = parse("matrix:nDCG@10"), split.image_ids
+    single = Result(metric, "i2t", values.mean(), IMAGES, queries=queries, per_query=values, influence=added)
+    (result,) = intervals.add({(metric, "i2t"): single}, {}, split, Resampling(95.0, 1000, 0, "bca")).values()
+    assert result.interval is not None
+    assert result.interval[0] < values.mean()
+    assert result.interval[1] == 1, "it would be larger"
+
+
 def test_damaged_influences_are_refused(tmp_path: Path) -> None:
     made = report(1.0)
     short = replace(made, results=tuple(replace(r, influence=np.zeros((2, 3))) for r in made.results if r.direction))
@@ -114,6 +132,29 @@ def test_a_comparison_names_metrics_without_influences() -> None:
     assert any(f"intervals of {note}" in n for n in first.notes)
     compared = vsebench.compare([first, second], metrics=deep)
     assert any(f"tests of {note}" in w for w in compared.warnings)
+
+
+@pytest.mark.parametrize("differing", [3, 5, 6])
+def test_few_images_that_differ_are_never_more_significant_than_their_permutations(differing: int) -> None:
+    """With n images that differ the smallest p-value is 2 / 2^n, whatever the influences are."""
+    first = report(0.5)
+    worse = []
+    for result in (*first.results, *first.parts):
+        values = np.array(result.per_query) if result.per_query is not None else None
+        if values is not None and result.direction == "t2i":
+            values[: 5 * differing] *= 0.5
+        elif values is not None:
+            values[:differing] *= 0.5
+        moved = result.influence
+        if moved is not None:
+            moved = moved + 0.001 * np.random.default_rng(3).standard_normal(moved.shape)
+        worse.append(replace(result, per_query=values, influence=moved))
+    n = len(first.results)
+    second = replace(first, results=tuple(worse[:n]), parts=tuple(worse[n:]))
+    compared = vsebench.compare([first, second], metrics="matrix:NCS@5", correction="none")
+    for test in compared.tests:
+        assert test.differing == differing
+        assert test.p is not None and test.p >= 2 / 2**differing
 
 
 def test_a_comparison_does_not_depend_on_the_order_of_the_images() -> None:

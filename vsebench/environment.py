@@ -65,7 +65,6 @@ OF_OTHERS = (
         "HF_HOME", "folder of Hugging Face, for `--gains sentence:NAME`; by default `~/.cache/huggingface`", "/data/hf"
     ),
     Variable("HF_HUB_CACHE", "the models alone; by default `hub` in `HF_HOME`", "/data/hf/hub"),
-    Variable("HF_ENDPOINT", "the host of models, such as a mirror", "https://hf-mirror.example.org"),
     Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),
     Variable("HF_ENDPOINT", "a mirror of huggingface.co, from which models are downloaded", "https://hub.example.org"),
     Variable("JAVA_HOME", "a Java, see `VSEBENCH_JAVA`", "/usr/lib/jvm/java-17"),

@@ -17,7 +17,7 @@ from ..report.comparison import Comparison, Row, Rules, Test
 from ..stats import bootstrap, paired
 from ..stats.columns import Column, Population, Sum, evaluate, influence, prepare
 from ..stats.correction import CORRECTIONS
-from ..types import Float
+from ..types import Bool, Float
 from . import systems as shared
 from .reach import LEAST, permutations_for, unreachable
 from .systems import Names, Reports, System, label, parts_of
@@ -35,11 +35,6 @@ class _Case:
     pairs: tuple[tuple[Column, Column], ...]
     changes: Float  # (image,) of the queries of an image
     influence: Float | None  # (image,) of an image as a candidate
-
-    @property
-    def swapped(self) -> Float:
-        """(image,) both together, which a permutation swaps."""
-        return self.changes if self.influence is None else self.changes + self.influence
 
 
 @public
@@ -158,13 +153,12 @@ def _tested(
     ends = bootstrap.percentile(samples, rules.level / 100)
     p, exact = np.full(len(cases), np.nan), np.zeros(len(cases), bool)
     if tested := [i for i, case in enumerate(cases) if rows[case.row].tested]:
-        changes = np.stack([cases[i].swapped for i in tested], axis=1)
-        p[tested], exact[tested] = paired.permutation_test(changes, rules.permutations, rules.seed, threads)
+        p[tested], exact[tested] = _permuted([cases[i] for i in tested], rules, threads)
     tests = []
     for i, case in enumerate(cases):
         first, second = case.pairs[0]
         row = rows[case.row]
-        differing = int((case.swapped != 0).sum())
+        differing = int((case.changes != 0).sum())
         if first.median:
             differing = paired.differing_images(first, second)
         if first.median and row.tested:
@@ -179,6 +173,21 @@ def _tested(
         facts = (*facts, *astuple(size), None)
         tests.append(Test(case.row, case.first, case.second, *facts))
     return tests
+
+
+def _permuted(cases: Sequence[_Case], rules: Rules, threads: int | None) -> tuple[Float, Bool]:
+    """(case,) p-values, and whether they count every permutation.
+
+    With the influence of the images as candidates every image differs, even where the values of few do: the p-value is
+    never smaller than without it.
+    """
+    changes = np.stack([case.changes for case in cases], axis=1)
+    p, exact = paired.permutation_test(changes, rules.permutations, rules.seed, threads)
+    both = {i: case.changes + case.influence for i, case in enumerate(cases) if case.influence is not None}
+    if both:
+        some, swapped = list(both), np.stack(list(both.values()), axis=1)
+        p[some] = np.maximum(p[some], paired.permutation_test(swapped, rules.permutations, rules.seed, threads)[0])
+    return p, exact
 
 
 def _corrected(tests: Sequence[Test], rows: Sequence[Row], rules: Rules) -> Iterator[Test]:

@@ -108,6 +108,8 @@ def add(
     for key, pair, single in zip(chain(base, sums), ends, lonely, strict=True):
         # resamples are made on a grid; an end that is the value but for the grid is the value
         known = results[key].value
+        # an influence is a slope, which can lead out of the range of the metric
+        pair = np.clip(pair, key[0].family.low, key[0].family.high)
         pair = np.where(np.abs(pair - known) <= grid * max(1.0, abs(known)), known, pair)
         out[key] = replace(results[key], interval=None if single else interval(pair))
     return out

@@ -12,7 +12,7 @@ from ..metrics.gain_order import gain_order
 from ..metrics.graded_ranking import GradedRanking
 from ..rank.full_order import Items, Order, largest
 from ..relevance.gains import Gains
-from ..types import Bool, Direction, Int, Vectors
+from ..types import Bool, Direction, Float, Int, Vectors
 from .plan import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
@@ -73,6 +73,7 @@ class Block:
         self.ideal_depth = min(deepest, len(ranking.gallery))
         self._rows: Vectors | None = None
         self._ideal: tuple[Items, Vectors] | None = None
+        self._images: dict[bool, tuple[Float, Items, Int, Int]] = {}
 
     def rows(self) -> Vectors:
         """(query, gallery) float32 gains, made once; must not be written to."""
@@ -175,29 +176,43 @@ class Block:
             (query, m) positions among the ranking's images, fewer than m where there are no more candidates, and
             (query,) whether any candidate has a sum other than 0.
         """
-        ranking = self.ranking
-        own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
-        captions = ranking.captions[np.isin(ranking.split.image_of[ranking.captions], own)]
-        total = np.zeros((len(own), len(ranking.images)))
-        if len(captions):
-            rows = gains_rows(self.gains, "t2i", captions, ranking.images)
-            np.add.at(total, np.searchsorted(own, ranking.split.image_of[captions]), rows)
-        without, removed = group.without_ground_truth, found.removed is not None
-        limit = min(group.pseudo_positives, len(ranking.images) - without - removed)
-        itself, row = (np.arange(len(own)), np.searchsorted(ranking.images, own)), of_query[found.rows]
-        if without:
-            total[itself] = 0
-        some = np.count_nonzero(total, axis=1)[row]
-        if without:
-            total[itself] = -np.inf
-        best = np.argsort(-total, axis=1, kind="stable")[row, : limit + removed]
+        total, order, nonzero, of_query = self._image_gains(group.without_ground_truth)
+        removed = found.removed is not None
+        limit = min(group.pseudo_positives, len(self.ranking.images) - group.without_ground_truth - removed)
+        row = of_query[found.rows]
+        some, best = nonzero[row], order[row, : limit + removed]
         if found.removed is not None:
-            place = np.searchsorted(ranking.images, found.removed)
+            place = np.searchsorted(self.ranking.images, found.removed)
             some -= total[row, place] != 0
             # the removed image goes behind the others, whether it is among them or not
             gone = best == place[:, None]
             best = np.take_along_axis(best, np.argsort(gone, axis=1, kind="stable"), axis=1)[:, :limit]
-        return best.astype(np.int32), some > 0
+        return best, some > 0
+
+    def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int, Int]:
+        """The gains of all images, summed over the captions of each query image of the block; made once.
+
+        Returns:
+            (own, image) sums, -inf for a ground truth that is left out; (own, image) positions in descending order;
+            (own,) how many sums are not 0; (query,) row of every query.
+        """
+        if without_ground_truth not in self._images:
+            ranking = self.ranking
+            own, of_query = np.unique(ranking.image_of[0][self.start : self.stop], return_inverse=True)
+            captions = ranking.captions[np.isin(ranking.split.image_of[ranking.captions], own)]
+            total = np.zeros((len(own), len(ranking.images)))
+            if len(captions):
+                rows = gains_rows(self.gains, "t2i", captions, ranking.images)
+                np.add.at(total, np.searchsorted(own, ranking.split.image_of[captions]), rows)
+            itself = np.arange(len(own)), np.searchsorted(ranking.images, own)
+            if without_ground_truth:
+                total[itself] = 0
+            nonzero = np.count_nonzero(total, axis=1)
+            if without_ground_truth:
+                total[itself] = -np.inf
+            order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
+            self._images[without_ground_truth] = total, order, nonzero, of_query
+        return self._images[without_ground_truth]
 
     def _pseudo_positive_images(self, found: Retrieved, group: Group) -> tuple[Bool, Int]:
         """(query, depth) whether a retrieved item is of one of the best images; (query,) how many items these have."""

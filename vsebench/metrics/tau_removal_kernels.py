@@ -7,9 +7,9 @@ below from the totals. Items of equal scores are looked up together, before and 
 
 from __future__ import annotations
 
-import numba as nb
 import numpy as np
 
+from ..numeric import compiled as nb
 from .tau_kernels import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE
 
 
@@ -47,11 +47,11 @@ def _below(tree, level):
 
 
 @nb.njit(nogil=True, cache=True)
-def _concord(level, tied, n, number, tree, smaller, held, out):
+def _concord(level, tied, n, number, tree, smaller, at_level, out):
     """Fill ``out`` (n,) with the concordant less discordant pairs of every item.
 
-    ``tree`` (number + 1,) and ``held`` (number,) are zero before; ``smaller`` (number + 1,) is how many items of all
-    have a smaller level.
+    ``tree`` (number + 1,) and ``at_level`` (number,) are zero before; ``smaller`` (number + 1,) is how many items of
+    all have a smaller level.
     """
     start = 0
     while start < n:
@@ -61,9 +61,9 @@ def _concord(level, tied, n, number, tree, smaller, held, out):
         for i in range(start, stop):
             x = level[i]
             less = _below(tree, x)
-            out[i] = (start - less - held[x]) - less  # above with a larger gain agree, with a smaller one do not
+            out[i] = (start - less - at_level[x]) - less  # above with a larger gain agree, with a smaller one do not
         for i in range(start, stop):
-            held[level[i]] += 1
+            at_level[level[i]] += 1
             j = level[i] + 1
             while j <= number:
                 tree[j] += 1
@@ -71,7 +71,7 @@ def _concord(level, tied, n, number, tree, smaller, held, out):
         for i in range(start, stop):
             x = level[i]
             less = _below(tree, x)
-            more = stop - less - held[x]
+            more = stop - less - at_level[x]
             out[i] += (smaller[x] - less) - (n - smaller[x + 1] - more)
         start = stop
 
@@ -91,7 +91,8 @@ def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out
     """
     width = min(k, tied.shape[1])
     level, concord, run = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
-    tree, smaller, held = np.empty(width + 2, np.int64), np.empty(width + 2, np.int64), np.empty(width + 2, np.int64)
+    tree, smaller = np.empty(width + 2, np.int64), np.empty(width + 2, np.int64)
+    at_level = np.empty(width + 2, np.int64)
     last = np.full(group.max() + 1 if group.size else 1, -1, np.int64)  # of a group
     before = np.empty(width, np.int64)  # the item of the same group before
     runs = np.empty(width + 1, np.int64)  # lengths of the runs of equal scores
@@ -99,17 +100,17 @@ def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out
     for q in range(place.shape[0]):
         n = min(k, count[q])
         number = _levels(place[q], gains[q], listed[q], n, level)
-        held[: number + 1] = 0
+        at_level[: number + 1] = 0
         tree[: number + 1] = 0
         for i in range(n):
-            held[level[i]] += 1
+            at_level[level[i]] += 1
         smaller[0] = 0
         ties_gain = 0
         for x in range(number):
-            smaller[x + 1] = smaller[x] + held[x]
-            ties_gain += held[x] * (held[x] - 1) // 2
-        held[:number] = 0
-        _concord(level, tied[q], n, number, tree, smaller, held, concord)
+            smaller[x + 1] = smaller[x] + at_level[x]
+            ties_gain += at_level[x] * (at_level[x] - 1) // 2
+        at_level[:number] = 0
+        _concord(level, tied[q], n, number, tree, smaller, at_level, concord)
         total = 0
         number_runs, ties_score = 0, 0
         for i in range(n):
@@ -137,7 +138,7 @@ def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out
                 own += 1
                 lost += concord[a]
                 lost_score += runs[run[a]] - 1
-                lost_gain += held[level[a]] - 1
+                lost_gain += at_level[level[a]] - 1
                 same_level, same_run, b = 1, 1, before[a]
                 while b >= 0:
                     # pairs inside the group were counted from both of its items
@@ -153,7 +154,7 @@ def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out
                         same_level += 1
                     b = before[b]
                 # the first of a level, seen from its last item, has all of them before it
-                levels += np.int64(same_level == held[level[a]])
+                levels += np.int64(same_level == at_level[level[a]])
                 scores += np.int64(same_run == runs[run[a]])
                 a = before[a]
             row[pair], which[pair], size[pair] = q, x, n - own

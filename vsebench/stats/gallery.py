@@ -14,6 +14,7 @@ which is at least that of the queries alone.
 
 from __future__ import annotations
 
+import math
 from itertools import pairwise
 
 import numpy as np
@@ -35,10 +36,10 @@ def scaled(own: Float, halves: Float, edges: Int) -> Float:
             halves[:, low:high] -= halves[:, low:high].mean(axis=1, keepdims=True)
     first, second = halves
     both = first + second
-    square, cross = float(both @ both), float(own @ both)
+    square, cross = math.fsum(both**2), math.fsum(own * both)  # the order in which a BLAS adds changes digits
     if square == 0.0:
         return np.zeros(len(own))
-    target = max(0.0, 2 * cross + 4 * float(first @ second))
+    target = max(0.0, 2 * cross + 4 * math.fsum(first * second))
     # the root of scale^2 square + 2 scale cross = target
-    scale = (np.sqrt(cross**2 + square * target) - cross) / square
+    scale = (math.sqrt(cross**2 + square * target) - cross) / square
     return np.asarray(both * scale, np.float64)
