@@ -130,6 +130,14 @@ def test_metrics_that_read_deep_have_none() -> None:
     assert found[parse("NCS@100"), "i2t"].influence is not None
 
 
+def test_label_distances_too_large_for_the_sums_have_none() -> None:
+    world = large_world(12, 1, seed=7, lowest=1)
+    for least, known in ((1e-3, True), (1e-6, False)):
+        small = replace(world, gains=np.where(world.gains < 0.3, least, np.minimum(world.gains, 1)))
+        found = measured(small, "wmd:MLD@2", influence=True)
+        assert all((values.influence is not None) == known for values in found.values())
+
+
 def test_the_random_order_follows_the_ids() -> None:
     ids = np.arange(3000)
     place = random_order(ids)

@@ -16,6 +16,7 @@ from ..types import Bool, Direction, Float, Int, Vectors
 from .plan import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
+SOME_ROWS = 64  # complete rows of gains that are copied together
 SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed
 
 
@@ -158,10 +159,13 @@ class Block:
         """(query,) whether every candidate has the gain 0: none of them is more relevant than another."""
         assert found.ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
         zero: Bool = np.equal(found.ranking.ideal[:, 0], 0)
-        left = np.flatnonzero(zero)  # the largest gain is 0; the others may be negative
-        if len(left):
+        if self.gains.lowest is not None and self.gains.lowest >= 0:
+            return zero
+        query_image, gallery_image = self.ranking.image_of
+        some = np.flatnonzero(zero)  # the largest gain is 0; the others may be negative
+        for at in range(0, len(some), SOME_ROWS):
+            left = some[at : at + SOME_ROWS]
             rows = self.rows()[found.rows[left]]
-            query_image, gallery_image = self.ranking.image_of
             if without_ground_truth:
                 rows[query_image[self.start : self.stop][found.rows[left], None] == gallery_image] = 0
             if found.removed is not None:

@@ -28,6 +28,7 @@ from .plan import Ranking, is_tau
 
 MOST_IMAGES = 1000  # query images in the sample that influences are computed from
 LEAST_IMAGES = 100
+LARGEST = 2.0**18  # label distances beyond it have no influence
 MOST_PLACES = 250_000  # of all lists of the sample, where images are left out of long lists
 
 
@@ -55,6 +56,7 @@ class Influence:
         self.place = place[ranking.image_of[0]]  # (query,)
         self.gallery = len(ranking.gallery)
         self._sums = {m: np.zeros((2, len(place)), np.int64) for g in ranking.influenced for m in g.metrics}
+        self._too_large: set[Metric] = set()
         self._lock = threading.Lock()
 
     def images(self, metric: Metric) -> int:
@@ -78,6 +80,9 @@ class Influence:
         """
         place = self.place[query] % 2 * self._sums[metrics[0]].shape[1] + image
         for i, m in enumerate(metrics):
+            if np.abs(added[:, i]).max(initial=0, where=~np.isnan(added[:, i])) >= LARGEST:
+                self._too_large.add(m)
+                continue
             steps = np.rint(np.nan_to_num(added[:, i]) / _unit(m)).astype(np.int64)
             some = steps != 0
             with self._lock:
@@ -90,12 +95,12 @@ class Influence:
             metric: of the ranking.
             values: (query,) its values, NaN where undefined.
         """
-        if metric not in self._sums:
+        if metric not in self._sums or metric in self._too_large:
             return None
         sampled = int(((self.place < self.images(metric)) & ~np.isnan(values)).sum())
         return np.asarray(self._sums[metric] * (_unit(metric) / max(1, sampled)), np.float64)
 
 
 def _unit(metric: Metric) -> float:
-    """Sums of 2^24 queries stay below 2^63: values are within 1, label distances are taken to be below 2^19."""
-    return 2.0**-38 if metric.unit == "fraction" else 2.0**-20
+    """Sums of 2^24 queries stay below 2^63."""
+    return 2.0**-38 if metric.unit == "fraction" else LARGEST * 2.0**-38
