@@ -32,7 +32,7 @@ def run(
     files: Annotated[
         list[str] | None,
         typer.Argument(
-            metavar="[FILE]...",
+            metavar="FILE",
             help="Embeddings: .npz, .npy, .safetensors, .pt, .h5, .parquet, or a folder of shards. Each file that "
             "holds images and texts is a system (NAME=FILE names it); a file that holds images only and the file of "
             "texts behind it are one.",
