@@ -418,3 +418,10 @@ def test_a_report_with_wrong_rows_of_captions_is_refused(tmp_path: Path) -> None
     (tmp_path / "r.json").write_text(json.dumps(document))
     with pytest.raises(BadInput, match="caption_rows does not number the captions"):
         vsebench.load(tmp_path / "r.json")
+
+
+def test_lines_may_end_with_a_carriage_return_alone(tmp_path: Path) -> None:
+    text = "image,caption\na.jpg,a dog\na.jpg,a cat\n"
+    old = write(tmp_path / "old.csv", text.replace("\n", "\r"))
+    assert invoke("data", "build", "old", "--from", old, "--captions-per-image", "2").exit_code == 0
+    assert vsebench.load_split("old", captions=True).captions == ("a dog", "a cat")

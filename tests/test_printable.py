@@ -283,3 +283,18 @@ def test_ids_and_names_in_no_encoding_are_written(three: list[Report], tmp_path:
     assert "\\udc80" in (tmp_path / "q.csv").read_text(encoding="utf-8")
     items = three[0].items
     assert items is not None and unpack(pack(items.image_ids)).tolist() == items.image_ids.tolist()
+
+
+@pytest.mark.parametrize("style", ["latex", "html", "markdown", "csv"])
+def test_eval_prints_every_format_in_another_encoding(style: str, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    x = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    np.savez(tmp_path / "e.npz", image_embeddings=x, text_embeddings=np.repeat(x, 5, axis=0))
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    args = [sys.executable, "-m", "vsebench", "eval", str(tmp_path / "e.npz"), "--metrics", "R@1", "--format", style]
+    root = Path(__file__).resolve().parent.parent
+    done = subprocess.run(args, capture_output=True, env=environment, cwd=root, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "R@1" in done.stdout.decode("latin-1")

@@ -94,6 +94,6 @@ def deliver_report(
     if printed is None:
         show(result.grids(), terminal.out)
     else:
-        terminal.emit(printed)
+        (terminal.emit if style == "json" else terminal.write)(printed)
     if failed is not None:
         raise failed

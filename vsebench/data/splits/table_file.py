@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterator
 
 from ...errors import BadInput
@@ -70,10 +71,14 @@ def table_records(text: str, where: str) -> Iterator[Record]:
 
 
 def _header(text: str) -> list[str]:
-    first = text.lstrip("\n\r").split("\n", 1)[0][:100_000]
-    return next(csv.reader([first], delimiter=_separator(text), skipinitialspace=True), [])
+    return next(csv.reader([_first_line(text)], delimiter=_separator(text), skipinitialspace=True), [])
 
 
 def _separator(text: str) -> str:
-    first = text.lstrip("\n\r").split("\n", 1)[0][:100_000]
+    first = _first_line(text)
     return next((mark for mark in SEPARATORS if mark in first), ",")
+
+
+def _first_line(text: str) -> str:
+    """Lines of old spreadsheets end with a carriage return alone."""
+    return re.split("[\n\r]", text.lstrip("\n\r"), maxsplit=1)[0][:100_000]
