@@ -99,7 +99,7 @@ class Tensor:
         (lambda: vb.slice([], "length", top=0), "top is 0\n  fix: give an integer of at least 1"),
         (lambda: vb.slice([], "length", bins=1.5), "bins is 1.5 (float)\n  fix: give an integer, a string or a list"),
         (lambda: vb.slice([], "size"), "by is 'size'\n  fix: use length, positives, category or column"),
-        (lambda: vb.slice([], "column"), "by column needs a file\n  fix: give file=FILE"),
+        (lambda: vb.slice([], "column"), "by='column' needs a file\n  fix: give file=FILE"),
         (lambda: vb.correlate("cxc", gains=3), "gains is 3 (int)\n  fix: give a string or a list"),
         (lambda: vb.correlate("cxc", threads=0), "threads is 0\n  fix: give an integer of at least 1"),
         (lambda: vb.load(3), "path is 3 (int)\n  fix: give a string or a path"),

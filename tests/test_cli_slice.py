@@ -272,8 +272,8 @@ def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: boo
     ("args", "code", "message"),
     [
         (["--by", "mood"], 2, "by is 'mood'\n  fix: use length, positives, category or column"),
-        (["--by", "column"], 2, "by column needs a file"),
-        (["--by", "positives", "--file", "x.csv"], 2, "file has no meaning with by positives"),
+        (["--by", "column"], 2, "--by column needs a file"),
+        (["--by", "positives", "--file", "x.csv"], 2, "--file has no meaning with --by positives"),
         (["--by", "positives", "--bins", "3,1"], 2, "bins is '3,1'"),
         (["--by", "positives", "--bins", "many"], 2, "bins is 'many'"),
         (["--by", "positives", "--bins", "nan,nan"], 2, "bins is 'nan,nan'"),
@@ -281,7 +281,7 @@ def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: boo
         (["--by", "positives", "--direction", "up"], 2, "direction is 'up'"),
         (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2, "no query of R@1 (i2t) is in any slice"),
         (["--by", "length"], 2, "the captions of a custom split are not known\n  fix: give them with --captions FILE"),
-        (["--by", "positives", "--captions", "x.jsonl"], 2, "captions has no meaning with by positives"),
+        (["--by", "positives", "--captions", "x.jsonl"], 2, "--captions has no meaning with --by positives"),
         (["--by", "column", "--file", "none.csv"], 3, "none.csv: no such file"),
     ],
 )
