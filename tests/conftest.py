@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import warnings
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -17,6 +18,10 @@ from hypothesis import HealthCheck, settings
 from vsebench.cli import terminal
 from vsebench.data.formats import stored_array
 from vsebench.types import Split
+
+# A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 terminal.EVERY = 3600.0  # a slow machine adds no lines of progress to the output that tests compare
 
