@@ -59,7 +59,7 @@ OF_OTHERS = (
         "NUMBA_CACHE_DIR",
         "folder of compiled kernels; by default `__pycache__` of the installation, or the user's cache folder where "
         "that cannot be written",
-        "/tmp/numba",
+        "numba-cache",
     ),
     Variable(
         "HF_HOME", "folder of Hugging Face, for `--gains sentence:NAME`; by default `~/.cache/huggingface`", "/data/hf"

@@ -153,11 +153,7 @@ def load(
             check_file(Path(captions))  # a wrong path is an error even where it is not read
         return split, {}, ["--captions: no metric uses them"]
     why: UsageError | MissingPackage | None = None
-    source = None  # where the captions come from, when this is not the split by its name
-    if captions is not None:
-        source = f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
-    elif split.name == "custom" and split.captions is None:
-        source = "--split coco-5k"  # the only captions that can be found by the ids of a custom split
+    source = _source(split, captions)
     try:
         split = with_captions(split, captions, rows[1])
     except (UsageError, MissingPackage) as error:
@@ -188,6 +184,15 @@ def load(
         settings = ", ".join(f"{k} {v}" for k, v in found[DEFAULT_GAINS].settings.items())
         notes.insert(0, f"graded relevance is CIDEr-D ({settings}); --gains chooses another")
     return split, found, notes
+
+
+def _source(split: Split, captions: Captions | None) -> str | None:
+    """The option that the captions come from, when this is not the split by its name."""
+    if captions is not None:
+        return f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
+    if split.name == "custom" and split.captions is None:
+        return "--split coco-5k"  # the only captions that can be found by the ids of a custom split
+    return None
 
 
 def unknown_ties(metrics: Sequence[Metric], directions: Sequence[Direction]) -> list[str]:

@@ -10,11 +10,12 @@ import numpy as np
 
 from ..data.align import AlignedLists
 from ..errors import BadInput
-from ..graded.plan import Ranking, deepest_rank
+from ..graded.plan import deepest_rank
 from ..graded.plan import plan as rankings_of
+from ..graded.run import usable
 from ..metrics import Metric
 from ..rank.lists import too_shallow
-from ..types import UNRANKED, Direction, Int, Observation, Split
+from ..types import UNRANKED, Direction, Observation, Split
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ def graded_too_short(
     """Those of some graded metrics that read deeper than the lists; nothing but the lengths of lists is needed."""
     found = []
     for ranking in rankings_of(metrics, split, directions) if metrics else ():
-        known = _usable(ranking, lists.lists[ranking.direction])
+        known = usable(ranking, lists.lists[ranking.direction])
         ids = split.ids("image" if ranking.direction == "i2t" else "caption")
         absent = [q for q in ranking.queries.tolist() if q not in lists.lists[ranking.direction]]
         for m in ranking.metrics:
@@ -111,16 +112,6 @@ def leave_out(
         raise BadInput(what, where=where, fix=f"{longer}, leave these metrics out{otherwise}")
     names, first = ", ".join(str(m) for m in metrics if m not in kept), refused[0]
     return kept, [f"left out, because the lists are too short: {names} (for {first} {first.detail})"]
-
-
-def _usable(ranking: Ranking, lists: Mapping[int, Int]) -> Int:
-    """(query,) int64, how many candidates the list of every query of a ranking holds."""
-    split = ranking.split
-    inside = np.zeros(len(split.caption_ids if ranking.direction == "i2t" else split.image_ids), np.bool_)
-    inside[ranking.gallery] = True
-    empty = np.empty(0, np.int64)
-    found = (int(np.count_nonzero(inside[lists.get(query, empty)])) for query in ranking.queries.tolist())
-    return np.fromiter(found, np.int64, len(ranking.queries))
 
 
 def _detail(query: object, has: int, wanted: int) -> str:

@@ -185,7 +185,9 @@ def from_lists(
         UsageError: as ``run``.
     """
     rankings = _rankings(split, metrics, gains, tuple(lists), influence=influence)
-    rankings = [r if _deep_enough(lists[r.direction], r) else replace(r, influence=False) for r in rankings]
+    if influence:  # the next candidates of every list are needed
+        deep = {r: bool((usable(r, lists[r.direction]) >= r.depth).all()) for r in rankings}
+        rankings = [r if deep[r] else replace(r, influence=False) for r in rankings]
     out = {r: make_room(r) for r in rankings}
     for ranking in rankings:
         position = _positions(ranking)
@@ -207,10 +209,11 @@ def _positions(ranking: Ranking) -> Int:
     return position
 
 
-def _deep_enough(lists: Mapping[int, Int], ranking: Ranking) -> bool:
-    """Whether every list has as many candidates as the ranking lists."""
+def usable(ranking: Ranking, lists: Mapping[int, Int]) -> Int:
+    """(query,) int64, how many candidates the list of every query of a ranking holds."""
     position, none = _positions(ranking), np.empty(0, np.int64)
-    return all((position[lists.get(q, none)] >= 0).sum() >= ranking.depth for q in ranking.queries.tolist())
+    found = (np.count_nonzero(position[lists.get(q, none)] >= 0) for q in ranking.queries.tolist())
+    return np.fromiter(found, np.int64, len(ranking.queries))
 
 
 def _order(

@@ -7,8 +7,7 @@ from collections.abc import Iterator
 
 from ...errors import BadInput
 from ..textfile import parse_json, shown
-from .records import Fields, Record, find_fields, no_fields, record_rows
-from .rows import CaptionRows
+from .records import Fields, Record, find_fields, no_fields
 
 
 def is_jsonl(text: str) -> bool:
@@ -23,20 +22,6 @@ def is_jsonl(text: str) -> bool:
     if not isinstance(record, dict):
         return False
     return find_fields(record) is not None or (bool(rest) and rest[0].lstrip().startswith("{"))
-
-
-def jsonl_rows(text: str, where: str, part: str | None = None) -> CaptionRows:
-    """One row a caption, in file order; empty lines are skipped. See ``records`` for the names of fields.
-
-    Args:
-        text: the content.
-        where: the file, for messages.
-        part: only lines whose field ``split`` is this one; None for all.
-
-    Raises:
-        BadInput: a line is no JSON, or a field is missing or of another type (with its line number).
-    """
-    return record_rows(jsonl_records(text, where), jsonl_fields(text, where), where, part)
 
 
 def jsonl_records(text: str, where: str) -> Iterator[Record]:

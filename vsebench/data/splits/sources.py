@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,11 +13,11 @@ from ...types import Ids
 from ..textfile import parse_json, read_text, shown
 from . import packages
 from .annotations import annotation_rows, is_annotations
-from .jsonl import is_jsonl, jsonl_fields, jsonl_records, jsonl_rows
+from .jsonl import is_jsonl, jsonl_fields, jsonl_records
 from .karpathy import is_karpathy, karpathy_rows
-from .records import find_fields, no_fields, parts_of, record_rows
+from .records import Fields, Record, find_fields, no_fields, parts_of, record_rows
 from .rows import CaptionRows
-from .table_file import is_table, table_fields, table_records, table_rows
+from .table_file import is_table, table_fields, table_records
 
 
 @dataclass(frozen=True)
@@ -83,23 +83,31 @@ def _karpathy_parts(file: CaptionFile) -> list[str]:
     return list(dict.fromkeys(str(part) for part in found))
 
 
+def _of_records(
+    files: str,
+    recognise: Callable[[str], bool],
+    records: Callable[[str, str], Iterator[Record]],
+    fields: Callable[[str, str], Fields],
+) -> FileSource:
+    """A text file of one record a line; ``records`` and ``fields`` take its text and its name for messages."""
+
+    def rows(file: CaptionFile, part: str | None = None) -> CaptionRows:
+        return record_rows(records(file.text, file.where), fields(file.text, file.where), file.where, part)
+
+    return FileSource(
+        files,
+        lambda file: recognise(file.text),
+        lambda file, caption_ids: rows(file),
+        rows,
+        lambda file: parts_of(records(file.text, file.where), fields(file.text, file.where)),
+    )
+
+
 # The kinds of files, in the order in which they are tried. JSON lines and tables come first: they are not one JSON
 # document.
 FILES: dict[str, FileSource] = {
-    "jsonl": FileSource(
-        "captions as JSON lines",
-        lambda file: is_jsonl(file.text),
-        lambda file, caption_ids: jsonl_rows(file.text, file.where),
-        lambda file, part: jsonl_rows(file.text, file.where, part),
-        lambda file: parts_of(jsonl_records(file.text, file.where), jsonl_fields(file.text, file.where)),
-    ),
-    "table": FileSource(
-        "a table of captions (.csv, .tsv)",
-        lambda file: is_table(file.text),
-        lambda file, caption_ids: table_rows(file.text, file.where),
-        lambda file, part: table_rows(file.text, file.where, part),
-        lambda file: parts_of(table_records(file.text, file.where), table_fields(file.text, file.where)),
-    ),
+    "jsonl": _of_records("captions as JSON lines", is_jsonl, jsonl_records, jsonl_fields),
+    "table": _of_records("a table of captions (.csv, .tsv)", is_table, table_records, table_fields),
     "karpathy": FileSource(
         "dataset_coco.json, dataset_flickr30k.json",
         lambda file: is_karpathy(file.document),

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 
 from ...errors import BadInput
-from .records import Fields, Record, find_fields, no_fields, record_rows
-from .rows import CaptionRows
+from .records import Fields, Record, find_fields, no_fields
 
 SEPARATORS = "\t|;,"
 
@@ -17,20 +16,6 @@ SEPARATORS = "\t|;,"
 def is_table(text: str) -> bool:
     """Whether the first line names columns, among them a caption and an image."""
     return text.lstrip()[:1] not in ("{", "[") and find_fields(_header(text)) is not None
-
-
-def table_rows(text: str, where: str, part: str | None = None) -> CaptionRows:
-    """One row a line below the line of names; see ``records`` for the names. Quotes as spreadsheets write them.
-
-    Args:
-        text: the content.
-        where: the file, for messages.
-        part: only rows whose column ``split`` is this one; None for all.
-
-    Raises:
-        BadInput: a row has more or fewer values than there are names, or quotes are not closed (with its line number).
-    """
-    return record_rows(table_records(text, where), table_fields(text, where), where, part)
 
 
 def table_fields(text: str, where: str) -> Fields:
@@ -43,7 +28,11 @@ def table_fields(text: str, where: str) -> Fields:
 
 
 def table_records(text: str, where: str) -> Iterator[Record]:
-    """The rows by the names of columns, with their line numbers; raises BadInput as ``table_rows``."""
+    """The rows by the names of columns, with their line numbers. Quotes as spreadsheets write them.
+
+    Raises:
+        BadInput: a row has more or fewer values than there are names, or quotes are not closed (with its line number).
+    """
     separator = _separator(text)
     # Flickr30K's results.csv has a space behind every bar.
     reader = csv.reader(
