@@ -27,6 +27,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("memory",),
     ("types", "registry", "environment"),
     ("signature", "numeric", "arguments"),
+    ("scenes",),
     ("data", "stats"),
     ("text",),
     ("relevance",),

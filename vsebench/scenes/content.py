@@ -1,0 +1,163 @@
+"""What the captions of a scene state: which groups, which of their attributes, which relations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from .draws import Draws
+from .facts import AT_LEAST_TWO, MAX_STATED_RELATIONS, UNSAID, Facts, Mention, holding, matched
+from .settings import Settings
+from .world import ATTRIBUTES, BACKGROUNDS, Scene
+
+Kind = Literal["true", "wrong", "generic"]
+KINDS: tuple[Kind, ...] = ("true", "wrong", "generic")
+LARGEST_NUMBER = 9  # stated as a number word
+
+# Probabilities, by how much a caption covers (little, some, most): of naming a shape (else "object"), its colour, size
+# and texture, a number where there are several objects, the background, and every relation that is possible.
+SAID = {
+    "shape": (0.85, 0.92, 0.97),
+    "colour": (0.7, 0.8, 0.95),
+    "size": (0.2, 0.35, 0.65),
+    "texture": (0.25, 0.45, 0.85),
+    "number": (0.4, 0.6, 0.9),
+    "background": (0.05, 0.2, 0.5),
+    "relation": (0.5, 0.6, 0.8),
+}
+COVERAGE = (20, 45, 35)  # weights of captions that cover little, some, most
+PLAIN = 0.25  # a plain texture is mentioned so much less often than others
+ALONE = 0.08  # probability of saying that there is a single object
+VAGUE = 0.04  # share of captions such as "some shapes"
+
+
+@dataclass(frozen=True)
+class Content:
+    """What one caption states, and whether that is meant to be true, wrong or nothing at all."""
+
+    kind: Kind
+    facts: Facts
+
+
+def content(scene: Scene, settings: Settings, draws: Draws) -> Content:
+    """What one caption of a scene states."""
+    if draws.chance(settings.generic):
+        return Content("generic", Facts())
+    # Of the captions that are not generic, so that the share of all is the one that was asked for.
+    if draws.chance(settings.wrong / (1 - settings.generic)):
+        return Content("wrong", wrong(true(scene, draws), scene, draws))
+    return Content("true", vague(scene) if draws.chance(VAGUE) else true(scene, draws))
+
+
+def vague(scene: Scene) -> Facts:
+    """As little as possible: an object of this colour, or at least two objects."""
+    if sum(group.number for group in scene.groups) >= 2:
+        return Facts((Mention(number=AT_LEAST_TWO),))
+    return Facts((Mention(colour=scene.groups[0].colour),))
+
+
+def true(scene: Scene, draws: Draws) -> Facts:
+    """Facts that hold, at least one."""
+    level = draws.weighted(COVERAGE)
+    count = len(scene.groups)
+    most = count if level == 2 else min(count, level + 1)
+    chosen = draws.shuffled(range(count))[: most if level == 2 else draws.between(1, most)]
+    mentions = [_apart(_mention(scene, g, level, draws), scene, g, chosen) for g in chosen]
+    background = scene.background if draws.chance(SAID["background"][level]) else UNSAID
+    facts = Facts(tuple(mentions), (), background)
+    for n in range(min(len(chosen) - 1, MAX_STATED_RELATIONS)):
+        # In a chain: the first mention and the second, the second and the third.
+        if n > len(facts.relations) or not draws.chance(SAID["relation"][level]):
+            break
+        possible = [r for r in _between(scene, n, chosen) if _holds(_with(facts, r), scene, chosen)]
+        if possible:
+            facts = _with(facts, draws.pick(possible))
+    return facts
+
+
+def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
+    """The facts with one of them replaced, so that the caption is false of the scene."""
+    while True:
+        other = _replaced(facts, draws)
+        if matched(other, scene) < other.count:
+            return other
+
+
+def _mention(scene: Scene, g: int, level: int, draws: Draws) -> Mention:
+    """What is said of one group: true of it, also the number."""
+    group = scene.groups[g]
+    said = {name: draws.chance(SAID[name][level]) for name in ATTRIBUTES}
+    if group.texture == 0 and said["texture"]:
+        said["texture"] = draws.chance(PLAIN)
+    if not any(said.values()):
+        said["shape"] = True
+    mention = Mention(**{name: getattr(group, name) if said[name] else UNSAID for name in ATTRIBUTES})
+    total = sum(scene.groups[k].number for k in mention.fits(scene))
+    if group.number == 1:
+        single = total == 1 and draws.chance(ALONE)
+        return replace(mention, number=1) if single else mention
+    exact = total <= LARGEST_NUMBER and draws.chance(SAID["number"][level])
+    return replace(mention, number=total if exact else AT_LEAST_TWO)
+
+
+def _apart(mention: Mention, scene: Scene, g: int, chosen: list[int]) -> Mention:
+    """The mention with shape and colour, which no other group has, when its number counts another mentioned group.
+
+    "Two circles and a red circle" would be read as three circles.
+    """
+    if mention.number == UNSAID or mention.fits(scene).isdisjoint(set(chosen) - {g}):
+        return mention
+    group = scene.groups[g]
+    number = mention.number if mention.number == AT_LEAST_TWO else group.number
+    return replace(mention, shape=group.shape, colour=group.colour, number=number)
+
+
+def _between(scene: Scene, n: int, chosen: list[int]) -> list[tuple[int, int, int]]:
+    """The relations of the groups of mentions n and n + 1, as relations of the mentions."""
+    a, b = chosen[n], chosen[n + 1]
+    ahead = [(r, n, n + 1) for r, g, h in sorted(scene.relations) if (g, h) == (a, b)]
+    return ahead + [(r, n + 1, n) for r, g, h in sorted(scene.relations) if (g, h) == (b, a)]
+
+
+def _with(facts: Facts, relation: tuple[int, int, int]) -> Facts:
+    return replace(facts, relations=(*facts.relations, relation))
+
+
+def _holds(facts: Facts, scene: Scene, chosen: list[int]) -> bool:
+    """Whether every fact holds of the groups that are meant."""
+    return holding(facts, scene, tuple(chosen)) == facts.count
+
+
+def _replaced(facts: Facts, draws: Draws) -> Facts:
+    """One fact replaced by another of its kind: an attribute, the direction of a relation, or the background."""
+    places: list[tuple[int, str]] = [
+        (n, name)
+        for n, mention in enumerate(facts.mentions)
+        for name in (*ATTRIBUTES, "number")
+        if getattr(mention, name) not in (UNSAID, AT_LEAST_TWO)
+    ]
+    places += [(n, "relation") for n in range(len(facts.relations))]
+    if facts.background != UNSAID or not places:
+        places.append((0, "background"))
+    n, what = draws.pick(places)
+    if what == "background":
+        return replace(facts, background=_other(facts.background, len(BACKGROUNDS), draws))
+    if what == "relation":
+        relations = list(facts.relations)
+        r, a, b = relations[n]
+        relations[n] = (r, b, a)
+        return replace(facts, relations=tuple(relations))
+    mentions = list(facts.mentions)
+    old = getattr(mentions[n], what)
+    if what == "number":
+        # A number of one turns the noun into the singular, which says something else of the groups that are meant.
+        new = draws.pick([k for k in range(2, 5) if k != old])
+    else:
+        new = _other(old, len(ATTRIBUTES[what]), draws)
+    mentions[n] = replace(mentions[n], **{what: new})
+    return replace(facts, mentions=tuple(mentions))
+
+
+def _other(code: int, count: int, draws: Draws) -> int:
+    """Another code than ``code``."""
+    return draws.pick([other for other in range(count) if other != code])

@@ -1,0 +1,183 @@
+"""Scenes drawn at random: image by image, so that the first images do not depend on how many there are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from .draws import Draws
+from .settings import Part, Settings
+from .world import (
+    BACKGROUNDS,
+    COLOURS,
+    MAX_NUMBER,
+    RADIUS,
+    SHAPES,
+    SIDE,
+    SIZES,
+    TEXTURES,
+    Box,
+    Group,
+    Scene,
+)
+
+GAP = 8  # units of layout between the objects of a group
+HALF = SIDE // 2
+GROUPS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
+NUMBERS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
+LARGE = 1
+COVERING = 0.25  # share of the scenes of two groups or more in which one group partly covers another
+OFFSET = 0.45  # of the diameter: how far apart the centres of two objects are of which one covers the other
+ATTEMPTS = 10_000
+
+# How an image is divided for 1 to 4 groups: cells of (left, top, right, bottom).
+_LEFT, _RIGHT = (0, 0, HALF, SIDE), (HALF, 0, SIDE, SIDE)
+_TOP, _BOTTOM = (0, 0, SIDE, HALF), (0, HALF, SIDE, SIDE)
+_Q = ((0, 0, HALF, HALF), (HALF, 0, SIDE, HALF), (0, HALF, HALF, SIDE), (HALF, HALF, SIDE, SIDE))
+LAYOUTS: dict[int, tuple[tuple[Box, ...], ...]] = {
+    1: (((0, 0, SIDE, SIDE),),),
+    2: ((_LEFT, _RIGHT), (_LEFT, _RIGHT), (_TOP, _BOTTOM), (_TOP, _BOTTOM), (_Q[0], _Q[3]), (_Q[1], _Q[2])),
+    3: (
+        (_LEFT, _Q[1], _Q[3]), (_RIGHT, _Q[0], _Q[2]), (_TOP, _Q[2], _Q[3]), (_BOTTOM, _Q[0], _Q[1]),
+        (_Q[0], _Q[1], _Q[2]), (_Q[0], _Q[1], _Q[3]), (_Q[0], _Q[2], _Q[3]), (_Q[1], _Q[2], _Q[3]),
+    ),
+    4: (_Q,),
+}  # fmt: skip
+
+
+def scenes(settings: Settings) -> Iterator[Scene]:
+    """The scenes of a data set, in the order of its images.
+
+    No scene graph occurs in two parts, unless ``settings.leaks``.
+
+    Raises:
+        RuntimeError: ``ATTEMPTS`` scenes in a row occur in another part (the number of possible ones is far larger).
+    """
+    weights = combination_weights(settings)
+    seen: dict[object, Part] = {}  # scene graph -> the part that it occurs in
+    base: Scene | None = None
+    part: Part | None = None
+    for image in range(settings.images):
+        if settings.part_of(image) != part:
+            part, base = settings.part_of(image), None
+        for attempt in range(ATTEMPTS):
+            draws = Draws(settings.seed, "scene", image, attempt)
+            near = base is not None and draws.chance(settings.near)
+            scene = changed(base, draws) if near and base is not None else draw(draws, weights)
+            if settings.leaks or seen.setdefault(scene.graph, part) == part:
+                break
+        else:
+            raise RuntimeError(f"image {image}: no scene that is not in another part")
+        if not near:
+            base = scene
+        yield scene
+
+
+def combination_weights(settings: Settings) -> list[int]:
+    """The weight of every combination of shape and colour (shape * number of colours + colour), by Zipf's law.
+
+    Which combinations are frequent is drawn with the seed.
+    """
+    count = len(SHAPES) * len(COLOURS)
+    # Rounded to integers, so that powers computed by different mathematical libraries make no difference.
+    by_rank = [max(1, round(1_000_000 / (rank + 1) ** settings.tail)) for rank in range(count)]
+    order = Draws(settings.seed, "combinations").shuffled(range(count))
+    weights = [0] * count
+    for rank, combination in enumerate(order):
+        weights[combination] = by_rank[rank]
+    return weights
+
+
+def draw(draws: Draws, weights: list[int]) -> Scene:
+    """One scene.
+
+    Args:
+        draws: the source of random integers.
+        weights: of ``combination_weights``.
+    """
+    count = 1 + draws.weighted(GROUPS)
+    covering = count > 1 and draws.chance(COVERING)
+    cells = draws.shuffled(draws.pick(LAYOUTS[count - 1 if covering else count]))
+    groups: list[Group] = []
+    left = list(weights)
+    for k in range(count):
+        combination = draws.weighted(left)
+        left[combination] = 0
+        number = 1 + draws.weighted(NUMBERS)
+        size, texture = draws.below(len(SIZES)), draws.below(len(TEXTURES))
+        group = Group(*divmod(combination, len(COLOURS)), size, texture, number)
+        alone = covering and k >= count - 2  # the last two share a cell
+        groups.append(replace(group, size=LARGE, number=1) if alone else _fitting(group, cells[k]))
+    if covering:
+        cells = [*cells[: count - 1], cells[count - 2]]
+    background = draws.below(len(BACKGROUNDS))
+    return Scene(background, tuple(groups), _centres(groups, cells, draws), tuple(cells))
+
+
+def changed(base: Scene, draws: Draws) -> Scene:
+    """The scene with an attribute or the number of one group changed, or the background; objects move a little."""
+    groups = list(base.groups)
+    taken = {(g.shape, g.colour) for g in groups}
+    while True:
+        k = draws.below(len(groups))
+        what = draws.pick(("shape", "colour", "size", "texture", "number", "background"))
+        if what == "background":
+            background = (base.background + draws.between(1, len(BACKGROUNDS) - 1)) % len(BACKGROUNDS)
+            return Scene(background, base.groups, _centres(groups, list(base.cells), draws), base.cells)
+        count = {
+            "shape": len(SHAPES), "colour": len(COLOURS), "size": len(SIZES), "texture": len(TEXTURES),
+        }.get(what)  # fmt: skip
+        old = getattr(groups[k], what)
+        new = draws.between(1, MAX_NUMBER) if count is None else draws.below(count)
+        group = replace(groups[k], **{what: new})
+        covers = sum(cell == base.cells[k] for cell in base.cells) > 1
+        possible = group == _fitting(group, base.cells[k]) and not (covers and what in ("size", "number"))
+        moved = (group.shape, group.colour) != (groups[k].shape, groups[k].colour)
+        if new != old and possible and not (moved and (group.shape, group.colour) in taken):
+            groups[k] = group
+            return Scene(base.background, tuple(groups), _centres(groups, list(base.cells), draws), base.cells)
+
+
+def _fitting(group: Group, cell: Box) -> Group:
+    """The group, with small objects where large ones would not fit into its cell."""
+    columns, rows = _room(cell, group.size)
+    return group if group.number <= columns * rows else replace(group, size=0)
+
+
+def _room(cell: Box, size: int) -> tuple[int, int]:
+    """How many columns and rows of objects a cell has room for."""
+    step = 2 * RADIUS[size] + GAP
+    return (cell[2] - cell[0] + GAP) // step, (cell[3] - cell[1] + GAP) // step
+
+
+def _centres(groups: list[Group], cells: list[Box], draws: Draws) -> tuple[tuple[tuple[int, int], ...], ...]:
+    """Where the objects of every group lie: in rows, the rows at a random place in the cell."""
+    found: list[tuple[tuple[int, int], ...]] = []
+    for k, (group, cell) in enumerate(zip(groups, cells, strict=True)):
+        if k and cells[k] == cells[k - 1]:
+            found[k - 1 :] = _covering(cell, draws)
+            continue
+        columns = _columns(group, cell, draws)
+        step = 2 * RADIUS[group.size] + GAP
+        rows = -(-group.number // columns)
+        width, height = columns * step - GAP, rows * step - GAP
+        x = draws.between(cell[0], cell[2] - width) + RADIUS[group.size]
+        y = draws.between(cell[1], cell[3] - height) + RADIUS[group.size]
+        found.append(tuple((x + n % columns * step, y + n // columns * step) for n in range(group.number)))
+    return tuple(found)
+
+
+def _columns(group: Group, cell: Box, draws: Draws) -> int:
+    columns, rows = _room(cell, group.size)
+    return draws.pick([n for n in range(1, min(columns, group.number) + 1) if -(-group.number // n) <= rows])
+
+
+def _covering(cell: Box, draws: Draws) -> list[tuple[tuple[int, int], ...]]:
+    """The centres of two large objects of which the second partly covers the first."""
+    r = RADIUS[LARGE]
+    apart = round(2 * r * OFFSET)
+    dx, dy = draws.pick(((apart, 0), (0, apart), (apart * 3 // 4, apart * 3 // 4), (apart * 3 // 4, -apart * 3 // 4)))
+    x = draws.between(cell[0] + r + max(0, -dx), cell[2] - r - max(0, dx))
+    y = draws.between(cell[1] + r + max(0, -dy), cell[3] - r - max(0, dy))
+    pair: list[tuple[tuple[int, int], ...]] = [((x, y),), ((x + dx, y + dy),)]
+    return pair if draws.chance(0.5) else pair[::-1]
