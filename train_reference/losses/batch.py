@@ -31,6 +31,21 @@ def checked(scores: torch.Tensor, positive: torch.Tensor) -> torch.Tensor:
     return scores if scores.dtype == torch.float64 else scores.float()
 
 
+def graded(scores: torch.Tensor, degree: torch.Tensor) -> torch.Tensor:
+    """The degrees of relevance in the dtype of the scores, without a gradient.
+
+    Raises:
+        UsageError: another shape, or values that are not finite.
+    """
+    if degree.shape != scores.shape:
+        what = f"degree has shape {tuple(degree.shape)}, scores {tuple(scores.shape)}"
+        raise UsageError(what, fix="give the relevance of every caption of the batch to every image: (b, b)")
+    degree = degree.detach().to(scores)
+    if not degree.isfinite().all():
+        raise UsageError("degree holds values that are not finite", fix="check the gains")
+    return degree
+
+
 def diagonal(scores: torch.Tensor) -> torch.Tensor:
     """(b, b) bool, True on the diagonal: the pairs of the batch."""
     return torch.eye(len(scores), dtype=torch.bool, device=scores.device)

@@ -1,0 +1,188 @@
+"""Losses on the order of all candidates: Kendall, relaxed, with sliding windows, and BCLS."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from vsebench.errors import UsageError
+
+from . import loss
+from .batch import Reduction, checked, diagonal, graded, reduced
+from .pairwise import all_hinges, ordered_hinges
+from .smooth import triplet_smooth_negative
+
+EPS = 1e-6  # a relevance of 1 computed in float32 may be a little less
+
+
+@loss("kendall", cite="BCLS, eq. 4-5 (reconstructed) and eq. 17")
+def kendall(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    alpha: float = 0.0,
+    margin: float = 0.0,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """Every two candidates of an anchor should score in the order of their relevance, in both directions::
+
+        sum_i sum_(j,k: r_ij > r_ik + alpha) [margin + s_ik - s_ij]+
+
+    With ``alpha`` 0 it is the basic form, with 0.2 the relaxed one (eq. 17). Takes b^3 steps but no b^3 memory.
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; the loss orders all candidates, so it is not used.
+        degree: (b, b) float, relevance of caption j to image i.
+        alpha: how much larger a relevance has to be.
+        margin: 0 in the paper.
+        reduction: "sum" over the batch or "mean" over its pairs.
+
+    Returns:
+        Scalar >= 0.
+
+    Raises:
+        UsageError: misshapen input, or the reduction is unknown.
+    """
+    scores, degree = checked(scores, positive), graded(scores, degree)
+    total = sum(ordered_hinges(s, r, alpha, margin, False) for s, r in ((scores, degree), (scores.T, degree.T)))
+    return reduced(torch.as_tensor(total), len(scores), reduction)
+
+
+@loss("kendall_sw", cite="BCLS, eq. 18")
+def kendall_sliding_window(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    alpha: float = 0.2,
+    beta: float = 0.1,
+    start: int = 1,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """The sum over windows of relevance of all hinges between candidates above a window and below it.
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; True is never below a window.
+        degree: (b, b) float in [-1, 1], relevance of caption j to image i.
+        alpha, beta, start: of ``windows``.
+        reduction: "sum" over the batch or "mean" over its pairs.
+
+    Returns:
+        Scalar >= 0.
+
+    Raises:
+        UsageError: misshapen input, impossible windows, or the reduction is unknown.
+    """
+    scores, degree = checked(scores, positive), graded(scores, degree)
+    low, high = windows(degree, alpha, beta, start)
+    spared = positive | diagonal(scores)
+    total = scores.new_zeros(())
+    for s, r, no_negative in ((scores, degree, spared), (scores.T, degree.T, spared.T)):
+        for below, above in zip(low.tolist(), high.tolist(), strict=True):
+            total = total + all_hinges(s, r >= above, (r < below) & ~no_negative, 0.0)
+    return reduced(total, len(scores), reduction)
+
+
+@loss("kendall_sw_hs", cite="BCLS, eq. 19-20")
+def kendall_hard_samples(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    alpha: float = 0.2,
+    beta: float = 0.1,
+    start: int = 1,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """For every window of relevance the hinge of the lowest score above it and the highest below it; mean over windows.
+
+    A window without candidates on one side costs nothing, and still counts in the mean. Extremes of all windows come
+    from cumulative extremes over the bins between their bounds: b * (b + windows) steps.
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; True is never below a window.
+        degree: (b, b) float in [-1, 1], relevance of caption j to image i.
+        alpha, beta, start: of ``windows``.
+        reduction: "sum" over the batch or "mean" over its pairs.
+
+    Returns:
+        Scalar >= 0.
+
+    Raises:
+        UsageError: misshapen input, impossible windows, or the reduction is unknown.
+    """
+    scores, degree = checked(scores, positive), graded(scores, degree)
+    low, high = windows(degree, alpha, beta, start)
+    count, spared = len(low), positive | diagonal(scores)
+    # A candidate is below the windows from bin ``first_below`` on, and above those before bin ``above``.
+    degree = degree.contiguous()
+    first_below = torch.bucketize(degree, low, right=True).masked_fill(spared, count)
+    above = torch.bucketize(degree, high, right=True)
+    total = scores.new_zeros(())
+    for s, below_bin, above_bin in ((scores, first_below, above), (scores.T, first_below.T, above.T)):
+        shape = (len(s), count + 1)
+        highest = s.new_full(shape, -torch.inf).scatter_reduce(1, below_bin, s, "amax").cummax(dim=1).values[:, :-1]
+        lowest = s.new_full(shape, torch.inf).scatter_reduce(1, above_bin, s, "amin")
+        lowest = lowest.flip(1).cummin(dim=1).values.flip(1)[:, 1:]
+        total = total + (highest - lowest).clamp(min=0).sum() / count
+    return reduced(total, len(scores), reduction)
+
+
+@loss("bcls", cite="BCLS, sections III-B and III-D")
+def bcls(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    margin: float = 0.2,
+    gamma: float = 50.0,
+    alpha: float = 0.2,
+    beta: float = 0.1,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """``triplet_sn`` plus ``kendall_sw_hs``, unweighted.
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; True is never a negative. Nor is a candidate with relevance 1 (the same text).
+        degree: (b, b) float in [-1, 1], relevance of caption j to image i.
+        margin, gamma: of ``triplet_sn``.
+        alpha, beta: of ``kendall_sw_hs``.
+        reduction: "sum" over the batch or "mean" over its pairs.
+
+    Returns:
+        Scalar >= 0.
+
+    Raises:
+        UsageError: as the two losses.
+    """
+    degree = graded(checked(scores, positive), degree)
+    triplet = triplet_smooth_negative(
+        scores, positive | (degree >= 1 - EPS), margin=margin, gamma=gamma, reduction=reduction
+    )
+    order = kendall_hard_samples(scores, positive, degree=degree, alpha=alpha, beta=beta, reduction=reduction)
+    return triplet + order
+
+
+def windows(degree: torch.Tensor, alpha: float, beta: float, start: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """Lower and upper bounds of the windows: (window,) each, in the dtype and on the device of ``degree``.
+
+    A window of width ``alpha`` slides over [-1, 1] in steps of ``beta``. Candidates with relevance below its lower
+    bound are negatives, those from its upper bound on positives. The paper does not say where it begins: with
+    ``start`` 1 at -1 + beta, so that the last window has only relevance 1 above it; with 0 at -1.
+
+    Raises:
+        UsageError: there would be no window.
+    """
+    count = math.floor((2 - alpha) / beta + 1e-9) if beta > 0 else 0
+    if count < 1 or alpha < 0 or start not in (0, 1):
+        what = f"windows of width {alpha} in steps of {beta}, starting at {start}"
+        raise UsageError(what, fix="give 0 <= alpha < 2, 0 < beta <= 2 - alpha, and start 0 or 1")
+    low = torch.tensor([-1 + beta * m for m in range(start, start + count)], dtype=torch.float64)
+    high = low + alpha - EPS
+    return low.to(degree), high.to(degree)

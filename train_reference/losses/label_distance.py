@@ -1,0 +1,178 @@
+"""Losses on continuous labels: distances of embeddings should follow distances of labels.
+
+Kim et al., Deep Metric Learning Beyond Binary Supervision, CVPR 2019. The paper has one anchor a batch and one
+modality; here every item of the batch is an anchor and its candidates are of the other modality. The label distance of
+a pair is 1 - degree. The distance of embeddings comes from the score: of ``cosine`` scores it is the squared Euclidean
+distance 2 - 2 s of unit vectors; of ``euclidean`` scores, which are negative squared distances, it is -s.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+from vsebench.errors import UsageError
+
+from . import loss
+from .batch import Reduction, checked, diagonal, graded, reduced
+from .pairwise import all_hinges, ordered_hinges
+
+Similarity = Literal["cosine", "euclidean"]
+FLOOR = 1e-12  # of a squared distance, below which its root has no useful gradient
+
+
+@loss("log_ratio", aka=("log-ratio",), cite="Kim et al., CVPR 2019, eq. 5")
+def log_ratio(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    similarity: Similarity = "cosine",
+    squared: bool = False,
+    ties: Literal["drop", "keep"] = "drop",
+    eps: float = 1e-6,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """The ratio of two distances should be that of the label distances; mean over pairs of candidates of an anchor::
+
+        (log D(a,i)/D(a,j) - log y(a,i)/y(a,j))^2
+
+    As mean over all (i, j) of (u_i - u_j)^2 = 2 var(u), with u = log D - log y, it takes b steps an anchor, not b^2.
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; not used, as all candidates have a label distance.
+        degree: (b, b) float <= 1; the label distance is 1 - degree.
+        similarity: what the scores are, see above.
+        squared: squared distances of embeddings, as in eq. 5; else their roots, as in the authors' code.
+        ties: pairs of candidates with the same label distance are left out (``drop``, as in the paper) or not
+            (``keep``, as in the authors' code; faster).
+        eps: added to both distances inside the logarithms.
+        reduction: "sum" over the anchors of both directions, or "mean" over the pairs of the batch.
+
+    Returns:
+        Scalar >= 0; 0 for one pair.
+
+    Raises:
+        UsageError: misshapen input or an unknown choice.
+    """
+    scores, degree = checked(scores, positive), graded(scores, degree)
+    distance = _distance(scores, similarity)
+    if ties not in ("drop", "keep"):
+        raise UsageError(f"log_ratio: ties is '{ties}'", fix="use drop or keep")
+    if not squared:
+        distance = distance.clamp(min=FLOOR).sqrt()
+    label = (1 - degree).clamp(min=0)
+    u = (distance + eps).log() - (label + eps).log()
+    total = scores.new_zeros(())
+    for x, y in ((u, label), (u.T, label.T)):
+        total = total + (_without_ties(x, y) if ties == "drop" else _with_ties(x))
+    return reduced(total, len(scores), reduction)
+
+
+def _with_ties(u: torch.Tensor) -> torch.Tensor:
+    n = u.shape[1]
+    return (u.var(dim=1, unbiased=False) * 2 * n / max(n - 1, 1)).sum()
+
+
+def _without_ties(u: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
+    """Sum over rows of the mean of (u_i - u_j)^2 over the pairs i < j with different labels."""
+    y, order = label.sort(dim=1)
+    # Differences of u to its mean, so that sums of squares lose no digits.
+    v = u.gather(1, order)
+    v = v - v.mean(dim=1, keepdim=True).detach()
+    n = v.shape[1]
+    first = torch.nn.functional.pad(y[:, 1:] != y[:, :-1], (1, 0))
+    group = first.cumsum(dim=1)  # the number of the group of equal labels
+    sums = [torch.zeros_like(v).scatter_add(1, group, part) for part in (torch.ones_like(v), v, v * v)]
+    count, total, squares = sums
+    pairs = (n * n - (count * count).sum(dim=1)) / 2
+    every = n * (v * v).sum(dim=1) - v.sum(dim=1) ** 2
+    tied = (count * squares - total * total).sum(dim=1)
+    return ((every - tied) / pairs.clamp(min=1)).sum()
+
+
+@loss("dense_triplet", cite="Kim et al., CVPR 2019, eq. 10-11")
+def dense_triplet(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    similarity: Similarity = "cosine",
+    margin: float = 0.03,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """Every two candidates should be in the order of their label distances; mean over the pairs of an anchor::
+
+        [D(a,i) - D(a,j) + margin]+   for y(a,i) < y(a,j), D the squared Euclidean distance
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; not used, as all candidates have a label distance.
+        degree: (b, b) float; the label distance is 1 - degree.
+        similarity: what the scores are, see above.
+        margin: 0.03 in the paper.
+        reduction: "sum" over the anchors of both directions, or "mean" over the pairs of the batch.
+
+    Returns:
+        Scalar >= 0; 0 for one pair.
+
+    Raises:
+        UsageError: misshapen input or an unknown choice.
+    """
+    scores, degree = checked(scores, positive), graded(scores, degree)
+    near = -_distance(scores, similarity)
+    total = sum(ordered_hinges(s, r, 0.0, margin, True) for s, r in ((near, degree), (near.T, degree.T)))
+    return reduced(torch.as_tensor(total), len(scores), reduction)
+
+
+@loss("nearest_triplet", cite="Kim et al., CVPR 2019, section 5 (Triplet with binary supervision)")
+def nearest_triplet(
+    scores: torch.Tensor,
+    positive: torch.Tensor,
+    *,
+    degree: torch.Tensor,
+    similarity: Similarity = "cosine",
+    neighbours: int = 5,
+    margin: float = 0.2,
+    reduction: Reduction = "sum",
+) -> torch.Tensor:
+    """The binary baseline of continuous labels: the nearest candidates by label are positives, all others negatives.
+
+    Args:
+        scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
+        positive: (b, b) bool; True is never a negative.
+        degree: (b, b) float; the label distance is 1 - degree. Where it ties, all of the tied are positives.
+        similarity: what the scores are, see above.
+        neighbours: number of positives: 5 in the authors' code.
+        margin: of squared distances, 0.2 in the paper.
+        reduction: "sum" over the anchors of both directions (each the mean over its triplets), or "mean" over the pairs
+            of the batch.
+
+    Returns:
+        Scalar >= 0; 0 where there are no negatives.
+
+    Raises:
+        UsageError: misshapen input, or an unknown choice.
+    """
+    scores, degree = checked(scores, positive), graded(scores, degree)
+    near = -_distance(scores, similarity)
+    spared = positive | diagonal(scores)
+    total = scores.new_zeros(())
+    for s, r, no_negative in ((near, degree, spared), (near.T, degree.T, spared.T)):
+        limit = r.topk(min(neighbours, len(r)), dim=1).values[:, -1:]
+        upper = r >= limit
+        lower = ~upper & ~no_negative
+        triplets = (upper.sum(dim=1) * lower.sum(dim=1)).clamp(min=1)
+        total = total + all_hinges(s, upper, lower, margin, weight=1 / triplets.to(s))
+    return reduced(total, len(scores), reduction)
+
+
+def _distance(scores: torch.Tensor, similarity: str) -> torch.Tensor:
+    """(b, b) squared Euclidean distances of the embeddings."""
+    if similarity == "cosine":
+        return 2 - 2 * scores
+    if similarity == "euclidean":
+        return -scores
+    raise UsageError(f"similarity is '{similarity}'", fix="use cosine or euclidean")
