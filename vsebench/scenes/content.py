@@ -29,6 +29,7 @@ COVERAGE = (20, 45, 35)  # weights of captions that cover little, some, most
 PLAIN = 0.25  # a plain texture is mentioned so much less often than others
 ALONE = 0.08  # probability of saying that there is a single object
 VAGUE = 0.04  # share of captions such as "some shapes"
+ATTEMPTS = 20  # to make a caption false by replacing one of its facts
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,9 @@ def true(scene: Scene, draws: Draws) -> Facts:
     most = count if level == 2 else min(count, level + 1)
     chosen = draws.shuffled(range(count))[: most if level == 2 else draws.between(1, most)]
     mentions = [_apart(_mention(scene, g, level, draws), scene, g, chosen) for g in chosen]
+    for n, g in enumerate(chosen):
+        if any(mentions[n].attributes == mention.attributes for mention in mentions[:n]):  # "a circle and a circle"
+            mentions[n] = replace(mentions[n], shape=scene.groups[g].shape, colour=scene.groups[g].colour)
     background = scene.background if draws.chance(SAID["background"][level]) else UNSAID
     facts = Facts(tuple(mentions), (), background)
     for n in range(min(len(chosen) - 1, MAX_STATED_RELATIONS)):
@@ -77,10 +81,13 @@ def true(scene: Scene, draws: Draws) -> Facts:
 
 def wrong(facts: Facts, scene: Scene, draws: Draws) -> Facts:
     """The facts with one of them replaced, so that the caption is false of the scene."""
-    while True:
+    for _ in range(ATTEMPTS):
         other = _replaced(facts, draws)
-        if matched(other, scene) < other.count:
+        distinct = len({mention.attributes for mention in other.mentions}) == len(other.mentions)
+        if distinct and matched(other, scene) < other.count:
             return other
+    # No replaced fact may be false: "a small shape", where there are small and large ones.
+    return replace(facts, background=_other(scene.background, len(BACKGROUNDS), draws))
 
 
 def _mention(scene: Scene, g: int, level: int, draws: Draws) -> Mention:

@@ -1,13 +1,26 @@
 """How a caption is worded: synonyms, number words, passives, places of adjectives, and frames of the sentence.
 
-Every wording states exactly the facts it is given: a reader can recover them from the words alone.
+Every wording states exactly the facts it is given, and a reader can recover them from the words alone. Therefore:
+
+- All mentions of a caption use the same word for a code: "a circle and a disc" would be read as two shapes.
+- What no relation connects with the rest is a sentence of its own: "a star left of a ring and a box" could be read as a
+  star that is left of both.
+- "with dots" and plurals without a determiner do not occur in lists: "arrows with dots and discs" could be read as
+  arrows with discs on them, "a star and a ring with dots" as two dotted objects, "red stars and hearts" as red hearts.
+- Words that are used both of places in the image and of what covers what ("under", "beneath") do not occur, nor those
+  that are used of parts ("on the left side of a box").
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from .draws import Draws
 from .facts import AT_LEAST_TWO, UNSAID, Facts, Mention
 from .world import ABOVE, BACKGROUNDS, COLOURS, FRONT, LEFT, SHAPES, SIZES, TEXTURES
+
+T = TypeVar("T")
 
 # Wordings of a code, the usual one repeated so that it is the most frequent. Nouns are (singular, plural).
 NOUNS: dict[str, tuple[tuple[str, str], ...]] = {
@@ -23,7 +36,7 @@ NOUNS: dict[str, tuple[tuple[str, str], ...]] = {
     "arrow": (("arrow", "arrows"), ("arrow", "arrows"), ("arrow sign", "arrow signs")),
 }
 ANY_NOUN = (("shape", "shapes"), ("object", "objects"), ("thing", "things"), ("figure", "figures"))
-COLOUR_WORDS = {"purple": ("purple", "purple", "violet"), "grey": ("grey", "gray")}
+COLOUR_WORDS = {"purple": ("purple", "purple", "violet")}
 SIZE_WORDS = {"small": ("small", "small", "little", "tiny"), "large": ("large", "large", "big", "huge")}
 TEXTURE_WORDS = {
     "plain": ("plain", "solid"),
@@ -34,90 +47,92 @@ TEXTURE_WORDS = {
 TEXTURE_PHRASES = {
     "striped": ("with stripes",),
     "dotted": ("with dots", "with spots"),
-    "checked": ("with a checked pattern",),
+    "checked": ("with a checked pattern", "with a checkered pattern"),
 }
+BACKGROUND_WORDS = {"grey": ("grey", "gray")}
 NUMBER_WORDS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 PLURALS = ("some", "some", "multiple", "a group of", "")
 SINGLES = ("a single", "only one", "exactly one")
 # Relations between a and b, seen from a and seen from b.
 AHEAD = {
-    LEFT: ("to the left of", "left of", "on the left side of"),
-    ABOVE: ("above", "higher up than"),
+    LEFT: ("to the left of", "to the left of", "left of", "further left than"),
+    ABOVE: ("above", "above", "higher up than"),
     FRONT: ("in front of", "partly covering"),
 }
 BACK = {
-    LEFT: ("to the right of", "right of", "on the right side of"),
-    ABOVE: ("below", "under", "beneath"),
+    LEFT: ("to the right of", "to the right of", "right of", "further right than"),
+    ABOVE: ("below", "below", "lower down than"),
     FRONT: ("behind", "partly covered by", "partly hidden by"),
 }
 PREPOSED = ("to the left of", "to the right of", "above", "below", "in front of", "behind")
 PLACED = ("", "", "placed", "drawn", "shown")  # passive: "a circle is drawn above a square"
+FRAMES = (
+    "{}", "{}", "{}", "a picture of {}", "an image with {}", "this picture shows {}", "a drawing of {}",
+    "the image contains {}",
+)  # fmt: skip
 GENERIC = (
     "a picture of something colorful", "an abstract image", "a simple computer drawing", "this is a picture",
     "a nice little illustration", "an image made by a computer", "a drawing with a background", "modern art",
 )  # fmt: skip
 
+Chosen = dict[str, int]  # of one caption: which wording of a code it uses
+
 
 def worded(facts: Facts, draws: Draws) -> str:
     """A caption that states these facts; without facts, one that could be said of any image."""
-    text = _sentence(facts, draws) if facts.count else draws.pick(GENERIC)
+    sentences = _sentences(facts, draws) if facts.count else [draws.pick(GENERIC)]
     if draws.chance(0.6):
-        text = text[0].upper() + text[1:]
-    return text + (" ." if draws.chance(0.1) else "." if draws.chance(0.6) else "")
+        sentences = [text[0].upper() + text[1:] for text in sentences]
+    return ". ".join(sentences) + (" ." if draws.chance(0.1) else "." if draws.chance(0.6) else "")
 
 
-def _sentence(facts: Facts, draws: Draws) -> str:
-    phrases = [_noun_phrase(mention, draws) for mention in facts.mentions]
-    ground = _background(facts.background, draws)
-    if not phrases:
-        return draws.pick((f"a picture {ground}", f"an image {ground}"))
-    if facts.relations and draws.chance(0.5):
-        return _with_background(_clause(facts, phrases, draws), ground, draws)
-    text = _listed(facts, phrases, draws)
-    frames = (
-        f"there {_verb(phrases[0], facts.mentions[0])} {text}",
-        f"a picture of {text}",
-        f"an image with {text}",
-        f"this picture shows {text}",
-        text,
-        text,
-        text,
-    )
-    return _with_background(draws.pick(frames), ground, draws)
+def _sentences(facts: Facts, draws: Draws) -> list[str]:
+    """One sentence, or two or three, without their full stops."""
+    if not facts.mentions:
+        return [f"{draws.pick(('a picture', 'an image'))} with {_background(facts.background, draws)}"]
+    clause = bool(facts.relations) and draws.chance(0.5)  # "a circle is above a square", not "a circle above a square"
+    phrases = _noun_phrases(facts, clause, draws)
+    stated = _stated_first(facts)
+    text, precedable = _first(facts, phrases[:stated], clause, draws)
+    found = []
+    if phrases[stated:]:
+        also = f"there {_there(facts.mentions[stated], phrases[stated])} also {_enumerated(phrases[stated:], draws)}"
+        if draws.chance(0.5):
+            found = [also]
+        else:
+            text += f", and {also}"
+    if facts.background != UNSAID:
+        ground = _background(facts.background, draws)
+        if draws.chance(0.1):
+            return [text, *found, f"the background is {ground.split()[1]}"]
+        place = f"{draws.pick(('on', 'on', 'against'))} {ground}"
+        text = f"{place}, {text}" if precedable and draws.chance(0.2) else f"{text} {place}"
+    return [text, *found]
 
 
-def _clause(facts: Facts, phrases: list[str], draws: Draws) -> str:
-    """A sentence with a verb: "a circle is drawn above a square", "above a square there is a circle"."""
-    where, rest = _related(facts, 0, draws), _others(facts, phrases, draws)
-    verb = _verb(phrases[0], facts.mentions[0])
-    if where in PREPOSED and len(facts.relations) == 1 and draws.chance(0.3):
-        return f"{where} {phrases[1]} there {verb} {phrases[0]}{rest}"
-    participle = "" if where.startswith("partly") else draws.pick(PLACED)
-    verb = f"{verb} {participle}".strip()
-    return f"{phrases[0]} {verb} {where} {phrases[1]}{_chained(facts, phrases, draws)}{rest}"
+def _stated_first(facts: Facts) -> int:
+    """How many mentions the first sentence has: those with relations, or all if there are no relations."""
+    return len(facts.relations) + 1 if facts.relations else len(facts.mentions)
 
 
-def _listed(facts: Facts, phrases: list[str], draws: Draws) -> str:
-    """A noun phrase of all mentions: "a circle above a square, and a star"."""
+def _first(facts: Facts, phrases: list[str], clause: bool, draws: Draws) -> tuple[str, bool]:
+    """The mentions of the first sentence with their relations; and whether "on a grey background, " may precede it."""
+    verb, there = _verb(facts.mentions[0], phrases[0]), _there(facts.mentions[0], phrases[0])
     if not facts.relations:
-        return _enumerated(phrases)
-    where = _related(facts, 0, draws)
-    chained = _chained(facts, phrases, draws)
-    return f"{phrases[0]} {where} {phrases[1]}{chained}{_others(facts, phrases, draws)}"
-
-
-def _chained(facts: Facts, phrases: list[str], draws: Draws) -> str:
-    """The second relation, that of the second and the third mention."""
-    if len(facts.relations) < 2:
-        return ""
-    verb = _verb(phrases[1], facts.mentions[1])
-    return f", which {verb} {_related(facts, 1, draws)} {phrases[2]}"
-
-
-def _others(facts: Facts, phrases: list[str], draws: Draws) -> str:
-    """The mentions that no relation connects with the first."""
-    others = phrases[len(facts.relations) + 1 :]
-    return f"{draws.pick((', and ', ', with ', ' plus '))}{_enumerated(others)}" if others else ""
+        text = _enumerated(phrases, draws)
+    else:
+        where, chained = _related(facts, 0, draws), ""
+        if len(facts.relations) > 1:
+            chained = f", which {_verb(facts.mentions[1], phrases[1])} {_related(facts, 1, draws)} {phrases[2]}"
+        if clause:
+            if where in PREPOSED and not chained and draws.chance(0.3):
+                return f"{where} {phrases[1]} there {there} {phrases[0]}", False
+            participle = "" if where.startswith("partly") else draws.pick(PLACED)
+            return f"{phrases[0]} {f'{verb} {participle}'.strip()} {where} {phrases[1]}{chained}", True
+        text = f"{phrases[0]} {where} {phrases[1]}{chained}"
+    if draws.chance(0.15):
+        return f"there {there} {text}", True
+    return draws.pick(FRAMES).format(text), False
 
 
 def _related(facts: Facts, n: int, draws: Draws) -> str:
@@ -126,48 +141,66 @@ def _related(facts: Facts, n: int, draws: Draws) -> str:
     return draws.pick((AHEAD if a == n else BACK)[relation])
 
 
-def _enumerated(phrases: list[str]) -> str:
-    return phrases[0] if len(phrases) == 1 else f"{', '.join(phrases[:-1])} and {phrases[-1]}"
-
-
-def _with_background(text: str, ground: str, draws: Draws) -> str:
-    if not ground:
-        return text
-    return f"{ground}, {text}" if draws.chance(0.15) else f"{text} {ground}"
+def _enumerated(phrases: list[str], draws: Draws) -> str:
+    if len(phrases) == 1:
+        return phrases[0]
+    if len(phrases) == 2:
+        return f"{phrases[0]} {draws.pick(('and', 'and', 'and', 'as well as', 'along with'))} {phrases[1]}"
+    return f"{', '.join(phrases[:-1])}{draws.pick((' and', ', and'))} {phrases[-1]}"
 
 
 def _background(code: int, draws: Draws) -> str:
-    if code == UNSAID:
-        return ""
-    colour = draws.pick(COLOUR_WORDS.get(BACKGROUNDS[code], (BACKGROUNDS[code],)))
-    return f"{draws.pick(('on', 'on', 'against'))} {_article(colour)} {colour} background"
+    """ "a teal background"."""
+    name = BACKGROUNDS[code]
+    return f"a {draws.pick(BACKGROUND_WORDS.get(name, (name,)))} background"
 
 
-def _noun_phrase(mention: Mention, draws: Draws) -> str:
-    """ "two small striped red circles", "a red circle with stripes"."""
-    plural = _is_plural(mention)
-    noun = draws.pick(ANY_NOUN if mention.shape == UNSAID else NOUNS[SHAPES[mention.shape]])[plural]
-    adjectives, after = [], ""
+def _noun_phrases(facts: Facts, clause: bool, draws: Draws) -> list[str]:
+    """The words for every mention."""
+    related = len(facts.relations)
+    stated, count = _stated_first(facts), len(facts.mentions)
+    # Where "with dots" can only be read as said of this mention: not in a list, and not before ", which" or "above".
+    dots = {related} if related or count == 1 else set()
+    if clause:
+        dots.add(0)
+    if count - stated == 1:
+        dots.add(stated)
+    # Where a plural without "some" can only be read so: "red stars and hearts" could be read as red hearts.
+    bare = {*range(related + 1), stated}
+    chosen: Chosen = {}
+    return [_noun_phrase(m, n in dots, n in bare, chosen, draws) for n, m in enumerate(facts.mentions)]
+
+
+def _noun_phrase(mention: Mention, dots: bool, bare: bool, chosen: Chosen, draws: Draws) -> str:
+    """ "two small striped red circles"; "a red circle with stripes", if ``dots``; "red circles", if ``bare``."""
+    words, after = [], ""
     if mention.size != UNSAID:
-        adjectives.append(draws.pick(SIZE_WORDS[SIZES[mention.size]]))
+        name = SIZES[mention.size]
+        words.append(_word(name, SIZE_WORDS[name], chosen, draws))
     if mention.texture != UNSAID:
         name = TEXTURES[mention.texture]
-        if name in TEXTURE_PHRASES and draws.chance(0.3):
+        if dots and name in TEXTURE_PHRASES and draws.chance(0.4):
             after = " " + draws.pick(TEXTURE_PHRASES[name])
         else:
-            adjectives.append(draws.pick(TEXTURE_WORDS[name]))
+            words.append(_word(name, TEXTURE_WORDS[name], chosen, draws))
     if mention.colour != UNSAID:
         name = COLOURS[mention.colour]
-        adjectives.append(draws.pick(COLOUR_WORDS.get(name, (name,))))
-    words = " ".join([*adjectives, noun])
-    return f"{_determiner(mention, words, draws)} {words}{after}".strip()
+        words.append(_word(name, COLOUR_WORDS.get(name, (name,)), chosen, draws))
+    name = "" if mention.shape == UNSAID else SHAPES[mention.shape]
+    words.append(_word(name, NOUNS[name] if name else ANY_NOUN, chosen, draws)[_is_plural(mention)])
+    return f"{_determiner(mention, words[0], bare, draws)} {' '.join(words)}{after}".strip()
 
 
-def _determiner(mention: Mention, words: str, draws: Draws) -> str:
+def _word(name: str, wordings: Sequence[T], chosen: Chosen, draws: Draws) -> T:
+    """The wording of a code: the one that the caption has used before, if any."""
+    return wordings[chosen.setdefault(name, draws.below(len(wordings)))]
+
+
+def _determiner(mention: Mention, following: str, bare: bool, draws: Draws) -> str:
     if mention.number == UNSAID:
-        return _article(words)
+        return "an" if following[0] in "aeiou" else "a"
     if mention.number == AT_LEAST_TWO:
-        return draws.pick(PLURALS)
+        return draws.pick(PLURALS if bare else PLURALS[:-1])
     if mention.number == 1:
         return draws.pick(SINGLES)
     if mention.number == 2 and draws.chance(0.2):
@@ -175,12 +208,14 @@ def _determiner(mention: Mention, words: str, draws: Draws) -> str:
     return str(mention.number) if draws.chance(0.1) else NUMBER_WORDS[mention.number - 2]
 
 
-def _article(words: str) -> str:
-    return "an" if words[0] in "aeiou" else "a"
+def _verb(mention: Mention, phrase: str) -> str:
+    """ "a group of circles is above a square", "a pair of circles are above a square"."""
+    return "are" if _is_plural(mention) and not phrase.startswith("a group ") else "is"
 
 
-def _verb(phrase: str, mention: Mention) -> str:
-    return "are" if _is_plural(mention) and not phrase.startswith("a ") else "is"  # "a group of circles is"
+def _there(mention: Mention, phrase: str) -> str:
+    """ "there is a pair of circles"."""
+    return "are" if _is_plural(mention) and not phrase.startswith("a ") else "is"
 
 
 def _is_plural(mention: Mention) -> bool:
