@@ -1,0 +1,75 @@
+"""Which facts of a caption hold in a scene, by brute force over objects; shares no code with the library.
+
+A scene is read as a list of objects and of the cells that its groups lie in. A caption is read as mentions, each of
+which means a group of its own or none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+WORDS = ("shape", "colour", "size", "texture")
+PLURAL = 99
+
+
+def matched(facts: Any, scene: Any) -> int:
+    """The largest number of facts that hold."""
+    return max(_true(facts, scene, meaning) for meaning in _meanings(len(facts.mentions), len(scene.groups)))
+
+
+def truth(facts: Any, scene: Any) -> Fraction:
+    """Twice the matched facts over the facts of the caption and those of the scene."""
+    groups = range(len(scene.groups))
+    relations = sum(_related(scene, r, a, b) for r in range(3) for a in groups for b in groups if a != b)
+    return Fraction(2 * matched(facts, scene), stated(facts) + 5 * len(scene.groups) + 1 + relations)
+
+
+def entails(facts: Any, scene: Any) -> bool:
+    """Whether the caption is true of the scene."""
+    return 0 < stated(facts) == matched(facts, scene)
+
+
+def stated(facts: Any) -> int:
+    """How many facts a caption states."""
+    of_mentions = sum(getattr(m, word) >= 0 for m in facts.mentions for word in (*WORDS, "number"))
+    return of_mentions + len(facts.relations) + (facts.background >= 0)
+
+
+def _meanings(mentions: int, groups: int) -> Iterator[dict[int, int]]:
+    """Every way to give some of the mentions (by number) a group, no group twice."""
+    if not mentions:
+        yield {}
+        return
+    for rest in _meanings(mentions - 1, groups):
+        yield rest
+        for g in set(range(groups)) - set(rest.values()):
+            yield {**rest, mentions - 1: g}
+
+
+def _true(facts: Any, scene: Any, meaning: dict[int, int]) -> int:
+    objects = [(g, group) for g, group in enumerate(scene.groups) for _ in range(group.number)]
+    count = 1 if facts.background == scene.background else 0
+    meant: dict[int, set[int]] = {}
+    for n, g in meaning.items():
+        mention = facts.mentions[n]
+        said = {word: getattr(mention, word) for word in WORDS if getattr(mention, word) >= 0}
+        count += sum(getattr(scene.groups[g], word) == code for word, code in said.items())
+        alike = [k for k, group in objects if all(getattr(group, word) == code for word, code in said.items())]
+        counted = alike if g in alike else [k for k, _ in objects if k == g]
+        if mention.number >= 0:
+            count += len(counted) > 1 if mention.number == PLURAL else len(counted) == mention.number
+        meant[n] = set(counted) if mention.number >= 0 else {g}
+    for relation, a, b in facts.relations:
+        if a in meant and b in meant:
+            count += all(_related(scene, relation, g, h) for g in meant[a] for h in meant[b])
+    return count
+
+
+def _related(scene: Any, relation: int, a: int, b: int) -> bool:
+    """Group a is left of, above or in front of group b, by the cells (left, top, right, bottom)."""
+    one, other = scene.cells[a], scene.cells[b]
+    if relation < 2:
+        return bool(one[2 + relation] <= other[relation])
+    return one == other and a > b

@@ -1,0 +1,10 @@
+"""Truth of every caption of a split of scenes with every image: which facts hold, counted exactly.
+
+```
+ scenes.npy, facts.npy ─► Truth ─┬─► rows, pairs: F-score of facts      gains ``truth``
+                                 └─► all facts hold                     judgements ``entails``
+```
+
+- ``truth``: facts that hold, and their F-score, for rows of a direction and for pairs
+- ``kernels``: the same as ``vsebench.scenes.facts.matched``, compiled
+"""
