@@ -11,7 +11,7 @@ A scene is drawn at random, then rendered, described by five captions, and turne
 - ``settings``: the settings of a data set, which are its name
 - ``draws``: random integers, the same on every machine; ``sample``: scenes drawn at random
 - ``content``, ``wording``, ``captions``: what captions state, and in which words
-- ``render``, ``regions``: images and features
+- ``render``: images, from the stamps of ``shapes``; ``regions``: features of objects
 - ``encode``: scenes and facts as rows of integers
 
 Nothing here reads or writes files: ``vsebench.data.scenes`` does. Truth for all pairs of a split is in

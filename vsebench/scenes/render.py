@@ -1,0 +1,68 @@
+"""Images of scenes: the same pixels on every machine.
+
+Objects are drawn group by group on a grid of 4 x 4 samples a pixel, whose colours are averaged. Light that changes
+from edge to edge and noise are added to the pixels: no fact states them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .draws import Draws
+from .render_kernels import develop
+from .shapes import SAMPLES, stamp, start
+from .world import BACKGROUNDS, COLOURS, Scene
+
+Pixels = npt.NDArray[np.uint8]  # (size, size, 3), RGB
+LIGHT = 16  # the largest difference of brightness between two edges
+
+BACKGROUND_RGB = {"grey": (150, 150, 150), "beige": (216, 198, 160), "brown": (112, 74, 48), "teal": (0, 118, 118)}
+# The colour, the second colour of patterns and the colour of the edge.
+OBJECT_RGB = {
+    "red": ((214, 32, 32), (110, 0, 0), (90, 0, 0)),
+    "orange": ((255, 140, 0), (255, 206, 130), (140, 70, 0)),
+    "yellow": ((255, 226, 0), (170, 140, 0), (120, 100, 0)),
+    "green": ((48, 190, 48), (0, 90, 0), (0, 70, 0)),
+    "blue": ((36, 70, 230), (140, 180, 255), (0, 0, 110)),
+    "purple": ((136, 44, 176), (206, 150, 232), (60, 0, 90)),
+    "pink": ((255, 130, 190), (255, 214, 234), (160, 40, 100)),
+    "white": ((250, 250, 250), (180, 180, 180), (110, 110, 110)),
+    "black": ((16, 16, 16), (96, 96, 96), (0, 0, 0)),
+}
+
+
+def render(scene: Scene, size: int, draws: Draws) -> Pixels:
+    """The image of a scene.
+
+    Args:
+        scene: what it shows.
+        size: its width and height in pixels, 16 to 512.
+        draws: the source of light and noise.
+
+    Returns:
+        (size, size, 3) uint8, RGB.
+    """
+    samples = np.zeros((SAMPLES * size, SAMPLES * size), np.uint8)
+    palette = [BACKGROUND_RGB[BACKGROUNDS[scene.background]]]
+    for group, centres in zip(scene.groups, scene.centres, strict=True):
+        picture = stamp(group.shape, group.size, group.texture, size)
+        before = len(palette) - 1
+        palette += OBJECT_RGB[COLOURS[group.colour]]
+        for centre in centres:
+            left, top = (start(c, len(picture), size) for c in centre)
+            _draw(samples, picture, left, top, before)
+    light = np.array([draws.between(-LIGHT, LIGHT) for _ in range(2)])
+    noise = np.frombuffer(draws.bytes(size * size * 3), np.uint8)
+    pixels = np.empty((size, size, 3), np.uint8)
+    develop(samples, np.array(palette, np.int32), light, noise, pixels)
+    return pixels
+
+
+def _draw(samples: npt.NDArray[Any], picture: npt.NDArray[Any], left: int, top: int, before: int) -> None:
+    """Copy a stamp; ``before`` is the number of colours that come before its own."""
+    side = len(picture)
+    part = samples[top : top + side, left : left + side]
+    np.copyto(part, picture + np.uint8(before), where=picture > 0)
