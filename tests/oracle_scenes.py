@@ -22,7 +22,7 @@ def matched(facts: Any, scene: Any) -> int:
 def truth(facts: Any, scene: Any) -> Fraction:
     """Twice the matched facts over the facts of the caption and those of the scene."""
     groups = range(len(scene.groups))
-    relations = sum(_related(scene, r, a, b) for r in range(3) for a in groups for b in groups if a != b)
+    relations = sum(related(scene, r, a, b) for r in range(3) for a in groups for b in groups if a != b)
     return Fraction(2 * matched(facts, scene), stated(facts) + 5 * len(scene.groups) + 1 + relations)
 
 
@@ -63,11 +63,11 @@ def _true(facts: Any, scene: Any, meaning: dict[int, int]) -> int:
         meant[n] = set(counted) if mention.number >= 0 else {g}
     for relation, a, b in facts.relations:
         if a in meant and b in meant:
-            count += all(_related(scene, relation, g, h) for g in meant[a] for h in meant[b])
+            count += all(related(scene, relation, g, h) for g in meant[a] for h in meant[b])
     return count
 
 
-def _related(scene: Any, relation: int, a: int, b: int) -> bool:
+def related(scene: Any, relation: int, a: int, b: int) -> bool:
     """Group a is left of, above or in front of group b, by the cells (left, top, right, bottom)."""
     one, other = scene.cells[a], scene.cells[b]
     if relation < 2:

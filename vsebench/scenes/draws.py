@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import hashlib
+import struct
 from collections.abc import Sequence
 from typing import TypeVar
 
 T = TypeVar("T")
-_WORD = 1 << 32
-_BLOCK = 1024  # bytes of one call of the hash function
+_RANGE = 1 << 32
+_COUNT = 256  # integers of one call of the hash function
+_UNPACK = struct.Struct(f"<{_COUNT}I").unpack
 
 
 class Draws:
@@ -26,13 +28,17 @@ class Draws:
         self._block = 0
         self._words: list[int] = []
 
+    def _word(self) -> int:
+        """The next 32 bits."""
+        if not self._words:
+            bits = hashlib.shake_128(f"{self._name}#{self._block}".encode()).digest(4 * _COUNT)
+            self._words = list(_UNPACK(bits))
+            self._block += 1
+        return self._words.pop()
+
     def below(self, n: int) -> int:
         """An integer from 0 to n - 1, each equally probable up to n / 2**32."""
-        if not self._words:
-            bits = hashlib.shake_128(f"{self._name}#{self._block}".encode()).digest(_BLOCK)
-            self._words = [int.from_bytes(bits[i : i + 4], "little") for i in range(0, _BLOCK, 4)]
-            self._block += 1
-        return self._words.pop() * n // _WORD
+        return self._word() * n // _RANGE
 
     def bytes(self, n: int) -> bytes:
         """The next ``n`` bytes, from a call of the hash function of their own: 0.5 GB a second."""
@@ -45,7 +51,7 @@ class Draws:
 
     def chance(self, share: float) -> bool:
         """True with the probability ``share``, in [0, 1]."""
-        return self.below(_WORD) < share * _WORD
+        return self._word() < share * _RANGE
 
     def pick(self, items: Sequence[T]) -> T:
         """One of the items, each equally probable."""

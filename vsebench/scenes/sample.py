@@ -1,4 +1,8 @@
-"""Scenes drawn at random: image by image, so that the first images do not depend on how many there are."""
+"""Scenes drawn at random, image by image.
+
+An image of train is the same in all data sets that differ in the number of images only, as long as it is in train. An
+image of val or test also depends on the scenes before it: those of another part do not occur again.
+"""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from decimal import Decimal
 from typing import Literal, get_args
 
 from ..errors import UsageError
@@ -61,7 +62,8 @@ class Settings:
             if not 0 <= getattr(self, name) <= 0.9:
                 raise UsageError(f"{name} is {getattr(self, name)}", fix="give a share from 0 to 0.9")
         if self.wrong + self.generic > 0.9:
-            raise UsageError(f"wrong and generic captions are {self.wrong + self.generic:g} of all", fix="give less")
+            what = f"wrong and generic add up to {self.wrong + self.generic:g}"
+            raise UsageError(what, fix="give shares that add up to at most 0.9")
         for name in ("tail", "noise"):
             if not 0 <= getattr(self, name) <= 5:
                 raise UsageError(f"{name} is {getattr(self, name)}", fix="give a number from 0 to 5")
@@ -117,10 +119,11 @@ def parse(name: str) -> Settings:
         if key not in known or key in given:
             what = f"'{name}': {key} is given twice" if key in given else f"'{name}': there is no setting '{key}'"
             raise UsageError(what, fix=f"use {', '.join(known)}, each once")
+        read, fix = known[key]
         try:
-            given[key] = known[key](text)
+            given[key] = read(text)
         except ValueError:
-            raise UsageError(f"'{name}': {key} is '{text}'", fix="give a number, as in seed3 or near0.2") from None
+            raise UsageError(f"'{name}': {key} is '{text}'", fix=fix) from None
     return Settings(images, **given)  # type: ignore[arg-type]
 
 
@@ -147,8 +150,13 @@ def _flag(text: str) -> bool:
     return True
 
 
-_READ: dict[str, Callable[[str], int | float | bool]] = {"int": int, "float": float, "bool": _flag}
+_READ: dict[str, tuple[Callable[[str], int | float | bool], str]] = {
+    "int": (int, "give an integer, as in seed3"),
+    "float": (float, "give a number, as in near0.2"),
+    "bool": (_flag, "give no value"),
+}
 
 
 def _written(value: float) -> str:
-    return str(value) if isinstance(value, int) else f"{value:g}"
+    """Without an exponent, and so that it is read as the same number."""
+    return str(value) if isinstance(value, int) else f"{Decimal(repr(float(value))).normalize():f}"
