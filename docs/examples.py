@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PAGES = ("getting-started.md", "report.md", "own-data.md")
+PAGES = ("getting-started.md", "report.md", "own-data.md", "scenes.md")
 COLUMNS = 100  # of the terminal
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)
 
@@ -47,7 +47,7 @@ def _python(code: str, names: dict[str, Any]) -> str:
     with contextlib.redirect_stdout(out):
         exec(compile(code, "<example>", "exec"), names)
     printed = iter(out.getvalue().splitlines())
-    return re.sub(r"^(print\(.*\))(?:  # .*)?$", lambda line: f"{line[1]}  # {next(printed)}", code, flags=re.M)
+    return re.sub(r"^(print\(.*?\))(?:  # .*)?$", lambda line: f"{line[1]}  # {next(printed)}", code, flags=re.M)
 
 
 def _commands(text: str) -> str:

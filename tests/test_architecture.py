@@ -49,7 +49,7 @@ ONLY_IN = [
 ]
 # Imported inside the function that needs them, never when a module of vsebench is loaded.
 LATE = [
-    "altair", "dask", "eccv_caption", "faiss", "h5py", "jinja2", "joblib", "jpype", "pandas", "pyarrow",
+    "PIL", "altair", "dask", "eccv_caption", "faiss", "h5py", "jinja2", "joblib", "jpype", "pandas", "pyarrow",
     "pycocoevalcap", "safetensors", "scipy", "torch", "vl_convert",
 ]  # fmt: skip
 

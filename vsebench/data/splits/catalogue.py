@@ -1,9 +1,9 @@
-"""The declared splits, those of vsebench and one's own: names, what is available here, load, build, verify, remove."""
+"""The declared splits, also of scenes and one's own: names, what is available here, load, build, verify, remove."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -12,8 +12,11 @@ import numpy as np
 from ...arguments import public
 from ...errors import BadInput, MissingPackage, UsageError
 from ...registry import unknown
+from ...scenes.settings import is_name
 from ...types import Split
 from ..atomic import refused
+from ..scenes import known as scenes
+from ..scenes.build import Progress, build_scenes
 from . import own
 from .declared import DECLARED, DeclaredSplit
 from .fingerprints import rows_sha256
@@ -21,7 +24,7 @@ from .identity import settle
 from .packages import INSTALL, coco_id_rows, has_ids
 from .rows import CaptionRows, first_captions
 from .sources import PACKAGES, all_of_file, from_file
-from .stored import restore, store, stored_path
+from .stored import rebuild, restore, store, stored_path
 
 Available = Literal["cached", "packages", "own", "absent", "damaged"]
 
@@ -35,7 +38,7 @@ class SplitStatus:
         images: number of images.
         captions: number of captions.
         available: ``cached`` (built before), ``packages`` (read from installed packages), ``own`` (a data set of one's
-            own, built before), ``absent`` or ``damaged``.
+            own, built before), ``absent`` or ``damaged`` (also: built by another version of the generator).
         has_captions: whether the captions can be read, not only the ids.
         needs: what to do to have all of it; empty when nothing is needed.
     """
@@ -62,8 +65,14 @@ class Check:
 
 
 def names() -> list[str]:
-    """The declared splits: those of vsebench, then the data sets of one's own that were built here."""
-    return [*DECLARED, *own.names()]
+    """The declared splits: those of vsebench, those of scenes, then the data sets of one's own that were built here."""
+    of_scenes = (split for name in scenes.names() for split in scenes.splits(name))
+    return list(dict.fromkeys([*DECLARED, *of_scenes, *own.names()]))
+
+
+def splits_of(name: str) -> list[str]:
+    """The splits of a data set of scenes; of any other name that split alone."""
+    return scenes.splits(name) if name in scenes.names() else [name]
 
 
 def declared(name: str) -> DeclaredSplit:
@@ -71,9 +80,15 @@ def declared(name: str) -> DeclaredSplit:
 
     Raises:
         UsageError: no such split; close matches are named.
+        MissingPackage: a split of scenes that is not built here; the message gives the command.
         BadInput: the file of a data set of one's own is damaged.
     """
-    return DECLARED[name] if name in DECLARED else own.declared(name)
+    if name in DECLARED:
+        return DECLARED[name]
+    scenes.require(name)
+    if name not in own.names():
+        raise unknown("split", name, names())
+    return own.declared(name)
 
 
 @public
@@ -111,23 +126,26 @@ def build(
     part: str | None = None,
     captions_per_image: int | None = None,
     force: bool = False,
+    progress: Progress | None = None,
 ) -> Path:
     """Read a split from its source, check it, and store it in the cache.
 
-    Any other name declares a data set of one's own: every command then knows the images and captions of ``source``, in
-    its order.
+    The name of a data set of scenes generates it and its three splits, see ``build_scenes``. Any other name declares a
+    data set of one's own: every command then knows the images and captions of ``source``, in its order.
 
     Args:
-        name: the split (``coco-1k`` builds ``coco-5k``, of which it is a view), or a new name.
+        name: the split (``coco-1k`` builds ``coco-5k``, of which it is a view), a data set of scenes such as
+            ``scenes-10k``, or a new name.
         source: captions as JSON lines, a table (.csv, .tsv), official COCO annotations or a Karpathy file, plain or
             gzip; the installed packages when None.
         part: of a data set of one's own: the captions whose field ``split`` has this value (``val``); by default
             ``test`` of a Karpathy file, and all of others.
         captions_per_image: of a data set of one's own: the first so many captions of every image; all by default.
         force: build it again; otherwise a split in the cache is left as it is.
+        progress: of scenes: called with the number of images that are done, and of all.
 
     Returns:
-        The file in the cache.
+        The file in the cache; of scenes the folder.
 
     Raises:
         UsageError: no such split and no source, a name or an option that is not possible.
@@ -135,6 +153,11 @@ def build(
         MissingPackage: no source given and none installed.
         BadInput: the source is damaged or not this split.
     """
+    if is_name(name):
+        if (source, part, captions_per_image) != (None, None, None):
+            what = f"--from, --part and --captions-per-image have no meaning for '{name}', which is generated"
+            raise UsageError(what, fix="leave them out, or give a data set of your own another name")
+        return build_scenes(name, force=force, progress=progress).folder
     if name not in DECLARED:
         return _build_own(name, source, part, captions_per_image, force)
     if part is not None or captions_per_image is not None:
@@ -180,15 +203,19 @@ def _build_own(
 
 
 def remove(name: str) -> Path:
-    """Remove the file of a split from the cache; a data set of one's own is then no longer known.
+    """Remove the file of a split, or the folder and the splits of scenes, from the cache.
+
+    A data set of one's own is then no longer known.
 
     Returns:
-        The file that was removed.
+        The file or folder that was removed.
 
     Raises:
         UsageError: no such split, or it has no file in the cache.
         DiskError: the system refuses.
     """
+    if is_name(name):
+        return scenes.remove(name)
     if name not in names():
         raise unknown("split", name, names())
     path = stored_path(DECLARED[name].built_as if name in DECLARED else name)
@@ -203,17 +230,30 @@ def remove(name: str) -> Path:
 
 def status() -> list[SplitStatus]:
     """Every declared split and whether it can be used on this machine, without reading any."""
-    return [*(_status(split) for split in DECLARED.values()), *map(_status_of_own, own.names())]
+    of_scenes = (_status_of_scenes(name, split) for name in scenes.names() for split in scenes.splits(name))
+    of_own = (_status_of_own(name) for name in own.names() if not is_name(name))
+    return [*(_status(split) for split in DECLARED.values()), *of_scenes, *of_own]
 
 
 def verify(name: str) -> list[Check]:
-    """Read a split again and check its counts, ids, order and captions.
+    """Read a split again and check its counts, ids, order and captions; of scenes also the content of every file.
+
+    Args:
+        name: the split, or a data set of scenes, whose splits are all checked.
 
     Raises:
         UsageError: no such split.
         MissingPackage: neither built nor installed.
         BadInput: the files are too damaged to be checked.
     """
+    if is_name(name):
+        files = [Check(*found) for found in scenes.verify_files(scenes.data_set(name) or name)]
+        found = ((split, check) for split in splits_of(name) for check in _verify_split(split))
+        return [*files, *(replace(check, name=f"{split}: {check.name}") for split, check in found)]
+    return _verify_split(name)
+
+
+def _verify_split(name: str) -> list[Check]:
     split = declared(name)
     rows = _read(split, captions=_status(split).has_captions)
     image_ids, image_of = rows.images()
@@ -269,11 +309,22 @@ def _status(split: DeclaredSplit) -> SplitStatus:
     return line("packages", has_captions, "" if has_captions else f"{INSTALL} for the captions")
 
 
+def _status_of_scenes(name: str, split: str) -> SplitStatus:
+    images, captions = scenes.counts(split)
+    try:
+        scenes.require(split)
+    except MissingPackage:
+        return SplitStatus(split, images, captions, "absent", False, f"vsebench data build {name}")
+    except BadInput:
+        return SplitStatus(split, images, captions, "damaged", False, rebuild(split))
+    return SplitStatus(split, images, captions, "cached", True, "")
+
+
 def _status_of_own(name: str) -> SplitStatus:
     try:
         split = own.declared(name)
     except BadInput:
-        return SplitStatus(name, 0, 0, "damaged", False, f"{own.BUILD.format(name)}, or vsebench data remove {name}")
+        return SplitStatus(name, 0, 0, "damaged", False, f"{rebuild(name)}, or vsebench data remove {name}")
     return SplitStatus(name, split.images, split.captions, "own", True, "")
 
 

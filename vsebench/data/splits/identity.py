@@ -12,6 +12,7 @@ from . import own, packages
 from .declared import DECLARED, DeclaredSplit
 from .fingerprints import rows_sha256, set_sha256
 from .rows import CaptionRows
+from .stored import rebuild
 
 
 def matches_ids(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
@@ -57,7 +58,7 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
         return rows
     if split.order == "file":
         what = f"the ids of '{split.name}' are not those that were declared"
-        raise BadInput(what, where=rows.origin, fix=f"build it again: {own.BUILD.format(split.name)}")
+        raise BadInput(what, where=rows.origin, fix=f"build it again: {rebuild(split.name)}")
     fix = f"give one of: {'; '.join(split.sources)}"
     n_image, n_caption = len(np.unique(rows.image_id)), len(rows.caption_id)
     if (n_image, n_caption) != (split.images, split.captions):

@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from ...errors import BadInput, UsageError
+from ...scenes.settings import is_name, of_split
 from ...types import Ids
 from ..formats.ids import canonical
 from . import fingerprints, stored
@@ -18,18 +19,22 @@ from .rows import CaptionRows
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 RESERVED = ("custom",)
-BUILD = "vsebench data build {} --force --from FILE"
 
 
 def names() -> list[str]:
-    """The names of declared data sets of one's own, sorted."""
-    return [name for name in stored.stored_names() if name not in DECLARED and _NAME.fullmatch(name)]
+    """The names of declared data sets of one's own, and of splits of scenes that are built, sorted."""
+    # The name of a split of scenes has all its settings, and may be longer than those that users give.
+    found = (name for name in stored.stored_names() if name not in DECLARED)
+    return [name for name in found if _NAME.fullmatch(name) or of_split(name) is not None]
 
 
 def check_name(name: str) -> None:
     """Refuse what cannot name a data set of one's own; raises UsageError."""
     if name in DECLARED or name in RESERVED:
         what = f"'{name}' is a split that vsebench declares" if name in DECLARED else f"'{name}' has a meaning already"
+        raise UsageError(what, fix="choose another name")
+    if is_name(name):
+        what = f"'{name[:80]}' cannot name a data set of your own: such names are those of generated scenes"
         raise UsageError(what, fix="choose another name")
     if not _NAME.fullmatch(name):
         fix = "use up to 64 lower-case letters, digits, dots, dashes and underscores, such as my-data"

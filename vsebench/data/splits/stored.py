@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...errors import BadInput
+from ...scenes.settings import of_split
 from ..atomic import write_atomically
 from ..cache import cache_dir
 from .rows import CaptionRows
@@ -89,9 +90,15 @@ def read_about(path: Path) -> dict[str, Any]:
         return about
 
 
+def rebuild(name: str) -> str:
+    """The command that stores a split again."""
+    scenes = of_split(name)
+    return f"vsebench data build {scenes[0]} --force" if scenes else f"vsebench data build {name} --force --from FILE"
+
+
 def damaged(path: Path) -> BadInput:
     """The error for a file that ``store`` did not write."""
-    fix = f"build it again: vsebench data build {path.stem} --force --from FILE"
+    fix = f"build it again: {rebuild(path.stem)}"
     return BadInput("the stored split is damaged", where=path, fix=fix)
 
 

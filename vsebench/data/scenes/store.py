@@ -1,0 +1,107 @@
+"""Opening data sets of scenes: their arrays as memory maps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...arguments import public
+from ...errors import BadInput
+from ...scenes.encode import Codes
+from ...scenes.settings import CAPTIONS, Part, Settings, of_split, parse
+from ...types import Ids, Int
+from .folder import arrays, damaged, folder_of, read_about
+
+
+@dataclass(frozen=True, eq=False)
+class StoredScenes:
+    """A data set of scenes on disk. The arrays are memory maps: only what is used is read.
+
+    Axes: image (of all parts: train, then val, then test), caption (five of every image, in its order), region (those
+    of image i are ``region_start[i]`` to before ``region_start[i + 1]``).
+
+    Attributes:
+        name: of the data set, such as ``scenes-10k``.
+        settings: what it was made with.
+        folder: where it is.
+        images: (image, size, size, 3) uint8, RGB.
+        scenes: (image, SCENE_WIDTH) int8, rows of ``vsebench.scenes.encode.encode_scene``.
+        facts: (caption, FACTS_WIDTH) int8, rows of ``encode_facts``.
+        regions: (region, DIM) float32, a vector for every object that was detected, and last for the image.
+        boxes: (region, 4) float32: left, top, right and bottom, in [0, 1].
+        region_start: (image + 1,) int64.
+    """
+
+    name: str
+    settings: Settings
+    folder: Path
+    images: npt.NDArray[np.uint8]
+    scenes: Codes
+    facts: Codes
+    regions: npt.NDArray[np.float32]
+    boxes: npt.NDArray[np.float32]
+    region_start: Int
+
+    def part(self, part: Part) -> slice:
+        """The images of a part."""
+        first = self.settings.start(part)
+        return slice(first, first + self.settings.sizes[part])
+
+    def image_rows(self, ids: Ids) -> Int:
+        """The row of every image, (item,) int64, by its id in a split; raises BadInput for other ids."""
+        return self._rows(ids, 1)
+
+    def caption_rows(self, ids: Ids) -> Int:
+        """The row of every caption, (item,) int64, by its id in a split; raises BadInput for other ids."""
+        return self._rows(ids, CAPTIONS)
+
+    def _rows(self, ids: Ids, each: int) -> Int:
+        start, rows = f"{self.name}-", np.empty(len(ids), np.int64)
+        for n, text in enumerate(map(str, ids.tolist())):
+            number, _, caption = text.removeprefix(start).partition("-")
+            digits = number + caption
+            known = text.startswith(start) and len(number) == 6 and digits.isdecimal() and digits.isascii()
+            if not known or len(caption) != (each > 1) or int(number) >= len(self.images) or int(caption or 0) >= each:
+                what = f"'{text[:80]}' is the id of no {'caption' if each > 1 else 'image'} of {self.name}"
+                raise BadInput(what, where=self.folder)
+            rows[n] = int(number) * each + int(caption or 0)
+        return rows
+
+
+@public
+def open_scenes(name: str) -> StoredScenes:
+    """Open a data set of scenes that was built here.
+
+    Args:
+        name: the data set, or one of its splits, such as ``scenes-10k-test``.
+
+    >>> import vsebench
+    >>> scenes = vsebench.build_scenes("scenes-tiny")  # once
+    >>> scenes = vsebench.open_scenes("scenes-tiny-test")
+    >>> scenes.images[scenes.part("test")].shape
+    (50, 64, 64, 3)
+
+    Raises:
+        UsageError: no name of scenes.
+        MissingPackage: not built here; the message has the command.
+        BadInput: a file is damaged, or another version of vsebench has built it.
+    """
+    split = of_split(name)
+    settings = parse(name if split is None else split[0])
+    name = settings.name
+    read_about(name)
+    folder = folder_of(name)
+    found: dict[str, Any] = {}
+    for file, (descr, shape) in arrays(settings).items():
+        try:
+            array = np.load(folder / file, mmap_mode="r")
+        except (OSError, ValueError) as error:
+            raise damaged(folder / file, name, str(error)) from error
+        if array.dtype.str != descr or array.shape[1:] != shape:
+            raise damaged(folder / file, name, f"{array.dtype} of shape {array.shape}")
+        found[file.removesuffix(".npy")] = array
+    return StoredScenes(name, settings, folder, **found)
