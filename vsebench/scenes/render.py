@@ -17,20 +17,20 @@ from .shapes import SAMPLES, stamp, start
 from .world import BACKGROUNDS, COLOURS, Scene
 
 Pixels = npt.NDArray[np.uint8]  # (size, size, 3), RGB
-LIGHT = 16  # the largest difference of brightness between two edges
+LIGHT = 16  # the largest difference of brightness between two opposite edges, of 255
 
-BACKGROUND_RGB = {"grey": (150, 150, 150), "beige": (216, 198, 160), "brown": (112, 74, 48), "teal": (0, 118, 118)}
+BACKGROUND_RGB = {"grey": (124, 124, 124), "beige": (208, 188, 148), "brown": (112, 74, 48), "teal": (24, 120, 120)}
 # The colour, the second colour of patterns and the colour of the edge.
 OBJECT_RGB = {
-    "red": ((214, 32, 32), (110, 0, 0), (90, 0, 0)),
-    "orange": ((255, 140, 0), (255, 206, 130), (140, 70, 0)),
-    "yellow": ((255, 226, 0), (170, 140, 0), (120, 100, 0)),
-    "green": ((48, 190, 48), (0, 90, 0), (0, 70, 0)),
-    "blue": ((36, 70, 230), (140, 180, 255), (0, 0, 110)),
-    "purple": ((136, 44, 176), (206, 150, 232), (60, 0, 90)),
-    "pink": ((255, 130, 190), (255, 214, 234), (160, 40, 100)),
-    "white": ((250, 250, 250), (180, 180, 180), (110, 110, 110)),
-    "black": ((16, 16, 16), (96, 96, 96), (0, 0, 0)),
+    "red": ((224, 32, 32), (112, 0, 0), (84, 0, 0)),
+    "orange": ((255, 140, 0), (255, 216, 150), (180, 90, 0)),
+    "yellow": ((255, 230, 0), (160, 146, 0), (116, 100, 0)),
+    "green": ((48, 190, 48), (0, 92, 0), (0, 64, 0)),
+    "blue": ((36, 70, 230), (150, 190, 255), (10, 30, 150)),
+    "purple": ((136, 44, 176), (218, 170, 242), (84, 10, 120)),
+    "pink": ((255, 130, 190), (255, 224, 240), (200, 70, 140)),
+    "white": ((250, 250, 250), (184, 184, 184), (104, 104, 104)),
+    "black": ((12, 12, 12), (84, 84, 84), (60, 60, 60)),
 }
 
 
@@ -39,7 +39,7 @@ def render(scene: Scene, size: int, draws: Draws) -> Pixels:
 
     Args:
         scene: what it shows.
-        size: its width and height in pixels, 16 to 512.
+        size: its width and height in pixels, 16 to 512. Patterns of small objects can be seen from 64.
         draws: the source of light and noise.
 
     Returns:

@@ -12,29 +12,36 @@ import numpy as np
 import numpy.typing as npt
 
 from ..types import Bool, Int
-from .world import RADIUS, SHAPES, SIDE, TEXTURES
+from .world import RADIUS, SHAPES, SIDE, SIZES, TEXTURES
 
 Codes = npt.NDArray[np.uint8]
 SAMPLES = 4  # along each side of a pixel
 EMPTY, MAIN, SECOND, EDGE = range(4)  # what a sample of a stamp shows
-EDGE_WIDTH = 5  # in halves of a unit of layout
-_KEPT = 2 * len(SHAPES) * len(TEXTURES)  # stamps: all of one size of images, 10 MB at 512 pixels
+EDGE_WIDTH = (3, 7)  # of a small and of a large object, in halves of a unit of layout
+# Of small and of large objects: how far apart stripes (measured along x) and dots are, the side of a check, and the
+# radius of a dot. Patterns of small objects are coarser, so that they can be seen in images of 64 pixels.
+PITCH = {"striped": (850, 520), "dotted": (720, 560), "checked": (400, 300)}
+DOT = (200, 160)
+# Where the few dots of small objects are: whether some lie on the vertical and on the horizontal axis of the shape
+# (1) or beside it (0). Dots beside both axes would cut off the corners of these shapes.
+_ON_AXES = {"star": (1, 1), "cross": (1, 1), "ring": (1, 1), "moon": (1, 1), "arrow": (1, 1), "diamond": (1, 0)}
+_KEPT = 2 * len(SHAPES) * len(TEXTURES)  # stamps: all of one size of images, 20 MB at 512 pixels
 
 # A square root or a sine is rounded differently by different libraries: the corners are written down.
-_POLYGONS: dict[str, tuple[tuple[int, int], ...]] = {
+POLYGONS: dict[str, tuple[tuple[int, int], ...]] = {
     "square": ((-880, -880), (880, -880), (880, 880), (-880, 880)),
     "triangle": ((0, -940), (1000, 800), (-1000, 800)),
-    "diamond": ((0, -1000), (740, 0), (0, 1000), (-740, 0)),
+    "diamond": ((0, -1000), (800, 0), (0, 1000), (-800, 0)),
     "star": (
-        (0, -1000), (273, -276), (1000, -240), (441, 213), (628, 900),
-        (0, 530), (-628, 900), (-441, 213), (-1000, -240), (-273, -276),
+        (0, -951), (297, -308), (1000, -225), (480, 256), (618, 951),
+        (0, 605), (-618, 951), (-480, 256), (-1000, -225), (-297, -308),
     ),
     "cross": (
-        (-340, -1000), (340, -1000), (340, -340), (1000, -340), (1000, 340), (340, 340),
-        (340, 1000), (-340, 1000), (-340, 340), (-1000, 340), (-1000, -340), (-340, -340),
+        (-370, -1000), (370, -1000), (370, -370), (1000, -370), (1000, 370), (370, 370),
+        (370, 1000), (-370, 1000), (-370, 370), (-1000, 370), (-1000, -370), (-370, -370),
     ),
     "heart": ((0, -480), (880, 20), (0, 960), (-880, 20)),
-    "arrow": ((-1000, -290), (50, -290), (50, -850), (1000, 0), (50, 850), (50, 290), (-1000, 290)),
+    "arrow": ((-1000, -350), (50, -350), (50, -850), (1000, 0), (50, 850), (50, 350), (-1000, 350)),
 }  # fmt: skip
 
 
@@ -50,9 +57,10 @@ def stamp(shape: int, size: int, texture: int, pixels: int) -> Codes:
         (sample, sample) uint8: EMPTY outside, MAIN in its colour, SECOND in the other colour of its pattern, EDGE.
     """
     side, inside = _outline(shape, size, pixels)
-    x = _coordinates(side, size, pixels)
-    found = np.where(_pattern(TEXTURES[texture], *np.meshgrid(x, x)), SECOND, MAIN).astype(np.uint8)
-    found[inside & ~_eroded(inside, max(1, EDGE_WIDTH * SAMPLES * pixels // (2 * SIDE)))] = EDGE
+    x, y = np.meshgrid(*[_coordinates(side, size, pixels)] * 2)
+    found = np.full((side, side), MAIN, np.uint8)
+    found[_pattern(TEXTURES[texture], SHAPES[shape], size, x, y)] = SECOND
+    found[~_eroded(inside, max(1, EDGE_WIDTH[size] * SAMPLES * pixels // (2 * SIDE)))] = EDGE
     found[~inside] = EMPTY
     found.flags.writeable = False
     return found
@@ -66,8 +74,8 @@ def start(centre: int, side: int, pixels: int) -> int:
 @lru_cache(_KEPT)
 def _outline(shape: int, size: int, pixels: int) -> tuple[int, Bool]:
     side = -(-2 * RADIUS[size] * SAMPLES * pixels // SIDE)
-    x = _coordinates(side, size, pixels)
-    return side, _inside(SHAPES[shape], *np.meshgrid(x, x))
+    x, y = np.meshgrid(*[_coordinates(side, size, pixels)] * 2)
+    return side, _inside(SHAPES[shape], x, y)
 
 
 def _coordinates(side: int, size: int, pixels: int) -> Int:
@@ -81,10 +89,10 @@ def _inside(shape: str, x: Int, y: Int) -> Bool:
     if shape == "circle":
         return _disc(x, y, 0, 0, 1000)
     if shape == "ring":
-        return _disc(x, y, 0, 0, 1000) & ~_disc(x, y, 0, 0, 430)
+        return _disc(x, y, 0, 0, 1000) & ~_disc(x, y, 0, 0, 400)
     if shape == "moon":
-        return _disc(x, y, 230, 0, 1000) & ~_disc(x, y, 660, 0, 850)
-    inside = _polygon(x, y, _POLYGONS[shape])
+        return _disc(x, y, 120, 0, 1000) & ~_disc(x, y, 580, 0, 720)
+    inside = polygon(x, y, POLYGONS[shape])
     if shape == "heart":
         inside |= _disc(x, y, -480, -350, 520) | _disc(x, y, 480, -350, 520)
     return inside
@@ -95,7 +103,7 @@ def _disc(x: Int, y: Int, centre_x: int, centre_y: int, radius: int) -> Bool:
     return found
 
 
-def _polygon(x: Int, y: Int, corners: tuple[tuple[int, int], ...]) -> Bool:
+def polygon(x: Int, y: Int, corners: tuple[tuple[int, int], ...]) -> Bool:
     """Where a line to the left crosses the sides of the polygon an odd number of times."""
     inside = np.zeros(x.shape, np.bool_)
     for (x0, y0), (x1, y1) in zip(corners, corners[1:] + corners[:1], strict=True):
@@ -105,15 +113,21 @@ def _polygon(x: Int, y: Int, corners: tuple[tuple[int, int], ...]) -> Bool:
     return inside
 
 
-def _pattern(texture: str, x: Int, y: Int) -> Bool:
+def _pattern(texture: str, shape: str, size: int, x: Int, y: Int) -> Bool:
     """Where the second colour is."""
+    if texture == "plain":
+        return np.zeros(x.shape, np.bool_)
+    pitch = PITCH[texture][size]
+    half = pitch // 2
+    on_axes = _ON_AXES.get(shape, (0, 0))
     if texture == "striped":
-        return np.asarray((y + 170) % 667 >= 333)
-    if texture == "dotted":
-        return _disc((x + 333) % 667, (y + 333) % 667, 333, 333, 210)
+        shift = half // 2 if any(on_axes) else 0  # such a shape has a stripe through its centre, not an edge of one
+        return np.asarray((x + y + shift) % pitch >= half)
     if texture == "checked":
-        return np.asarray((x // 500 + y // 500) % 2 == 1)
-    return np.zeros(x.shape, np.bool_)
+        return np.asarray((x // pitch + y // pitch) % 2 == 1)
+    if SIZES[size] == "large":
+        on_axes = (1, 1)
+    return _disc((x + on_axes[0] * half) % pitch, (y + on_axes[1] * half) % pitch, half, half, DOT[size])
 
 
 def _eroded(inside: Bool, width: int) -> Bool:
