@@ -23,7 +23,8 @@ GAINS_IN_WORDS = """\
 ## Gains
 
 A gain compares a caption with the captions of an image, so it measures similarity of text; the pictures have no part
-in it. The gain of an image and a caption is the same number in both directions.
+in it. Only `truth` compares a caption with what an image shows, which is known of scenes. The gain of an image and a
+caption is the same number in both directions.
 
 """
 NAMING_GAINS = """\
@@ -57,6 +58,9 @@ FURTHER = {
     "declared split, or for a custom split in the order of the text vectors.\n",
     "wmd": "\nAn exact distance takes tens of microseconds a pair of captions. Metrics need all pairs of a test set, "
     "and are refused for splits of more than 100,000 pairs of an image and a caption.\n",
+    "truth": "\nFacts are the attributes and numbers of groups of objects, their relations, and the background. Where "
+    "the words of a caption fit several groups, those are meant of which the most facts hold; all ways are tried. A "
+    "caption that is true of an image and says little has a small gain; the judgements `entails` ask for no more.\n",
     "matrix": "\nRows and columns are matched by the ids in the file. Without ids they are in the order of a "
     "declared split, or for a custom split in the order of the vectors.\n",
 }

@@ -105,6 +105,34 @@ def mapped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> b
     return bool(request.param)
 
 
+SCENES = "scenes-90-seed4-size16-near0.3-wrong0.1-generic0.1"  # 45 images of train, 22 each of val and test
+
+
+@pytest.fixture(scope="session")
+def built_scenes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache in which the scenes ``SCENES`` are built."""
+    from vsebench.data.scenes.build import build
+    from vsebench.scenes.settings import parse
+
+    cache = tmp_path_factory.mktemp("scenes")
+    before = os.environ.get("VSEBENCH_CACHE")
+    os.environ["VSEBENCH_CACHE"] = str(cache)
+    try:
+        build(parse(SCENES))
+    finally:
+        os.environ.pop("VSEBENCH_CACHE") if before is None else os.environ.update(VSEBENCH_CACHE=before)
+    return cache
+
+
+@pytest.fixture
+def scenes_split(built_scenes: Path, monkeypatch: pytest.MonkeyPatch) -> Split:
+    """The test split of ``SCENES``, with its captions; the cache is the one that they are built in."""
+    import vsebench
+
+    monkeypatch.setenv("VSEBENCH_CACHE", str(built_scenes))
+    return vsebench.load_split(f"{SCENES}-test", captions=True)
+
+
 @pytest.fixture
 def rng() -> np.random.Generator:
     """Seeded random numbers."""

@@ -183,7 +183,11 @@ def test_nothing_to_draw(flickr: str, tmp_path: Path) -> None:
         (["cxc", "--over", "captions"], USAGE, "over is 'captions'"),
         (["cxc", "--similarity", "l2"], USAGE, "similarity is 'l2'"),
         (["cxc", "--texts", "x.npy"], USAGE, "texts has no meaning without embeddings"),
-        (["flickr8k", "--embeddings", "x.npz"], USAGE, "embeddings are correlated with CxC only"),
+        (
+            ["flickr8k", "--embeddings", "x.npz"],
+            USAGE,
+            "embeddings are correlated with CxC and with splits of scenes only",
+        ),
         (["cxc", "--figure", "f.pdf"], USAGE, "figures end in .png, .svg, .html"),
         (["cxc", "--figure", "absent/f.png"], USAGE, "cannot be written: no such folder"),
     ],

@@ -126,7 +126,7 @@ def test_lists_of_names() -> None:
         ("", "no metric is given\n  fix: give --metrics R@1,eccv or all"),
         (" , ", "no metric is given\n  fix: give --metrics R@1,eccv or all"),
         ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
-        ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, cider"),
+        ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, entails, judged, cider"),
         ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
         ("R@1,eccv:cs", "'eccv' are binary judgements, and cs needs gains\n  fix: write cider:cs"),
         ("gt:nDCG", "'gt' are binary judgements, and nDCG needs gains\n  fix: write cider:ndcg"),

@@ -1,22 +1,35 @@
-"""Truth of all pairs of scenes and captions: the kernel, the definition, and an oracle that shares no code."""
+"""Truth of all pairs of scenes and captions: the kernel, the definition, and an oracle that shares no code.
+
+Then what is made of it: gains, judgements, and every command that reads them.
+"""
 
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+import vsebench
 from tests import oracle_scenes as oracle
+from tests.conftest import SCENES
 from tests.scene_worlds import encoded, renamed, small_facts, small_scenes, world
+from vsebench import relevance
+from vsebench.cli import app
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.scenes.truth import Truth
 from vsebench.scenes import facts as definition
 from vsebench.scenes.facts import Facts, Mention
 from vsebench.scenes.world import COLOURS, SHAPES, Scene
-from vsebench.types import DIRECTIONS
+from vsebench.types import DIRECTIONS, Direction, Split
 
 STRIP = 256
 
@@ -126,3 +139,155 @@ def test_values_by_hand() -> None:
     ]
     for facts, held in cases:
         assert kernel(scene, facts) == held
+
+
+def items_of_test() -> tuple[list[Scene], list[Facts]]:
+    """The scenes of the test split of ``SCENES``, and what its captions state, made anew."""
+    shown, stated, _, _ = world(SCENES)
+    return shown[-22:], stated[-110:]
+
+
+def test_gains_are_the_truth_of_the_items_of_the_split(scenes_split: Split) -> None:
+    shown, stated = items_of_test()
+    expected = np.float32([[float(oracle.truth(facts, scene)) for facts in stated] for scene in shown])
+    gains = load_gains("truth", scenes_split)
+    assert gains.shape == expected.shape and gains.lowest == 0 and gains.rows_affordable
+    assert np.array_equal(gains.rows("i2t", 0, 22), expected) and np.array_equal(
+        gains.rows("t2i", 3, 9), expected.T[3:9]
+    )
+    items = np.array([[4, 0], [21, 4]])
+    assert np.array_equal(gains.at("t2i", np.array([7, 109]), items), expected.T[[[7], [109]], items])
+    nothing = sum(oracle.stated(facts) == 0 for facts in stated)
+    assert nothing and gains.notes == (f"{nothing} captions state no fact and have truth 0 with every image",)
+    # Other items, in another order and without strings: the same values.
+    order = np.random.default_rng(1).permutation(110)[:60]
+    part = Split(
+        scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids[order], scenes_split.image_of[order]
+    )
+    assert np.array_equal(load_gains("truth", part).rows("i2t", 0, 22), expected[:, order])
+    assert dict(load_gains("truth", part).settings) != dict(gains.settings)
+
+
+def test_gains_of_other_splits_are_refused(
+    scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
+    with pytest.raises(
+        UsageError, match="truth is known of scenes, not of split 'custom'\n  fix: give --split scenes-10k"
+    ):
+        load_gains("truth", other)
+    with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'"):
+        relevance.load("entails", other, "i2t")
+    ids = scenes_split.image_ids.copy()
+    ids[0] = "nobody"
+    with pytest.raises(BadInput, match="'nobody' is the id of no image"):
+        load_gains("truth", Split(scenes_split.name, ids, scenes_split.caption_ids, scenes_split.image_of))
+    for text, message in (
+        ("truth:x", "truth takes no 'x'"),
+        ("truth:own=out", "truth has no settings, so none called"),
+    ):
+        with pytest.raises(UsageError, match=f"{message}.*\n  fix: write truth alone"):
+            parse_spec(text)
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    absent = Split(scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
+    with pytest.raises(MissingPackage, match=f"vsebench data build {SCENES}"):
+        load_gains("truth", absent)
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_entails_is_every_pair_that_is_true(scenes_split: Split, direction: Direction) -> None:
+    shown, stated = items_of_test()
+    true = np.array([[oracle.entails(facts, scene) for facts in stated] for scene in shown])
+    rows = true if direction == "i2t" else true.T
+    found = relevance.load("entails", scenes_split, direction)
+    positives = {
+        int(q): found.items[a:b].tolist()
+        for q, a, b in zip(found.queries, found.indptr, found.indptr[1:], strict=False)
+    }
+    assert positives == {q: np.flatnonzero(row).tolist() for q, row in enumerate(rows) if row.any()}
+    assert found.skipped == sum(not row.any() for row in rows) and not found.unreachable
+    if direction == "t2i":
+        assert found.skipped > sum(oracle.stated(facts) == 0 for facts in stated)  # and captions that are wrong
+        assert len(found.items) > len(stated)  # captions written for other images are true, too
+
+
+def test_entails_has_a_fingerprint_and_only_scenes_have_it(scenes_split: Split) -> None:
+    assert relevance.names(scenes_split) == ["gt", "entails", "judged"]
+    found = relevance.identities(scenes_split)["entails"]
+    assert found.startswith("scenes#") and len(found) == len("scenes#") + 8
+    custom = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
+    assert relevance.names(custom) == ["gt"] and relevance.identities(custom) == {}
+
+
+def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:
+    """Embeddings whose inner products are the truth and noise."""
+    random = np.random.default_rng(seed)
+    captions = np.eye(len(split.caption_ids))
+    images = load_gains("truth", split).rows("i2t", 0, len(split.image_ids))
+    images = images + noise * random.standard_normal(images.shape)
+    np.savez(path, images=images, texts=captions, image_ids=split.image_ids, caption_ids=split.caption_ids)
+    return path
+
+
+def ran(*args: str | Path) -> str:
+    done = CliRunner().invoke(app, [str(a) for a in args])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+def evaluated(*args: str | Path) -> dict[str, Any]:
+    report: dict[str, Any] = json.loads(ran("eval", *args, "--json", "--ci", 0))
+    return report
+
+
+def test_a_perfect_model_has_the_largest_values(scenes_split: Split, tmp_path: Path) -> None:
+    file = vectors(scenes_split, tmp_path / "perfect.npz", 0)
+    report = vsebench.evaluate(
+        file, split=scenes_split.name, gains="truth", metrics="truth:NCS@10,truth:CS@100", similarity="dot"
+    )
+    assert report["truth:NCS@10", "i2t"].value == 1
+    # All gains of a caption that states nothing are 0.
+    per_query = report["truth:NCS@10", "t2i"].per_query
+    assert per_query is not None and per_query.tolist() == [float(oracle.stated(f) > 0) for f in items_of_test()[1]]
+    assert report["truth:CS@100", "i2t"].value == 1
+    assert "truth:scenes=" in report.signature and "captions" not in report.signature
+
+
+def test_every_command_reads_truth_and_entailment(scenes_split: Split, tmp_path: Path) -> None:
+    name = scenes_split.name
+    files = [vectors(scenes_split, tmp_path / f"{noise}.npz", noise) for noise in (0.1, 0.5, 0.9)]
+    common = ("--split", name, "--similarity", "dot")
+    everything = evaluated(files[0], *common, "--gains", "truth", "--metrics", "all")
+    measured = {row["metric"] for row in everything["results"]}
+    assert {
+        "truth:NCS@10",
+        "truth:nDCG@10",
+        "truth:CS@100",
+        "truth:Kendall",
+        "entails:R@1",
+        "entails:mAP@R",
+    } <= measured
+    assert {"entails:R-P", "judged:mAP@R", "R@1"} <= measured
+    assert not any(metric.startswith("truth:MLD") for metric in measured)
+    assert "Entailment" in ran("eval", files[0], *common, "--metrics", "entails,truth:ncs,cider:NCS@10")
+    assert "Entailment" not in ran("eval", files[0], *common)
+    saved = [tmp_path / f"{n}.json" for n in range(3)]
+    for file, path in zip(files, saved, strict=True):
+        ran("eval", file, *common, "--metrics", "entails:mAP@R,truth:NCS@10,R@1", "-o", path)
+    table = ran("compare", *saved[:2], "--metrics", "entails:mAP@R,truth:NCS@10")
+    assert "mAP@R" in table and "NCS@10" in table
+    assert "mean words in the caption" in ran("slice", saved[0], "--by", "length")
+    assert "NCS@10" in ran("agree", *saved)
+
+
+def test_other_splits_have_no_entailment(tmp_path: Path) -> None:
+    np.savez(tmp_path / "own.npz", images=np.eye(3), texts=np.eye(3))
+    done = CliRunner().invoke(
+        app, ["eval", str(tmp_path / "own.npz"), "--captions-per-image", "1", "--metrics", "entails:R@1"]
+    )
+    assert done.exit_code == 2 and "has no view 'entails'" in done.stderr
+    assert "fix: leave it out; entails is defined on splits named scenes-*" in done.stderr
+    done = CliRunner().invoke(
+        app, ["eval", str(tmp_path / "own.npz"), "--captions-per-image", "1", "--gains", "truth", "--metrics", "NCS@1"]
+    )
+    assert done.exit_code == 2 and "truth is known of scenes, not of split 'custom'" in done.stderr

@@ -15,18 +15,25 @@ from .terminal import Json, NoProgress, Quiet, Terminal, command
 @command
 def run(
     data: Annotated[
-        str, typer.Argument(help="Which judgements: cxc (Crisscrossed Captions) or flickr8k (experts and CrowdFlower).")
+        str,
+        typer.Argument(
+            help="Which judgements: cxc (Crisscrossed Captions), flickr8k (experts and CrowdFlower), or a split of "
+            "scenes such as scenes-10k-test (truth and simulated ratings)."
+        ),
     ],
     gains: Annotated[
         str | None,
         typer.Option(
-            help="Relevances, separated by commas: binary, cider, spice, sentence:MODEL, bow:FILE, wmd:FILE, FILE.npy "
-            "(settings as in cider:tokens=whitespace), meteor, rouge, bleu-1 to bleu-4. By default those that need "
-            "nothing else."
+            help="Relevances, separated by commas: binary, cider, spice, sentence:MODEL, bow:FILE, wmd:FILE, truth, "
+            "FILE.npy (settings as in cider:tokens=whitespace), meteor, rouge, bleu-1 to bleu-4. By default those that "
+            "need nothing else."
         ),
     ] = None,
     embeddings: Annotated[
-        Path | None, typer.Option(help="A model: its vectors of COCO 5K, in any format of `vsebench eval` (cxc only).")
+        Path | None,
+        typer.Option(
+            help="A model: its vectors of COCO 5K, or of the split of scenes, in any format of `vsebench eval`."
+        ),
     ] = None,
     texts: Annotated[
         Path | None, typer.Option(help="The text vectors, when that file has those of the images only.")
@@ -35,7 +42,11 @@ def run(
     text_key: Annotated[str | None, typer.Option(help="Name of the text array in that file.")] = None,
     similarity: Annotated[str, typer.Option(help="Of the model's vectors: cosine or dot.")] = "cosine",
     tasks: Annotated[
-        str | None, typer.Option(help="Some of sits, sts, sis (cxc) or expert, crowdflower (flickr8k); all by default.")
+        str | None,
+        typer.Option(
+            help="Some of sits, sts, sis (cxc), expert, crowdflower (flickr8k) or truth, judged (scenes); by default "
+            "all."
+        ),
     ] = None,
     human_data: Annotated[
         Path | None,

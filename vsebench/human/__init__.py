@@ -1,7 +1,7 @@
 """Human judgements of similarity, and how well relevances and models correlate with them.
 
-``study.correlate`` takes the name of the data (``cxc`` or ``flickr8k``), relevances by name, and perhaps a file of
-embeddings; it returns a ``report.correlation.Study``::
+``study.correlate`` takes the name of the data (``cxc``, ``flickr8k`` or a split of scenes), relevances by name, and
+perhaps a file of embeddings; it returns a ``report.correlation.Study``::
 
     cxc, flickr8k        files of ratings ──► ratings
     protocols            ratings + split  ──► Task: rated pairs, references, human scores
@@ -10,7 +10,7 @@ embeddings; it returns a ``report.correlation.Study``::
 
 - ``study``: the public function
 - ``judgements``: where the files of ratings are, and reading their lines
-- ``cxc``, ``flickr8k``: the two sets of ratings
+- ``cxc``, ``flickr8k``: two sets of ratings; ``scenes``: truth and simulated ratings of scenes
 - ``protocols``: the published evaluation protocols
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC

@@ -17,16 +17,20 @@ from ..registry import unknown
 from ..relevance.kinds import load_gains
 from ..report.correlation import Over, Row, Study
 from ..report.model import Resampling
+from ..scenes.settings import is_name, of_split
 from ..types import Embeddings, Float, Modality
 from . import sources
 from .cxc import FETCH, TASKS, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
-from .models import SAMPLES, Similarity, model_rows
+from .models import SAMPLES, Similarity, model_rows, similarities
 from .protocols import Task, correlations, cxc_task, flickr8k_tasks, values
+from .scenes import TASKS as SCENE_TASKS
+from .scenes import scene_tasks
 
 DATA: dict[str, tuple[str, ...]] = {"cxc": tuple(TASKS), "flickr8k": ("expert", "crowdflower")}
 DEFAULT_GAINS: dict[str, tuple[str, ...]] = {"cxc": ("binary", "cider"), "flickr8k": ("cider",)}
+GAINS_OF_SCENES = ("binary", "cider", "truth")
 SPLIT = "coco-5k"
 
 Names = str | Sequence[str]
@@ -57,15 +61,16 @@ def correlate(
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals.
 
     Args:
-        data: ``cxc`` (Crisscrossed Captions) or ``flickr8k`` (experts and CrowdFlower).
+        data: ``cxc`` (Crisscrossed Captions), ``flickr8k`` (experts and CrowdFlower), or a split of scenes such as
+            ``scenes-10k-test`` (truth and simulated ratings).
         gains: names for ``sources.open_source``, as a list or separated by commas. Without them and ``embeddings``
-            those of ``DEFAULT_GAINS``.
-        embeddings: a file of vectors of COCO 5K in any format of ``data.read``, for ``cxc`` only.
+            those of ``DEFAULT_GAINS``, of scenes ``GAINS_OF_SCENES``.
+        embeddings: a file of vectors of COCO 5K in any format of ``data.read``, for ``cxc``; of the split, for scenes.
         texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
         image_key, text_key: names of the arrays in the file.
         similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: some of ``DATA[data]``, as a list or separated by commas; all by default.
-        human_data: folder with the judgements, see ``judgements.find``.
+        tasks: some of ``DATA[data]``, or of ``truth`` and ``judged``, as a list or separated by commas; all by default.
+        human_data: folder with the judgements, see ``judgements.find``; scenes need none.
         ci: level of the intervals in percent; 0 for none.
         resamples: of an interval.
         seed: of the random numbers.
@@ -87,8 +92,12 @@ def correlate(
         ['Expert', 'CrowdFlower']
     """
     chosen = _tasks(data, tasks)
+    if human_data is not None and data not in DATA:
+        raise UsageError("--human-data has no meaning for scenes", fix="leave it out: their ratings are simulated")
     default = gains is None and embeddings is None
-    names = list(dict.fromkeys(map(sources.check, DEFAULT_GAINS[data] if default else _listed(gains))))
+    names = list(
+        dict.fromkeys(map(sources.check, DEFAULT_GAINS.get(data, GAINS_OF_SCENES) if default else _listed(gains)))
+    )
     _check_options(data, embeddings, {"texts": texts, "image_key": image_key, "text_key": text_key}, similarity, over)
     if not names and embeddings is None:
         raise UsageError("nothing to correlate", fix="give gains (--gains NAMES) or embeddings (--embeddings FILE)")
@@ -101,12 +110,17 @@ def correlate(
     settings: dict[str, dict[str, str]] = {}
     if embeddings is not None:
         file = Path(embeddings)
-        vectors, read_notes = _vectors(file, texts, image_key, text_key)
-        for task in _cxc(chosen, human_data, False):
-            rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
+        vectors, read_notes = _vectors(file, texts, image_key, text_key, SPLIT if data == "cxc" else data)
+        settings[file.name] = {"similarity": similarity}
         notes += read_notes
-        settings[file.name] = {"similarity": similarity, "samples": str(SAMPLES)}
-    for group in _groups(data, chosen, names, human_data) if names else ():
+        if data == "cxc":
+            for task in _cxc(chosen, human_data, False):
+                rows += model_rows(task, file.name, vectors, similarity, how, over, seed, threads)
+            settings[file.name]["samples"] = str(SAMPLES)
+        else:
+            for task in _scenes(data, chosen, False, notes):
+                rows += correlated(task, file.name, similarities(task, vectors, similarity))
+    for group in _groups(data, chosen, names, human_data, notes) if names else ():
         for name in names:
             found, source = _relevance(name, group, correlated, java, bar or (lambda _: nullcontext()))
             rows += found
@@ -128,20 +142,24 @@ def _listed(names: Names | None) -> list[str]:
 
 
 def _tasks(data: str, tasks: Names | None) -> list[str]:
-    if data not in DATA:
-        raise unknown("judgements", data, DATA)
+    offered = SCENE_TASKS if of_split(data) else DATA.get(data)
+    if offered is None and is_name(data):
+        raise UsageError(f"'{data}' is no split of scenes", fix="name a part of a data set, as in scenes-10k-test")
+    if offered is None:
+        raise unknown("judgements", data, [*DATA, "scenes-10k-test"])
     chosen = _listed(tasks)
     for task in chosen:
-        if task not in DATA[data]:
-            raise unknown(f"task of {data}", task, DATA[data])
-    return list(dict.fromkeys(chosen or DATA[data]))
+        if task not in offered:
+            raise unknown(f"task of {data}", task, offered)
+    return list(dict.fromkeys(chosen or offered))
 
 
 def _check_options(
     data: str, embeddings: PathLike | None, of_the_file: dict[str, object], similarity: str, over: str
 ) -> None:
-    if embeddings is not None and data != "cxc":
-        raise UsageError("embeddings are correlated with CxC only", fix="use: vsebench correlate cxc --embeddings FILE")
+    if embeddings is not None and data == "flickr8k":
+        what = "embeddings are correlated with CxC and with splits of scenes only"
+        raise UsageError(what, fix="use: vsebench correlate cxc --embeddings FILE")
     for name, value in of_the_file.items():
         if embeddings is None and value is not None:
             raise UsageError(f"{name} has no meaning without embeddings", fix="leave it out")
@@ -175,10 +193,15 @@ def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[s
         raise MissingPackage(f"{len(missing)} things are missing: {what}", fix=fix)
 
 
-def _groups(data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None) -> list[list[Task]]:
-    """The tasks, those together whose relevances are made from one split."""
+def _groups(
+    data: str, chosen: Sequence[str], names: Sequence[str], folder: PathLike | None, notes: list[str]
+) -> list[list[Task]]:
+    """The tasks, those together whose relevances are made from one split; ``notes`` grows."""
+    captions = any(sources.needs_captions(name) for name in names)
+    if data not in DATA:
+        return [_scenes(data, chosen, captions, notes)]
     if data == "cxc":
-        return [_cxc(chosen, folder, any(sources.needs_captions(name) for name in names))]
+        return [_cxc(chosen, folder, captions)]
     return [[task] for task in flickr8k_tasks(read_flickr8k(folder)) if task.name.lower() in chosen]
 
 
@@ -186,6 +209,12 @@ def _cxc(chosen: Sequence[str], folder: PathLike | None, captions: bool) -> list
     ratings = [read_cxc(task, folder) for task in TASKS if task in chosen]
     split = catalogue.load_split(SPLIT, captions=captions)
     return [cxc_task(r, split) for r in ratings]
+
+
+def _scenes(data: str, chosen: Sequence[str], captions: bool, notes: list[str]) -> list[Task]:
+    tasks, note = scene_tasks(data, captions=captions)
+    notes.append(note)
+    return [task for task in tasks if task.name.lower() in chosen]
 
 
 def _relevance(
@@ -202,10 +231,10 @@ def _relevance(
 
 
 def _vectors(
-    file: Path, texts: PathLike | None, image_key: str | None, text_key: str | None
+    file: Path, texts: PathLike | None, image_key: str | None, text_key: str | None, split: str
 ) -> tuple[dict[Modality, Embeddings], list[str]]:
-    """The vectors of a file in the order of COCO 5K, and what was decided about them."""
+    """The vectors of a file in the order of a split, and what was decided about them."""
     beside = None if texts is None else Path(texts)
     raw = read.read_embeddings(file, texts=beside, image_key=image_key, text_key=text_key)
-    ready = align_embeddings(raw, SPLIT, None)
+    ready = align_embeddings(raw, split, None)
     return {"image": ready.images, "caption": ready.captions}, [*ready.notes, *ready.warnings]

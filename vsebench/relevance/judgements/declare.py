@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 
 from ...types import Direction, Relevance, Split
 
@@ -28,7 +29,7 @@ class Judgements:
             judged, MissingPackage when the judgements are not installed, BadInput when their files are damaged.
         identity: ``identity(split)`` gives, for the signature, the source of the judgements and eight hexadecimal
             digits of the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
-        splits: names of the splits that were judged; empty for every split.
+        splits: names of the splits that were judged, or patterns of names such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
         counts: by direction the published numbers of queries, positives, and positives that are not in the gallery.
     """
@@ -47,3 +48,7 @@ class Judgements:
     splits: tuple[str, ...] = ()
     folds: bool = False
     counts: Mapping[Direction, Counts] = field(default_factory=dict)
+
+    def covers(self, split: str) -> bool:
+        """Whether a split of this name was judged."""
+        return not self.splits or any(fnmatchcase(split, pattern) for pattern in self.splits)

@@ -9,9 +9,13 @@ from .coco_1k import COCO_1K
 from .cxc import CXC
 from .declare import Counts, Judgements
 from .eccv import ECCV
+from .entails import ENTAILS
 from .ground_truth import GROUND_TRUTH
+from .judged import JUDGED
 
-JUDGEMENTS: dict[str, Judgements] = {declared.name: declared for declared in (GROUND_TRUTH, COCO_1K, ECCV, CXC)}
+JUDGEMENTS: dict[str, Judgements] = {
+    declared.name: declared for declared in (GROUND_TRUTH, COCO_1K, ECCV, CXC, ENTAILS, JUDGED)
+}
 COUNTS: dict[tuple[str, Direction], Counts] = {
     (name, direction): counts for name, declared in JUDGEMENTS.items() for direction, counts in declared.counts.items()
 }
@@ -19,11 +23,7 @@ COUNTS: dict[tuple[str, Direction], Counts] = {
 
 def names(split: Split) -> list[str]:
     """The sets with positives of their own that apply to a split, ``gt`` first, installed or not."""
-    return [
-        name
-        for name, declared in JUDGEMENTS.items()
-        if declared.positives == name and (not declared.splits or split.name in declared.splits)
-    ]
+    return [name for name, declared in JUDGEMENTS.items() if declared.positives == name and declared.covers(split.name)]
 
 
 def load(name: str, split: Split, direction: Direction) -> Relevance:

@@ -17,9 +17,10 @@ from .declare import GainsKind
 from .matrix import MATRIX
 from .sentence import SENTENCE
 from .spice import SPICE
+from .truth import TRUTH
 from .wmd import WMD
 
-GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, COARSE, MATRIX)}
+GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, TRUTH, COARSE, MATRIX)}
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
 
 
@@ -51,6 +52,8 @@ def parse_spec(text: str) -> Spec:
         key, equals, value = part.partition("=")
         if not equals or key not in kind.settings:
             if kind.endings or (equals and "/" not in key and "." not in key):
+                if not kind.settings:
+                    raise UsageError(f"{head} has no settings, so none called '{key}'", fix=f"write {head} alone")
                 raise unknown(f"setting of {kind.name}", key, kind.settings)
             words.append(part)
             continue
@@ -60,7 +63,8 @@ def parse_spec(text: str) -> Spec:
         settings[key] = value
     argument = ":".join(words) or None
     if argument is not None and not kind.argument and not kind.endings:
-        raise UsageError(f"{head} takes no '{argument}'", fix=f"settings are {', '.join(kind.settings)}")
+        fix = f"settings are {', '.join(kind.settings)}" if kind.settings else f"write {head} alone"
+        raise UsageError(f"{head} takes no '{argument}'", fix=fix)
     return Spec(kind.name, argument, settings)
 
 

@@ -1,0 +1,73 @@
+"""``entails``: every caption that is true of an image, for scenes, where that is known."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+
+from ...numeric.parallel import each
+from ...scenes.encode import FACTS_COUNT
+from ...scenes.settings import of_split
+from ...types import Direction, Int, Relevance, Split
+from ..scenes.source import PATTERN, fingerprint, truth_of
+from ..scenes.truth import Truth
+from .declare import Judgements
+
+BLOCK = 1 << 22  # pairs compared at a time
+
+
+@lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
+def entailed(split: Split, direction: Direction) -> Relevance:
+    """The captions that state at least one fact and of whose facts all hold in the scene of an image.
+
+    Captions that are true of no image, and images of which no caption is true, are no queries; they are counted in
+    ``skipped``.
+
+    Raises:
+        UsageError, MissingPackage, BadInput: as ``vsebench.relevance.scenes.source.truth_of``.
+    """
+    truth = truth_of(split)
+    n, m = len(truth.scenes), len(truth.facts)
+    queries, gallery = (n, m) if direction == "i2t" else (m, n)
+    height = max(1, BLOCK // gallery)
+    blocks = each(lambda start: _true(truth, direction, start, min(start + height, queries)), range(0, queries, height))
+    found = np.concatenate([count for count, _ in blocks])
+    items = np.concatenate([item for _, item in blocks])
+    judged = np.flatnonzero(found)
+    indptr = np.concatenate([[0], np.cumsum(found[judged])])
+    return Relevance(
+        "entails", direction, judged, indptr, items, np.zeros(len(judged), np.int64), queries - len(judged)
+    )
+
+
+def _true(truth: Truth, direction: Direction, start: int, stop: int) -> tuple[Int, Int]:
+    """(query,) how many items of the gallery are positives of queries ``start:stop``, and which, row after row."""
+    stated = truth.facts[:, FACTS_COUNT]
+    stated = np.where(stated > 0, stated, -1)  # a caption that states nothing is true of nothing
+    all_hold = truth.matched_rows(direction, start, stop) == (
+        stated if direction == "i2t" else stated[start:stop, None]
+    )
+    return np.count_nonzero(all_hold, axis=1), np.nonzero(all_hold)[1]
+
+
+def identity(split: Split) -> str | None:
+    """``scenes#`` and eight digits of the SHA-256 of scenes and facts; None for splits of other data."""
+    return None if of_split(split.name) is None else f"scenes#{fingerprint(truth_of(split))}"
+
+
+ENTAILS = Judgements(
+    name="entails",
+    title="Captions that are true of an image",
+    heading="Entailment",
+    meaning="every caption that is true of the image, of whichever image it was written; the complete gallery is "
+    "ranked; scenes only",
+    rule="the caption states at least one fact, and all of its facts hold in the scene of the image",
+    judged_by="nobody: it follows from the scene and the facts, so that judgements are complete and without errors",
+    cite="young2014denotations",
+    reference="the denotation of a caption: Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
+    positives="entails",
+    load=entailed,
+    identity=identity,
+    splits=(PATTERN,),
+)
