@@ -221,6 +221,13 @@ def test_a_folder_that_was_deleted_by_hand(cache: Path) -> None:
     assert files(cache) == []
 
 
+def test_splits_are_known_without_compiled_code() -> None:
+    """Only a build imports it: listing and loading splits stay fast."""
+    code = "import sys, vsebench.data.splits.catalogue as c; c.status(); print('numba' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+    assert done.stdout == "False\n", done.stderr
+
+
 # --- the splits in other commands --------------------------------------------------------------------------
 
 
@@ -345,6 +352,11 @@ def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert code == 2 and "is not empty" in message and (full / "a").read_text() == "mine"
     code, message = refused("data", "export", SMALL, "-o", full / "a")
     assert code == 2 and "is a file" in message
+    (tmp_path / "here").mkdir()
+    with monkeypatch.context() as patch:
+        patch.chdir(tmp_path / "here")
+        code, message = refused("data", "export", SMALL, "-o", ".")
+    assert code == 2 and "is the current folder" in message
     code, message = refused("data", "export", SMALL, "-o", tmp_path / "x", "--part", "tset")
     assert code == 2 and "unknown part 'tset' fix: did you mean 'test'" in message
     code, message = refused("data", "export", "coco-5k", "-o", tmp_path / "x")

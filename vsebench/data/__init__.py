@@ -7,6 +7,7 @@
 - reading: ``read`` (embeddings, score matrices), ``sides`` (vectors in two files), ``runs`` (retrieved lists); one
   module a file format: ``formats``
 - checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
-- test sets: ``splits``; the captions of a split: ``captions``
-- files: ``textfile`` (text and JSON), ``atomic`` (writing), ``cache`` (the folder), ``store`` (computed results)
+- test sets: ``splits``; the captions of a split: ``captions``; generated data sets on disk: ``scenes``
+- files: ``textfile`` (text and JSON), ``atomic`` (writing), ``lock`` (one process at a time), ``cache`` (the folder),
+  ``store`` (computed results)
 """

@@ -56,7 +56,7 @@ Progress = Callable[[int, int], None]
 PROGRESS = "progress.json"
 TEXT = 3_500  # bytes of an image in the files of lines and in the splits
 REGIONS = 12  # of an image, at most on average
-CAPTION_MEMORY = 700  # bytes of a caption while its split is stored
+CAPTION_MEMORY = 800  # bytes of a caption while its split is stored
 LONGEST_NAME = 200  # characters; the names of files are longer, and may have 255
 STEP = 20  # images between two reports of progress
 
@@ -142,11 +142,11 @@ def build(settings: Settings, *, force: bool = False, progress: Progress | None 
     """
     name = settings.name
     if len(name) > LONGEST_NAME:
-        fix = "give numbers with fewer digits"
-        raise UsageError(
-            f"'{name[:80]}...' has {len(name)} characters, and names of scenes at most {LONGEST_NAME}", fix=fix
-        )
+        what = f"'{name[:80]}...' has {len(name)} characters, and names of scenes at most {LONGEST_NAME}"
+        raise UsageError(what, fix="give numbers with fewer digits")
     folder, partial = folder_of(name), partial_of(name)
+    if not force and _is_built(name) and not _unstored(name):
+        return folder  # also where nothing can be written
     try:
         root().mkdir(parents=True, exist_ok=True)
         with locked(lock_of(name), f"'{name}' is being built"):
@@ -300,22 +300,33 @@ def _put_in_place(partial: Path, name: str) -> None:
     shutil.rmtree(old_of(name), ignore_errors=True)
 
 
+def _unstored(name: str) -> list[Part]:
+    """The parts whose splits are not stored, or damaged."""
+    found: list[Part] = []
+    for part in PARTS:
+        try:
+            own.declared(split_name(name, part))
+        except (UsageError, BadInput):
+            found.append(part)
+    return found
+
+
 def _store_splits(settings: Settings) -> None:
     """Store those splits of a data set that are not there, or damaged."""
-    for part in PARTS:
-        split = split_name(settings.name, part)
-        try:
-            own.declared(split)
-        except (UsageError, BadInput):
-            rows = _rows(settings, part)
-            store(stored_path(split), rows, asdict(own.declare(split, rows)))
+    for part in _unstored(settings.name):
+        split, rows = split_name(settings.name, part), _rows(settings, part)
+        store(stored_path(split), rows, asdict(own.declare(split, rows)))
 
 
 def _rows(settings: Settings, part: Part) -> CaptionRows:
     """The captions of a part."""
     first = settings.start(part) * CAPTIONS_AN_IMAGE
     count = settings.sizes[part] * CAPTIONS_AN_IMAGE
+    keys = ("image_id", "caption_id", "caption")
+    found: dict[str, list[str]] = {key: [] for key in keys}  # facts would take far more memory
     with (folder_of(settings.name) / CAPTIONS).open(encoding="utf-8") as lines:
-        records = [json.loads(line) for line in islice(lines, first, first + count)]
-    image_id, caption_id = (np.array([record[key] for record in records]) for key in ("image_id", "caption_id"))
-    return CaptionRows(image_id, caption_id, tuple(record["caption"] for record in records), command(settings.name))
+        for record in map(json.loads, islice(lines, first, first + count)):
+            for key in keys:
+                found[key].append(record[key])
+    image_id, caption_id = np.array(found["image_id"]), np.array(found["caption_id"])
+    return CaptionRows(image_id, caption_id, tuple(found["caption"]), command(settings.name))

@@ -57,11 +57,13 @@ def export_scenes(
         raise MissingPackage("PNG images need Pillow", fix="pip install 'vsebench[scenes]'") from error
     if part is not None and part not in PARTS:
         raise unknown("part", part, PARTS)
-    stored, target = open_scenes(name), Path(out).expanduser().absolute()
+    stored, target = open_scenes(name), Path(out).expanduser().resolve()
     parts = PARTS if part is None else (part,)
     partial = target.parent / f".{target.name}.partial"
     if target.is_dir() and any(target.iterdir()):
         raise UsageError("is not empty", where=out, fix="give a new folder, or remove what is in it")
+    if target == Path.cwd():
+        raise UsageError("is the current folder", where=out, fix="give a new folder")
     if target.exists() and not target.is_dir():
         raise UsageError("is a file", where=out, fix="give a new folder")
     try:

@@ -92,11 +92,13 @@ def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
         built_by, files = about["generator"], {file: facts["bytes"] for file, facts in about["files"].items()}
         if (about["schema"], about["name"]) != (SCHEMA, name):
             raise ValueError(about["name"])
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         if folder.is_dir():
             raise damaged(folder, name, f"{ABOUT} is missing") from None
         raise missing(name) from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check its permissions") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise damaged(path, name, "it does not describe these scenes") from error
     if built_by != GENERATOR:
         what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
