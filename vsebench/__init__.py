@@ -30,6 +30,7 @@ _PUBLIC = {
     "slice": "vsebench.analysis.slices",
     "joint": "vsebench.analysis.joint",
     "correlate": "vsebench.human.study",
+    "describe": "vsebench.analysis.describe",
     "load_split": "vsebench.data.splits.catalogue",
     "build_scenes": "vsebench.data.scenes.build",
     "open_scenes": "vsebench.data.scenes.store",
@@ -50,6 +51,7 @@ __all__ = ["__version__", *_PUBLIC]
 if TYPE_CHECKING:
     from .analysis.agreement import agree as agree
     from .analysis.comparison import compare as compare
+    from .analysis.describe import describe as describe
     from .analysis.joint import joint as joint
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load

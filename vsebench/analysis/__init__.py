@@ -1,4 +1,5 @@
-"""Analysis of saved reports: joint tables, tests between systems, agreement of metrics, and slices of queries.
+"""Analysis of saved reports: joint tables, tests between systems, agreement of metrics, and slices of queries. Of data
+sets: what they consist of.
 
 Every function takes the reports of ``vsebench.evaluate``, as files or as objects, and returns a result of
 ``vsebench.report`` that can be printed, shown in a notebook or written as a data frame, LaTeX, Markdown, HTML or JSON.
@@ -14,4 +15,6 @@ The values of the queries are in the reports; nothing is ranked again::
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
 - ``joint``, ``comparison``, ``agreement``, ``slices``: the analyses
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
+- ``describe``: what a data set consists of; ``true_pairs``: which captions of scenes are true of which images;
+  ``examples``: images with their captions, for its page
 """

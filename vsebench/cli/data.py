@@ -1,4 +1,4 @@
-"""``vsebench data``: lists, builds, verifies and removes test sets: declared by vsebench, generated, and one's own."""
+"""``vsebench data``: lists, builds, describes, verifies and removes test sets: declared, generated, and one's own."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import typer
 
 from ..errors import GATE_NOT_MET, UsageError
 from ..scenes.settings import is_name
+from .results import deliver, output_format
+from .shared import Output, Style
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 app = typer.Typer(
-    help="The declared test sets, generated scenes, and your own: list, build, verify, remove.", no_args_is_help=True
+    help="The declared test sets, generated scenes, and your own: list, build, describe, verify, remove.",
+    no_args_is_help=True,
 )
 
 
@@ -178,6 +181,29 @@ def verify(
             terminal.say(f"{'ok  ' if c.ok else 'FAIL'}  {c.name}: {c.detail}", style=None if c.ok else "red")
     if not all(c.ok for c in checks):
         raise typer.Exit(GATE_NOT_MET)
+
+
+@app.command("describe")
+@command
+def describe(
+    name: Annotated[str, typer.Argument(help="The split, or scenes such as scenes-tiny: then all of their parts.")],
+    style: Style = None,
+    output: Output = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Describe images, captions and words; of scenes also which captions are true of which images.
+
+    With -o page.html, a page with histograms and example images.
+    """
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..analysis.describe import describe
+
+    chosen = output_format(terminal, style, output)
+    with terminal.progress("comparing") as progress:
+        found = describe(name, progress=progress)
+    deliver(terminal, chosen, output, found)
 
 
 @app.command("export")

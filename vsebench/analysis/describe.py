@@ -1,0 +1,87 @@
+"""What a data set consists of: its captions and words; of scenes also which captions are true of which images."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import numpy as np
+
+from ..arguments import public
+from ..data.splits.catalogue import load_split
+from ..report.description import Description
+from ..report.description_parts import Example, Part, SceneFacts, bars, spread
+from ..scenes import settings
+from ..text.tokenise import tokenise
+from ..text.tokens import Tokens
+from ..types import Split
+from .examples import plain_examples, scene_examples
+from .true_pairs import count_true, known_scenes, scene_bars, scene_facts
+
+Progress = Callable[[int, int], None]
+FREQUENT = 100  # words
+
+
+@public
+def describe(name: str, *, progress: Progress | None = None) -> Description:
+    """What a data set consists of, as a table, and as a page with examples.
+
+    Args:
+        name: a split, such as ``coco-5k`` or ``scenes-10k-test``, or a data set of scenes: then all of its parts.
+        progress: called with (done, in all).
+
+    >>> import vsebench
+    >>> vsebench.describe("coco-5k").parts[0].captions
+    25000
+
+    Raises:
+        UsageError: no such split.
+        MissingPackage: it is not built or installed, or its captions are not.
+        BadInput: its files are damaged.
+    """
+    splits = {name: name}
+    if settings.is_name(name) and settings.of_split(name) is None:
+        name = settings.parse(name).name
+        splits = {part: settings.split_name(name, part) for part in settings.PARTS}
+    parts: list[Part] = []
+    examples: tuple[Example, ...] = ()
+    for n, (part, split) in enumerate(splits.items()):
+        done = None if progress is None else _of_all(progress, n, len(splits))
+        found, examples = _part(part, load_split(split, captions=True), done)
+        parts.append(found)
+    return Description(name, tuple(parts), examples)
+
+
+def _of_all(progress: Progress, before: int, parts: int) -> Progress:
+    """The progress of one part as that of all."""
+    return lambda done, of: progress(before * of + done, parts * of)
+
+
+def _part(label: str, split: Split, progress: Progress | None) -> tuple[Part, tuple[Example, ...]]:
+    """What a split consists of, and examples."""
+    captions = split.captions or ()
+    tokens = tokenise(captions)
+    count = np.bincount(tokens.word, minlength=len(tokens.words)).tolist()
+    frequent = sorted(zip(tokens.words, count, strict=True), key=lambda pair: (-pair[1], pair[0]))
+    scenes: SceneFacts | None = None
+    histograms = [bars("words a caption", tokens.length)]
+    if settings.of_split(split.name) is None:
+        examples = plain_examples(split)
+    else:
+        known = known_scenes(split)
+        pairs = count_true(known, split.image_of, progress)
+        scenes, examples = scene_facts(known, pairs), scene_examples(known, split)
+        histograms += scene_bars(known, pairs)
+    per_image = np.bincount(split.image_of, minlength=len(split.image_ids))
+    part = Part(
+        label, len(split.image_ids), len(captions), (int(per_image.min()), int(per_image.max())),
+        spread(tokens.length), sum(n > 0 for n in count), _repeated(tokens),
+        tuple(pair for pair in frequent[:FREQUENT] if pair[1]), scenes, tuple(histograms),
+    )  # fmt: skip
+    return part, examples
+
+
+def _repeated(tokens: Tokens) -> float:
+    """The share of captions that have the words of another one."""
+    found = Counter(map(tuple, tokens.lists()))
+    return sum(n for n in found.values() if n > 1) / len(tokens)
