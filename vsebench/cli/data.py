@@ -14,7 +14,7 @@ from .shared import Output, Style
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 app = typer.Typer(
-    help="The declared test sets, generated scenes, and your own: list, build, describe, verify, remove.",
+    help="The declared test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
     no_args_is_help=True,
 )
 
@@ -138,7 +138,7 @@ def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: b
         f"{len(found.images):,} images of {pixels}, {len(found.facts):,} captions, {len(found.regions):,} regions"
     )
     terminal.say("splits: " + ", ".join(f"{split} ({images:,} images)" for split, images in splits.items()))
-    terminal.say(f"next: vsebench eval FILE --split {found.name}-test, where FILE has the vectors of this split")
+    terminal.say(f"next: vsebench data describe {found.name}; vsebench eval FILE --split {found.name}-test")
 
 
 @app.command("remove")
