@@ -31,7 +31,7 @@ from vsebench.scenes.facts import Facts, Mention
 from vsebench.scenes.world import COLOURS, SHAPES, Scene
 from vsebench.types import DIRECTIONS, Direction, Split
 
-STRIP = 256
+STRIP = 128
 
 
 def kernel(scene: Scene, facts: Facts) -> int:

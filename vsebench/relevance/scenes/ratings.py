@@ -8,7 +8,7 @@ so that what they do to a conclusion can be seen. The protocol follows Crisscros
 2. Raters: ``RATERS`` of a pool of ``POOL`` rate the pairs of an image. A rater has a bias, the same for all pairs.
 3. A rating is an integer from 0 to 5: ``round(5 (min(1, STEEP truth) + bias + error))``, at least 0 and at most 5.
    The factor is there because captions state few of the facts of a scene: the truth of a caption and its own image is
-   0.44 in the middle, and only a caption with all facts has truth 1.
+   about a half in the middle, and only a caption with all facts has truth 1.
 
 Bias and error are sums of four uniform numbers, with the deviations ``BIAS`` and ``ERROR``. All is drawn with the seed
 of the data set, and is the same on every machine.
@@ -81,9 +81,9 @@ def ratings_of(split: Split) -> Ratings:
     """
     truth, (stored, part) = truth_of(split), scenes_of(split)
     seed, first = stored.settings.seed, part.start
-    rated = np.arange(first, part.stop), np.arange(first * CAPTIONS, part.stop * CAPTIONS)
+    expected = np.arange(first, part.stop), np.arange(first * CAPTIONS, part.stop * CAPTIONS)
     given = stored.image_rows(split.image_ids), stored.caption_rows(split.caption_ids)
-    if not all(map(np.array_equal, rated, given)):
+    if not all(map(np.array_equal, expected, given)):
         what = f"split '{split.name}' has items that were not rated, or another order than was rated"
         raise BadInput(what, where=stored.folder, fix=f"load it: vsebench.load_split('{split.name}')")
     biases = BIAS * _normal(Draws(seed, "raters"), (POOL,))
@@ -95,11 +95,11 @@ def ratings_of(split: Split) -> Ratings:
             rows = truth.rows("i2t", i, min(i + BLOCK, len(split.image_ids)))
         row = rows[i % BLOCK]
         draws = Draws(seed, "ratings", first + i)
-        captions = _sampled(row, split.image_of == i, draws)
+        captions = sampled(row, split.image_of == i, draws)
         raters = draws.shuffled(range(POOL))[:RATERS]
         chosen.append(captions)
         known.append(row[captions])
-        scores.append(_scores(known[-1], biases[raters], draws))
+        scores.append(rated(known[-1], biases[raters], draws))
     image = np.repeat(np.arange(len(chosen)), [len(captions) for captions in chosen])
     caption = np.concatenate(chosen)
     own = split.image_of[caption] == image
@@ -107,7 +107,7 @@ def ratings_of(split: Split) -> Ratings:
     return Ratings(frozen(image), frozen(caption), frozen(own), frozen(truth_of_pairs), frozen(scores_of_pairs))
 
 
-def _sampled(truth: Vectors, own: Bool, draws: Draws) -> Int:
+def sampled(truth: Vectors, own: Bool, draws: Draws) -> Int:
     """The captions that are rated for an image: its own, then others.
 
     Args:
@@ -139,7 +139,7 @@ def _some(n: int, count: int, draws: Draws) -> list[int]:
     return found
 
 
-def _scores(truth: Vectors, biases: Float, draws: Draws) -> npt.NDArray[np.int8]:
+def rated(truth: Vectors, biases: Float, draws: Draws) -> npt.NDArray[np.int8]:
     """(pair, rater) int8 ratings of pairs, (pair,) float32 truth, by raters, (rater,) float64 biases."""
     degree = np.minimum(STEEP * truth.astype(np.float64), 1)
     error = ERROR * _normal(draws, (len(truth), len(biases)))

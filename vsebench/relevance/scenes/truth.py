@@ -12,6 +12,8 @@ import numpy.typing as npt
 from ...scenes.encode import FACTS_COUNT, SCENE_FACTS, Codes
 from ...types import Direction, Int, Vectors
 
+PIECE = 1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
+
 
 @dataclass(frozen=True, eq=False)
 class Truth:
@@ -27,19 +29,21 @@ class Truth:
 
     def matched_rows(self, direction: Direction, start: int, stop: int) -> Codes:
         """(query, gallery) int8 numbers of facts that hold, of queries ``start:stop``; a view for ``i2t``."""
-        from .kernels import matched_rows
-
-        images, captions = len(self.scenes), len(self.facts)
-        of_images, of_captions = ((start, stop), (0, captions)) if direction == "i2t" else ((0, images), (start, stop))
-        out = np.empty((of_captions[1] - of_captions[0], of_images[1] - of_images[0]), np.int8)
-        matched_rows(self._columns, self._facts, of_images, of_captions, out)
-        return out.T if direction == "i2t" else out
+        if direction == "t2i":
+            return self._matched((0, len(self.scenes)), (start, stop))
+        return self._matched((start, stop), (0, len(self.facts))).T
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 truth of queries ``start:stop``, a new array."""
-        matched = self.matched_rows(direction, start, stop)
-        queries, gallery = self._sizes if direction == "i2t" else self._sizes[::-1]
-        return _f_score(matched, queries[start:stop, None], gallery)
+        of_images, of_captions = self._sizes
+        if direction == "t2i":
+            return _f_score(self.matched_rows("t2i", start, stop), of_captions[start:stop, None], of_images)
+        out = np.empty((stop - start, len(self.facts)), np.float32)
+        for first in range(0, len(self.facts), PIECE):
+            piece = slice(first, min(first + PIECE, len(self.facts)))
+            matched = self._matched((start, stop), (piece.start, piece.stop)).T
+            out[:, piece] = _f_score(matched, of_images[start:stop, None], of_captions[piece])
+        return out
 
     def pairs(self, images: Int, captions: Int) -> Vectors:
         """(pair,) float32 truth of pairs of an image and a caption, (pair,) int64 indices each."""
@@ -49,6 +53,14 @@ class Truth:
         matched_pairs(self._columns, self._facts, images, captions, out)
         of_images, of_captions = self._sizes
         return _f_score(out, of_images[images], of_captions[captions])
+
+    def _matched(self, images: tuple[int, int], captions: tuple[int, int]) -> Codes:
+        """(caption, image) int8 numbers of facts that hold, of ranges (start, stop)."""
+        from .kernels import matched_rows
+
+        out = np.empty((captions[1] - captions[0], images[1] - images[0]), np.int8)
+        matched_rows(self._columns, self._facts, images, captions, out)
+        return out
 
     @cached_property
     def _columns(self) -> Codes:
