@@ -9,6 +9,7 @@ VENV ?= .venv
 WORKERS ?= 2
 PYTEST_ARGS ?=
 CI ?=
+QUICK ?=
 VSEBENCH_TEST_DATA ?= $(abspath $(wildcard ../shared/data))
 export VSEBENCH_TEST_DATA
 
@@ -17,11 +18,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SELECT := $(if $(filter true,$(CI)),,-m "not slow")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format type docs docs-check bench-quick check-python clean
+.PHONY: help demo test test-all lint format type docs docs-check bench-quick study check-python clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "also: test-all lint format type docs docs-check bench-quick clean"
+	@echo "also: test-all lint format type docs docs-check bench-quick study clean"
 
 demo: $(VENV)/.stamp-demo
 	@$(BIN)/vsebench demo
@@ -53,6 +54,10 @@ docs-check: $(VENV)/.stamp-docs
 
 bench-quick: $(VENV)/.stamp-test
 	@$(BIN)/python -m benchmarks.ranking --quick
+
+# The validity study: its numbers, figures and page. QUICK=1 runs a tiny one into build/study.
+study: $(VENV)/.stamp-test
+	@$(BIN)/python -m benchmarks.validity $(if $(QUICK),--quick)
 
 clean:
 	rm -rf .venv .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
