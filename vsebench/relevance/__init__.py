@@ -7,10 +7,11 @@
 
 Judgements are loaded as index lists; ``Gains`` compute rows and pairs on request. Modules:
 
-- ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``
+- ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``; ``entails`` and ``judged`` of scenes
 - ``gains``: the protocol of graded relevance
 - ``kinds``: the table of the kinds of gains, specifications such as ``cider:own=out``, loading
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
+- ``scenes``: which captions are true of which scenes, and simulated ratings
 - ``matrix``: gains in a file; ``coarse``: gains of two kinds combined; ``nonnegative``: gains below zero set to zero
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
 - ``arrays``, ``checks``: arrays in files, and checks of requested rows and pairs
