@@ -25,7 +25,7 @@ EXIT_CODES: dict[int, str] = {
     USAGE: "the command line is wrong: unknown option, metric, split or value",
     BAD_INPUT: "the data is wrong: unreadable, misshapen, unmatched or suspicious",
     MISSING_PACKAGE: "an optional package, tool or data set is not installed; the message has the command",
-    ENGINE_FAILURE: "an unexpected failure inside vsebench",
+    ENGINE_FAILURE: "an unexpected failure inside vsebench, or training that diverges",
     DISK: "the disk or the system refuses to write or read: no space, no permission, a read-only folder",
     INTERRUPTED: "interrupted from the keyboard",
 }
@@ -122,3 +122,9 @@ class DiskError(VsebenchError):
     """The system refuses to write a file: no space is left, no permission, a read-only file system."""
 
     exit_code = DISK
+
+
+class Diverged(VsebenchError):
+    """The loss of a training run is not a finite number."""
+
+    exit_code = ENGINE_FAILURE

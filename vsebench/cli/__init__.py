@@ -1,7 +1,8 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
-  ``metrics``, ``data``, ``relevance``, ``correlate``, ``doctor`` (checks in ``health``), ``demo``
+  ``metrics``, ``data``, ``relevance``, ``correlate``, ``train`` (``train-reference`` and ``encode``), ``doctor``
+  (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
 - ``systems``: the files of ``vsebench eval`` as systems
 - ``files``: checks that results can be written and replace no input, for all commands
@@ -23,7 +24,21 @@ import typer
 
 from .. import __version__
 from ..errors import DISK, INTERRUPTED
-from . import agree, compare, correlate, data, demo, doctor, evaluate, inspect, metrics, relevance, slice, unimodal
+from . import (
+    agree,
+    compare,
+    correlate,
+    data,
+    demo,
+    doctor,
+    evaluate,
+    inspect,
+    metrics,
+    relevance,
+    slice,
+    train,
+    unimodal,
+)
 from .help import EPILOG as HELP_EPILOG
 from .help import Grouped
 from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
@@ -75,6 +90,8 @@ app.command("metrics")(metrics.run)
 app.add_typer(data.app, name="data")
 app.add_typer(relevance.app, name="relevance")
 app.command("correlate")(correlate.run)
+app.command("train-reference")(train.run)
+app.command("encode")(train.encode)
 app.command("doctor")(doctor.run)
 app.command("demo")(demo.run)
 

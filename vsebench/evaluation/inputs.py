@@ -10,9 +10,10 @@ from typing import Any, TypeGuard, cast
 import numpy.typing as npt
 
 from ..arguments import numbers
-from ..data import read, runs
+from ..data import read, run_folder, runs
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
 from ..data.formats.raw import Order, RawEmbeddings, RawScores
+from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..rank.scorers import Matrix, Scorer, choose
 from ..types import DIRECTIONS, Direction, Embeddings, Int, Split
@@ -154,6 +155,28 @@ def run_path(text: PathLike) -> tuple[Direction | None, Path]:
     head, equals, tail = str(text).partition("=")
     direction = next((d for d in DIRECTIONS if equals and d == head), None)
     return (direction, Path(tail)) if direction else (None, Path(text))
+
+
+def of_run_folder(
+    images: Any, texts: Any, scores: Any, similarity: str, split: Split | str | None
+) -> tuple[Any, Any, str, Split | str | None]:
+    """Images, scores, similarity and split; where ``images`` is the folder of a training run, those of the run.
+
+    A similarity and a split that the user names are kept.
+
+    Raises:
+        BadInput: as ``run_folder.find``.
+    """
+    found = run_folder.find(Path(images).expanduser()) if is_path(images) and texts is None and scores is None else None
+    if found is None:
+        return images, scores, similarity, split
+    if split is None and found.split in catalogue.names():
+        split = found.split
+    if found.scores:
+        return None, found.file, similarity, split
+    if similarity == "auto" and found.similarity is not None:
+        similarity = found.similarity
+    return found.file, None, similarity, split
 
 
 def paths_of(images: Any, texts: Any, scores: Any, run: Any, options: Options) -> list[Path]:

@@ -74,8 +74,9 @@ def evaluate(
     1.0
 
     Args:
-        images: a file of embeddings (see ``docs/formats.md``), or image vectors: (image, dim) floats as an array,
-            a torch tensor or ``Embeddings``, in the order of the split unless they carry ids.
+        images: a file of embeddings (see ``docs/formats.md``), the folder of a training run, or image vectors:
+            (image, dim) floats as an array, a torch tensor or ``Embeddings``, in the order of the split unless they
+            carry ids.
         texts: the text vectors, when ``images`` is an .npy file of image vectors or an array: (caption, dim).
         scores: a score matrix instead: (image, caption) floats, as an array or a file.
         run: retrieved lists instead: TREC runs or eccv-style JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``.
@@ -113,6 +114,7 @@ def evaluate(
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
     """
     started = provenance.start()
+    images, scores, similarity, split = inputs.of_run_folder(images, texts, scores, similarity, split)
     kept = None if save_run is None else 100 if depth is None else depth
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,

@@ -1,0 +1,264 @@
+"""Training runs: from the command line to the evaluated folder, resumed runs, configurations, messages."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from vsebench.cli import app
+from vsebench.errors import BadInput, Diverged, UsageError
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
+
+from train_reference import checkpoint, config, start, train  # noqa: E402
+from train_reference.data import Loader, Part, Regions  # noqa: E402
+from train_reference.losses import loss_names  # noqa: E402
+from train_reference.text import build  # noqa: E402
+
+SMALL = {
+    "data": {"name": "scenes-40-size16", "word_count": 2},
+    "model": {"dim": 8, "word_dim": 8},
+    "train": {"epochs": 3, "batch": 20, "threads": 1},
+}
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache for all tests of this file, in which the scenes are built once."""
+    folder = tmp_path_factory.getbasetemp() / "cache-of-training"
+    monkeypatch.setenv("VSEBENCH_CACHE", str(folder))
+
+
+def small(**sections: dict) -> config.Config:
+    """A configuration that takes a second, with other values in some sections."""
+    return config.from_dict({name: {**SMALL.get(name, {}), **sections.get(name, {})} for name in config.SECTIONS})
+
+
+COMMAND = [sys.executable, "-m", "vsebench", "train-reference", "--data", "scenes-40-size16", "--batch", "20"]
+for name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.threads=1"):
+    COMMAND += ["--set", name]
+
+
+def cli(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def silent(text: str) -> None:
+    """Say nothing."""
+
+
+def bits(path: Path) -> dict[str, bytes]:
+    return {name: t.numpy().tobytes() for name, t in sorted(checkpoint.read(path).tensors.items())}
+
+
+def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
+    out = tmp_path / "run"
+    found = cli("train-reference", "--loss", "sam", "--data", "scenes-40-size16", "--epochs", "2", "--batch", "20",
+                "--set", "model.dim=8", "--set", "data.word_count=2", "--out", out, "--json")  # fmt: skip
+    assert found.exit_code == 0, found.stderr
+    report = json.loads(found.stdout)
+    again = cli("eval", out, "--json", "--trust")
+    assert again.exit_code == 0, again.stderr
+    values = [r["value"] for r in json.loads(again.stdout)["results"]]
+    assert values == [r["value"] for r in report["results"]]
+    assert json.loads(again.stdout)["split"] == "scenes-40-size16-test"
+    assert {p.name for p in out.iterdir()} == {
+        "best.safetensors", "last.safetensors", "embeddings.npz", "run.json", "log.jsonl", "log.csv", "result.json"
+    }  # fmt: skip
+    encoded = cli("encode", out, "--part", "val", "-o", tmp_path / "val.npz", "--json")
+    assert json.loads(encoded.stdout)["images"] == 10
+    assert len(np.load(tmp_path / "val.npz")["text_embeddings"]) == 50
+
+
+@pytest.mark.parametrize("name", loss_names())
+def test_every_loss_trains(name, tmp_path):
+    relevance = {"name": name, "relevance": "truth", "own": "one"}
+    report = train.train(small(loss=relevance, train={"epochs": 1}), tmp_path / "run", say=silent)
+    assert report.split == "scenes-40-size16-test"
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        {"text": "bigru"},
+        {"text": "mean"},
+        {"similarity": "order", "absolute": True},
+        {"similarity": "euclidean"},
+        {"normalise_images": False},
+    ],
+)
+def test_every_model_trains_and_its_folder_gives_the_same_report(model, tmp_path):
+    report = train.train(small(model=model, train={"epochs": 1}), tmp_path / "run", say=silent)
+    again = vsebench.evaluate(tmp_path / "run", trust=True)
+    assert [r.value for r in again.results] == [r.value for r in report.results]
+
+
+def test_pixels(tmp_path):
+    train.train(
+        small(data={"features": "pixels"}, model={"image": "cnn"}, train={"epochs": 1}), tmp_path / "run", say=silent
+    )
+    with pytest.raises(UsageError, match=r"model.image is 'linear', and the images are pixels"):
+        train.train(small(data={"features": "pixels"}), tmp_path / "other", say=silent)
+
+
+def test_learning_raises_recall(tmp_path):
+    """A model that learns nothing, or from wrong pairs, stays at the recall of chance."""
+    more = small(
+        data={"name": "scenes-tiny"}, model={"dim": 32, "word_dim": 32}, loss={"name": "info_nce"},
+        train={"epochs": 12, "batch": 25, "lr": 0.01, "decay_every": 0},
+    )  # fmt: skip
+    report = train.train(more, tmp_path / "run", say=silent)
+    assert report["R@10", "i2t"].value > 1.5 * 0.186
+    assert report["R@10", "t2i"].value > 1.5 * 0.2
+
+
+@pytest.mark.parametrize("settings", [{}, {"name": "sam", "relevance": "truth", "settings": {"sampler": "random"}}])
+def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, tmp_path):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train.train(small(loss=settings), whole, say=silent)
+    train.train(small(loss=settings, train={"epochs": 1}), parts, say=silent)
+    train.train(small(loss=settings), parts, resume=True, say=silent)
+    for name in (checkpoint.BEST, checkpoint.LAST):
+        assert bits(whole / name) == bits(parts / name)
+    logs = [[json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] for folder in (whole, parts)]
+    assert logs[0] == logs[1]
+    assert len(logs[0]) == 3
+
+
+def test_a_killed_run_is_resumed(tmp_path):
+    killed, whole = tmp_path / "killed", tmp_path / "whole"
+    command = [*COMMAND, "--epochs", "40", "--out", str(killed)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    deadline = time.monotonic() + 120
+    while not (killed / "log.jsonl").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    done = checkpoint.read(killed / checkpoint.LAST).progress.epoch
+    assert 0 < done < 40, "killed too late for this test"
+    for folder, more in ((killed, ["--resume"]), (whole, [])):
+        subprocess.run([*command[:-1], str(folder), *more], check=True, capture_output=True)
+    assert bits(killed / checkpoint.LAST) == bits(whole / checkpoint.LAST)
+
+
+def test_a_folder_with_a_run_is_not_overwritten(tmp_path):
+    train.train(small(train={"epochs": 1}), tmp_path, say=silent)
+    before = (tmp_path / checkpoint.LAST).read_bytes()
+    with pytest.raises(UsageError, match="holds a run already"):
+        train.train(small(), tmp_path, say=silent)
+    with pytest.raises(UsageError, match=r"was trained with train.lr = 0.001, not 0.1"):
+        train.train(small(train={"lr": 0.1}), tmp_path, resume=True, say=silent)
+    assert (tmp_path / checkpoint.LAST).read_bytes() == before
+
+
+def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch):
+    run = train.prepare(small(), start.no_bar)
+    with torch.no_grad():
+        run.model.images.project.weight.fill_(torch.nan)
+    batch = next(iter(run.loader(0)))
+    with pytest.raises(Diverged, match=r"the loss is nan in epoch 1, in the batch of captions scenes-40-size16-0000"):
+        train.step(run, batch, 0)
+
+
+def test_a_damaged_checkpoint(tmp_path):
+    train.train(small(train={"epochs": 1}), tmp_path, say=silent)
+    path = tmp_path / checkpoint.BEST
+    path.write_bytes(path.read_bytes()[:1000])
+    with pytest.raises(BadInput, match=r"best.safetensors: the checkpoint is damaged"):
+        checkpoint.read(tmp_path)
+    with pytest.raises(BadInput, match=r"no best\.safetensors in this folder"):
+        checkpoint.read(tmp_path.parent)
+
+
+def test_two_processes_equal_one(tmp_path):
+    """``torchrun`` with gloo: negatives of the complete batch, gradients added up."""
+    import socket
+
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    train.train(small(train={"epochs": 2}), tmp_path / "one", say=silent)
+    world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
+    processes = [
+        subprocess.Popen(
+            [*COMMAND, "--epochs", "2", "--out", str(tmp_path / "two")],
+            env={**os.environ, **world, "RANK": str(rank), "LOCAL_RANK": str(rank)},
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        )
+        for rank in range(2)
+    ]  # fmt: skip
+    outputs = [process.communicate(timeout=200) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0], outputs
+    one, two = (checkpoint.read(tmp_path / name).weights for name in ("one", "two"))
+    for name in one:
+        assert torch.allclose(one[name], two[name], atol=1e-5), name
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"model2": {}}, r"unknown section .model2.(.|\n)*model"),
+        ({"train": {"epoch": 3}}, r"unknown key of \[train\] 'epoch'(.|\n)*epochs"),
+        ({"train": {"epochs": "3"}}, r"train.epochs is '3'(.|\n)*type int"),
+        ({"train": {"batch": 1}}, "train.batch is 1"),
+        ({"model": {"text": "lstm"}}, r"model.text is 'lstm'(.|\n)*gru"),
+        ({"data": 3}, "data is 3"),
+    ],
+)
+def test_wrong_configurations(given, message):
+    with pytest.raises(UsageError, match=message):
+        config.from_dict(given)
+
+
+def test_configurations_from_files_and_options(tmp_path):
+    file = tmp_path / "a.toml"
+    file.write_text('[train]\nepochs = 7\nlr = 1\n[loss]\nname = "ladder"\nsettings = { betas = [1.0, 0.5] }\n')
+    found = start.configured(None, file, epochs=2, assignments=["train.lr=0.5", "loss.settings.sampling=sum"])
+    assert (found.train.epochs, found.train.lr, found.loss.settings) == (
+        2,
+        0.5,
+        {"betas": [1.0, 0.5], "sampling": "sum"},
+    )
+    file.write_text("[train\n")
+    with pytest.raises(BadInput, match="not TOML"):
+        config.read(file)
+    with pytest.raises(BadInput, match=r"no such configuration(.|\n)*scenes/mh"):
+        config.read(tmp_path / "b.toml")
+    with pytest.raises(UsageError, match="loss 'mh' has no setting 'tau'"):
+        train.prepare(small(loss={"settings": {"tau": 3}}), start.no_bar)
+    for toml in config.FOLDER.rglob("*.toml"):
+        assert config.read(toml).loss.name in loss_names()
+
+
+def test_a_vocabulary_needs_words():
+    with pytest.raises(BadInput, match="no word occurs 4 times"):
+        build(["one", "two"], 4)
+    found = build(["a dog", "a cat", "A dog."], 2)
+    assert found.words == ("<pad>", "<start>", "<end>", "<unk>", "a", "dog")
+    assert found.encode(["a bird"]) == [[1, 4, 3, 2]]
+
+
+def test_batches_are_of_different_captions_and_know_their_images():
+    split = vsebench.Split("x", np.arange(6), np.arange(12), np.arange(12) // 2, tuple("abcdefghijkl"))
+    images = Regions(np.arange(20.0, dtype=np.float32).reshape(10, 2), np.array([0, 1, 3, 4, 6, 9, 10]))
+    loader = Loader(Part(split, images), [[1, 2]] * 12, 4, 0)
+    for epoch in range(3):
+        order = loader.order(epoch)
+        assert sorted(np.concatenate(order).tolist()) == list(range(12))
+    for rows, batch in zip(loader.order(1), loader(1), strict=True):
+        of = rows // 2
+        assert batch["positive"].tolist() == (of[:, None] == of[None]).tolist()
+        for n, image in enumerate(of.tolist()):
+            vectors = batch["images"][n][batch["mask"][n]]
+            assert torch.equal(vectors, torch.from_numpy(images.array[images.start[image] : images.start[image + 1]]))

@@ -1,0 +1,76 @@
+"""Several processes (``torchrun``): each encodes a part of a batch, and all see all embeddings.
+
+Every process draws the same batches. It encodes its share, gathers the embeddings of the others, and computes the loss
+of the complete batch, so that negatives are those of the complete batch; gradients of its share are then added up over
+the processes. The result is that of one process, but for the order of additions.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import torch
+from torch import distributed
+
+from vsebench.errors import UsageError
+
+
+def start() -> None:
+    """Join the processes that ``torchrun`` has started; does nothing outside of it."""
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
+        cuda = torch.cuda.is_available()
+        if cuda:
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        distributed.init_process_group("nccl" if cuda else "gloo")
+
+
+def stop() -> None:
+    """Leave the processes."""
+    if active():
+        distributed.destroy_process_group()
+
+
+def active() -> bool:
+    """Whether there are several processes."""
+    return bool(distributed.is_available() and distributed.is_initialized() and distributed.get_world_size() > 1)
+
+
+def is_first() -> bool:
+    """Whether this process writes files and messages."""
+    return not active() or distributed.get_rank() == 0
+
+
+def check(batch: int) -> None:
+    """Refuse a batch that cannot be divided among the processes; raises UsageError."""
+    if active() and batch % distributed.get_world_size():
+        what = f"train.batch is {batch}, for {distributed.get_world_size()} processes"
+        raise UsageError(what, fix="give a multiple of the number of processes")
+
+
+def slice_of(batch: dict[str, Any]) -> dict[str, Any]:
+    """The share of a batch that this process encodes; everything, without other processes."""
+    if not active():
+        return batch
+    share = len(batch["lengths"]) // distributed.get_world_size()
+    mine = slice(distributed.get_rank() * share, (distributed.get_rank() + 1) * share)
+    return {k: v[mine] if k in ("images", "mask", "words", "lengths") else v for k, v in batch.items()}
+
+
+def gathered(share: torch.Tensor) -> torch.Tensor:
+    """The embeddings of all processes, in their order; only the share of this one has a gradient."""
+    if not active():
+        return share
+    parts = [torch.empty_like(share) for _ in range(distributed.get_world_size())]
+    distributed.all_gather(parts, share.detach().contiguous())
+    parts[distributed.get_rank()] = share
+    return torch.cat(parts)
+
+
+def add_gradients(model: torch.nn.Module) -> None:
+    """Add the gradients of all processes; does nothing without other processes."""
+    if not active():
+        return
+    for parameter in model.parameters():
+        if parameter.grad is not None:
+            distributed.all_reduce(parameter.grad)

@@ -1,0 +1,61 @@
+"""The last state of a GRU over captions of different lengths."""
+
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+
+def last_states(gru: nn.GRU, vectors: torch.Tensor, lengths: torch.Tensor) -> torch.Tensor:
+    """(direction, caption, hidden) the state after the last word of every caption; backwards, after the first.
+
+    On a GPU by ``torch.nn.GRU`` itself. On a CPU its gradient fills a tensor of the size of the batch for every word;
+    the loop here gives the same values and halves the time of a training step.
+
+    Args:
+        gru: one layer, with the batch first.
+        vectors: (caption, word, word_dim) float.
+        lengths: (caption,) int64, on the CPU.
+    """
+    if vectors.is_cuda:
+        packed = nn.utils.rnn.pack_padded_sequence(vectors, lengths, batch_first=True, enforce_sorted=False)
+        states: torch.Tensor = gru(packed)[1]
+        return states
+    found = [_run(vectors, lengths, *_weights(gru, ""))]
+    if gru.bidirectional:
+        place = torch.arange(vectors.shape[1])
+        back = (lengths[:, None] - 1 - place).clamp(min=0)  # words in reverse order; what follows them is not read
+        reverse = vectors.gather(1, back[:, :, None].expand_as(vectors))
+        found.append(_run(reverse, lengths, *_weights(gru, "_reverse")))
+    return torch.stack(found)
+
+
+def _weights(gru: nn.GRU, which: str) -> list[torch.Tensor]:
+    return [getattr(gru, f"{name}_l0{which}") for name in ("weight_ih", "bias_ih", "weight_hh", "bias_hh")]
+
+
+def _run(
+    vectors: torch.Tensor,
+    lengths: torch.Tensor,
+    w_in: torch.Tensor,
+    b_in: torch.Tensor,
+    w_state: torch.Tensor,
+    b_state: torch.Tensor,
+) -> torch.Tensor:
+    """(caption, hidden) states after the last word."""
+    ordered, order = lengths.sort(descending=True, stable=True)
+    active = [int(n) for n in (ordered[None] > torch.arange(int(ordered[0]))[:, None]).sum(dim=1)]
+    words = vectors[order].transpose(0, 1).unbind(0)
+    inputs = F.linear(torch.cat([word[:n] for word, n in zip(words, active, strict=False)]), w_in, b_in).split(active)
+    state, done = vectors.new_zeros(len(vectors), w_state.shape[1]), []
+    for gates, n in zip(inputs, active, strict=True):
+        if n < len(state):  # the captions that have ended
+            state, ended = state.split([n, len(state) - n])
+            done.append(ended)
+        reset_in, update_in, new_in = gates.chunk(3, dim=1)
+        reset_state, update_state, new_state = F.linear(state, w_state, b_state).chunk(3, dim=1)
+        new = (new_in + (reset_in + reset_state).sigmoid() * new_state).tanh()
+        state = torch.lerp(new, state, (update_in + update_state).sigmoid())
+    states = torch.cat([state, *done[::-1]])
+    return torch.empty_like(states).index_copy(0, order, states)

@@ -1,0 +1,68 @@
+"""Graded relevance inside a batch, for losses that take a degree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vsebench.relevance.gains import Gains, Progress
+from vsebench.relevance.kinds import GAINS, load_gains, parse_spec
+from vsebench.types import Int, Split
+
+from .config import Loss
+
+CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
+
+
+def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
+    """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
+
+    The caption at a place belongs to the image at the same place. The degree is ``loss.scale`` times the gain, and with
+    ``loss.own`` ``one`` 1 for a caption and its image. Gains that are 1 / (1 + distance), such as ``wmd``, become
+    1 - distance, because losses on label distances take 1 - degree for the distance.
+    """
+    distance = GAINS[gains.name].from_distance if gains.name in GAINS else False
+
+    def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
+        found = gains.at("i2t", images, np.broadcast_to(captions, (len(images), len(captions))))
+        values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
+        values = np.asarray(values * loss.scale, np.float32)
+        if loss.own == "one":
+            values[images[:, None] == images[None, :]] = 1.0
+        return values
+
+    return degree
+
+
+def load(name: str, split: Split, progress: Progress | None = None) -> Gains:
+    """The gains of the training captions, by the specification of ``--gains``; document frequencies are theirs.
+
+    Raises:
+        UsageError, BadInput, MissingPackage: as ``vsebench.relevance.kinds.load_gains``.
+    """
+    return load_gains(parse_spec(name), split, progress)
+
+
+def nearest(gains: Gains, image_of: Int) -> Callable[[Int, int, np.random.Generator], Int]:
+    """A function that completes a batch: captions that are relevant to the images of those that are in it.
+
+    Kim et al., CVPR 2019, section 4.2: a batch has the nearest neighbours of its anchor. Here the captions of a batch
+    are its anchors in turn, and the neighbours of one are the most relevant of ``CANDIDATES`` random captions of other
+    images, as searching all of them would take longer than the step.
+    """
+
+    def near(captions: Int, count: int, rng: np.random.Generator) -> Int:
+        anchors = rng.choice(captions, min(len(captions), max(1, count // 5)), replace=False)
+        candidates = rng.choice(len(image_of), min(CANDIDATES, len(image_of)), replace=False)
+        candidates = candidates[~np.isin(image_of[candidates], image_of[captions])]
+        found = gains.at("i2t", image_of[anchors], np.broadcast_to(candidates, (len(anchors), len(candidates))))
+        ranked = np.argsort(-found, axis=1, kind="stable")
+        # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
+        chosen = candidates[ranked.T.ravel()]
+        _, first = np.unique(chosen, return_index=True)
+        return np.asarray(chosen[np.sort(first)][:count], np.int64)
+
+    return near

@@ -1,0 +1,98 @@
+"""The configuration of a run from the options of the command line; starting it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from vsebench.errors import UsageError
+from vsebench.report.report import Report
+
+from . import config as configs
+from . import parallel
+from .config import Config
+from .data import Bar, no_bar
+from .losses import get_loss
+from .train import Say, train
+
+SMOKE = {
+    "data_name": "scenes-tiny", "train_epochs": 16, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
+    "model_dim": 32, "model_word_dim": 32, "loss_warmup": 8, "loss_neighbours": 0,
+}  # fmt: skip
+
+
+def configured(
+    loss: str | None = None,
+    config: str | Path | None = None,
+    *,
+    data: str | None = None,
+    epochs: int | None = None,
+    batch: int | None = None,
+    lr: float | None = None,
+    seed: int | None = None,
+    device: str | None = None,
+    smoke: bool = False,
+    assignments: list[str] | None = None,
+) -> Config:
+    """The complete configuration of a run.
+
+    The settings of a file come first, then those of ``smoke``, then the options, then ``assignments``.
+
+    Args:
+        loss: its name; the file of this name in ``configs/scenes``, if there is one, has settings that suit the
+            built-in scenes and is taken when no other file is named.
+        config: a TOML file, or the name of one in ``configs``.
+        data, epochs, batch, lr, seed, device: replace those of the file.
+        smoke: a run of some seconds: a small model, 200 images, 2 epochs.
+        assignments: as for ``config.assign``.
+
+    Raises:
+        UsageError, BadInput: as ``config.read`` and ``config.assign``; an unknown loss.
+    """
+    if config is None and loss is not None:
+        loss = get_loss(loss).name
+        named = f"scenes/{loss}"
+        config = named if (configs.FOLDER / f"{named}.toml").is_file() else None
+    found = Config() if config is None else configs.read(config)
+    if loss is not None and loss != found.loss.name:
+        found = configs.override(found, loss_name=get_loss(loss).name, loss_settings={})
+    if smoke:
+        found = configs.override(found, **SMOKE)
+    given = {
+        "data_name": data,
+        "train_epochs": epochs,
+        "train_batch": batch,
+        "train_lr": lr,
+        "train_seed": seed,
+        "train_device": device,
+    }
+    return configs.assign(configs.override(found, **given), assignments or [])
+
+
+def default_folder(config: Config) -> Path:
+    """The folder of a run for which none is named: ``runs/DATA-LOSS-seedN``."""
+    data = Path(config.data.name).stem or "data"
+    return Path("runs") / f"{data}-{config.loss.name}-seed{config.train.seed}"
+
+
+def run(
+    config: Config, out: Path | None = None, *, resume: bool = False, say: Say = print, bar: Bar = no_bar
+) -> tuple[Report, Path]:
+    """Train by ``train.train``, in all processes of ``torchrun``; returns the report and the folder of the run.
+
+    Raises:
+        UsageError, BadInput, MissingPackage, DiskError, Diverged: as ``train.train``.
+    """
+    folder = (out or default_folder(config)).expanduser()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError("is a file", where=folder, fix="give the folder of the run with --out")
+    parallel.start()
+    try:
+        quiet = not parallel.is_first()
+        report = train(config, folder, resume=resume, say=_nothing if quiet else say, bar=no_bar if quiet else bar)
+        return report, folder
+    finally:
+        parallel.stop()
+
+
+def _nothing(text: str) -> None:
+    """Other processes than the first one say nothing."""

@@ -1,0 +1,53 @@
+"""Making the encoders that a configuration names."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from vsebench.errors import MissingPackage, UsageError
+
+from .config import Model
+from .data import Images
+from .model import DualEncoder, SmallCNN
+
+WIDTHS = {"vgg19": 4096, "resnet152": 2048}
+
+
+def build(settings: Model, images: Images, words: int) -> DualEncoder:
+    """The model for images of a kind; its weights are drawn from torch's generator.
+
+    Raises:
+        UsageError: the image network does not fit the images.
+        MissingPackage: torchvision is not installed.
+    """
+    return build_for(settings, images.kind, images.width, words)
+
+
+def build_for(settings: Model, kind: str, width: int, words: int) -> DualEncoder:
+    """As ``build``, for the kind and width of images that a checkpoint states."""
+    pixels = kind == "pixels"
+    if pixels != (settings.image != "linear"):
+        what = f"model.image is '{settings.image}', and the images are {kind}"
+        raise UsageError(what, fix="use cnn, vgg19 or resnet152 for pixels, and linear for vectors and regions")
+    trunk: nn.Module | None = None
+    if settings.image == "cnn":
+        trunk, width = SmallCNN(), SmallCNN.width
+    elif pixels:
+        trunk, width = _torchvision(settings), WIDTHS[settings.image]
+    return DualEncoder(width, words, settings, trunk, regions=kind == "regions")
+
+
+def _torchvision(settings: Model) -> nn.Module:
+    """A network of torchvision without its last layer."""
+    try:
+        from torchvision import models
+    except ImportError as error:
+        raise MissingPackage(f"{settings.image} needs torchvision", fix="pip install torchvision") from error
+    weights = "IMAGENET1K_V1" if settings.pretrained else None
+    if settings.image == "vgg19":
+        network = models.vgg19(weights=weights)
+        network.classifier = nn.Sequential(*list(network.classifier)[:-1])
+        return network
+    network = models.resnet152(weights=weights)
+    network.fc = nn.Identity()
+    return network

@@ -1,0 +1,331 @@
+"""The training loop: read it from ``train`` downwards.
+
+An epoch draws batches of pairs, takes a step of Adam for each, evaluates the validation part with ``vsebench.evaluate``
+and writes ``last.safetensors``; the best epoch is kept in ``best.safetensors``. At the end the best model encodes the
+test part into ``embeddings.npz``, which ``vsebench eval`` reads.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+import vsebench as vb
+from vsebench.data.atomic import write_atomically
+from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.report.report import Report
+
+from . import checkpoint, encode, parallel, relevance, text
+from .checkpoint import BEST, LAST, Progress
+from .config import Config
+from .data import Bar, Loader, Part, PartName, no_bar, open_data
+from .losses import Loss, get_loss
+from .model import DualEncoder, scores
+from .towers import build
+
+Say = Callable[[str], None]
+LOG = "log.jsonl"
+RESULT = "result.json"
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """Everything that a step needs."""
+
+    config: Config
+    model: DualEncoder
+    optimiser: torch.optim.Optimizer
+    loss: Loss
+    loader: Loader
+    parts: dict[PartName, Part]
+    vocabulary: text.Vocabulary
+    device: torch.device
+
+
+def train(config: Config, out: Path, *, resume: bool = False, say: Say = print, bar: Bar = no_bar) -> Report:
+    """Train a model, and evaluate its best epoch on the test part.
+
+    Args:
+        config: the complete configuration.
+        out: the folder of the run: checkpoints, log, embeddings of the test part, and the report.
+        resume: continue a run in this folder after its last finished epoch; the result has the same bits as that of an
+            uninterrupted run. Where there is nothing to resume, the run begins.
+        say: for notes about the progress, a line each.
+        bar: opens a progress bar under some words.
+
+    Returns:
+        The report of the test part.
+
+    Raises:
+        UsageError: settings that do not fit, or a folder that holds another run.
+        BadInput, MissingPackage: of the data.
+        Diverged: a loss is not a number.
+        DiskError: a checkpoint cannot be written; the one before it is left as it was.
+    """
+    run = prepare(config, bar)
+    progress = _begin(run, out, resume, say)
+    for epoch in range(progress.epoch, config.train.epochs):
+        started = time.monotonic()
+        _schedule(run, epoch)
+        with bar(f"epoch {epoch + 1} of {config.train.epochs}") as update:
+            mean = _epoch(run, epoch, progress, update)
+        report = _evaluate(run, "val")
+        value = _value(report, config.train.select)
+        entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
+        progress.epoch += 1
+        progress.log.append(entry)
+        better = progress.best is None or value > progress.best
+        if better:
+            progress.best, progress.best_epoch = value, epoch + 1
+        seconds = time.monotonic() - started
+        if parallel.is_first():
+            if better:
+                _save(run, out / BEST, progress)
+            _save(run, out / LAST, progress, run.optimiser)
+            _write_log(out, progress)
+        left = (config.train.epochs - epoch - 1) * seconds
+        shown = f"{config.train.select} {_shown(report, config.train.select)}{' (best)' if better else ''}"
+        say(f"epoch {epoch + 1:>3}: loss {mean:.3f}, {shown}, {seconds:.0f} s, about {_duration(left)} left")
+    return _finish(run, out, progress, say)
+
+
+def prepare(config: Config, bar: Bar) -> Run:
+    """Open the data and make the model, its optimiser and the batches; raises as ``train``."""
+    t = config.train
+    if t.threads:
+        torch.set_num_threads(t.threads)
+    torch.use_deterministic_algorithms(t.deterministic)
+    torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory; 40 % of a step
+    device = _device(t.device)
+    loss = get_loss(config.loss.name)
+    unknown = sorted(set(config.loss.settings) - set(loss.settings))
+    if unknown:
+        fix = f"use {', '.join(loss.settings) or 'none'}"
+        raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
+    parts = open_data(config, bar)
+    vocabulary = text.build(parts["train"].captions, config.data.word_count)
+    torch.manual_seed(t.seed)
+    model = build(config.model, parts["train"].images, len(vocabulary.words)).to(device)
+    loader = _loader(config, loss, parts["train"], vocabulary, bar)
+    optimiser = torch.optim.Adam(_groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
+    parallel.check(t.batch)
+    return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
+
+
+def step(run: Run, batch: dict[str, Any], epoch: int) -> float:
+    """One step of the optimiser; returns the loss of the batch, divided by its pairs."""
+    config = run.config
+    run.model.train()
+    run.optimiser.zero_grad(set_to_none=True)
+    mine = parallel.slice_of(batch)
+    with torch.autocast(run.device.type, torch.bfloat16) if config.train.amp == "bf16" else nullcontext():
+        images, captions = run.model(_to(mine, run.device))
+    images, captions = parallel.gathered(images.float()), parallel.gathered(captions.float())
+    s = scores(images, captions, config.model)
+    total = _loss(run, s, batch, epoch)
+    value = float(total.detach())
+    if not math.isfinite(value):
+        ids = run.parts["train"].split.caption_ids[batch["captions"]][:5].tolist()
+        what = f"the loss is {value} in epoch {epoch + 1}, in the batch of captions {', '.join(map(str, ids))}, ..."
+        raise Diverged(what, fix="lower the learning rate, or check the features of these images")
+    total.backward()
+    parallel.add_gradients(run.model)
+    if config.train.clip:
+        nn.utils.clip_grad_norm_(run.model.parameters(), config.train.clip)
+    run.optimiser.step()
+    return value / len(s)
+
+
+def _loss(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> torch.Tensor:
+    """The loss of a batch; the sum of hinges in the epochs of the warm-up."""
+    settings = run.config.loss
+    positive = batch["positive"].to(s.device)
+    if settings.spare == "pair":
+        positive = torch.eye(len(s), dtype=torch.bool, device=s.device)
+    if epoch < settings.warmup:
+        margin = {k: v for k, v in settings.settings.items() if k == "margin"}
+        total: torch.Tensor = get_loss("sh").function(s, positive, **margin)
+        return total
+    extra = {"degree": batch["degree"].to(s.device)} if run.loss.needs_degree else {}
+    total = run.loss.function(s, positive, **settings.settings, **extra)
+    return total
+
+
+def _epoch(run: Run, epoch: int, progress: Progress, update: Callable[[int, int], None] | None) -> float:
+    """All steps of an epoch; returns the mean loss of a pair."""
+    total, steps = 0.0, run.loader.steps
+    for n, batch in enumerate(run.loader(epoch), start=1):
+        total += step(run, batch, epoch)
+        progress.step += 1
+        if update is not None:
+            update(n, steps)
+    return total / steps
+
+
+def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
+    """The progress of a new or of a resumed run."""
+    last = out / LAST
+    if not last.exists():
+        say(_described(run))
+        return Progress()
+    if not resume:
+        raise UsageError("holds a run already", where=out, fix="add --resume to continue it, or choose another folder")
+    found = checkpoint.read(last)
+    _same(found.config, run.config, out)
+    if found.vocabulary != run.vocabulary or found.width != run.parts["train"].images.width:
+        raise BadInput("was trained on other data", where=last, fix="give the data of that run, or another --out")
+    run.model.load_state_dict(found.weights)
+    checkpoint.restore(found, run.optimiser)
+    say(f"resumed after epoch {found.progress.epoch} of {run.config.train.epochs}")
+    return found.progress
+
+
+def _same(old: Config, new: Config, out: Path) -> None:
+    """Refuse to resume with other settings, but for the number of epochs, the device and the threads."""
+    free = {("train", "epochs"), ("train", "device"), ("train", "threads")}
+    for section, values in old.to_dict().items():
+        for key, value in values.items():
+            now = getattr(getattr(new, section), key)
+            if now != value and (section, key) not in free:
+                what = f"was trained with {section}.{key} = {value!r}, not {now!r}"
+                raise UsageError(what, where=out, fix="resume with the same configuration, or choose another --out")
+
+
+def _finish(run: Run, out: Path, progress: Progress, say: Say) -> Report:
+    """Encode the test part with the best epoch, and evaluate it."""
+    if progress.best_epoch:
+        run.model.load_state_dict(checkpoint.read(out / BEST).weights)
+    elif parallel.is_first():
+        _save(run, out / BEST, progress)
+    report = _evaluate(run, "test", metrics=None)
+    if parallel.is_first():
+        encode.write(run.model, run.vocabulary, run.parts["test"], run.config, out, run.device)
+        report.save(str(out / RESULT))
+    say(f"best epoch {progress.best_epoch} of {progress.epoch}; test part of {run.config.data.name} in {out / RESULT}")
+    return report
+
+
+def _evaluate(run: Run, part: PartName, metrics: str | None = "recall") -> Report:
+    """Evaluate a part with ``vsebench.evaluate``: some metrics without intervals, or all headline ones (None)."""
+    found = encode.embeddings(run.model, run.vocabulary, run.parts[part], run.config, run.device)
+    select = run.config.train.select
+    if metrics is None:
+        return vb.evaluate(**found, trust=True)
+    names = metrics if select in ("RSum", "") else f"{metrics},{select}"
+    return vb.evaluate(**found, metrics=names, trust=True, ci=0)
+
+
+def _value(report: Report, name: str) -> float:
+    """A metric, or the mean of its two directions, such that larger is better."""
+    found = [result for result in report.results if str(result.metric) == name]
+    if not found:
+        raise UsageError(f"train.select is '{name}'", fix="give one metric, such as RSum or cider:NCS@10")
+    mean = sum(result.value for result in found) / len(found)
+    return mean if found[0].higher_is_better else -mean
+
+
+def _headline(report: Report) -> dict[str, float]:
+    """The values of a report for the log: fractions and ranks."""
+    return {k: round(v, 6) for k, v in report.to_dict(prefix="").items()}
+
+
+def _loader(config: Config, loss: Loss, part: Part, vocabulary: text.Vocabulary, bar: Bar) -> Loader:
+    """The batches; with a degree where the loss takes one."""
+    degree = near = None
+    if loss.needs_degree or config.loss.neighbours:
+        name = config.loss.relevance
+        with bar(f"relevance of the training captions ({name})") as update:
+            tell = None if update is None else lambda share: update(round(1000 * share), 1000)
+            gains = relevance.load(name, part.split, tell)
+        degree = relevance.degrees(gains, config.loss) if loss.needs_degree else None
+        near = relevance.nearest(gains, part.split.image_of) if config.loss.neighbours else None
+    t = config.train
+    return Loader(part, vocabulary.encode(part.captions), t.batch, t.seed, degree, config.loss.neighbours, near)
+
+
+def _groups(model: DualEncoder, config: Config) -> list[dict[str, Any]]:
+    """The parameters, those of the image network apart: they have their own learning rate, 0 until they are trained."""
+    trunk = list(model.images.trunk.parameters()) if model.images.trunk is not None else []
+    own = {id(p) for p in trunk} if config.model.image in ("vgg19", "resnet152") else set()
+    groups: list[dict[str, Any]] = [{"params": [p for p in model.parameters() if id(p) not in own]}]
+    if own:
+        groups.append({"params": trunk, "lr": 0.0})
+    return groups
+
+
+def _schedule(run: Run, epoch: int) -> None:
+    """The learning rates of an epoch, counted from 0."""
+    t = run.config.train
+    factor = t.decay ** (epoch // t.decay_every) if t.decay_every else 1.0
+    groups = run.optimiser.param_groups
+    groups[0]["lr"] = t.lr * factor
+    if len(groups) > 1:
+        tuned = run.config.model.finetune and epoch >= t.finetune_from
+        groups[1]["lr"] = t.finetune_lr if tuned else 0.0
+        for parameter in groups[1]["params"]:
+            parameter.requires_grad_(tuned)
+        if tuned:
+            groups[0]["lr"] = min(t.lr * factor, t.finetune_lr) if t.finetune_from else t.lr * factor
+
+
+def _save(run: Run, path: Path, progress: Progress, optimiser: torch.optim.Optimizer | None = None) -> None:
+    images = run.parts["train"].images
+    checkpoint.save(path, run.config, run.vocabulary, images.width, images.kind, run.model, progress, optimiser)
+
+
+def _write_log(out: Path, progress: Progress) -> None:
+    """The log as JSON lines and as a table; complete after every epoch, also of a resumed run."""
+    with write_atomically(out / LOG, "w") as stream:
+        stream.writelines(json.dumps(entry) + "\n" for entry in progress.log)
+    table = io.StringIO()
+    writer = csv.DictWriter(table, list(progress.log[0]), extrasaction="ignore")
+    writer.writeheader()
+    writer.writerows(progress.log)
+    with write_atomically(out / "log.csv", "w") as stream:
+        stream.write(table.getvalue())
+
+
+def _described(run: Run) -> str:
+    train, c = run.parts["train"], run.config
+    numbers = sum(p.numel() for p in run.model.parameters())
+    return (
+        f"{c.data.name}: {len(train.captions):,} training captions, {len(run.vocabulary.words):,} words; "
+        f"{c.model.image} and {c.model.text}, {numbers:,} weights; loss {c.loss.name}; "
+        f"{run.loader.steps:,} steps of {c.train.batch} pairs an epoch on {run.device}"
+    )
+
+
+def _shown(report: Report, name: str) -> str:
+    found = [r.value for r in report.results if str(r.metric) == name]
+    return " / ".join(f"{100 * v:.1f}" for v in found)
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 100 else f"{seconds / 60:.0f} min"
+
+
+def _to(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
+    """The tensors on a device; lengths stay on the CPU, where packing needs them."""
+    move = {k: v.to(device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}
+    return move
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise UsageError(f"train.device is '{name}'", fix="use auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UsageError("train.device is 'cuda', and torch finds no GPU here", fix="use auto or cpu")
+    return torch.device(name)

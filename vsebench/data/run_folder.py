@@ -1,0 +1,51 @@
+"""Folders that the reference trainer wrote: which of their files is evaluated, and how."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from ..errors import BadInput
+
+ABOUT = "run.json"
+SCHEMA = "vsebench/run/1"
+
+
+@dataclass(frozen=True)
+class RunFolder:
+    """What ``run.json`` says.
+
+    Attributes:
+        file: embeddings, or scores, of the test part.
+        scores: whether they are scores.
+        similarity: of the embeddings, ``cosine`` or ``dot``; None for scores.
+        split: the name of the test part.
+    """
+
+    file: Path
+    scores: bool
+    similarity: str | None
+    split: str
+
+
+def find(path: Path) -> RunFolder | None:
+    """The run in a folder; None for a path that is none.
+
+    Raises:
+        BadInput: ``run.json`` is damaged, or the file that it names is missing.
+    """
+    about = path / ABOUT
+    if not about.is_file():
+        return None
+    try:
+        found = json.loads(about.read_text(encoding="utf-8"))
+        if found["schema"] != SCHEMA or found["kind"] not in ("embeddings", "scores"):
+            raise ValueError(found["schema"])
+        name, similarity, split = str(found["file"]), found["similarity"], str(found["split"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise BadInput("does not describe a run of this version", where=about, fix="train again") from error
+    file = path / Path(name).name
+    if not file.is_file():
+        raise BadInput(f"names {file.name}, which is missing", where=about, fix="resume the run, or encode it again")
+    return RunFolder(file, found["kind"] == "scores", None if similarity is None else str(similarity), split)
