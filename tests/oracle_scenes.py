@@ -1,7 +1,7 @@
 """Which facts of a caption hold in a scene, by brute force over objects; shares no code with the library.
 
-A scene is read as a list of objects and of the cells that its groups lie in. A caption is read as mentions, each of
-which means a group of its own or none.
+A scene is read as a list of objects, where they lie, and which groups share a cell. A caption is read as mentions,
+each of which means a group of its own or none.
 """
 
 from __future__ import annotations
@@ -68,8 +68,12 @@ def _true(facts: Any, scene: Any, meaning: dict[int, int]) -> int:
 
 
 def related(scene: Any, relation: int, a: int, b: int) -> bool:
-    """Group a is left of, above or in front of group b, by the cells (left, top, right, bottom)."""
-    one, other = scene.cells[a], scene.cells[b]
-    if relation < 2:
-        return bool(one[2 + relation] <= other[relation])
-    return one == other and a > b
+    """Group a is left of, above or in front of group b.
+
+    Objects are squares of 36 or 80 units: every one of a ends before every one of b begins; or b, drawn earlier, shares
+    the cell of a.
+    """
+    if relation == 2:
+        return bool(scene.cells[a] == scene.cells[b] and a > b)
+    apart = sum((18, 40)[scene.groups[g].size] for g in (a, b))
+    return all(q[relation] - p[relation] >= apart for p in scene.centres[a] for q in scene.centres[b])

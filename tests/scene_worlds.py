@@ -33,15 +33,25 @@ def encoded(shown: list[Scene], stated: list[Facts]) -> tuple[Codes, Codes]:
 
 
 @st.composite
-def small_scenes(draw: st.DrawFn, values: int = 2) -> Scene:
-    """A scene of 1 to 4 groups, attributes below ``values``; groups may be equal, and one may cover another."""
+def small_scenes(draw: st.DrawFn) -> Scene:
+    """A scene of 1 to 4 groups, attributes 0 or 1; groups may be equal, and one may cover another.
+
+    Objects are anywhere in their cells. The first objects of two groups that share a cell have the same centre.
+    """
     count = draw(st.integers(1, 4))
     cells: list[Box] = list(draw(st.sampled_from(LAYOUTS[count])))
     if count > 1 and draw(st.booleans()):
         cells[-1] = cells[-2]
-    code = st.integers(0, values - 1)
+    code = st.integers(0, 1)
     groups = [draw(st.builds(Group, code, code, code, code, st.integers(1, 4))) for _ in cells]
-    return Scene(draw(code), tuple(groups), tuple(((0, 0),) * g.number for g in groups), tuple(cells))
+    centres = []
+    for group, (left, top, right, bottom) in zip(groups, cells, strict=True):
+        r = (18, 40)[group.size]
+        place = st.tuples(st.integers(left + r, right - r), st.integers(top + r, bottom - r))
+        centres.append(draw(st.lists(place, min_size=group.number, max_size=group.number)))
+    if len(set(cells)) < count:
+        centres[-1][0] = centres[-2][0]
+    return Scene(draw(code), tuple(groups), tuple(map(tuple, centres)), tuple(cells))
 
 
 @st.composite

@@ -189,8 +189,11 @@ def test_near_duplicates_are_those_of_all_pairs(seed: int, count: int) -> None:
 
 def test_near_duplicates_by_hand() -> None:
     left, right = (0, 0, 128, 256), (128, 0, 256, 256)
+    # The circle, from 24 to 104 in both directions, is left of the square, from 174 to 210 and 46 to 82.
+    at_left, at_right = ((64, 64),), ((192, 64),)
     circle, square = Group(0, 0, 1, 0, 1), Group(1, 4, 0, 1, 1)
-    base = Scene(0, (circle, square), (((64, 64),), ((192, 64),)), (left, right))
+    base = Scene(0, (circle, square), (at_left, at_right), (left, right))
+    exchanged = replace(base, centres=(at_right, at_left), cells=(right, left))
     for other, expected in (
         (base, True),
         (replace(base, background=1), True),
@@ -198,9 +201,11 @@ def test_near_duplicates_by_hand() -> None:
         (replace(base, groups=(circle, replace(square, shape=5))), True),
         (replace(base, groups=(replace(circle, number=2), square), background=1), False),
         (replace(base, groups=(replace(circle, number=2, size=0), square)), False),
-        (replace(base, cells=(right, left)), False),  # the circle is right of the square
+        (replace(base, centres=(at_left, ((192, 121),))), True),
+        (replace(base, centres=(at_left, ((192, 122),))), False),  # the circle is above the square, too
+        (exchanged, False),  # the circle is right of the square
         (replace(base, groups=(square, circle)), False),
-        (replace(base, groups=(square, circle), cells=(right, left)), True),
+        (replace(exchanged, groups=(square, circle)), True),
     ):
         assert near_duplicates(np.array([encode_scene(base), encode_scene(other)])).tolist() == [expected] * 2
 

@@ -258,7 +258,9 @@ def test_a_partial_build_that_cannot_be_used(
     elif damage == "short file":
         os.truncate(partial / "captions.jsonl", 100)
     else:
-        record.write_text(record.read_text().replace('"generator": 1', '"generator": 0'))
+        text = record.read_text()
+        record.write_text(text.replace(f'"generator": {building.GENERATOR}', '"generator": 0'))
+        assert record.read_text() != text
     build(parse(PARTIAL))
     assert contents(PARTIAL) == whole
 
@@ -531,9 +533,9 @@ def test_a_damaged_description(text: str) -> None:
 def test_another_version_of_the_generator(monkeypatch: pytest.MonkeyPatch) -> None:
     build(parse(SMALL))
     for module in (building, folder):
-        monkeypatch.setattr(module, "GENERATOR", 2)
+        monkeypatch.setattr(module, "GENERATOR", 3)
     for call in (lambda: open_scenes(SMALL), lambda: vsebench.load_split(f"{SMALL}-test"), lambda: build(parse(SMALL))):
-        with pytest.raises(BadInput, match="built by version 1 of the generator, and this is version 2") as caught:
+        with pytest.raises(BadInput, match="built by version 2 of the generator, and this is version 3") as caught:
             call()
         assert caught.value.fix == f"build it again: vsebench data build {SMALL} --force"
     assert {s.available for s in catalogue.status() if s.name.startswith(SMALL)} == {"damaged"}

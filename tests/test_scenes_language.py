@@ -28,8 +28,8 @@ from vsebench.scenes.world import Scene
 
 SETS = ["scenes-tiny", "scenes-400-seed1-wrong0.4-generic0.2", "scenes-400-seed2-near0.9-tail1", "scenes-400-seed3"]
 # SHA-256 of the texts and of the facts of all captions of scenes-tiny. Another value: other data under the same names.
-TEXTS = "813ad7d2b4fd"
-FACTS = "cdea536c8453"
+TEXTS = "dfb742edd566"
+FACTS = "009368ac364f"
 
 
 @cache

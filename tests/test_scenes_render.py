@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from vsebench.scenes import shapes
 from vsebench.scenes.draws import Draws
 from vsebench.scenes.render import BACKGROUND_RGB, OBJECT_RGB, render
-from vsebench.scenes.sample import scenes
+from vsebench.scenes.sample import MOON, _covering, scenes
 from vsebench.scenes.settings import Settings
 from vsebench.scenes.world import BACKGROUNDS, COLOURS, FRONT, RADIUS, SHAPES, TEXTURES, Group, Scene
 
@@ -223,6 +223,20 @@ def test_what_is_drawn_later_covers_what_is_drawn_earlier():
         assert inner.sum() > 50 and np.array_equal(both[inner], only[inner])
         seen = (both != only).any(axis=2)
         assert seen.sum() > 30  # some of the other one remains to be seen
+
+
+def test_what_is_covered_is_partly_hidden():
+    """Of every shape behind every other, at every offset: neither hardly anything nor nearly everything."""
+    outlines = {shape: shapes.stamp(shape, LARGE, PLAIN, 256) > 0 for shape in range(len(SHAPES)) if shape != MOON}
+    offsets = set()
+    for n in range(200):
+        (x, y), (other_x, other_y) = (c for (c,) in _covering((0, 0, 256, 256), Draws("offset", n)))
+        offsets.add((other_x - x, other_y - y))
+    assert len(offsets) == 8
+    for (dx, dy), behind, front in product(offsets, outlines.values(), outlines.values()):
+        shifted = np.roll(np.pad(front, 4 * 40), (4 * dy, 4 * dx), axis=(0, 1))
+        hidden = (np.pad(behind, 4 * 40) & shifted).sum() / behind.sum()
+        assert 0.09 < hidden < 0.75
 
 
 def test_equal_draws_give_equal_images_and_others_differ():

@@ -122,7 +122,8 @@ def test_values_by_hand() -> None:
         Group(0, 0, 1, 0, 2),
         Group(1, 4, 0, 1, 1),
     )  # two large plain red circles, a small striped blue square
-    scene = Scene(0, (circle, square), (((0, 0), (0, 0)), ((0, 0),)), (left, right))
+    # The circles are from 20 to 188 from the top, the square from 86 to 122: neither is above the other.
+    scene = Scene(0, (circle, square), (((44, 60), (44, 148)), ((192, 104),)), (left, right))
     red_circles = Mention(shape=0, colour=0, number=2)
     blue_square = Mention(shape=1, colour=4)
     # 11 facts of the scene: 5 a group, the background; and the circles are left of the square

@@ -20,7 +20,7 @@ from vsebench.scenes.draws import Draws
 from vsebench.scenes.facts import UNSAID, Facts, Mention, entails, matched, truth
 from vsebench.scenes.sample import changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
-from vsebench.scenes.world import ABOVE, FRONT, LEFT, RADIUS, SIDE, Group, Scene
+from vsebench.scenes.world import ABOVE, FRONT, LEFT, RADIUS, SHAPES, SIDE, Group, Scene
 
 SEEDS = st.integers(0, 2**31 - 1)
 WEIGHTS = combination_weights(Settings())
@@ -62,6 +62,7 @@ def test_groups_lie_in_their_cells_and_overlap_only_where_one_covers_another(see
             ((p, q),) = pairs  # single objects
             assert meet(p, q) and max(abs(p[0] - q[0]), abs(p[1] - q[1])) > RADIUS[1] / 2  # enough of both is visible
             assert scene.groups[a].size == scene.groups[b].size == 1
+            assert "moon" not in {SHAPES[scene.groups[g].shape] for g in (a, b)}  # in its gap hardly any is hidden
         else:
             assert not meet(scene.cells[a], scene.cells[b]) and not any(meet(p, q) for p, q in pairs)
     assert shared <= 1
@@ -77,6 +78,21 @@ def test_relations(scene: Scene) -> None:
         kinds = {r for r, g, h in scene.relations if {g, h} == {a, b}}
         assert kinds == {FRONT} or (kinds and kinds <= {LEFT, ABOVE})
     assert scene.facts == 5 * len(scene.groups) + 1 + len(scene.relations)
+
+
+def test_relations_follow_where_objects_are() -> None:
+    """By hand: two large circles from 20 to 100 and from 108 to 188 from the left, and a small square."""
+    circles, square = Group(0, 0, 1, 0, 2), Group(1, 4, 0, 1, 1)
+    top, bottom = (0, 0, 256, 128), (0, 128, 256, 256)
+    for x, y, related in (
+        (206, 200, {(ABOVE, 0, 1), (LEFT, 0, 1)}),  # the square is from 188 on
+        (205, 200, {(ABOVE, 0, 1)}),
+        (104, 200, {(ABOVE, 0, 1)}),
+        (18, 146, {(ABOVE, 0, 1)}),
+    ):
+        scene = Scene(0, (circles, square), (((60, 60), (148, 60)), ((x, y),)), (top, bottom))
+        assert scene.relations == related, (x, y)
+        assert scene.extent(0) == (20, 20, 188, 100) and scene.extent(1) == (x - 18, y - 18, x + 18, y + 18)
 
 
 @given(SEEDS, st.data())
@@ -101,8 +117,9 @@ def test_the_graph_of_a_scene_does_not_depend_on_the_order_of_its_groups(seed: i
 
 
 def differences(one: Scene, other: Scene) -> int:
-    """In how many attributes, numbers and backgrounds two scenes with the same cells differ."""
-    assert one.cells == other.cells and one.relations == other.relations
+    """In how many attributes, numbers and backgrounds two scenes differ; many when their groups do not correspond."""
+    if one.cells != other.cells or one.relations != other.relations:
+        return 99
     pairs = zip(one.groups, other.groups, strict=True)
     fields = ("shape", "colour", "size", "texture", "number")
     return sum(getattr(a, f) != getattr(b, f) for a, b in pairs for f in fields) + (one.background != other.background)
@@ -113,7 +130,21 @@ def test_a_near_duplicate_differs_in_one_attribute_number_or_background(seed: in
     base = drawn(seed)
     other = changed(base, Draws(seed, "change"))
     assert differences(base, other) == 1 and base.graph != other.graph
-    assert {r for r, _, _ in base.relations} == {r for r, _, _ in other.relations}
+
+
+def test_objects_stay_where_any_other_place_would_change_relations() -> None:
+    """Two large objects at the left of their cells, each left of a small one below it: few places keep that."""
+    cells = ((0, 0, 128, 128), (128, 0, 256, 128), (0, 128, 128, 256), (128, 128, 256, 256))
+    groups = tuple(Group(k, k, size, 0, 1) for k, size in enumerate((1, 1, 0, 0)))
+    base = Scene(0, groups, (((40, 64),), ((168, 64),), ((110, 210),), ((238, 160),)), cells)
+    assert {(LEFT, 0, 2), (LEFT, 1, 3), (ABOVE, 3, 2)} <= base.relations
+    stay = 0
+    for seed in range(100):
+        other = changed(base, Draws(seed, "stays"))
+        assert differences(base, other) == 1
+        if [(g.size, g.number) for g in other.groups] == [(g.size, g.number) for g in groups]:
+            stay += other.centres == base.centres
+    assert stay > 80
 
 
 def test_every_attribute_is_changed() -> None:
@@ -148,11 +179,11 @@ def test_scene_graphs_leak_where_that_is_asked_for() -> None:
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.6])
 def test_the_share_of_near_duplicates(share: float) -> None:
-    """Those that differ from an earlier scene of the same cells; by chance that is rare."""
+    """Those that differ from an earlier scene of the same cells and relations; by chance that is rare."""
     settings = Settings(2000, near=share)
     found, base = 0, None
     for scene in itertools.islice(scenes(settings), settings.sizes["train"]):
-        near = base is not None and base.cells == scene.cells and differences(base, scene) == 1
+        near = base is not None and differences(base, scene) == 1
         found += near
         base = base if near else scene
     count = settings.sizes["train"]
@@ -179,9 +210,10 @@ def test_combinations_of_shape_and_colour_follow_the_law_of_zipf(tail: float) ->
     assert sorted(weights, reverse=True) == expected
     other = combination_weights(Settings(tail=tail, seed=5))
     assert sorted(other) == sorted(weights) and (tail == 0 or other != weights)
-    # The first group of a scene; of the others, no combination occurs again.
-    count = 4000
-    first = [draw(Draws("zipf", n), weights).groups[0] for n in range(count)]
+    # The first group of a scene unless one covers the other; of the others, no combination occurs again.
+    drawn = [draw(Draws("zipf", n), weights) for n in range(4000)]
+    first = [scene.groups[0] for scene in drawn if scene.cells.count(scene.cells[0]) == 1]
+    count = len(first)
     found = Counter(group.shape * 9 + group.colour for group in first)
     p = np.array(weights) / sum(weights)
     observed = np.array([found[k] for k in range(90)])

@@ -31,9 +31,11 @@ HALF = SIDE // 2
 GROUPS = (8, 27, 35, 30)  # weights of 1, 2, 3 and 4 groups
 NUMBERS = (60, 20, 10, 10)  # weights of 1 to 4 objects in a group
 LARGE = 1
+MOON = SHAPES.index("moon")
 COVERING = 0.25  # share of the scenes of two groups or more in which one group partly covers another
 OFFSET = 0.45  # of the diameter: how far apart the centres of two objects are of which one covers the other
 ATTEMPTS = 10_000
+MOVES = 20  # attempts to move the objects of a scene so that relations stay
 
 # How an image is divided for 1 to 4 groups: cells of (left, top, right, bottom).
 _LEFT, _RIGHT = (0, 0, HALF, SIDE), (HALF, 0, SIDE, SIDE)
@@ -111,12 +113,12 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
     groups: list[Group] = []
     left = list(weights)
     for k in range(count):
-        combination = draws.weighted(left)
+        alone = covering and k >= count - 2  # the last two share a cell
+        combination = draws.weighted(_without_moons(left) if alone else left)
         left[combination] = 0
         number = 1 + draws.weighted(NUMBERS)
         size, texture = draws.below(len(SIZES)), draws.below(len(TEXTURES))
         group = Group(*divmod(combination, len(COLOURS)), size, texture, number)
-        alone = covering and k >= count - 2  # the last two share a cell
         groups.append(replace(group, size=LARGE, number=1) if alone else _fitting(group, cells[k]))
     if covering:
         cells = [*cells[: count - 1], cells[count - 2]]
@@ -124,28 +126,52 @@ def draw(draws: Draws, weights: list[int]) -> Scene:
     return Scene(background, tuple(groups), _centres(groups, cells, draws), tuple(cells))
 
 
+def _without_moons(weights: list[int]) -> list[int]:
+    """Weights for two objects of which one partly covers the other.
+
+    An arrow in the gap of a moon hides 0.3 % of it; without moons at least 9 % of the object behind is hidden.
+    """
+    return [0 if combination // len(COLOURS) == MOON else weight for combination, weight in enumerate(weights)]
+
+
 def changed(base: Scene, draws: Draws) -> Scene:
-    """The scene with an attribute or the number of one group changed, or the background; objects move a little."""
+    """The scene with an attribute or the number of one group changed, or the background; objects move a little.
+
+    Relations stay as they are. Where ``MOVES`` attempts to move the objects have changed them, objects stay as well.
+    """
+    while True:
+        background, groups = _one_change(base, draws)
+        for _ in range(MOVES):
+            centres = _centres(list(groups), list(base.cells), draws)
+            scene = Scene(background, groups, centres, base.cells)
+            if scene.relations == base.relations:
+                return scene
+        # Objects of another size or number need other places: then another change is tried.
+        if [(g.size, g.number) for g in groups] == [(g.size, g.number) for g in base.groups]:
+            return Scene(background, groups, base.centres, base.cells)
+
+
+def _one_change(base: Scene, draws: Draws) -> tuple[int, tuple[Group, ...]]:
+    """The background and the groups, one thing different."""
     groups = list(base.groups)
     taken = {(g.shape, g.colour) for g in groups}
     while True:
         k = draws.below(len(groups))
         what = draws.pick(("shape", "colour", "size", "texture", "number", "background"))
         if what == "background":
-            background = (base.background + draws.between(1, len(BACKGROUNDS) - 1)) % len(BACKGROUNDS)
-            return Scene(background, base.groups, _centres(groups, list(base.cells), draws), base.cells)
+            return (base.background + draws.between(1, len(BACKGROUNDS) - 1)) % len(BACKGROUNDS), base.groups
         count = {
             "shape": len(SHAPES), "colour": len(COLOURS), "size": len(SIZES), "texture": len(TEXTURES),
         }.get(what)  # fmt: skip
-        old = getattr(groups[k], what)
         new = draws.between(1, MAX_NUMBER) if count is None else draws.below(count)
         group = replace(groups[k], **{what: new})
         covers = sum(cell == base.cells[k] for cell in base.cells) > 1
-        possible = group == _fitting(group, base.cells[k]) and not (covers and what in ("size", "number"))
+        alone = group.size == LARGE and group.number == 1 and group.shape != MOON
+        possible = group == _fitting(group, base.cells[k]) and (alone or not covers)
         moved = (group.shape, group.colour) != (groups[k].shape, groups[k].colour)
-        if new != old and possible and not (moved and (group.shape, group.colour) in taken):
+        if group != groups[k] and possible and not (moved and (group.shape, group.colour) in taken):
             groups[k] = group
-            return Scene(base.background, tuple(groups), _centres(groups, list(base.cells), draws), base.cells)
+            return base.background, tuple(groups)
 
 
 def _fitting(group: Group, cell: Box) -> Group:

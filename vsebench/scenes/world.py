@@ -54,7 +54,8 @@ class Scene:
         groups: those drawn later partly cover earlier ones where they overlap.
         centres: for every group, the centre (x, y) of each of its objects, in units of layout.
         cells: for every group, the part of the image that it lies in. Two groups have the same cell when one partly
-            covers the other, and cells that do not overlap otherwise.
+            covers the other, and cells that do not overlap otherwise. Relations other than ``in front of`` follow
+            where objects are, not the cells.
     """
 
     background: int
@@ -71,12 +72,13 @@ class Scene:
     def relations(self) -> frozenset[tuple[int, int, int]]:
         """(relation, a, b) for every relation that holds: group a is left of, above or in front of group b.
 
-        A group is left of another when its cell ends, from the left, before that of the other begins. Groups that
-        overlap are related by ``in front of`` only: which one is higher would be a matter of opinion.
+        A group is left of another when all of its objects end, from the left, before all of the other begin; likewise
+        above. Groups that overlap are related by ``in front of`` only: which one is higher is a matter of opinion.
         """
+        extents = [self.extent(g) for g in range(len(self.groups))]
         found = set()
-        for a, (_, _, right, bottom) in enumerate(self.cells):
-            for b, (left, top, _, _) in enumerate(self.cells):
+        for a, (_, _, right, bottom) in enumerate(extents):
+            for b, (left, top, _, _) in enumerate(extents):
                 if right <= left:
                     found.add((LEFT, a, b))
                 if bottom <= top:
@@ -84,6 +86,11 @@ class Scene:
                 if a > b and self.cells[a] == self.cells[b]:
                     found.add((FRONT, a, b))
         return frozenset(found)
+
+    def extent(self, group: int) -> Box:
+        """The smallest rectangle around all objects of a group."""
+        left, top, right, bottom = zip(*self.boxes(group), strict=True)
+        return min(left), min(top), max(right), max(bottom)
 
     @property
     def facts(self) -> int:
