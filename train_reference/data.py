@@ -157,7 +157,7 @@ def open_data(config: Config, bar: Bar = no_bar) -> dict[PartName, Part]:
     """
     from .sources import open_source
 
-    parts = open_source(config.data, bar)
+    parts = open_source(config, bar)
     return {**parts, "train": _first(parts["train"], config.data.first)}
 
 

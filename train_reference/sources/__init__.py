@@ -1,6 +1,6 @@
 """The sources of training data: ``SOURCES``, the one table.
 
-A source is a function ``open(data: config.Data, bar) -> {"train": Part, "val": Part, "test": Part}`` in a file of its
+A source is a function ``open(config: Config, bar) -> {"train": Part, "val": Part, "test": Part}`` in a file of its
 own, and says by ``fits`` which names it opens.
 """
 
@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from vsebench.errors import UsageError
 
-from ..config import Data
+from ..config import Config
 from ..data import Bar, Part, PartName
-from . import scenes
+from . import coco_objects, precomp, scenes
 
 
 @dataclass(frozen=True)
@@ -22,16 +22,20 @@ class Source:
 
     title: str
     fits: Callable[[str], bool]
-    open: Callable[[Data, Bar], dict[PartName, Part]]
+    open: Callable[[Config, Bar], dict[PartName, Part]]
 
 
 # In the order in which they are tried.
-SOURCES: tuple[Source, ...] = (Source("scenes, such as scenes-10k", scenes.fits, scenes.open_scenes_data),)
+SOURCES: tuple[Source, ...] = (
+    Source("scenes, such as scenes-10k", scenes.fits, scenes.open_scenes_data),
+    Source("coco-objects:FILE with the images of val", coco_objects.fits, coco_objects.open_coco_objects),
+    Source("a folder with train_ims.npy and train_caps.txt", precomp.fits, precomp.open_precomp),
+)
 
 
-def open_source(data: Data, bar: Bar) -> dict[PartName, Part]:
+def open_source(config: Config, bar: Bar) -> dict[PartName, Part]:
     """The parts of a source; raises UsageError where no source opens the name, else as the source."""
     for source in SOURCES:
-        if source.fits(data.name):
-            return source.open(data, bar)
-    raise UsageError(f"no data '{data.name}'", fix=f"give {'; '.join(source.title for source in SOURCES)}")
+        if source.fits(config.data.name):
+            return source.open(config, bar)
+    raise UsageError(f"no data '{config.data.name}'", fix=f"give {'; '.join(source.title for source in SOURCES)}")

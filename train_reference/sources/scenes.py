@@ -9,7 +9,7 @@ from vsebench.data.scenes.build import build_scenes
 from vsebench.errors import UsageError
 from vsebench.scenes.settings import is_name, split_name
 
-from ..config import Data
+from ..config import Config
 from ..data import PARTS, Bar, Images, Part, PartName, Pixels, Regions
 
 
@@ -18,7 +18,7 @@ def fits(name: str) -> bool:
     return is_name(name)
 
 
-def open_scenes_data(data: Data, bar: Bar) -> dict[PartName, Part]:
+def open_scenes_data(config: Config, bar: Bar) -> dict[PartName, Part]:
     """The three parts of a data set of scenes, which is built where it is not there yet.
 
     Features are ``regions`` (also with ``auto``) or ``pixels``.
@@ -27,6 +27,7 @@ def open_scenes_data(data: Data, bar: Bar) -> dict[PartName, Part]:
         UsageError: no such name, or other features.
         DiskError: it cannot be built.
     """
+    data = config.data
     if data.features == "vectors":
         raise UsageError("scenes have no features 'vectors'", fix="use regions or pixels")
     with bar(f"building {data.name}") as update:

@@ -1,0 +1,70 @@
+"""The images of Karpathy's COCO val part, from a file of the user: no package holds their ids."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from pathlib import Path
+
+import numpy as np
+
+from vsebench.data.formats.guard import reading
+from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
+from vsebench.data.textfile import check_file, parse_json, read_text, text_lines
+from vsebench.errors import BadInput
+from vsebench.types import Ids
+
+VAL_FILES = "dataset_coco.json, sits_val.csv of CxC, or image ids (.txt, one a line; .npz with image_ids)"
+
+
+def val_image_ids(path: str) -> Ids:
+    """(image,) int64 COCO image ids of the val part, each once, in the order of the file.
+
+    Args:
+        path: Karpathy's ``dataset_coco.json``; ``sits_val.csv`` of Crisscrossed Captions, plain or gzip, which has
+            all val images in its original pairs; ids one a line; or .npz with an array ``image_ids``.
+
+    Raises:
+        BadInput: another file, or a damaged one.
+    """
+    fix = f"give {VAL_FILES}"
+    file = Path(path).expanduser()
+    check_file(file, fix)
+    if file.suffix == ".npz":
+        with reading(file, "is no .npz file with image_ids", ValueError, OSError, KeyError, EOFError, fix=fix):
+            ids = np.load(file, allow_pickle=False)["image_ids"]
+    else:
+        ids = np.asarray(_of_text(read_text(file), str(file)))
+    if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
+        raise BadInput(f"image ids of shape {ids.shape} and type {ids.dtype}", where=file, fix=fix)
+    unique, first = np.unique(ids.astype(np.int64), return_index=True)
+    found: Ids = unique[np.argsort(first)]
+    return found
+
+
+def _of_text(text: str, where: str) -> list[int]:
+    start = text.lstrip()
+    if start.startswith("{"):
+        document = parse_json(text, where)
+        if not is_karpathy(document):
+            raise BadInput("not a Karpathy file", where=where, fix=f"give {VAL_FILES}")
+        return [int(i) for i in karpathy_rows(document, where, "val").image_id.tolist()]
+    header, _, _ = start.partition("\n")
+    if "sampling_method" in header:
+        rows = csv.DictReader(io.StringIO(start))
+        images = (row.get("image") or "" for row in rows if row["sampling_method"] == "c2i_original")
+        return [_number(image, where) for image in images]
+    lines = [line.strip() for line in text_lines(text) if line.strip()]
+    if not all(line.isdecimal() for line in lines):
+        odd = next(line for line in lines if not line.isdecimal())
+        raise BadInput(f"{odd!r:.60} is no image id", where=where, fix=f"give {VAL_FILES}")
+    return [int(line) for line in lines]
+
+
+def _number(name: str, where: str) -> int:
+    """The id in a file name of COCO, such as ``COCO_val2014_000000000042.jpg``."""
+    found = re.fullmatch(r".*?(\d+)\.jpg", name)
+    if found is None:
+        raise BadInput(f"{name!r:.60} is no name of a COCO image", where=where, fix=f"give {VAL_FILES}")
+    return int(found[1])

@@ -1,0 +1,131 @@
+"""Folders of precomputed features, as VSE++ and SCAN read them.
+
+``train_ims.npy`` and ``train_caps.txt``, and the same for ``dev`` and ``test`` (``testall`` where there is one: it is
+COCO's complete test part). Features are (image, width), or (image, region, width); some folders repeat every image for
+each of its captions. They are memory-mapped: a batch reads its rows from the disk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from vsebench.data.formats.npy import npy_member
+from vsebench.data.textfile import check_file, read_text, text_lines
+from vsebench.errors import BadInput
+from vsebench.types import Int, Split
+
+from ..config import Config
+from ..data import Bar, Batch, Images, Part, PartName, Vectors
+
+STEMS: dict[PartName, tuple[str, ...]] = {"train": ("train",), "val": ("dev", "val"), "test": ("testall", "test")}
+BLOCK_BYTES = 2**26  # of features that are checked at a time
+GROUPS = 200  # groups of rows that are compared to see whether images are repeated
+
+
+@dataclass(frozen=True, eq=False)
+class Grid:
+    """The same number of vectors for every image: (image, region, width), in a memory map."""
+
+    array: npt.NDArray[Any]
+    kind: str = "regions"
+
+    @property
+    def width(self) -> int:
+        """Length of a vector."""
+        return int(self.array.shape[2])
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def take(self, rows: Int, training: bool = False) -> Batch:
+        """See ``Images.take``."""
+        vectors = np.asarray(self.array[rows], np.float32)
+        return {"images": torch.from_numpy(vectors), "mask": torch.ones(vectors.shape[:2], dtype=torch.bool)}
+
+
+def fits(name: str) -> bool:
+    """Whether a name is a folder with features."""
+    return any((Path(name).expanduser() / f"{stem}_ims.npy").is_file() for stems in STEMS.values() for stem in stems)
+
+
+def open_precomp(config: Config, bar: Bar) -> dict[PartName, Part]:
+    """The three parts; ``data.name`` is the folder.
+
+    Raises:
+        BadInput: a file is missing or damaged, images and captions differ in number, or a feature is not a number.
+    """
+    folder = Path(config.data.name).expanduser()
+    files = {part: _files(folder, stems) for part, stems in STEMS.items()}  # all are there before one is read
+    return {part: _part(folder.name, part, *pair, bar) for part, pair in files.items()}
+
+
+def _files(folder: Path, stems: tuple[str, ...]) -> tuple[Path, Path]:
+    stem = next((s for s in stems if (folder / f"{s}_ims.npy").is_file()), stems[-1])
+    features, captions = folder / f"{stem}_ims.npy", folder / f"{stem}_caps.txt"
+    for file in (features, captions):
+        check_file(file, "a folder of features has train, dev and test, each with _ims.npy and _caps.txt")
+    return features, captions
+
+
+def _part(name: str, part: PartName, features: Path, file: Path, bar: Bar) -> Part:
+    captions = text_lines(read_text(file))
+    array = _mapped(features)
+    repeats = _repeats(array, len(captions), features, file)
+    array = array[::repeats]
+    with bar(f"checking {features.name}") as update:
+        _check_finite(array, features, update)
+    images: Images = Grid(array) if array.ndim == 3 else Vectors(array)
+    image_of = np.arange(len(captions)) // (len(captions) // len(array))
+    ids = np.arange(len(array)), np.arange(len(captions))
+    return Part(Split(f"{name}-{part}", *ids, image_of, tuple(captions)), images)
+
+
+def _mapped(path: Path) -> npt.NDArray[Any]:
+    npy_member(path)  # checks the header and the length of the file
+    array: npt.NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+    if array.ndim not in (2, 3) or array.dtype.kind not in "fiu" or 0 in array.shape:
+        what = f"an array {array.shape} of {array.dtype}"
+        raise BadInput(what, where=path, fix="give features (image, width) or (image, region, width), float32")
+    return array
+
+
+def _repeats(array: npt.NDArray[Any], captions: int, features: Path, file: Path) -> int:
+    """How often every image is repeated: 1, or the number of its captions.
+
+    As many rows as captions mean either one caption an image, or five rows an image that are equal.
+
+    Raises:
+        BadInput: the captions cannot be divided among the images, or some images are repeated and others not.
+    """
+    rows = len(array)
+    if captions % rows:
+        what = f"{captions:,} captions, and {rows:,} images in {features}"
+        raise BadInput(what, where=file, fix="give the same number of captions for every image, one a line")
+    if rows != captions or rows % 5:
+        return 1
+    starts = np.unique(np.linspace(0, rows // 5 - 1, min(rows // 5, GROUPS)).astype(np.int64)) * 5
+    equal = np.array([(array[start : start + 5] == array[start]).all() for start in starts])
+    if equal.any() and not equal.all():
+        odd = int(starts[~equal][0])
+        what = f"rows {odd} to {odd + 4} differ, and rows {starts[equal][0]} to {starts[equal][0] + 4} are one image"
+        raise BadInput(what, where=features, fix="repeat every image five times, or none")
+    return 5 if equal.all() else 1
+
+
+def _check_finite(array: npt.NDArray[Any], path: Path, update: Any) -> None:
+    """Raise BadInput where a feature is not a number or infinite; the image is named."""
+    step = max(1, BLOCK_BYTES // max(array[0].nbytes, 1))
+    for start in range(0, len(array), step):
+        block = np.asarray(array[start : start + step])
+        if not np.isfinite(block).all():
+            image = start + int(np.flatnonzero(~np.isfinite(block).reshape(len(block), -1).all(axis=1))[0])
+            what = f"image {image} has features that are not numbers or are infinite"
+            raise BadInput(what, where=path, fix="compute the features of this image again")
+        if update is not None:
+            update(min(start + step, len(array)), len(array))
