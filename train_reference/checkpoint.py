@@ -112,6 +112,14 @@ def save(
         stream.write(to_bytes(tensors, {"vsebench": json.dumps(header)}))
 
 
+def require() -> None:
+    """Check that checkpoints can be written and read. Raises MissingPackage when safetensors is not installed."""
+    try:
+        import safetensors  # noqa: F401
+    except ImportError as error:
+        raise MissingPackage("checkpoints need safetensors", fix="pip install 'vsebench[train]'") from error
+
+
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint, from its file or from the folder of a run (its best epoch).
 
@@ -119,10 +127,9 @@ def read(path: Path) -> Checkpoint:
         BadInput: there is none, or it is damaged or of another version.
         MissingPackage: safetensors is not installed.
     """
-    try:
-        from safetensors import SafetensorError, safe_open
-    except ImportError as error:
-        raise MissingPackage("checkpoints need safetensors", fix="pip install 'vsebench[train]'") from error
+    require()
+    from safetensors import SafetensorError, safe_open
+
     file = path / BEST if path.is_dir() else path
     if not file.is_file():
         what = f"no {BEST} in this folder" if path.is_dir() else "no such checkpoint"

@@ -119,12 +119,13 @@ class Train:
         clip: largest norm of the gradient; 0 for no clipping.
         finetune_from: the epoch from which the image network is trained too, with ``finetune_lr``.
         finetune_lr: learning rate of that stage.
-        select: the metric that selects the best epoch on the validation part.
+        select: the metric that selects the best epoch on the validation part: its mean of both directions.
         amp: ``off``, or ``bf16``: the encoders in mixed precision. Scores and losses are always float32.
         device: ``auto``, ``cpu`` or ``cuda``.
         deterministic: only algorithms of torch that give the same result every time.
         threads: of torch on the CPU; 0 for its own choice.
         seed: of the weights and of the order of the pairs.
+        tensorboard: whether the log is written for TensorBoard too, into the folder of the run.
     """
 
     epochs: int = 15
@@ -142,6 +143,7 @@ class Train:
     deterministic: bool = True
     threads: int = 0
     seed: int = 0
+    tensorboard: bool = False
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from vsebench.errors import UsageError
 
 from . import checkpoint, text
 from .config import Config, override
-from .data import Part, PartName, open_data
+from .data import PARTS, Part, PartName, open_data
 from .model import DualEncoder, scores
 from .towers import build_for
 
@@ -154,10 +154,13 @@ def encode(
         The arguments of ``vsebench.evaluate``, and the part.
 
     Raises:
-        UsageError: the images are of another kind or width.
+        UsageError: the images are of another kind or width; an unknown part or device.
         BadInput, MissingPackage: of the checkpoint and of the data.
         DiskError: the file cannot be written.
     """
+    if part not in PARTS:
+        raise UsageError(f"unknown part '{part}'", fix=f"use {', '.join(PARTS)}")
+    where = device_of(device)
     found = checkpoint.read(source)
     config = override(found.config, data_name=data)
     chosen = open_data(config)[part]
@@ -165,13 +168,27 @@ def encode(
         what = f"{config.data.name} has {chosen.images.kind} of width {chosen.images.width}"
         fix = f"give data with {found.kind} of width {found.width}, as in training"
         raise UsageError(what, where=source, fix=fix)
-    where = torch.device("cuda" if device == "auto" and torch.cuda.is_available() else device.replace("auto", "cpu"))
     model = build_for(config.model, found.kind, found.width, len(found.vocabulary.words))
     model.load_state_dict(found.weights)
     result = embeddings(model.to(where), found.vocabulary, chosen, config, where, update)
     if out is not None:
         write_file(result, chosen, out)
     return result, chosen
+
+
+def device_of(name: str) -> torch.device:
+    """The device of a name: auto, cpu or cuda.
+
+    Raises:
+        UsageError: another name, or torch finds no GPU.
+    """
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise UsageError(f"the device is '{name}'", fix="use auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UsageError("the device is 'cuda', and torch finds no GPU here", fix="use auto or cpu")
+    return torch.device(name)
 
 
 def _named(batch: dict[str, Any], device: torch.device) -> dict[str, torch.Tensor]:

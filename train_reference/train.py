@@ -12,8 +12,8 @@ import io
 import json
 import math
 import time
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,8 +22,10 @@ import torch
 from torch import nn
 
 import vsebench as vb
-from vsebench.data.atomic import write_atomically
-from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.data.atomic import refused, write_atomically
+from vsebench.data.lock import locked
+from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError
+from vsebench.report.format import printed
 from vsebench.report.report import Report
 
 from . import checkpoint, encode, parallel, relevance, text
@@ -73,8 +75,17 @@ def train(config: Config, out: Path, *, resume: bool = False, say: Say = print, 
         Diverged: a loss is not a number.
         DiskError: a checkpoint cannot be written; the one before it is left as it was.
     """
-    run = prepare(config, bar)
-    progress = _begin(run, out, resume, say)
+    with _folder(out):
+        run = prepare(config, bar)
+        progress = _begin(run, out, resume, say)
+        _epochs(run, out, progress, say, bar)
+        return _finish(run, out, progress, say)
+
+
+def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None:
+    """All epochs that are left, each with its evaluation, checkpoints and line of the log."""
+    config = run.config
+    board = _board(out, progress) if config.train.tensorboard and parallel.is_first() else None
     for epoch in range(progress.epoch, config.train.epochs):
         started = time.monotonic()
         _schedule(run, epoch)
@@ -94,10 +105,36 @@ def train(config: Config, out: Path, *, resume: bool = False, say: Say = print, 
                 _save(run, out / BEST, progress)
             _save(run, out / LAST, progress, run.optimiser)
             _write_log(out, progress)
+        if board is not None:
+            _add_scalars(board, entry)
         left = (config.train.epochs - epoch - 1) * seconds
         shown = f"{config.train.select} {_shown(report, config.train.select)}{' (best)' if better else ''}"
         say(f"epoch {epoch + 1:>3}: loss {mean:.3f}, {shown}, {seconds:.0f} s, about {_duration(left)} left")
-    return _finish(run, out, progress, say)
+
+
+@contextmanager
+def _folder(out: Path) -> Iterator[None]:
+    """Make the folder of a run, and lock it while the run is in it; a folder that stays empty is removed.
+
+    Raises:
+        UsageError: it is a file.
+        DiskError: it may not be written, or another process is training in it.
+    """
+    if not parallel.is_first():
+        yield
+        return
+    made = not out.exists()
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise refused(out, error) from error
+    try:
+        with locked(out / ".lock", "this folder is used"):
+            yield
+    finally:
+        if made:
+            with suppress(OSError):  # it has files
+                out.rmdir()
 
 
 def prepare(config: Config, bar: Bar) -> Run:
@@ -107,7 +144,9 @@ def prepare(config: Config, bar: Bar) -> Run:
         torch.set_num_threads(t.threads)
     torch.use_deterministic_algorithms(t.deterministic)
     torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory; 40 % of a step
-    device = _device(t.device)
+    device = encode.device_of(t.device)
+    checkpoint.require()
+    _check_select(t.select)
     loss = get_loss(config.loss.name)
     unknown = sorted(set(config.loss.settings) - set(loss.settings))
     if unknown:
@@ -119,7 +158,7 @@ def prepare(config: Config, bar: Bar) -> Run:
     model = build(config.model, parts["train"].images, len(vocabulary.words)).to(device)
     loader = _loader(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(_groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
-    parallel.check(t.batch)
+    parallel.check(min(t.batch, len(parts["train"].captions)))
     return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
 
 
@@ -192,8 +231,8 @@ def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
 
 
 def _same(old: Config, new: Config, out: Path) -> None:
-    """Refuse to resume with other settings, but for the number of epochs, the device and the threads."""
-    free = {("train", "epochs"), ("train", "device"), ("train", "threads")}
+    """Refuse to resume with other settings, but for the number of epochs, the device, the threads and TensorBoard."""
+    free = {("train", name) for name in ("epochs", "device", "threads", "tensorboard")}
     for section, values in old.to_dict().items():
         for key, value in values.items():
             now = getattr(getattr(new, section), key)
@@ -222,8 +261,18 @@ def _evaluate(run: Run, part: PartName, metrics: str | None = "recall") -> Repor
     select = run.config.train.select
     if metrics is None:
         return vb.evaluate(**found, trust=True)
-    names = metrics if select in ("RSum", "") else f"{metrics},{select}"
+    names = metrics if select == "RSum" else f"{metrics},{select}"
     return vb.evaluate(**found, metrics=names, trust=True, ci=0)
+
+
+def _check_select(name: str) -> None:
+    """Refuse a selecting metric that is none, before any training; raises UsageError."""
+    try:
+        known = str(vb.parse(name)) == name
+    except UsageError as error:
+        raise UsageError(f"train.select: {error.what}", fix=error.fix) from error
+    if not known:
+        raise UsageError(f"train.select is '{name}'", fix=f"write {vb.parse(name)}")
 
 
 def _value(report: Report, name: str) -> float:
@@ -296,6 +345,28 @@ def _write_log(out: Path, progress: Progress) -> None:
         stream.write(table.getvalue())
 
 
+def _board(out: Path, progress: Progress) -> Any:
+    """A writer for TensorBoard; what an interrupted run wrote after its last checkpoint is left out of view.
+
+    Raises:
+        MissingPackage: TensorBoard is not installed.
+    """
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        fix = "pip install tensorboard, or leave train.tensorboard out: log.csv has the same numbers"
+        raise MissingPackage("train.tensorboard needs tensorboard", fix=fix) from error
+    return SummaryWriter(str(out), purge_step=progress.epoch + 1)
+
+
+def _add_scalars(board: Any, entry: dict[str, Any]) -> None:
+    """The numbers of an epoch, under its number."""
+    for name, value in entry.items():
+        if name != "epoch":
+            board.add_scalar(name, value, entry["epoch"])
+    board.flush()
+
+
 def _described(run: Run) -> str:
     train, c = run.parts["train"], run.config
     numbers = sum(p.numel() for p in run.model.parameters())
@@ -307,8 +378,8 @@ def _described(run: Run) -> str:
 
 
 def _shown(report: Report, name: str) -> str:
-    found = [r.value for r in report.results if str(r.metric) == name]
-    return " / ".join(f"{100 * v:.1f}" for v in found)
+    found = [printed(r.value, r.unit) for r in report.results if str(r.metric) == name]
+    return " / ".join(found)
 
 
 def _duration(seconds: float) -> str:
@@ -319,13 +390,3 @@ def _to(batch: dict[str, Any], device: torch.device) -> dict[str, Any]:
     """The tensors on a device; lengths stay on the CPU, where packing needs them."""
     move = {k: v.to(device) if isinstance(v, torch.Tensor) and k != "lengths" else v for k, v in batch.items()}
     return move
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise UsageError(f"train.device is '{name}'", fix="use auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UsageError("train.device is 'cuda', and torch finds no GPU here", fix="use auto or cpu")
-    return torch.device(name)

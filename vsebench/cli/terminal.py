@@ -201,8 +201,8 @@ def command(function: F) -> F:
             where = f"{printable(error.where)}: " if error.where else ""
             fix = f"\n  fix: {printable(error.fix)}" if error.fix else ""
             _fail(where + printable(error.what) + fix, error.exit_code)
-        except KeyboardInterrupt:
-            _fail("interrupted; no file is half-written", INTERRUPTED)
+        except KeyboardInterrupt as interrupt:
+            _fail(str(interrupt) or "interrupted; no file is half-written", INTERRUPTED)
         except BrokenPipeError:
             discard_stdout()  # the reading program (head, less) has closed the pipe
             raise typer.Exit(0) from None

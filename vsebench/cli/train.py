@@ -64,7 +64,10 @@ def run(
         loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, device=device, smoke=smoke,
         assignments=settings,
     )  # fmt: skip
-    report, folder = start.run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
+    try:
+        report, folder = start.run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
     deliver_report(terminal, report, output, None, False, chosen)
     terminal.note(f"· the run is in {folder}; evaluate it again with: vsebench eval {folder}")
 

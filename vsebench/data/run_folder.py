@@ -9,6 +9,7 @@ from pathlib import Path
 from ..errors import BadInput
 
 ABOUT = "run.json"
+LAST = "last.safetensors"  # the checkpoint of the last epoch
 SCHEMA = "vsebench/run/1"
 
 
@@ -33,10 +34,13 @@ def find(path: Path) -> RunFolder | None:
     """The run in a folder; None for a path that is none.
 
     Raises:
-        BadInput: ``run.json`` is damaged, or the file that it names is missing.
+        BadInput: ``run.json`` is damaged, the file that it names is missing, or the run is not finished.
     """
     about = path / ABOUT
     if not about.is_file():
+        if (path / LAST).is_file():
+            fix = f"continue it with the same command and --resume, or: vsebench encode {path / LAST}"
+            raise BadInput("holds a training run that is not finished", where=path, fix=fix)
         return None
     try:
         found = json.loads(about.read_text(encoding="utf-8"))

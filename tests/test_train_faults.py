@@ -1,0 +1,248 @@
+"""What can go wrong with a training run: full disks, interrupts, wrong files and settings. Messages and exit codes."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from vsebench.cli import app
+from vsebench.data.lock import locked
+from vsebench.errors import BadInput, DiskError, Diverged, MissingPackage, UsageError
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
+
+from train_reference import checkpoint, config, encode, train  # noqa: E402
+from train_reference.data import Part, Vectors, open_data  # noqa: E402
+
+SMALL = {
+    "data": {"name": "scenes-40-size16", "word_count": 2},
+    "model": {"dim": 8, "word_dim": 8},
+    "train": {"epochs": 1, "batch": 20, "threads": 1},
+}
+OPTIONS = ["--data", "scenes-40-size16", "--batch", "20"]
+for name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.threads=1"):
+    OPTIONS += ["--set", name]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache for all tests of this file, in which the scenes are built once."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
+
+
+def small(**sections: dict) -> config.Config:
+    """A configuration that takes a second, with other values in some sections."""
+    return config.from_dict({name: {**SMALL.get(name, {}), **sections.get(name, {})} for name in config.SECTIONS})
+
+
+def cli(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def silent(text: str) -> None:
+    """Say nothing."""
+
+
+def command(out: Path, *more: str) -> list[str]:
+    return [sys.executable, "-m", "vsebench", "train-reference", *OPTIONS, "--out", str(out), *more]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits on the size of files")
+def test_a_full_disk_leaves_the_last_checkpoint(tmp_path):
+    import resource
+
+    train.train(small(), tmp_path, say=silent)
+    before = (tmp_path / checkpoint.LAST).read_bytes()
+    limit = len(before) // 2
+
+    def limited() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    full = command(tmp_path, "--epochs", "3", "--resume")
+    done = subprocess.run(full, capture_output=True, text=True, preexec_fn=limited)
+    assert done.returncode == 6, done.stderr
+    assert "safetensors: cannot be written: File too large" in done.stderr
+    assert "free space" in done.stderr
+    assert (tmp_path / checkpoint.LAST).read_bytes() == before
+    assert not list(tmp_path.glob("*.tmp"))
+    assert not list(tmp_path.glob(".*.tmp"))
+    assert train.train(small(train={"epochs": 3}), tmp_path, resume=True, say=silent).split == "scenes-40-size16-test"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interrupted_run_says_how_to_continue(number, code, tmp_path):
+    process = subprocess.Popen(
+        command(tmp_path, "--epochs", "200"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not (tmp_path / "log.jsonl").exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+    process.send_signal(number)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == code, err
+    assert out == ""
+    assert "Traceback" not in err
+    if number == signal.SIGINT:
+        assert "interrupted; the same command with --resume continues" in err
+    assert 0 < checkpoint.read(tmp_path / checkpoint.LAST).progress.epoch < 200
+    assert not list(tmp_path.glob(".*"))  # neither a lock nor a temporary file
+    unfinished = cli("eval", tmp_path)
+    assert unfinished.exit_code == 3
+    assert "holds a training run that is not finished" in unfinished.stderr
+    assert "--resume" in unfinished.stderr
+
+
+def test_an_unknown_key_of_a_file(tmp_path):
+    file = tmp_path / "mine.toml"
+    file.write_text("[train]\nepocs = 3\n")
+    found = cli("train-reference", "--config", file, "--out", tmp_path / "run")
+    assert found.exit_code == 2
+    for words in ("mine.toml", "unknown key of [train] 'epocs'", "epochs"):
+        assert words in found.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path):
+    file = tmp_path / "run"
+    file.write_text("mine")
+    found = cli("train-reference", *OPTIONS, "--out", file)
+    assert (found.exit_code, file.read_text()) == (2, "mine")
+    assert "is a file" in found.stderr
+    below = cli("train-reference", *OPTIONS, "--out", file / "run")
+    assert below.exit_code == 2
+    if os.name == "posix" and os.geteuid() != 0:
+        (tmp_path / "closed").mkdir(mode=0o500)
+        closed = cli("train-reference", *OPTIONS, "--out", tmp_path / "closed" / "run")
+        assert closed.exit_code == 6
+
+
+def test_two_runs_in_one_folder(tmp_path):
+    with (
+        locked(tmp_path / ".lock", "this folder is used"),
+        pytest.raises(DiskError, match="this folder is used by another process"),
+    ):
+        train.train(small(), tmp_path, say=silent)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_epochs_evaluate_the_model_as_it_begins(tmp_path):
+    report = train.train(small(train={"epochs": 0}), tmp_path, say=silent)
+    assert report["R@1", "i2t"].value < 0.5
+    assert checkpoint.read(tmp_path).progress.epoch == 0
+
+
+def test_a_batch_that_is_larger_than_the_data(tmp_path):
+    run = train.prepare(small(train={"batch": 1000}), train.no_bar)
+    count = len(run.parts["train"].captions)
+    assert [len(b["captions"]) for b in run.loader(0)] == [count]
+    assert count < 1000
+    train.train(small(train={"batch": 1000}), tmp_path, say=silent)
+
+
+def test_features_that_are_no_numbers(tmp_path, monkeypatch):
+    """NaN in the features of an image that is trained on, and in one of the validation part."""
+
+    def broken(part: str):
+        def opened(given: config.Config, bar: object = None) -> dict:
+            parts = open_data(given)
+            out = {}
+            for name, p in parts.items():
+                x = np.ones((len(p.images), 4), np.float32) * np.arange(1, len(p.images) + 1)[:, None]
+                if name == part:
+                    x[:] = np.nan
+                out[name] = Part(p.split, Vectors(x))
+            return out
+
+        return opened
+
+    monkeypatch.setattr(train, "open_data", broken("train"))
+    with pytest.raises(Diverged, match=r"loss is nan in epoch 1, in the batch of captions (.|\n)*check the features"):
+        train.train(small(), tmp_path / "one", say=silent)
+    assert not (tmp_path / "one").exists()
+    monkeypatch.setattr(train, "open_data", broken("val"))
+    with pytest.raises(BadInput, match=r"finite|NaN|nan"):
+        train.train(small(), tmp_path / "two", say=silent)
+
+
+def test_a_damaged_description_of_a_run(tmp_path):
+    train.train(small(), tmp_path, say=silent)
+    (tmp_path / "run.json").write_text('{"schema": ')
+    found = cli("eval", tmp_path)
+    assert found.exit_code == 3
+    assert "run.json: does not describe a run of this version" in found.stderr
+    (tmp_path / "run.json").write_text('{"schema": "vsebench/run/1", "kind": "embeddings"}')
+    assert cli("eval", tmp_path).exit_code == 3
+
+
+def test_encoding_other_data(tmp_path, monkeypatch):
+    train.train(small(), tmp_path, say=silent)
+    other = cli("encode", tmp_path, "--part", "dev", "-o", tmp_path / "a.npz")
+    assert other.exit_code == 2
+    assert "unknown part 'dev'" in other.stderr
+    device = cli("encode", tmp_path, "--device", "mps", "-o", tmp_path / "a.npz")
+    assert device.exit_code == 2
+    assert "the device is 'mps'" in device.stderr
+
+    def wider(given: config.Config) -> dict:
+        parts = open_data(given)
+        return {name: Part(p.split, Vectors(np.ones((len(p.images), 3)), "regions")) for name, p in parts.items()}
+
+    monkeypatch.setattr(encode, "open_data", wider)
+    found = cli("encode", tmp_path, "-o", tmp_path / "a.npz")
+    assert found.exit_code == 2
+    assert "has regions of width 3" in found.stderr
+    assert not (tmp_path / "a.npz").exists()
+
+
+@pytest.mark.parametrize("name", ["mps", "cuda:0", "gpu"])
+def test_unknown_devices(name, tmp_path):
+    with pytest.raises(UsageError, match=f"the device is '{name}'"):
+        train.train(small(train={"device": name}), tmp_path, say=silent)
+
+
+def test_without_safetensors(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "safetensors", None)
+    with pytest.raises(MissingPackage, match=r"need safetensors(.|\n)*vsebench\[train\]"):
+        train.train(small(), tmp_path / "run", say=silent)
+    assert not (tmp_path / "run").exists()
+
+
+def test_tensorboard_is_optional(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch.utils.tensorboard", None)
+    with pytest.raises(MissingPackage, match="pip install tensorboard"):
+        train.train(small(train={"tensorboard": True}), tmp_path, say=silent)
+
+
+@pytest.mark.parametrize("name", ["RSun", "", "cider:NCS"])
+def test_an_unknown_selecting_metric_is_found_before_training(name, tmp_path):
+    with pytest.raises(UsageError, match=r"train\.select"):
+        train.train(small(train={"select": name}), tmp_path / "run", say=silent)
+    assert not (tmp_path / "run").exists()
+
+
+def test_streams(tmp_path):
+    """stdout is the result and stderr the talk, without colour; --json is one document, --quiet says nothing."""
+    done = subprocess.run(
+        command(tmp_path / "a", "--epochs", "1", "--json", "--quiet"),
+        capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1", "FORCE_COLOR": "1"},
+    )  # fmt: skip
+    assert json.loads(done.stdout)["split"] == "scenes-40-size16-test"
+    assert done.stderr == ""
+    done = subprocess.run(
+        command(tmp_path / "b", "--epochs", "1"),
+        capture_output=True, text=True, check=True, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert "RSum" in done.stdout
+    assert "epoch   1: loss" in done.stderr
+    assert "\x1b[" not in done.stdout + done.stderr
