@@ -282,6 +282,32 @@ def test_splits_that_are_not_there(split: str, code: int, words: str, tmp_path: 
     assert found == code and words in message
 
 
+@pytest.mark.parametrize("file", ["scenes.npy", "facts.npy", "captions.jsonl", "images.npy"])
+def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path) -> None:
+    """Codes out of their range would be read by compiled code, which does not check them."""
+    path = build(parse(SMALL)) / file
+    given = vectors(tmp_path / "e.npz", f"{SMALL}-test")
+    content = path.read_bytes()
+    path.write_bytes(content[:-400] + bytes(byte ^ 0x55 for byte in content[-400:]))
+    commands = {
+        "data describe": ["data", "describe", SMALL],
+        "eval": ["eval", given, "--metrics", "entails,judged:R@1", "--ci", "0"],
+        "eval of gains": ["eval", given, "--metrics", "truth:NCS@5", "--ci", "0"],
+        "correlate": ["correlate", f"{SMALL}-test", "--gains", "truth"],
+    }
+    if file in ("captions.jsonl", "images.npy"):
+        stored.stored_path(f"{SMALL}-val").unlink()
+        pytest.importorskip("PIL")
+        commands = {"data export": ["data", "export", SMALL, "-o", tmp_path / "out"]}
+        if file == "captions.jsonl":
+            commands["data build"] = ["data", "build", SMALL, "--quiet"]
+    for name, command in commands.items():
+        code, message = refused(*command)
+        assert code == 3 and f"{file}: is damaged: its SHA-256" in message, (name, message)
+        assert message.endswith(f"fix: build it again: vsebench data build {SMALL} --force"), name
+    assert not (tmp_path / "out").exists()
+
+
 # --- export ------------------------------------------------------------------------------------------------
 
 

@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from ..data.scenes.folder import check_content
 from ..data.scenes.store import open_scenes
 from ..numeric.parallel import each
 from ..relevance.scenes.truth import Truth
@@ -72,6 +73,7 @@ class TruePairs:
 def known_scenes(split: Split) -> Known:
     """What is known of a split of scenes; raises as ``open_scenes``."""
     stored = open_scenes(split.name)
+    check_content(stored.name, "scenes.npy", "facts.npy")  # the kernels take codes as they are
     rows = stored.image_rows(split.image_ids)
     start, stop = int(rows[0]), int(rows[-1]) + 1  # a part is a run of images
     images = stored.images[start:stop] if len(rows) == stop - start else stored.images[rows]

@@ -41,6 +41,7 @@ from .folder import (
     SCENES,
     SCHEMA,
     arrays,
+    check_content,
     command,
     folder_of,
     lock_of,
@@ -320,6 +321,7 @@ def _store_splits(settings: Settings) -> None:
 
 def _rows(settings: Settings, part: Part) -> CaptionRows:
     """The captions of a part."""
+    check_content(settings.name, CAPTIONS)
     first = settings.start(part) * CAPTIONS_AN_IMAGE
     count = settings.sizes[part] * CAPTIONS_AN_IMAGE
     keys = ("image_id", "caption_id", "caption")

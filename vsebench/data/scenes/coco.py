@@ -18,7 +18,7 @@ from ...scenes.settings import PARTS, Part
 from ...scenes.world import SHAPES
 from ..atomic import refused
 from ..lock import locked
-from .folder import CAPTIONS, SCENES
+from .folder import CAPTIONS, SCENES, check_content
 from .store import StoredScenes, open_scenes
 
 Record = dict[str, Any]
@@ -49,6 +49,7 @@ def export_scenes(
     Raises:
         UsageError: no such data set, or the folder is not empty.
         MissingPackage: the data set is not built, or Pillow is not installed.
+        BadInput: the data set is damaged.
         DiskError: the system refuses to write.
     """
     try:
@@ -66,6 +67,7 @@ def export_scenes(
         raise UsageError("is the current folder", where=out, fix="give a new folder")
     if target.exists() and not target.is_dir():
         raise UsageError("is a file", where=out, fix="give a new folder")
+    check_content(stored.name, CAPTIONS, SCENES, "images.npy")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.parent / f".{target.name}.lock", "the folder is being written"):

@@ -110,6 +110,20 @@ def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
     return dict(about)
 
 
+def check_content(name: str, *files: str) -> None:
+    """Check that files have the bytes that were built; their codes then need no check of their own.
+
+    Raises:
+        BadInput: one has others.
+        MissingPackage: as ``read_about``.
+    """
+    built = read_about(name)["files"]
+    for file in files:
+        path = folder_of(name) / file
+        if sha256(path) != built[file]["sha256"]:
+            raise damaged(path, name, "its SHA-256 is not that of the file that was built")
+
+
 def sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()

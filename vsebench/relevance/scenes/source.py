@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from functools import lru_cache
 
+from ...data.scenes.folder import check_content
 from ...data.scenes.store import StoredScenes, open_scenes
 from ...errors import UsageError
 from ...scenes.settings import of_split
@@ -24,6 +25,7 @@ def truth_of(split: Split) -> Truth:
         BadInput: it is damaged, or the split has other ids.
     """
     stored, _ = scenes_of(split)
+    check_content(stored.name, "scenes.npy", "facts.npy")  # the kernels take codes as they are
     return Truth(
         stored.scenes[stored.image_rows(split.image_ids)], stored.facts[stored.caption_rows(split.caption_ids)]
     )
