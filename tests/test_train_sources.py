@@ -18,8 +18,10 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 
 from train_reference import config, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
+from train_reference.sources.image_files import ImageFiles, ten_crops  # noqa: E402
 from train_reference.sources.karpathy_val import val_image_ids  # noqa: E402
 from train_reference.sources.object_files import read_objects  # noqa: E402
+from train_reference.towers import Crops, build_for  # noqa: E402
 
 
 def silent(text: str) -> None:
@@ -257,3 +259,96 @@ def test_a_name_that_no_source_opens():
     with pytest.raises(UsageError, match="no data 'elsewhere'") as caught:
         open_data(of(name="elsewhere"))
     assert "coco-objects:FILE" in str(caught.value.fix) and "train_ims.npy" in str(caught.value.fix)
+
+
+def karpathy(folder: Path) -> Path:
+    """A folder of images of four colours, and a Karpathy file whose captions name the colour."""
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    (folder / "photos" / "val2014").mkdir(parents=True)
+    entries = []
+    for n in range(32):
+        colour = [(200, 0, 0), (0, 0, 200), (0, 200, 0), (0, 0, 0)][n % 4]
+        image.new("RGB", (90 + n, 100), colour).save(folder / "photos" / "val2014" / f"{n}.png")
+        raw = [{"raw": f"a {WORDS[n % 4]} dog number {k}", "sentid": 10 * n + k} for k in range(6)]
+        part = ("train", "restval", "val", "test")[n // 8]
+        entries.append({"split": part, "cocoid": n, "filepath": "val2014", "filename": f"{n}.png", "sentences": raw})
+    (folder / "dataset_coco.json").write_text(json.dumps({"images": entries}))
+    return folder / "dataset_coco.json"
+
+
+@pytest.mark.parametrize("crop", ["center", "ten", "random"])
+def test_image_files(crop, tmp_path):
+    file = karpathy(tmp_path)
+    c = config.assign(
+        of(name=str(file), images=str(tmp_path / "photos")), [*TINY, "model.image=cnn", f"model.crop={crop}"]
+    )
+    parts = open_data(c)
+    assert {k: (p.split.image_ids.tolist(), len(p.captions)) for k, p in parts.items()} == {
+        "train": (list(range(16)), 80), "val": (list(range(16, 24)), 40), "test": (list(range(24, 32)), 40)
+    }  # fmt: skip
+    first = parts["train"].images.take(np.array([1, 0]), training=True)["images"]
+    assert first.shape == ((2, 10, 3, 64, 64) if crop == "ten" else (2, 3, 64, 64))
+    # all crops of a blue image are blue: (0 - mean) / std of red, (200 / 255 - mean) / std of blue
+    blue = first[0].movedim(-3, -1)
+    assert np.allclose(blue.numpy(), [-0.485 / 0.229, -0.456 / 0.224, (200 / 255 - 0.406) / 0.225], atol=1e-5)
+    report = train.train(c, tmp_path / "run", say=silent)
+    assert report["R@10", "i2t"].value > 0
+    # a folder without the subfolder of the file is found as well
+    flat = open_data(config.override(c, data_images=str(tmp_path / "photos" / "val2014")))
+    assert len(flat["test"].images) == 8
+
+
+def test_ten_crops_are_corners_and_centre_and_mirrored():
+    pixels = np.arange(6 * 8).reshape(6, 8, 1).repeat(3, axis=2).astype(np.uint8)
+    crops = ten_crops(pixels, 2)[..., 0]
+    assert crops[:, 0, 0].tolist() == [0, 6, 32, 38, 19, 7, 1, 39, 33, 20]
+
+
+def test_random_crops_are_the_same_for_the_same_batch_only(tmp_path):
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    rng = np.random.default_rng(0)
+    for n in range(2):
+        image.fromarray(rng.integers(0, 255, (80, 80, 3), np.uint8)).save(tmp_path / f"{n}.png")
+    files = ImageFiles((tmp_path / "0.png", tmp_path / "1.png"), "random", 73, 64)
+    one, again, other = (files.take(np.array(rows), training=True)["images"] for rows in ([0, 1], [0, 1], [0, 0]))
+    assert torch.equal(one, again) and not torch.equal(one[0], other[0])
+    assert torch.equal(files.take(np.array([0, 1]))["images"][0], files.take(np.array([0]))["images"][0])
+
+
+def test_image_files_that_are_wrong(tmp_path):
+    file, photos = karpathy(tmp_path), tmp_path / "photos"
+    with pytest.raises(UsageError, match="no folder of images"):
+        open_data(of(name=str(file)))
+    with pytest.raises(BadInput, match="no such folder of images"):
+        open_data(of(name=str(file), images=str(tmp_path / "nowhere")))
+    (photos / "val2014" / "5.png").write_bytes(b"no image")
+    c = config.assign(of(name=str(file), images=str(photos)), [*TINY, "model.image=cnn"])
+    with pytest.raises(BadInput, match="cannot be read as an image") as caught:
+        open_data(c)["train"].images.take(np.array([5]))
+    assert str(caught.value.where).endswith("5.png")
+    (photos / "val2014" / "7.png").unlink()
+    (photos / "val2014" / "30.png").unlink()
+    with pytest.raises(BadInput, match=r"2 of 32 images are missing \(first: val2014/7\.png\)"):
+        open_data(c)
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    with pytest.raises(BadInput, match="not a Karpathy file"):
+        open_data(of(name=str(tmp_path / "other.json"), images=str(photos)))
+
+
+def test_the_mean_of_crops_is_the_mean_of_their_features():
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
+    images = torch.randn(3, 4, 3, 2, 2)
+    each = torch.stack([network(images[:, k]) for k in range(4)]).mean(dim=0)
+    assert torch.allclose(Crops(network)(images), each, atol=1e-6)
+    assert torch.allclose(Crops(network, normalise=True)(images), each / each.norm(dim=1, keepdim=True), atol=1e-6)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("network", ["vgg19", "resnet152"])
+def test_networks_of_torchvision(network, tmp_path):
+    pytest.importorskip("torchvision", reason="torchvision is not installed")
+    c = of(name=str(karpathy(tmp_path)), images=str(tmp_path / "photos"))
+    c = config.assign(c, [*TINY, f"model.image={network}", "model.pretrained=false"])
+    model = build_for(c.model, "pixels", 3, 10)
+    batch = open_data(c)["test"].images.take(np.arange(2))
+    assert model.images(batch["images"]).shape == (2, 4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+import torch.nn.functional as F
 from torch import nn
 
 from vsebench.errors import MissingPackage, UsageError
@@ -11,6 +13,26 @@ from .data import Images
 from .model import DualEncoder, SmallCNN
 
 WIDTHS = {"vgg19": 4096, "resnet152": 2048}
+
+
+class Crops(nn.Module):
+    """A network of pixels, for one crop an image or several, of whose features the mean is taken.
+
+    Args:
+        network: (image, 3, height, width) -> (image, width).
+        normalise: whether features then get length 1, as VSE++ has them before the projection.
+    """
+
+    def __init__(self, network: nn.Module, *, normalise: bool = False) -> None:
+        super().__init__()
+        self.network, self.normalise = network, normalise
+
+    def forward(self, images: torch.Tensor) -> torch.Tensor:
+        """(image, width) features of (image, 3, height, width) or (image, crop, 3, height, width)."""
+        out: torch.Tensor = self.network(images.flatten(0, -4))
+        if images.dim() == 5:
+            out = out.unflatten(0, images.shape[:2]).mean(dim=1)
+        return F.normalize(out, dim=1) if self.normalise else out
 
 
 def build(settings: Model, images: Images, words: int) -> DualEncoder:
@@ -31,9 +53,9 @@ def build_for(settings: Model, kind: str, width: int, words: int) -> DualEncoder
         raise UsageError(what, fix="use cnn, vgg19 or resnet152 for pixels, and linear for vectors and regions")
     trunk: nn.Module | None = None
     if settings.image == "cnn":
-        trunk, width = SmallCNN(), SmallCNN.width
+        trunk, width = Crops(SmallCNN()), SmallCNN.width
     elif pixels:
-        trunk, width = _torchvision(settings), WIDTHS[settings.image]
+        trunk, width = Crops(_torchvision(settings), normalise=True), WIDTHS[settings.image]
     return DualEncoder(width, words, settings, trunk, regions=kind == "regions")
 
 

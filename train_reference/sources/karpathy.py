@@ -1,0 +1,83 @@
+"""A folder of images with a Karpathy file: ``dataset_coco.json``, ``dataset_flickr30k.json``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from vsebench.data.splits.catalogue import declared
+from vsebench.data.splits.identity import matches_ids, settle
+from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
+from vsebench.data.splits.rows import CaptionRows
+from vsebench.data.textfile import parse_json, read_text
+from vsebench.errors import BadInput, UsageError
+from vsebench.types import Split
+
+from ..config import Config
+from ..data import Bar, Part, PartName
+from .image_files import ImageFiles, check_there, sizes
+
+PARTS_OF: dict[PartName, tuple[str, ...]] = {"train": ("train", "restval"), "val": ("val",), "test": ("test",)}
+
+
+def fits(name: str) -> bool:
+    """Whether a name is a JSON file."""
+    return Path(name).suffix == ".json"
+
+
+def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
+    """The three parts; ``data.name`` is the Karpathy file and ``data.images`` the folder of images.
+
+    COCO's ``restval`` is used for training. A test part with the ids of ``coco-5k`` or ``f30k`` is that split.
+
+    Raises:
+        UsageError: no folder of images is named.
+        BadInput: the file is of another kind or damaged, or images are missing: all are looked for before training.
+        MissingPackage: Pillow is not installed.
+    """
+    name, folder = config.data.name, Path(config.data.images).expanduser()
+    if not config.data.images:
+        raise UsageError("no folder of images", where=name, fix="name it: --set data.images=FOLDER")
+    document = parse_json(read_text(name), name)
+    if not is_karpathy(document):
+        raise BadInput("not a Karpathy file", where=name, fix="give dataset_coco.json or dataset_flickr30k.json")
+    paths = _paths(document)
+    there = {image.get("split") for image in document["images"]}
+    splits: dict[PartName, Split] = {}
+    for part, names in PARTS_OF.items():
+        rows = [karpathy_rows(document, name, n) for n in names if n in there or n == names[0]]
+        splits[part] = _split(_joined(rows), f"{Path(name).stem}-{part}")
+    with bar("looking for the images") as update:
+        wanted = [paths[i] for split in splits.values() for i in split.image_ids.tolist()]
+        found = check_there(folder, wanted, update)
+    size = sizes(config.model.image)
+    crop = config.model.crop
+    return {
+        part: Part(split, ImageFiles(tuple(found[paths[i]] for i in split.image_ids.tolist()), crop, *size))
+        for part, split in splits.items()
+    }
+
+
+def _paths(document: dict[str, Any]) -> dict[Any, str]:
+    """The path of every image below the folder, by its id: ``val2014/COCO_val2014_....jpg``, or a name alone."""
+    return {
+        image.get("cocoid", image.get("filename")): f"{image.get('filepath', '')}/{image.get('filename')}".lstrip("/")
+        for image in document["images"]
+    }
+
+
+def _joined(rows: list[CaptionRows]) -> CaptionRows:
+    if len(rows) == 1:
+        return rows[0]
+    image_id, caption_id = (np.concatenate([getattr(r, n) for r in rows]) for n in ("image_id", "caption_id"))
+    return CaptionRows(image_id, caption_id, tuple(c for r in rows for c in r.captions or ()), rows[0].origin)
+
+
+def _split(rows: CaptionRows, name: str) -> Split:
+    known = matches_ids(rows.image_id, rows.caption_id)
+    if known in ("coco-5k", "f30k"):  # the declared split, with its order, judgements and folds
+        rows, name = settle(rows, declared(known)), known
+    image_ids, image_of = rows.images()
+    return Split(name, image_ids, rows.caption_id, image_of, rows.captions)
