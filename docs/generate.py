@@ -16,6 +16,7 @@ from typing import Any
 
 from docs import examples
 from docs.api_page import api_page
+from docs.claims_page import claims_page
 from docs.relevance_page import relevance_page
 
 HERE = Path(__file__).parent
@@ -192,6 +193,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "cli.md": cli_page,
     "api.md": api_page,
     "environment.md": environment_page,
+    "studies/claims.md": claims_page,
 }
 
 

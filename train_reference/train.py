@@ -55,7 +55,9 @@ class Run:
     device: torch.device
 
 
-def train(config: Config, out: Path, *, resume: bool = False, say: Say = print, bar: Bar = no_bar) -> Report:
+def train(
+    config: Config, out: Path, *, resume: bool = False, metrics: str | None = None, say: Say = print, bar: Bar = no_bar
+) -> Report:
     """Train a model, and evaluate its best epoch on the test part.
 
     Args:
@@ -63,6 +65,7 @@ def train(config: Config, out: Path, *, resume: bool = False, say: Say = print, 
         out: the folder of the run: checkpoints, log, embeddings of the test part, and the report.
         resume: continue a run in this folder after its last finished epoch; the result has the same bits as that of an
             uninterrupted run. Where there is nothing to resume, the run begins.
+        metrics: of the test part, without intervals; None for the headline metrics with intervals.
         say: for notes about the progress, a line each.
         bar: opens a progress bar under some words.
 
@@ -79,7 +82,7 @@ def train(config: Config, out: Path, *, resume: bool = False, say: Say = print, 
         run = prepare(config, bar)
         progress = _begin(run, out, resume, say)
         _epochs(run, out, progress, say, bar)
-        return _finish(run, out, progress, say)
+        return _finish(run, out, progress, metrics, say)
 
 
 def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None:
@@ -91,7 +94,7 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
         _schedule(run, epoch)
         with bar(f"epoch {epoch + 1} of {config.train.epochs}") as update:
             mean = _epoch(run, epoch, progress, update)
-        report = _evaluate(run, "val")
+        report = _evaluate(run, "val", _selecting(config))
         value = _value(report, config.train.select)
         entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
         progress.epoch += 1
@@ -241,13 +244,13 @@ def _same(old: Config, new: Config, out: Path) -> None:
                 raise UsageError(what, where=out, fix="resume with the same configuration, or choose another --out")
 
 
-def _finish(run: Run, out: Path, progress: Progress, say: Say) -> Report:
+def _finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: Say) -> Report:
     """Encode the test part with the best epoch, and evaluate it."""
     if progress.best_epoch:
         run.model.load_state_dict(checkpoint.read(out / BEST).weights)
     elif parallel.is_first():
         _save(run, out / BEST, progress)
-    report = _evaluate(run, "test", metrics=None)
+    report = _evaluate(run, "test", metrics)
     if parallel.is_first():
         encode.write(run.model, run.vocabulary, run.parts["test"], run.config, out, run.device)
         report.save(str(out / RESULT))
@@ -255,14 +258,18 @@ def _finish(run: Run, out: Path, progress: Progress, say: Say) -> Report:
     return report
 
 
-def _evaluate(run: Run, part: PartName, metrics: str | None = "recall") -> Report:
+def _evaluate(run: Run, part: PartName, metrics: str | None) -> Report:
     """Evaluate a part with ``vsebench.evaluate``: some metrics without intervals, or all headline ones (None)."""
     found = encode.embeddings(run.model, run.vocabulary, run.parts[part], run.config, run.device)
-    select = run.config.train.select
     if metrics is None:
         return vb.evaluate(**found, trust=True)
-    names = metrics if select == "RSum" else f"{metrics},{select}"
-    return vb.evaluate(**found, metrics=names, trust=True, ci=0)
+    return vb.evaluate(**found, metrics=metrics, trust=True, ci=0)
+
+
+def _selecting(config: Config) -> str:
+    """The metrics of the validation part: recall, and the one that selects the best epoch."""
+    select = config.train.select
+    return "recall" if select in ("RSum", "") else f"recall,{select}"
 
 
 def _check_select(name: str) -> None:

@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import MissingPackage
+from ..errors import GATE_NOT_MET, MissingPackage, UsageError
 from .shared import ReportOutput, ReportStyle
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 
 def _trainer(module: str) -> Any:
@@ -44,6 +44,9 @@ def run(
     out: Annotated[Path | None, typer.Option(help="Folder of the run; runs/DATA-LOSS-seedN by default.")] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A run of seconds, to see whether everything works.")] = False,
+    suite: Annotated[
+        str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, two hours).")
+    ] = None,
     output: ReportOutput = None,
     style: ReportStyle = "terminal",
     as_json: Json = False,
@@ -52,9 +55,17 @@ def run(
 ) -> None:
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
-    With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes.
+    With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes. --suite trains a list of
+    models, one folder each, and writes suite.json; exit code 1 when a loss of the suite smoke does not learn.
     """
     terminal = Terminal(as_json, quiet, no_progress)
+    if suite is not None:
+        own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
+        if any(value is not None for value in own) or style != "terminal" or (settings and data is None):
+            fix = "give it with --out, --resume and --json; with coco-objects also --data and --set data.images=FILE"
+            raise UsageError("--suite has its own settings", fix=fix)
+        _suite(terminal, suite, out, resume, data, settings)
+        return
     from .results import output_format
     from .shared import deliver_report
 
@@ -70,6 +81,47 @@ def run(
         raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
     deliver_report(terminal, report, output, None, False, chosen)
     terminal.note(f"· the run is in {folder}; evaluate it again with: vsebench eval {folder}")
+
+
+def _suite(
+    terminal: Terminal, name: str, out: Path | None, resume: bool, data: str | None, settings: list[str] | None
+) -> None:
+    """Run a suite, and print its table."""
+    chosen = _trainer("suites").get_suite(name)
+    runner = _trainer("run_suite")
+    folder = (out or Path("runs") / f"suite-{name}").expanduser()
+    objects = None
+    if data is not None:
+        objects = _trainer("start").configured(data=data, assignments=settings).data
+        if data.partition(":")[0] != "coco-objects":
+            raise UsageError(f"--suite with --data {data}", fix="give coco-objects:FILE, or no --data")
+    summary = runner.run_suite(chosen, folder, objects=objects, resume=resume, say=terminal.note, bar=terminal.progress)
+    failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
+    if terminal.json:
+        terminal.emit(summary)
+    else:
+        _show(terminal, *runner.headline(summary))
+        for claim in summary.get("claims", []):
+            terminal.say(f"{claim['verdict']}: {claim['says']} ({claim['data']})")
+    for entry in failed:
+        found = f"{100 * entry['value']:.1f}, untrained {100 * entry['untrained']:.1f}"
+        terminal.warn(f"{entry['loss']} does not improve {entry['metric']}: {found}")
+    terminal.note(f"· {len(summary['runs'])} runs, {summary['seconds']:.0f} s; summary in {folder / runner.SUMMARY}")
+    if failed:
+        raise typer.Exit(GATE_NOT_MET)
+
+
+def _show(terminal: Terminal, headings: list[str], rows: list[list[str]]) -> None:
+    """A table with numbers on the right."""
+    from rich import box
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for number, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
+    for row in rows:
+        table.add_row(*cells(*row))
+    terminal.out.print(table)
 
 
 @command

@@ -1,0 +1,310 @@
+"""Suites of training runs: runs that are kept, resumed and refused, losses that do not learn, verdicts on claims."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import stats
+from typer.testing import CliRunner
+
+import vsebench as vb
+from docs.claims_page import claims_page
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
+
+from train_reference import claims, config, run_suite, suites  # noqa: E402
+from train_reference.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
+from train_reference.losses import get_loss, loss_names  # noqa: E402
+from train_reference.suites import MEASURES, Measures, Planned, Suite  # noqa: E402
+
+DATA = "scenes-40-size16"
+
+
+def tiny(loss: str, **train: object) -> config.Config:
+    """A run of a second."""
+    return config.from_dict({
+        "data": {"name": DATA, "word_count": 2},
+        "model": {"dim": 8, "word_dim": 8},
+        "loss": {"name": loss},
+        "train": {"epochs": 2, "batch": 20, "threads": 1, **train},
+    })  # fmt: skip
+
+
+def runs_of(**train: object) -> list[Planned]:
+    return [
+        Planned(DATA, "untrained", tiny("mh", epochs=0)),
+        Planned(DATA, "sh", tiny("sh", **train)),
+        Planned(DATA, "info_nce", tiny("info_nce", **train)),
+    ]
+
+
+def suite_of(runs: list[Planned], **facts: bool) -> Suite:
+    return Suite("two", "two losses", lambda objects: (runs, ["a note"]), **facts)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache for all tests of this file, and metrics for its scenes."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
+    monkeypatch.setitem(MEASURES, DATA, Measures("truth", "entails:mAP@R", deep=5))
+
+
+def run(suite: Suite, out: Path, resume: bool = False) -> tuple[dict, list[str]]:
+    notes: list[str] = []
+    return run_suite.run_suite(suite, out, resume=resume, say=notes.append), notes
+
+
+def without_time(summary: dict) -> dict:
+    """A summary without what differs between two equal suites."""
+    runs = {name: {k: v for k, v in run.items() if k != "seconds"} for name, run in summary["runs"].items()}
+    return {k: v for k, v in summary.items() if k not in ("started", "seconds", "runs")} | {"runs": runs}
+
+
+def test_the_summary_has_the_values_of_the_reports(tmp_path):
+    summary, notes = run(suite_of(runs_of()), tmp_path / "s")
+    assert summary == json.loads((tmp_path / "s" / "suite.json").read_text())
+    assert summary["complete"] and "a note" in notes and list(summary["runs"]) == [p.name for p in runs_of()]
+    entry = summary["runs"][f"{DATA}/sh-seed0"]
+    report = vb.load(tmp_path / "s" / DATA / "sh-seed0" / "result.json")
+    both = [report["truth:NCS@10", d].value for d in ("i2t", "t2i")]
+    assert entry["values"]["truth:NCS@10"] == pytest.approx(np.mean(both), abs=1e-6)
+    assert entry["values"]["RSum"] == pytest.approx(report["RSum"].value, abs=1e-6)
+    assert entry["epochs"] == 2 and entry["config"]["loss"]["name"] == "sh"
+    assert len(report["R@1", "t2i"].per_query) == len(report.items.caption_ids)
+    headings, rows = run_suite.headline(summary)
+    assert headings == ["run", "R@1", "RSum", "truth:NCS@10", "entails:mAP@R"]
+    assert rows[1][0] == "sh" and float(rows[1][2]) == pytest.approx(100 * entry["values"]["RSum"], abs=0.06)
+
+
+def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
+    whole, _ = run(suite_of(runs_of()), tmp_path / "whole")
+    trained, real = [], run_suite.train
+
+    def stopping(settings, folder, **options):
+        trained.append(folder.name)
+        if len(trained) == 3:  # the last run is stopped after its first epoch
+            real(config.override(settings, train_epochs=1), folder, **options)
+            (folder / "result.json").unlink()
+            raise KeyboardInterrupt
+        return real(settings, folder, **options)
+
+    monkeypatch.setattr(run_suite, "train", stopping)
+    with pytest.raises(KeyboardInterrupt):
+        run(suite_of(runs_of()), tmp_path / "parts")
+    half = json.loads((tmp_path / "parts" / "suite.json").read_text())
+    assert len(half["runs"]) == 2 and not half["complete"]
+    with pytest.raises(UsageError, match="holds runs already"):
+        run(suite_of(runs_of()), tmp_path / "parts")
+    summary, notes = run(suite_of(runs_of()), tmp_path / "parts", resume=True)
+    assert trained[3:] == ["info_nce-seed0"]
+    assert any("resumed after epoch 1 of 2" in note for note in notes)
+    assert without_time(summary) == without_time(whole)
+
+
+def test_a_run_of_other_settings_is_refused(tmp_path):
+    run(suite_of(runs_of()), tmp_path / "s")
+    with pytest.raises(UsageError, match="other settings than the suite has now"):
+        run(suite_of(runs_of(lr=0.5)), tmp_path / "s", resume=True)
+
+
+def test_a_damaged_summary_is_named(tmp_path):
+    (tmp_path / "suite.json").write_text("{")
+    with pytest.raises(BadInput, match=r"suite\.json"):
+        run(suite_of(runs_of()), tmp_path, resume=True)
+
+
+def test_a_killed_suite_goes_on(tmp_path):
+    out = tmp_path / "smoke"
+    command = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke", "--out", str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    second = out / "scenes-tiny" / "info_nce-seed0" / "log.jsonl"
+    deadline = time.monotonic() + 240
+    while not second.exists() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    planned, _ = suites.get_suite("smoke").runs(None)
+    notes: list[str] = []
+    summary = run_suite.run_suite(
+        replace(suites.get_suite("smoke"), runs=lambda objects: (planned[:2], []), must_learn=False), out, resume=True,
+        say=notes.append,
+    )  # fmt: skip
+    assert notes[0] == "1 of 2, scenes-tiny/untrained-seed0: finished before"
+    assert any("resumed after epoch" in note for note in notes)
+    assert summary["complete"] and summary["runs"]["scenes-tiny/info_nce-seed0"]["epochs"] == 16
+
+
+def command_of(suite: Suite, monkeypatch, *options: str):
+    monkeypatch.setitem(suites.SUITES, "two", suite)
+    return CliRunner().invoke(app, ["train-reference", "--suite", "two", *options])
+
+
+def test_a_loss_that_does_not_learn_gives_exit_code_1(tmp_path, monkeypatch):
+    """With a learning rate of almost 0 the first model stays: its RSum is that of the untrained one."""
+    still = suite_of(runs_of(lr=1e-30), must_learn=True)
+    found = command_of(still, monkeypatch, "--out", str(tmp_path / "still"), "--json")
+    assert found.exit_code == 1
+    learned = json.loads(found.stdout)["learned"]
+    assert [(entry["loss"], entry["improved"]) for entry in learned] == [("sh", False), ("info_nce", False)]
+    assert learned[0]["value"] == learned[0]["untrained"]
+    assert "sh does not improve RSum" in found.stderr
+
+
+def test_a_suite_that_learns_prints_its_table(tmp_path, monkeypatch):
+    good = suite_of([*runs_of()[:1], Planned(DATA, "sh", tiny("sh", epochs=8, lr=0.02))], must_learn=True)
+    found = command_of(good, monkeypatch, "--out", str(tmp_path / "good"))
+    assert found.exit_code == 0, found.stderr
+    assert "truth:NCS@10" in found.stdout and "untrained" in found.stdout
+    assert command_of(good, monkeypatch, "--loss", "mh").exit_code == 2
+    assert command_of(good, monkeypatch, "--data", "scenes-tiny").exit_code == 2
+    assert CliRunner().invoke(app, ["train-reference", "--suite", "smoek"]).exit_code == 2
+
+
+def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
+    smoke, _ = suites.get_suite("smoke").runs(None)
+    assert {p.variant for p in smoke} == {"untrained", *loss_names()}
+    assert len({(p.config.model, p.config.train.batch) for p in smoke}) == 1
+    assert {p.config.train.epochs for p in smoke[1:]} == {16}
+    small, _ = suites.get_suite("small").runs(config.Data("coco-objects:val.json", images="objects.json"))
+    coco = [p.config for p in small if p.data == "coco-objects"]
+    assert len(coco) == 3 * len(loss_names()) and {c.data.images for c in coco} == {"objects.json"}
+    assert "truth" not in {c.loss.relevance for c in coco}
+    assert len({p.name for p in small}) == len(small)
+    assert {p.config.train.epochs for p in small if p.variant in loss_names() and p.data == "scenes-10k"} == {5}
+    for seed in suites.SEEDS:
+        there = {p.variant for p in small if p.data == "scenes-10k" and p.config.train.seed == seed}
+        assert there >= {name for c in claims.CLAIMS for part in c.parts for name, _ in part.weights}
+    for plan in small:
+        unknown = set(plan.config.loss.settings) - set(get_loss(plan.config.loss.name).settings)
+        assert not unknown and plan.config.loss.warmup < plan.config.train.epochs
+    assert {name.partition(" ")[0] for name in suites.DESIGNED} <= set(loss_names())
+
+
+# claims
+
+
+def report(rng: np.random.Generator, quality: float) -> vb.Report:
+    """A report of made-up embeddings; the same noise for every quality, so that pairs differ by it alone."""
+    images = rng.standard_normal((60, 8))
+    texts = quality * np.repeat(images, 2, axis=0) + rng.standard_normal((120, 8))
+    return vb.evaluate(images, texts, captions_per_image=2, metrics="R@1,R@5,R@10,RSum", ci=0)
+
+
+def made_up(better: float, worse: float, seeds: int = 3) -> dict:
+    return {
+        ("scenes-tiny", name, seed): report(np.random.default_rng(seed), quality)
+        for name, quality in (("a", better), ("b", worse))
+        for seed in range(seeds)
+    }
+
+
+def one(above: float = 0.0, metric: str = "R@1") -> tuple[Claim, ...]:
+    return (Claim("x", "paper", "a is better", (Part("a - b", (("a", 1.0), ("b", -1.0)), metric, above),)),)
+
+
+@pytest.mark.parametrize(
+    ("better", "worse", "above", "verdict"),
+    [
+        (3.0, 0.5, 0.0, HOLDS),
+        (0.5, 3.0, 0.0, FAILS),
+        (1.0, 1.0, 0.0, OPEN),
+        (1.0, 1.0, -0.02, HOLDS),
+        (3.0, 0.5, 0.99, FAILS),
+    ],
+)
+def test_verdicts_of_made_up_results(better, worse, above, verdict):
+    (found,) = claims.judge(made_up(better, worse), one(above))
+    assert found["verdict"] == verdict
+    assert found["data"] == "scenes-tiny" and len(found["parts"][0]["seeds"]) == 3
+
+
+def test_the_difference_is_that_of_the_reports():
+    reports = made_up(2.0, 1.0)
+    for metric in ("R@1", "RSum"):
+        (found,) = claims.judge(reports, one(metric=metric))
+        for seed, difference in enumerate(found["parts"][0]["seeds"]):
+            a, b = (run_suite.means(reports["scenes-tiny", name, seed])[metric] for name in "ab")
+            assert difference == pytest.approx(a - b, abs=1e-6)
+
+
+def test_one_seed_decides_nothing():
+    (found,) = claims.judge(made_up(3.0, 0.5, seeds=1), one())
+    assert found["verdict"] == OPEN and found["parts"][0]["low"] is None
+
+
+def test_a_claim_without_its_runs_is_left_out():
+    reports = {key: value for key, value in made_up(3.0, 0.5).items() if key[1] == "a"}
+    assert claims.judge(reports, one()) == []
+
+
+def test_a_part_that_fails_decides():
+    assert claims.together([HOLDS, HOLDS]) == HOLDS
+    assert claims.together([HOLDS, OPEN]) == OPEN
+    assert claims.together([OPEN, FAILS, HOLDS]) == FAILS
+
+
+def test_reports_of_other_images_are_refused():
+    reports = made_up(3.0, 0.5)
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((30, 8))
+    reports["scenes-tiny", "b", 2] = vb.evaluate(images, images, captions_per_image=1, metrics="R@1", ci=0)
+    with pytest.raises(BadInput, match="other test images"):
+        claims.judge(reports, one())
+
+
+def test_the_interval_is_that_of_t_without_variance_of_images():
+    """Differences that are the same for every image: the t interval of the seeds, from scipy."""
+    seeds = np.array([0.1, 0.2, 0.4])
+    mean, ends = claims.interval(np.repeat(seeds[:, None], 50, axis=1))
+    expected = stats.t.interval(0.95, 2, loc=seeds.mean(), scale=stats.sem(seeds))
+    assert mean == pytest.approx(seeds.mean()) and ends == pytest.approx(expected)
+
+
+def test_the_interval_covers_the_true_difference():
+    """Effects of seeds and of images are drawn; 95 % of the intervals must cover 0, at least about that."""
+    rng = np.random.default_rng(0)
+    covered = 0
+    for _ in range(400):
+        noise = rng.normal(0, 0.3, (3, 200))
+        found = rng.normal(0, 0.02, (3, 1)) + rng.normal(0, 0.3, (1, 200)) + noise
+        _, (low, high) = claims.interval(found)
+        covered += low <= 0 <= high
+    assert covered >= 0.93 * 400
+
+
+# the page
+
+
+def test_the_page_has_the_numbers_of_the_summary(tmp_path):
+    found = claims.judge(made_up(3.0, 0.5), one())
+    runs = {
+        f"{v}{s}": {"data": "scenes-tiny", "variant": v, "values": {"R@1": run_suite.means(r)["R@1"]}}
+        for (_, v, s), r in made_up(3.0, 0.5).items()
+    }
+    summary = {
+        "claims": found, "runs": runs, "seeds": [0, 1, 2], "seconds": 90.0, "started": "now", "python": "3",
+        "machine": {"platform": "Linux", "cores": 2}, "versions": {"torch": "2"}, "notes": [],
+    }  # fmt: skip
+    (tmp_path / "made-up.json").write_text(json.dumps(summary))
+    page = claims_page(tmp_path)
+    assert "| a is better | paper | scenes-tiny | **holds here** |" in page
+    mean = np.mean([run_suite.means(made_up(3.0, 0.5)["scenes-tiny", "a", seed])["R@1"] for seed in range(3)])
+    assert f"| a | {100 * mean:.1f} |" in page
+    assert f"| {100 * found[0]['parts'][0]['low']:+.1f} to " in page
+
+
+def test_the_stored_page_is_that_of_the_stored_summaries():
+    stored = Path("docs/studies/claims.md").read_text(encoding="utf-8")
+    assert stored.endswith(claims_page())

@@ -1,0 +1,213 @@
+"""Running a suite: one run after the other in one process, each resumed where it was stopped, and the summary.
+
+The folder of a suite has a folder a run (``train``) and ``suite.json``, which is written after every run. A run has
+``result.json``, the report of its test part with the values of every query; where it is there, the run is not repeated.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib.metadata
+import json
+import os
+import platform
+import time
+from pathlib import Path
+from typing import Any
+
+import vsebench as vb
+from vsebench.data.atomic import write_atomically
+from vsebench.errors import BadInput, UsageError
+from vsebench.report.report import Report
+
+from . import claims, encode
+from .config import Data, from_dict
+from .data import Bar, no_bar
+from .suites import DESIGNED, UNTRAINED, Measures, Planned, Suite, measures
+from .train import LOG, RESULT, Say, train
+
+SCHEMA = "vsebench/suite/1"
+SUMMARY = "suite.json"
+PACKAGES = ("vsebench", "torch", "numpy", "scipy", "numba")
+
+
+def run_suite(
+    suite: Suite, out: Path, *, objects: Data | None = None, resume: bool = False, say: Say = print, bar: Bar = no_bar
+) -> dict[str, Any]:
+    """Run what is not finished yet of a suite.
+
+    Args:
+        suite: its runs.
+        out: the folder of the suite.
+        objects: the files of coco-objects, see ``sources.coco_objects``; None leaves that data out.
+        resume: go on in a folder that has runs already.
+        say: for notes about the progress, a line each.
+        bar: opens a progress bar under some words.
+
+    Returns:
+        The summary, as in ``suite.json``: ``complete``; ``runs`` with the configuration, seconds and values of each;
+        ``learned`` where a loss must improve on the untrained model; ``claims`` where they are judged.
+
+    Raises:
+        UsageError: the folder has runs and ``resume`` is not given, or runs of other settings.
+        BadInput, MissingPackage, Diverged, DiskError: as ``train.train``.
+    """
+    planned, notes = suite.runs(objects)
+    if out.exists() and not out.is_dir():
+        raise UsageError("is a file", where=out, fix="give the folder of the suite with --out")
+    if not resume and any((out / p.name).exists() for p in planned):
+        raise UsageError("holds runs already", where=out, fix="add --resume to continue, or choose another folder")
+    for note in notes:
+        say(note)
+    summary = _empty(suite, planned, notes, _earlier(out))
+    for number, plan in enumerate(planned, start=1):
+        _one(plan, out, summary, f"{number} of {len(planned)}, {plan.name}", say, bar)
+        _write(out, summary)
+    if suite.must_learn:
+        summary["learned"] = learned(summary["runs"])
+    if suite.claims:
+        reports = {(p.data, p.variant, p.config.train.seed): out / p.name / RESULT for p in planned}
+        summary["claims"] = claims.judge(reports)
+    summary["complete"] = True
+    _write(out, summary)
+    return summary
+
+
+def _one(plan: Planned, out: Path, summary: dict[str, Any], words: str, say: Say, bar: Bar) -> None:
+    """Train one run, unless it is finished, and put it into the summary."""
+    folder, started = out / plan.name, time.monotonic()
+    before = summary["runs"].get(plan.name, {}).get("seconds", 0.0)
+    if (folder / RESULT).is_file():
+        _check_same(plan, folder)
+        report = vb.load(folder / RESULT)
+        seconds = before
+        say(f"{words}: finished before")
+    else:
+        say(f"{words}:")
+        names = ",".join(measures(plan.data).metrics)
+        report = train(plan.config, folder, resume=True, metrics=names, say=lambda text: say(f"  {text}"), bar=bar)
+        seconds = before + time.monotonic() - started
+    summary["runs"][plan.name] = _entry(plan, report, folder, seconds)
+
+
+def _entry(plan: Planned, report: Report, folder: Path, seconds: float) -> dict[str, Any]:
+    log = [json.loads(line) for line in (folder / LOG).read_text().splitlines()] if (folder / LOG).is_file() else []
+    config = plan.config.to_dict()
+    # The summary may be published: names of files only, without their folders.
+    config["data"]["images"] = Path(config["data"]["images"]).name if config["data"]["images"] else ""
+    config["data"]["name"] = plan.data
+    return {
+        "data": plan.data,
+        "variant": plan.variant,
+        "loss": plan.config.loss.name,
+        "seed": plan.config.train.seed,
+        "epochs": len(log),
+        "seconds": round(seconds, 1),
+        "values": {key: round(value, 6) for key, value in means(report).items()},
+        "signature": report.signature,
+        "config": config,
+    }
+
+
+def means(report: Report) -> dict[str, float]:
+    """Every metric of a report; of a metric with two directions their mean."""
+    found: dict[str, list[float]] = {}
+    for result in report.results:
+        found.setdefault(str(result.metric), []).append(float(result.value))
+    return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def learned(runs: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """For every loss the metric that it is designed for, its value and that of the untrained model of its seed."""
+    base = {(r["data"], r["seed"]): r["values"] for r in runs.values() if r["variant"] == UNTRAINED}
+    out = []
+    for name, run in runs.items():
+        key = (run["data"], run["seed"])
+        if run["variant"] == UNTRAINED or key not in base:
+            continue
+        metric = measures(run["data"]).of(DESIGNED.get(run["loss"], "RSum"))
+        value, untrained = run["values"][metric], base[key][metric]
+        out.append({
+            "run": name, "loss": run["loss"], "metric": metric, "value": value, "untrained": untrained,
+            "improved": value > untrained,
+        })  # fmt: skip
+    return out
+
+
+def headline(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
+    """The table of a summary, for reading: headings, and a row a variant with means over its seeds, in percent."""
+    groups: dict[tuple[str, str], list[dict[str, Any]]] = {}
+    for run in summary["runs"].values():
+        groups.setdefault((run["data"], run["variant"]), []).append(run)
+    several = len({data for data, _ in groups}) > 1
+    first: Measures | None = None
+    rows = []
+    for (data, variant), runs in groups.items():
+        chosen = measures(data)
+        first = first or chosen
+        values = [100 * sum(r["values"][m] for r in runs) / len(runs) for m in chosen.headline]
+        rows.append([f"{data} {variant}" if several else variant, *(f"{v:.1f}" for v in values)])
+    names = list(first.headline) if first is not None else []
+    if several:
+        names[2:] = ["NCS@10", "mAP@R"]
+    return ["run", *names], rows
+
+
+def _check_same(plan: Planned, folder: Path) -> None:
+    """Refuse a finished run of another configuration."""
+    try:
+        stored = from_dict(json.loads((folder / encode.RUN).read_text(encoding="utf-8"))["config"])
+    except (OSError, ValueError, KeyError) as error:
+        raise BadInput("is damaged", where=folder / encode.RUN, fix="delete the folder of this run") from error
+    if stored != plan.config:
+        fix = "delete the folder of this run, or choose another --out"
+        raise UsageError("was trained with other settings than the suite has now", where=folder, fix=fix)
+
+
+def _empty(suite: Suite, planned: list[Planned], notes: list[str], earlier: dict[str, Any]) -> dict[str, Any]:
+    """The summary with the finished runs of an earlier call."""
+    names = {p.name for p in planned}
+    now = datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds")
+    return {
+        "schema": SCHEMA,
+        "suite": suite.name,
+        "complete": False,
+        "started": earlier.get("started", now),
+        "seeds": sorted({p.config.train.seed for p in planned}),
+        "notes": notes,
+        "versions": _versions(),
+        "machine": {"platform": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count()},
+        "python": platform.python_version(),
+        "seconds": 0.0,
+        "runs": {name: run for name, run in earlier.get("runs", {}).items() if name in names},
+    }
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for name in PACKAGES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _earlier(out: Path) -> dict[str, Any]:
+    """The summary of an earlier call, {} without one."""
+    try:
+        found = json.loads((out / SUMMARY).read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return {}
+    except ValueError as error:
+        raise BadInput("is no JSON", where=out / SUMMARY, fix="delete it; finished runs are kept") from error
+    if not isinstance(found, dict) or found.get("schema") != SCHEMA:
+        fix = "delete it; finished runs are kept"
+        raise BadInput("is no summary of a suite of this version", where=out / SUMMARY, fix=fix)
+    return found
+
+
+def _write(out: Path, summary: dict[str, Any]) -> None:
+    summary["seconds"] = round(sum(run["seconds"] for run in summary["runs"].values()), 1)
+    with write_atomically(out / SUMMARY, "w", parents=True) as stream:
+        stream.write(json.dumps(summary, indent=1) + "\n")

@@ -1,0 +1,214 @@
+"""Suites of runs: ``SUITES``, the one table. ``run_suite`` runs one of them.
+
+``smoke`` shows in minutes that every loss learns; ``small`` has the runs of which ``claims`` states whether the main
+claims of the papers hold. All runs of a suite on the same data have the same number of epochs, the same batches and the
+same sizes of the model; only the loss, its own settings and what a claim is about differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from vsebench.registry import unknown
+
+from . import start
+from .config import FOLDER, Config, Data, override
+from .losses import loss_names
+
+SEEDS = (0, 1, 2)
+SHARES = (0.03, 0.05, 0.1, 0.25)  # of the training captions; SAM, WACV 2022, section 5.3
+SMALL_DIM = 16  # log-ratio, CVPR 2019, section 5.2: embeddings that are much shorter
+UNTRAINED = "untrained"
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What runs on some data are evaluated with.
+
+    Attributes:
+        graded: the gains of graded metrics.
+        complete: a metric of judgements that know the positives of all queries.
+        deep: k of CS@k.
+    """
+
+    graded: str
+    complete: str
+    deep: int = 100
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """All metrics, those of a table of results first."""
+        graded = ("NCS@10", f"CS@{self.deep}", "Kendall", "nDCG@10")
+        return ("R@1", "R@5", "R@10", "RSum", *(f"{self.graded}:{name}" for name in graded), self.complete)
+
+    @property
+    def headline(self) -> tuple[str, ...]:
+        """The metrics of a table of results."""
+        return ("R@1", "RSum", f"{self.graded}:NCS@10", self.complete)
+
+    def of(self, word: str) -> str:
+        """A metric by its word: ``graded:NCS@10`` and ``complete`` are those of these data."""
+        if word == "complete":
+            return self.complete
+        if word == "graded:CS":
+            return f"{self.graded}:CS@{self.deep}"
+        return word.replace("graded:", f"{self.graded}:")
+
+
+# Metrics by data. The test parts of scenes-tiny have 50 images, fewer than the k of CS@100.
+MEASURES = {
+    "scenes-tiny": Measures("truth", "entails:mAP@R", deep=50),
+    "scenes-10k": Measures("truth", "entails:mAP@R"),
+    "coco-objects": Measures("cider", "eccv:mAP@R"),
+}
+
+# The metric that a loss is designed for, by word; the others are designed for recall.
+DESIGNED = {
+    "ladder": "graded:CS",
+    "sam": "graded:NCS@10",
+    "kendall": "graded:Kendall",
+    "kendall_sw": "graded:Kendall",
+    "kendall_sw_hs": "graded:Kendall",
+    "bcls": "graded:Kendall",
+    "log_ratio": "graded:nDCG@10",
+    "dense_triplet": "graded:nDCG@10",
+    "nearest_triplet": "graded:nDCG@10",
+}
+CONTINUOUS = ("log_ratio", "dense_triplet", "nearest_triplet")
+
+
+@dataclass(frozen=True)
+class Planned:
+    """One run of a suite.
+
+    Attributes:
+        data: name of the data.
+        variant: what is trained, without its seed: ``mh``, ``sam-3%``, ``log_ratio-dim16``, ``untrained``.
+        config: the complete configuration, with the seed.
+    """
+
+    data: str
+    variant: str
+    config: Config
+
+    @property
+    def name(self) -> str:
+        """Also its folder, below that of the suite."""
+        return f"{self.data}/{self.variant.replace('%', 'pc')}-seed{self.config.train.seed}"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """A list of runs.
+
+    Attributes:
+        name: of ``--suite``.
+        meaning: one line.
+        runs: gives the runs, and a note for what is left out; takes the files of coco-objects, None without them.
+        claims: whether the claims of the papers are judged at the end.
+        must_learn: whether a loss that does not improve on the untrained model is a fault.
+    """
+
+    name: str
+    meaning: str
+    runs: Callable[[Data | None], tuple[list[Planned], list[str]]]
+    claims: bool = False
+    must_learn: bool = False
+
+
+def get_suite(name: str) -> Suite:
+    """A suite by its name; raises UsageError."""
+    if name not in SUITES:
+        raise unknown("suite", name, SUITES)
+    return SUITES[name]
+
+
+def measures(data: str) -> Measures:
+    """The metrics of some data; raises UsageError for data of which none are stated."""
+    if data not in MEASURES:
+        raise unknown("data of a suite", data, MEASURES)
+    return MEASURES[data]
+
+
+# One thread, as the matrices are too small for two. With 16 dimensions an untrained model has a Kendall's tau of 0.1.
+SMOKE = {
+    "train_epochs": 16, "train_batch": 32, "train_lr": 0.01, "train_threads": 1, "train_decay_every": 0,
+    "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0,
+}  # fmt: skip
+
+
+def _smoke(objects: Data | None = None) -> tuple[list[Planned], list[str]]:
+    data = "scenes-tiny"
+    runs = [Planned(data, UNTRAINED, override(configured("mh", data), **{**SMOKE, "train_epochs": 0}))]
+    for name in loss_names():
+        found = override(configured(name, data), **SMOKE)
+        select = MEASURES[data].of(DESIGNED.get(name, "RSum"))  # the best epoch is the best of what is tested
+        warmup = 6 if found.loss.warmup else 0
+        runs.append(Planned(data, name, override(found, loss_warmup=warmup, train_select=select)))
+    return runs, []
+
+
+SMALL = {"train_epochs": 5, "train_decay_every": 4}
+
+
+def _small(objects: Data | None = None) -> tuple[list[Planned], list[str]]:
+    runs, notes = [], []
+    for seed in SEEDS:  # all runs of a seed before the next: after a third of the time there is one of everything
+        runs += _of_data("scenes-10k", seed)
+    if objects is None:
+        notes.append("without coco-objects: name its files to have it too")
+    else:
+        for seed in SEEDS:
+            runs += [_on_objects(p, objects) for p in _of_data("coco-objects", seed) if p.variant in loss_names()]
+    return runs, notes
+
+
+def _on_objects(planned: Planned, objects: Data) -> Planned:
+    """The run on the files of coco-objects, with a share of the captions that gives about as many steps as scenes."""
+    changes = {"data_name": objects.name, "data_images": objects.images, "data_first": 0.25}
+    return Planned(planned.data, planned.variant, override(planned.config, **changes))
+
+
+def _of_data(data: str, seed: int) -> list[Planned]:
+    """Every loss; reduced data for MH and SAM; short embeddings for losses on label distances."""
+    runs = []
+
+    def plan(variant: str, loss: str, **changes: object) -> None:
+        found = override(configured(loss, data), **{**SMALL, **changes}, train_seed=seed)
+        runs.append(Planned(data, variant, found))
+
+    for name in loss_names():
+        plan(name, name)
+    for share in SHARES:
+        # As many steps as half of the complete run has, but not more than 40 epochs.
+        epochs = min(40, round(SMALL["train_epochs"] / 2 / share))
+        for name in ("mh", "sam"):
+            warmup = max(1, epochs // 3)
+            plan(f"{name}-{share:.0%}", name, data_first=share, train_epochs=epochs, loss_warmup=warmup,
+                 train_decay_every=max(1, round(0.8 * epochs)))  # fmt: skip
+    for name in CONTINUOUS:
+        plan(f"{name}-dim{SMALL_DIM}", name, model_dim=SMALL_DIM)
+    return runs
+
+
+def configured(loss: str, data: str) -> Config:
+    """The configuration of a loss on some data: the file ``configs/DATA/LOSS.toml``, else that of scenes.
+
+    Truth is known of scenes only: on other data it becomes CIDEr-D, scaled to [0, 1].
+    """
+    if (FOLDER / data / f"{loss}.toml").is_file():
+        return start.configured(loss, f"{data}/{loss}", data=data)
+    found = start.configured(loss, data=data)
+    if not data.startswith("scenes") and found.loss.relevance == "truth":
+        return override(found, loss_relevance="cider", loss_scale=0.1)
+    return found
+
+
+SUITES = {
+    suite.name: suite
+    for suite in (
+        Suite("smoke", "every loss on 200 scenes; fails when one does not learn", _smoke, must_learn=True),
+        Suite("small", "every loss, three seeds, and whether the papers' claims hold", _small, claims=True),
+    )
+}
