@@ -282,6 +282,27 @@ def test_splits_that_are_not_there(split: str, code: int, words: str, tmp_path: 
     assert found == code and words in message
 
 
+def test_ids_of_scenes_that_are_no_whole_split(tmp_path: Path) -> None:
+    build(parse(SMALL))
+    path = vectors(tmp_path / "e.npz", f"{SMALL}-test")
+    whole = dict(np.load(path))
+    images, own = whole["image_ids"], [text.rpartition("-")[0] for text in whole["text_ids"].tolist()]
+    kept = np.isin(own, images[:6])
+    half = {key: array[kept] if key.startswith("text") else array[:6] for key, array in whole.items()}
+    np.savez(path, **half)
+    options = ("--metrics", "R@1", "--ci", "0")
+    code, message = refused("eval", path, *options)
+    assert code == 3 and f"9 of the 15 image ids of split '{SMALL}-test' are missing" in message
+    assert "or save image_of_text (the image id of every text)" in message
+    np.savez(path, **half, image_of_text=np.array(own)[kept])
+    assert "R@1" in printed("eval", path, *options)
+    printed("data", "remove", SMALL)
+    np.savez(path, **whole)
+    code, message = refused("eval", path, *options)
+    assert code == 3 and f"are of split '{SMALL}-test', which is not built here" in message
+    assert message.endswith(f"fix: run: vsebench data build {SMALL}")
+
+
 @pytest.mark.parametrize("file", ["scenes.npy", "facts.npy", "captions.jsonl", "images.npy"])
 def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path) -> None:
     """Codes out of their range would be read by compiled code, which does not check them."""

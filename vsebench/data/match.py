@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError
+from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
 from .formats.aliases import OWNER_IDS, OWNER_ROWS
@@ -424,8 +425,40 @@ def _and_why(fix: str, file: FileRows) -> str:
     return f"{fix} ({likely})" if likely else fix
 
 
+def _refuse_part_of_scenes(file: FileRows) -> None:
+    """Refuse ids of scenes, which are not all of a split or of one that is not built: say of which, and what is wrong.
+
+    Raises:
+        BadInput: the first image id is of scenes.
+    """
+    if file.image_ids is None or file.image_ids.dtype.kind != "U":
+        return
+    first = str(file.image_ids[0])
+    name, _, number = first.rpartition("-")
+    if not (number.isdecimal() and name.startswith("scenes-")):
+        return
+    try:
+        settings = parse(name)
+    except UsageError:
+        return
+    found = [p for p in PARTS if 0 <= int(number) - settings.start(p) < settings.sizes[p]]
+    if not found:
+        return
+    split = split_name(settings.name, found[0])
+    try:
+        _declared(file, splits.load_split(split))
+    except MissingPackage as error:
+        what = f"ids such as '{shown(first)}' are of split '{split}', which is not built here"
+        raise BadInput(what, where=file.where, fix=error.fix) from error
+    except BadInput as error:
+        error.fix = f"{error.fix}; or save image_of_text (the image id of every text) to rank the file's own items"
+        raise
+
+
 def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[Int, str]:
     times = captions_per_image or 5
+    if captions_per_image is None:
+        _refuse_part_of_scenes(file)
     if file.n_text != times * file.n_image:
         if captions_per_image is None and file.n_image == 5 * file.n_text:
             raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows", file.where)
