@@ -16,7 +16,7 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from train_reference import config, train  # noqa: E402
+from train_reference import config, start, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
 from train_reference.sources.image_files import ImageFiles, ten_crops  # noqa: E402
 from train_reference.sources.karpathy_val import val_image_ids  # noqa: E402
@@ -255,6 +255,11 @@ def test_captions_without_a_word_give_no_vocabulary(tmp_path):
         train.train(of(name=str(folder)), tmp_path / "run", say=silent)
 
 
+def test_the_folder_of_a_run_is_named_after_its_data():
+    names = [start.default_folder(of(name=name)).as_posix() for name in ("coco-objects:/a/val.npz", "/a/f30k_precomp")]
+    assert names == ["runs/coco-objects-mh-seed0", "runs/f30k_precomp-mh-seed0"]
+
+
 def test_a_name_that_no_source_opens():
     with pytest.raises(UsageError, match="no data 'elsewhere'") as caught:
         open_data(of(name="elsewhere"))
@@ -352,3 +357,20 @@ def test_networks_of_torchvision(network, tmp_path):
     model = build_for(c.model, "pixels", 3, 10)
     batch = open_data(c)["test"].images.take(np.arange(2))
     assert model.images(batch["images"]).shape == (2, 4)
+
+
+@pytest.mark.parametrize("size", [(300, 257), (260, 401), (256, 256), (90, 61)])
+def test_crops_are_those_of_torchvision(size, tmp_path):
+    transforms = pytest.importorskip("torchvision.transforms", reason="torchvision is not installed")
+    image = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    pixels = np.random.default_rng(0).integers(0, 255, (*size, 3), np.uint8)
+    image.fromarray(pixels).save(tmp_path / "x.png")
+    normal = [transforms.ToTensor(), transforms.Normalize((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))]
+    centre = transforms.Compose([transforms.Resize(256), transforms.CenterCrop(224), *normal])
+    ten = transforms.Compose([transforms.Resize(256), transforms.TenCrop(224)])
+    shown = image.fromarray(pixels)
+    found = ImageFiles((tmp_path / "x.png",), "center").take(np.array([0]))["images"][0]
+    assert torch.allclose(found, centre(shown), atol=1e-6)
+    crops = ImageFiles((tmp_path / "x.png",), "ten").take(np.array([0]))["images"][0]
+    expected = torch.stack([transforms.Compose(normal)(crop) for crop in ten(shown)])
+    assert torch.allclose(crops, expected, atol=1e-6)
