@@ -282,6 +282,15 @@ def test_splits_that_are_not_there(split: str, code: int, words: str, tmp_path: 
     assert found == code and words in message
 
 
+@pytest.mark.parametrize("file", [f"scenes/{SMALL}/about.json", f"splits/{SMALL}-test.npz"])
+def test_a_description_replaces_no_file_of_the_data_set(file: str, cache: Path) -> None:
+    build(parse(SMALL))
+    before = (cache / file).read_bytes()
+    code, message = refused("data", "describe", SMALL, "--format", "json", "-o", cache / file)
+    assert code == 2 and "cannot be written: it is an input of this command" in message
+    assert (cache / file).read_bytes() == before
+
+
 def test_ids_of_scenes_that_are_no_whole_split(tmp_path: Path) -> None:
     build(parse(SMALL))
     path = vectors(tmp_path / "e.npz", f"{SMALL}-test")

@@ -201,6 +201,12 @@ def describe(
     from ..analysis.describe import describe
 
     chosen = output_format(terminal, style, output)
+    if output is not None:  # what is described is given by name, and not as a file
+        from ..data.atomic import refuse_overwriting
+        from ..data.scenes import folder
+        from ..data.splits.stored import stored_path
+
+        refuse_overwriting([output], [*folder.root().glob("*/*"), *stored_path("any").parent.glob("*.npz")])
     with terminal.progress("comparing") as progress:
         found = describe(name, progress=progress)
     deliver(terminal, chosen, output, found)
