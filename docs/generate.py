@@ -163,6 +163,14 @@ def statistics_page() -> str:
     return _with_table("statistics.md", coverage_table())
 
 
+def training_page() -> str:
+    """docs/training.md, of which only the settings and the losses are generated; as it is without torch."""
+    from docs.training_page import tables
+
+    found = tables()
+    return (HERE / "training.md").read_text(encoding="utf-8") if found is None else _with_table("training.md", found)
+
+
 def _with_table(name: str, table: str) -> str:
     """A page of which only the table between two marks is generated."""
     page = (HERE / name).read_text(encoding="utf-8")
@@ -204,7 +212,7 @@ def main() -> int:
     check = parser.parse_args().check
     stale = 0
     pages = {name: MARK + make() for name, make in PAGES.items()}
-    pages |= {"formats.md": formats_page(), "statistics.md": statistics_page()}
+    pages |= {"formats.md": formats_page(), "statistics.md": statistics_page(), "training.md": training_page()}
     pages |= {name: examples.rerun((HERE / name).read_text(encoding="utf-8")) for name in examples.PAGES}
     for name, new in pages.items():
         page = HERE / name

@@ -114,8 +114,8 @@ class Train:
         batch: pairs in a batch; with ``torchrun``, of all processes together.
         lr: learning rate of Adam.
         decay_every: epochs after which the learning rate is multiplied by ``decay``; 0 for never.
-        decay: see above.
-        weight_decay: of Adam.
+        decay: the factor of ``decay_every``.
+        weight_decay: of Adam, on all weights.
         clip: largest norm of the gradient; 0 for no clipping.
         finetune_from: the epoch from which the image network is trained too, with ``finetune_lr``.
         finetune_lr: learning rate of that stage.

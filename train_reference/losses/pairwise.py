@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-CHUNK = 1 << 24  # elements of the largest tensor of one step
+CHUNK = 1 << 20  # elements of the largest tensor of one step
 
 
 def all_hinges(
