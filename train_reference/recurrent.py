@@ -56,6 +56,7 @@ def _run(
         reset_in, update_in, new_in = gates.chunk(3, dim=1)
         reset_state, update_state, new_state = F.linear(state, w_state, b_state).chunk(3, dim=1)
         new = (new_in + (reset_in + reset_state).sigmoid() * new_state).tanh()
-        state = torch.lerp(new, state, (update_in + update_state).sigmoid())
+        # With mixed precision the gates are bfloat16; the state, which adds up over the words, stays float32.
+        state = torch.lerp(new.to(state), state, (update_in + update_state).sigmoid().to(state))
     states = torch.cat([state, *done[::-1]])
     return torch.empty_like(states).index_copy(0, order, states)
