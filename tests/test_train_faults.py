@@ -177,7 +177,11 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch):
 
 def test_a_damaged_description_of_a_run(tmp_path):
     train.train(small(), tmp_path, say=silent)
+    shown = cli("inspect", tmp_path, "--json")
+    assert shown.exit_code == 0, shown.stderr
+    assert "embeddings.npz" in shown.stdout
     (tmp_path / "run.json").write_text('{"schema": ')
+    assert cli("inspect", tmp_path).exit_code == 3
     found = cli("eval", tmp_path)
     assert found.exit_code == 3
     assert "run.json: does not describe a run of this version" in found.stderr

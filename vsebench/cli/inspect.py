@@ -12,7 +12,7 @@ from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 @command
 def run(
-    file: Annotated[Path, typer.Argument(help="Embeddings, or a score matrix with --scores.")],
+    file: Annotated[Path, typer.Argument(help="Embeddings, the folder of a run, or a score matrix with --scores.")],
     texts: Annotated[
         Path | None, typer.Option(help="The text vectors, when FILE has those of the images only.")
     ] = None,
@@ -36,9 +36,12 @@ def run(
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
     terminal = Terminal(as_json, quiet, no_progress)
-    from ..data import align, read
+    from ..data import align, read, run_folder
     from ..errors import BadInput
 
+    trained = run_folder.find(file) if texts is None else None
+    if trained is not None:
+        file, scores = trained.file, trained.scores
     fault: BadInput | None = None
     matched: dict[str, Any] | None = None
     if scores:
