@@ -560,3 +560,12 @@ def test_the_signal_of_a_keyboard_is_a_kept_build() -> None:
     process.communicate()
     assert process.returncode != 0 and no_data_set(PARTIAL)
     assert json.loads((folder.partial_of(PARTIAL) / "progress.json").read_text())["images"] >= 7
+
+
+def test_rows_of_a_list_of_ids_and_unknown_parts() -> None:
+    build(parse(SMALL))
+    scenes = open_scenes(SMALL)
+    assert scenes.image_rows([f"{SMALL}-000007", f"{SMALL}-000003"]).tolist() == [7, 3]
+    assert scenes.caption_rows([f"{SMALL}-000003-4"]).tolist() == [19]
+    with pytest.raises(UsageError, match="unknown part 'tset'"):
+        scenes.part("tset")

@@ -11,8 +11,9 @@ import numpy.typing as npt
 
 from ...arguments import public
 from ...errors import BadInput
+from ...registry import unknown
 from ...scenes.encode import Codes
-from ...scenes.settings import CAPTIONS, Part, Settings, of_split, parse
+from ...scenes.settings import CAPTIONS, PARTS, Part, Settings, of_split, parse
 from ...types import Ids, Int
 from .folder import arrays, damaged, folder_of, read_about
 
@@ -47,7 +48,9 @@ class StoredScenes:
     region_start: Int
 
     def part(self, part: Part) -> slice:
-        """The images of a part."""
+        """The images of a part; raises UsageError for another name."""
+        if part not in PARTS:
+            raise unknown("part", str(part), PARTS)
         first = self.settings.start(part)
         return slice(first, first + self.settings.sizes[part])
 
@@ -61,7 +64,7 @@ class StoredScenes:
 
     def _rows(self, ids: Ids, each: int) -> Int:
         start, rows = f"{self.name}-", np.empty(len(ids), np.int64)
-        for n, text in enumerate(map(str, ids.tolist())):
+        for n, text in enumerate(map(str, np.asarray(ids).tolist())):
             number, _, caption = text.removeprefix(start).partition("-")
             digits = number + caption
             known = text.startswith(start) and len(number) == 6 and digits.isdecimal() and digits.isascii()
