@@ -28,7 +28,8 @@ from vsebench.relevance.kinds import GAINS, parse_spec
 from vsebench.relevance.kinds.settings import SETTINGS
 
 ROOT = Path(__file__).parent.parent
-PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PAGES = sorted(p for folder in ("", "studies") for p in (ROOT / "docs" / folder).glob("*.md"))
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
 
 
 @pytest.mark.parametrize("name", generate.PAGES)
@@ -126,10 +127,10 @@ def test_every_setting_of_gains_and_every_value_is_explained():
 
 def test_every_page_is_in_the_table_of_contents():
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    pages = {p.stem for p in (ROOT / "docs").glob("*.md")} - {"index"}
-    listed = re.findall(r"^([a-z-]+)$", "".join(re.findall(r"```{toctree}.*?```", index, re.S)), re.M)
+    pages = {p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in PAGES} - {"index"}
+    listed = re.findall(r"^([a-z/_-]+)$", "".join(re.findall(r"```{toctree}.*?```", index, re.S)), re.M)
     assert sorted(listed) == sorted(pages)
-    assert pages <= set(re.findall(r"\]\(([a-z-]+)\.md\)", index))
+    assert pages <= set(re.findall(r"\]\(([a-z/_-]+)\.md\)", index))
 
 
 def test_every_environment_variable_is_documented():

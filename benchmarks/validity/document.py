@@ -31,6 +31,7 @@ from benchmarks.validity.systems import (
 )
 from benchmarks.validity.world import REMOVABLE, World, open_world
 from vsebench.data.atomic import write_atomically
+from vsebench.scenes.settings import GENERATOR
 from vsebench.types import DIRECTIONS, Bool, Direction
 
 SCHEMA = "vsebench/study/metric-validity/1"
@@ -119,13 +120,13 @@ def text(record: Any, indent: int = 0) -> str:
 
 
 def rounded(value: Any) -> Any:
-    """Floats with five significant digits; None for what is not a number."""
+    """Floats with four significant digits; None for what is not a number."""
     if isinstance(value, dict):
         return {key: rounded(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [rounded(item) for item in value]
     if isinstance(value, float):
-        return float(f"{value:.5g}") if math.isfinite(value) else None
+        return float(f"{value:.4g}") if math.isfinite(value) else None
     return value
 
 
@@ -136,6 +137,7 @@ def _versions() -> Record:
 def _settings(size: Size, pool: list[System]) -> Record:
     return {
         "split": size.split,
+        "generator": GENERATOR,
         "seeds": list(range(size.seeds)),
         "mixed systems": size.mixed,
         "levels": {family: list(strengths[: size.levels]) for family, strengths in LEVELS.items()},

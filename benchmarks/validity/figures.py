@@ -15,16 +15,30 @@ Record = dict[str, Any]
 # Okabe and Ito's colours, which differ for colour-blind readers, and a shape each.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down", "stroke")
-TEXT = 12  # font size in px
+TEXT = 13  # font size in px
 
 # Rows of the figures and of the table, by what they are judged by.
 GROUPS: dict[str, tuple[str, ...]] = {
-    "written captions": ("R@1", "R@5", "R@10", "RSum", "MRR", "MedR", "MeanR"),
+    "written captions": ("R@1", "R@5", "R@10", "RSum", "MRR", "mAP@R", "MedR", "MeanR"),
     "simulated ratings": ("judged:R@1", "judged:mAP@R"),
     "pooled judgements": ("pooled:R@1", "pooled:mAP@R"),
     "everything true": ("entails:R@1", "entails:R-P", "entails:mAP@R"),
-    "CIDEr-D": ("cider:NCS@10", "cider:nDCG@10", "cider:SR@10", "cider:CS@100", "cider:Kendall", "cider:NsumN"),
-    "truth itself": ("truth:NCS@10", "truth:nDCG@10", "truth:SR@10", "truth:CS@100", "truth:Kendall", "truth:NsumN"),
+    "CIDEr-D": (
+        "cider:NCS@10",
+        "cider:NCS[gt=out]@10",
+        "cider:nDCG@10",
+        "cider:SR@10",
+        "cider:CS@100",
+        "cider:Kendall",
+    ),
+    "truth itself": (
+        "truth:NCS@10",
+        "truth:NCS[gt=out]@10",
+        "truth:nDCG@10",
+        "truth:SR@10",
+        "truth:CS@100",
+        "truth:Kendall",
+    ),
 }
 ROWS = tuple(name for names in GROUPS.values() for name in names)
 QUALITIES = {
@@ -41,7 +55,7 @@ LINES = {
     "R@1": "R@1",
     "entails:mAP@R": "entails:mAP@R",
     "cider:NCS@10": "cider:NCS@10",
-    "cider:NsumN": "cider:NsumN",
+    "cider:NCS[gt=out]@10": "cider:NCS[gt=out]@10",
 }
 
 
@@ -88,7 +102,7 @@ def strengths(record: Record) -> Any:
     shapes = alt.Scale(domain=titles, range=list(SHAPES[: len(titles)]))
     last = max(point["level"] for point in points)
     chart = (
-        alt.Chart(alt.Data(values=points), width=215, height=150)
+        alt.Chart(alt.Data(values=points), width=205, height=150)
         .mark_line(point=alt.OverlayMarkDef(size=28), strokeWidth=2)
         .encode(
             x=alt.X(
@@ -132,12 +146,12 @@ def order(record: Record) -> Any:
     )  # fmt: skip
     scale = alt.Scale(domain=[-1, 0, 1], range=["#D55E00", "#F7F7F7", "#0072B2"])
     squares = base.mark_rect(stroke="white").encode(
-        color=alt.Color("tau:Q", scale=scale, title="tau", legend=alt.Legend(orient="right", gradientLength=160))
+        color=alt.Color("tau:Q", scale=scale, title="tau", legend=alt.Legend(gradientLength=240))
     )
     labels = base.mark_text(fontSize=TEXT).encode(
         text="text:N", color=alt.condition("abs(datum.tau) > 0.7", alt.value("white"), alt.value("black"))
     )
-    return _styled(alt.layer(squares, labels).properties(width=95 * len(columns), height=alt.Step(22)))
+    return _styled(alt.layer(squares, labels).properties(width=92 * len(columns), height=alt.Step(22)))
 
 
 def _tau(value: float) -> str:
@@ -161,8 +175,9 @@ def images(record: Record) -> Any:
             lines.append({"metric": name, "images": middle, "low": low, "high": high})
     titles = [TITLES[f] for f in EVEN_FAMILIES]
     ticks = alt.Axis(
+        labelOverlap=False,
         values=[10, 30, 100, 300, 1000, 3000, 10000],
-        labelExpr="datum.value == 10000 ? '10,000 or more' : format(datum.value, ',')",
+        labelExpr="datum.value == 10000 ? '10,000+' : format(datum.value, ',')",
     )
     x = {"title": None, "scale": alt.Scale(type="log", domain=domain), "axis": ticks}
     y = alt.Y("metric:N", sort=list(ROWS), title=None, axis=alt.Axis(grid=True))
@@ -175,7 +190,7 @@ def images(record: Record) -> Any:
     all_of_them = alt.Chart(alt.Data(values=lines)).encode(y=y)
     bars = all_of_them.mark_rule(strokeWidth=7, color="#bbbbbb").encode(x=alt.X("low:Q", **x), x2="high:Q")
     middles = all_of_them.mark_tick(thickness=3, size=15, color="black").encode(x=alt.X("images:Q", **x))
-    return _styled(alt.layer(bars, middles, dots).properties(width=600, height=alt.Step(20)))
+    return _styled(alt.layer(bars, middles, dots).properties(width=560, height=alt.Step(20)))
 
 
 def _inside(value: float | None, domain: list[int]) -> float:
@@ -186,7 +201,7 @@ def quality(record: Record) -> Any:
     """Metrics against the mean truth of the first ten results, a point a system."""
     import altair as alt
 
-    shown = ("R@1", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10", "cider:NsumN", "truth:NCS@10")
+    shown = ("R@1", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10", "truth:NCS@10")
     systems = record["systems"]["systems"]
     true = values_of(record, "truth of ten")
     names = {**TITLES, "base": "base", MIXED: "several"}
@@ -200,7 +215,7 @@ def quality(record: Record) -> Any:
     colours = alt.Scale(domain=domain, range=[*COLOURS[: len(domain) - 1], "#999999"])
     shapes = alt.Scale(domain=domain, range=[*SHAPES[: len(domain) - 1], "circle"])
     chart = (
-        alt.Chart(alt.Data(values=points), width=215, height=190)
+        alt.Chart(alt.Data(values=points), width=200, height=190)
         .mark_point(size=26, filled=True, opacity=0.8)
         .encode(
             x=alt.X("truth:Q", title="mean truth of the first ten", scale=alt.Scale(zero=False)),
@@ -218,7 +233,7 @@ def _styled(chart: Any) -> Any:
     """Sizes of text, a white background, light grids."""
     return (
         chart.properties(background="white", padding=8)
-        .configure(font="sans-serif")
+        .configure(font="sans-serif", aria=False)
         .configure_axis(
             labelFontSize=TEXT, titleFontSize=TEXT, titleFontWeight="normal", gridColor="#e8e8e8", labelLimit=220
         )
