@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +37,8 @@ def find(path: Path) -> RunFolder | None:
     Raises:
         BadInput: ``run.json`` is damaged, the file that it names is missing, or the run is not finished.
     """
+    if not os.path.isdir(path):  # noqa: PTH112 (False for a name that is too long)
+        return None
     about = path / ABOUT
     if not about.is_file():
         if (path / LAST).is_file():
