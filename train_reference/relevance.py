@@ -27,7 +27,8 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     distance = GAINS[gains.name].from_distance if gains.name in GAINS else False
 
     def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
-        found = gains.at("i2t", images, np.broadcast_to(captions, (len(images), len(captions))))
+        # A row a caption: consecutive pairs of one caption take less time.
+        found = gains.at("t2i", captions, np.broadcast_to(images, (len(captions), len(images)))).T
         values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
         values = np.asarray(values * loss.scale, np.float32)
         if loss.own == "one":
@@ -58,7 +59,7 @@ def nearest(gains: Gains, image_of: Int) -> Callable[[Int, int, np.random.Genera
         anchors = rng.choice(captions, min(len(captions), max(1, count // 5)), replace=False)
         candidates = rng.choice(len(image_of), min(CANDIDATES, len(image_of)), replace=False)
         candidates = candidates[~np.isin(image_of[candidates], image_of[captions])]
-        found = gains.at("i2t", image_of[anchors], np.broadcast_to(candidates, (len(anchors), len(candidates))))
+        found = gains.at("t2i", candidates, np.broadcast_to(image_of[anchors], (len(candidates), len(anchors)))).T
         ranked = np.argsort(-found, axis=1, kind="stable")
         # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
         chosen = candidates[ranked.T.ravel()]

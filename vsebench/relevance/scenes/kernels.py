@@ -60,13 +60,23 @@ def matched_rows(columns, facts, scenes, captions, out):
 
 @nb.njit(nogil=True, cache=True)
 def matched_pairs(columns, facts, scene, caption, out):
-    """Matched facts of pairs of a scene and a caption, (pair,) int64 each; ``out`` (pair,) int8 is filled."""
+    """Matched facts of pairs of a scene and a caption, (pair,) int64 each; ``out`` (pair,) int8 is filled.
+
+    Following pairs of the same caption are computed together: they take as long as one.
+    """
     strip, best, total, holds, meant, related = _scratch()
-    for p in range(len(out)):
+    p = 0
+    while p < len(out):
+        n = 1
+        while n < STRIP and p + n < len(out) and caption[p + n] == caption[p]:
+            n += 1
         for k in range(SCENE_WIDTH):
-            strip[k, 0] = columns[k, scene[p]]
+            for i in range(n):
+                strip[k, i] = columns[k, scene[p + i]]
         _matched(strip, facts, caption[p], best, total, holds, meant, related)
-        out[p] = best[0]
+        for i in range(n):
+            out[p + i] = best[i]
+        p += n
 
 
 @nb.njit(nogil=True, cache=True)
