@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests import browser as browsers
 from vsebench.cli import terminal
 from vsebench.data.formats import stored_array
 from vsebench.types import Split
@@ -131,6 +132,18 @@ def scenes_split(built_scenes: Path, monkeypatch: pytest.MonkeyPatch) -> Split:
 
     monkeypatch.setenv("VSEBENCH_CACHE", str(built_scenes))
     return vsebench.load_split(f"{SCENES}-test", captions=True)
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[browsers.Browser]:
+    """A headless Chromium that opens files; where there is none the test is skipped, in CI it fails."""
+    reason = browsers.missing()
+    if reason is not None:
+        if os.environ.get("CI") == "true":
+            pytest.fail(reason)
+        pytest.skip(reason)
+    with browsers.started() as started:
+        yield started
 
 
 @pytest.fixture
