@@ -35,6 +35,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("graded", "human"),
     ("evaluation",),
     ("unimodal", "analysis"),
+    ("leaderboard",),
     ("cli",),
     ("__main__",),
 ]

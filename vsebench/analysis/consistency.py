@@ -52,6 +52,30 @@ def check(report: Report) -> None:
             raise BadInput(f"{_name(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
 
 
+def aggregates(report: Report) -> dict[tuple[str, Direction | None], float]:
+    """Every value of a report as its per-query values give it, whatever the report says.
+
+    Args:
+        report: with per-query values.
+
+    Returns:
+        Metric and direction -> value; a sum is that of its parts in the directions that were measured. Results without
+        per-query values are left out.
+    """
+    known = {key_of(result): result for result in (*report.parts, *report.results)}
+    found: dict[Key, float] = {}
+    places: dict[tuple[Direction | None, int], Int] = {}
+    for key, result in known.items():
+        if result.per_query is not None and report.items is not None:
+            found[key] = _value(column(result, report.items, places), result.n, report.items)
+    for key in known:
+        wanted = [(part, d) for part in key[0].parts() for d in DIRECTIONS]
+        measured = [found[part] for part in wanted if part in found]
+        if key[1] is None and measured and len(measured) in (len(wanted), len(wanted) // len(DIRECTIONS)):
+            found[key] = sum(measured)
+    return {(str(metric), direction): value for (metric, direction), value in found.items()}
+
+
 def _check_range(key: Key, result: Result, items: Split | None) -> None:
     metric, direction = key
     low, high = metric.family.low, metric.family.high

@@ -1,8 +1,8 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
-  ``metrics``, ``data``, ``relevance``, ``correlate``, ``train`` (``train-reference`` and ``encode``), ``doctor``
-  (checks in ``health``), ``demo``
+  ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and ``encode``),
+  ``doctor`` (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
 - ``systems``: the files of ``vsebench eval`` as systems
 - ``files``: checks that results can be written and replace no input, for all commands
@@ -33,6 +33,7 @@ from . import (
     doctor,
     evaluate,
     inspect,
+    leaderboard,
     metrics,
     relevance,
     slice,
@@ -90,6 +91,7 @@ app.command("metrics")(metrics.run)
 app.add_typer(data.app, name="data")
 app.add_typer(relevance.app, name="relevance")
 app.command("correlate")(correlate.run)
+app.add_typer(leaderboard.app, name="leaderboard")
 app.command("train-reference")(train.run)
 app.command("encode")(train.encode)
 app.command("doctor")(doctor.run)

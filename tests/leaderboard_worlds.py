@@ -1,0 +1,83 @@
+"""A small folder of leaderboards for tests: reports made here, and a summary of a suite."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vsebench
+from vsebench.report.report import Report
+
+PAPERS = {
+    "schema": "vsebench/papers/1",
+    "papers": {
+        "doe2020thing": {
+            "name": "Thing", "authors": "J. Doe", "title": "A Thing", "venue": "CONF 2020", "url": "https://example.org/t",
+        }
+    },
+}  # fmt: skip
+TABLE = {
+    "schema": "vsebench/published/1", "paper": "doe2020thing", "table": "Table 1",
+    "columns": [
+        {"metric": m, "direction": d} for d in ("i2t", "t2i") for m in ("R@1", "R@5", "R@10")
+    ] + [{"metric": "RSum", "direction": None}, {"metric": "MedR", "direction": "i2t"}],
+    "rows": [
+        {"model": "First", "benchmark": "coco-5k",
+         "cells": ["50.0", "70.0", "80.5", "40", "60.0", "70.0", "370.5", "1.5"]},
+        {"model": "Second", "setting": "10 %", "benchmark": "coco-5k",
+         "cells": ["51.0", "69.0", "80.1", "41.0", "61.0", "70.1", None, None], "notes": {"i2t R@1": "a remark"}},
+    ],
+}  # fmt: skip
+
+
+def write(path: Path, document: Any) -> Path:
+    """Write a JSON file with its folders."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return path
+
+
+def folder(path: Path, table: Any = TABLE) -> Path:
+    """A folder with one published table."""
+    write(path / "papers.json", PAPERS)
+    write(path / "published" / "doe2020thing-table-1.json", table)
+    return path
+
+
+def report(noise: float = 1.5, seed: int = 0, images: int = 60, metrics: str = "R@1,R@5,R@10,RSum,MedR") -> Report:
+    """A report on random vectors: captions are their image with noise."""
+    truth = np.random.default_rng(7).standard_normal((images, 16)).astype(np.float32)
+    rng = np.random.default_rng(seed)
+    captions = (np.repeat(truth, 5, axis=0) + noise * rng.standard_normal((5 * images, 16))).astype(np.float32)
+    return vsebench.evaluate(truth, captions, captions_per_image=5, metrics=metrics, resamples=200, trust=True)
+
+
+def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True) -> dict[str, Any]:
+    """A summary of a suite of two variants."""
+    rng = np.random.default_rng(3)
+    runs = {}
+    for seed in seeds:
+        for variant, level in (("mh", 0.5), ("sh", 0.4)):
+            values = {name: round(level + rng.normal(0, 0.005), 6) for name in ("R@1", "truth:NCS@10", "entails:mAP@R")}
+            runs[f"scenes-10k/{variant}-seed{seed}"] = {
+                "data": "scenes-10k", "variant": variant, "loss": variant, "seed": seed, "epochs": 5, "seconds": 10.0,
+                "values": values | {"RSum": 3 * level}, "config": {"loss": {"name": variant}, "train": {"seed": seed}},
+                "signature": "vsebench:0.1.0|split:scenes-10k-test#4f2453ee|score:dot|order:f64|ties:index|empty:skip",
+            }  # fmt: skip
+    part = {
+        "says": "mh - sh", "metric": "R@1", "above": 0.0, "difference": 0.1, "low": 0.08, "high": 0.12,
+        "seeds": [0.09, 0.1, 0.11], "verdict": "holds here",
+    }  # fmt: skip
+    undecided = {**part, "metric": "RSum", "difference": 0.01, "low": -0.1, "high": 0.12, "verdict": "undecided"}
+    claim = {
+        "claim": "hardest-negative", "paper": "VSE++ (BMVC 2018)", "says": "The hardest negative gives higher recall",
+        "data": "scenes-10k", "verdict": "undecided", "parts": [part, undecided],
+    }  # fmt: skip
+    return {
+        "schema": "vsebench/suite/1", "suite": "small", "complete": True, "started": "2026-01-01T00:00:00+00:00",
+        "seeds": list(seeds), "notes": [], "versions": {"vsebench": "0.1.0"}, "python": "3.11.7", "seconds": 60.0,
+        "machine": {"platform": "Linux x86_64", "cores": 2}, "runs": runs, "claims": [claim] if claims else [],
+    }  # fmt: skip

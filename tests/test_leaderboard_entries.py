@@ -1,0 +1,354 @@
+"""Entries of leaderboards: the schema, the tables of the papers, and numbers that are computed again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from tests import leaderboard_worlds as worlds
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+from vsebench.leaderboard import published, submit
+from vsebench.leaderboard.check import check
+from vsebench.leaderboard.store import read
+
+ROOT = Path(__file__).resolve().parent.parent
+BOARD = ROOT / "leaderboards"
+ENTRY = {
+    "schema": "vsebench/entry/1", "id": "e", "level": "published", "model": {"name": "E"}, "benchmark": "coco-5k",
+    "values": [{"metric": "R@1", "direction": "i2t", "value": 0.5}], "paper": "doe2020thing", "table": "Table 2",
+}  # fmt: skip
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+def faults(tmp_path: Path, entry: dict) -> list[str]:
+    folder = worlds.folder(tmp_path / "board")
+    worlds.write(folder / "entries" / "e.json", entry)
+    return [f.what for f in check(folder)[1]]
+
+
+def test_a_right_entry_has_no_fault(tmp_path):
+    assert faults(tmp_path, ENTRY) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"extra": 1}, "extra: Extra inputs are not permitted (found '1')"),
+        ({"level": "guessed"}, "level: Input should be 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
+        ({"schema": "vsebench/entry/9"}, "schema: Input should be 'vsebench/entry/1' (found 'vsebench/entry/9')"),
+        ({"id": "other"}, "id: 'other' is not the name of the file"),
+        ({"paper": "nobody1999"}, "paper: 'nobody1999' is not in papers.json"),
+        ({"paper": ""}, "document: level published needs paper and table"),
+        ({"level": "reproduced"}, "document: level reproduced needs the signature of the report"),
+        ({"level": "recomputed", "signature": "a:b"}, "document: a per-query file belongs to level recomputed"),
+        ({"model": {"name": "E", "url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
+        ({"values": []}, "document: there are no values"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path, change, message):
+    (found,) = faults(tmp_path, ENTRY | change)
+    assert found.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"metric": "R@1", "direction": "i2t", "value": 50.0},
+            "R@1 (i2t) is 50, and its range is 0 to 1; is it a perc",
+        ),
+        (
+            {"metric": "R@1", "direction": "i2t", "value": 0.5, "interval": [0.6, 0.7]},
+            "outside its interval 0.6 to 0.7",
+        ),
+        (
+            {"metric": "R@1", "direction": "i2t", "value": 0.5, "interval": [0.7, 0.3]},
+            "outside its interval 0.7 to 0.3",
+        ),
+        ({"metric": "Q@1", "direction": "i2t", "value": 0.5}, "unknown metric 'Q@1'"),
+        ({"metric": "paper:CS", "direction": "i2t", "value": 0.5}, "unknown metric of papers 'paper:CS'"),
+        ({"metric": "MedR", "direction": "t2i", "value": -1.0}, "MedR (t2i) is -1, and its range is 1 to no bound"),
+        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: Input should be 'i2t'"),
+        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: Input should be a valid number"),
+    ],
+)
+def test_a_wrong_number_is_named(tmp_path, value, message):
+    (found,) = faults(tmp_path, ENTRY | {"values": [value]})
+    assert message in found
+
+
+def test_a_number_is_listed_once(tmp_path):
+    (found,) = faults(tmp_path, ENTRY | {"values": ENTRY["values"] * 2})
+    assert found == "document: R@1 (i2t) is listed twice"
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_are_finite(tmp_path, word):
+    folder = worlds.folder(tmp_path)
+    path = worlds.write(folder / "entries" / "e.json", ENTRY)
+    path.write_text(path.read_text().replace("0.5", word))
+    assert len(check(folder)[1]) == 1
+
+
+def test_a_name_that_is_there_twice_in_a_file(tmp_path):
+    folder = worlds.folder(tmp_path)
+    path = worlds.write(folder / "entries" / "e.json", ENTRY)
+    path.write_text(path.read_text().replace('"level"', '"id": "e", "level"'))
+    assert [f.what for f in check(folder)[1]] == ["is no JSON: 'id' is there twice"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t["rows"][0]["cells"].pop(), "row 'First' has 7 cells for 8 columns"),
+        (
+            lambda t: t["rows"][0].update(cells=["fifty", *["1.0"] * 7]),
+            "row 'First' has the cell 'fifty', which is no num",
+        ),
+        (
+            lambda t: t["rows"][1].update(notes={"up R@1": "x"}),
+            "row 'Second' has a note for 'up R@1', which is no column",
+        ),
+        (lambda t: t["columns"].__setitem__(0, t["columns"][1]), "a column is listed twice"),
+        (lambda t: t["columns"][0].update(metric="Nope"), "unknown metric 'Nope'"),
+        (lambda t: t["rows"][0]["cells"].__setitem__(0, "101.0"), "R@1 (i2t) is 1.01, and its range is 0 to 1"),
+    ],
+)
+def test_a_wrong_table_is_named(tmp_path, change, message):
+    table = json.loads(json.dumps(worlds.TABLE))
+    change(table)
+    (fault,) = check(worlds.folder(tmp_path, table))[1]
+    assert message in fault.what and fault.file == "published/doe2020thing-table-1.json"
+
+
+def test_printed_numbers_become_fractions(tmp_path):
+    first, second = read(worlds.folder(tmp_path)).entries
+    assert [(v.metric, v.direction, v.value, v.printed) for v in first.values][-2:] == [
+        ("RSum", None, 3.705, "370.5"), ("MedR", "i2t", 1.5, "1.5"),
+    ]  # fmt: skip
+    assert second.value_of("R@1", "i2t").note == "a remark" and second.value_of("RSum", None) is None
+    assert (first.id, second.model.setting) == ("doe2020thing-table-1-01", "10 %")
+
+
+def test_contradictions_of_a_row(tmp_path):
+    table = json.loads(json.dumps(worlds.TABLE))
+    table["rows"][0]["cells"] = ["50.0", "70.0", "60.0", "40.0", "60.0", "70.0", "370.5", None]
+    first, second = (published.contradictions(e) for e in read(worlds.folder(tmp_path, table)).entries)
+    assert first == {
+        "RSum": "the six values of the row add up to 350.0, and 370.5 is printed",
+        "R@10 (i2t)": "R@10 is 60.0, less than R@5 of the same row, 70.0",
+    }
+    assert second == {}
+
+
+def test_the_tables_of_the_papers():
+    board, wrong = check(BOARD)
+    rows = [e for e in board.entries if e.level == "published"]
+    assert wrong == []
+    assert len({(e.paper, e.table) for e in rows}) == 22 and sum(len(e.values) for e in rows) == 1681
+    contradicted = [(e.paper, e.model.name, e.benchmark, published.contradictions(e)) for e in rows]
+    assert {tuple(names): found for *names, found in contradicted if found} == {
+        ("biten2022semantic", "CVSE+SAM", "f30k"): {
+            "paper:Nsum": "the six values of the row add up to 369.0, and 387.9 is printed"
+        },
+        ("faghri2018vsepp", "Embedding Net", "coco-1k"): {
+            "R@10 (i2t)": "R@10 is 69.4, less than R@5 of the same row, 79.3"
+        },
+    }
+
+
+def test_the_files_of_the_papers_are_as_written():
+    for path in sorted((BOARD / "published").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        assert published.text_of(published.PrintedTable.model_validate_json(text)) == text, path.name
+
+
+def test_the_tables_are_those_of_the_collected_numbers(real_data):
+    """Every number of the collection, read here line by line, is in the files, and nothing else."""
+    source = real_data.parent / "spec" / "published_results.csv"
+    if not source.is_file():
+        pytest.skip(f"{source} is not there")
+    with source.open(encoding="utf-8", newline="") as stream:
+        lines = sorted((line["table"], line["model"], line["value"]) for line in csv.DictReader(stream))
+    found = [
+        (e.table, e.model.name, v.printed) for e in read(BOARD).entries if e.level == "published" for v in e.values
+    ]
+    assert sorted(found) == lines
+
+
+# Submitted reports
+
+
+@pytest.fixture
+def submitted(tmp_path):
+    """A folder with one submitted entry: folder, and the file of the entry."""
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report().save(tmp_path / "A.json")
+    submit.add(tmp_path / "A.json", "A model", folder=folder, url="https://example.org")
+    return folder, folder / "entries" / "a-model-custom.json"
+
+
+def edit(path: Path, change) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_a_submission_is_computed_again(submitted):
+    folder, _ = submitted
+    board, wrong = check(folder)
+    assert wrong == []
+    (entry,) = [e for e in board.entries if e.level == "recomputed"]
+    report = vsebench.load(folder / "entries" / entry.per_query.name)
+    hits = report["R@1", "t2i"].per_query
+    assert entry.value_of("R@1", "t2i").value == pytest.approx(sum(hits.tolist()) / 300, abs=1e-12)
+    recalls = [entry.value_of(f"R@{k}", d).value for k in (1, 5, 10) for d in ("i2t", "t2i")]
+    assert entry.value_of("RSum", None).value == pytest.approx(math.fsum(recalls), abs=1e-12)
+    assert entry.facts["evaluated by"] == f"vsebench {vsebench.__version__}"
+
+
+def test_tampered_numbers_are_refused_with_both_values(submitted):
+    folder, path = submitted
+    right = json.loads(path.read_text())["values"]
+
+    def change(document):
+        document["values"][0]["value"] += 1e-6
+        document["values"][1]["interval"][0] -= 0.01
+        document["values"][2]["n"] = 61
+        document["values"][3]["interval"] = None
+
+    edit(path, change)
+    found = [f.what for f in check(folder)[1]]
+    value, ends = right[0]["value"], right[1]["interval"]
+    assert found[0] == f"R@1 (i2t): the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}"
+    given = f"[{ends[0] - 0.01:.6g}, {ends[1]:.6g}], its per-query values give [{ends[0]:.6g}, {ends[1]:.6g}]"
+    assert found[1] == f"R@1 (t2i): the entry says the interval {given}"
+    assert found[2] == "R@5 (i2t): the entry says 61 queries, the per-query file has 60"
+    assert found[3] == "R@5 (t2i): the entry says no interval, its per-query values give one"
+    assert len(found) == 4
+
+
+def test_a_tampered_per_query_file_is_refused(submitted):
+    folder, _ = submitted
+    path = folder / "entries" / "a-model-custom.per-query.json"
+    report = vsebench.load(path)
+    flipped = report["R@1", "i2t"].per_query.copy()
+    flipped[np.flatnonzero(flipped == 0)[0]] = 1.0
+    from vsebench.report.packed import pack
+
+    def change(document):
+        document["per_query"]["columns"][0]["values"] = pack(flipped)
+
+    edit(path, change)
+    names = [f.what.split(":")[0] for f in check(folder)[1]]
+    assert names[0].startswith("its sha256 is") and set(names[1:]) == {"R@1 (i2t)", "RSum"}
+
+
+def test_files_that_are_missing_or_left_over(submitted):
+    folder, path = submitted
+    beside = folder / "entries" / "a-model-custom.per-query.json"
+    text = beside.read_text()
+    beside.unlink()
+    assert [f.what for f in check(folder)[1]] == ["cannot be read: No such file or directory"]
+    beside.write_text(text)
+    path.unlink()
+    assert [f.what for f in check(folder)[1]] == ["belongs to no entry"]
+
+
+def test_signature_and_test_set_are_those_of_the_report(submitted):
+    folder, path = submitted
+    edit(path, lambda d: d.update(signature="vsebench:9|split:x", benchmark="coco-5k"))
+    first, second = (f.what for f in check(folder)[1])
+    assert first.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
+    assert second == "benchmark: the entry says 'coco-5k', the per-query file 'custom'"
+
+
+def test_add_refuses(tmp_path, submitted):
+    folder, _ = submitted
+    with pytest.raises(UsageError, match="'a-model-custom' is there already"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    with pytest.raises(BadInput, match="url: 'ftp://x' is no link"):
+        submit.add(tmp_path / "A.json", "Other", url="ftp://x", folder=folder)
+    bare = tmp_path / "bare.json"
+    bare.write_text(worlds.report().to_json(per_query=False))
+    with pytest.raises(BadInput, match="has no per-query values"):
+        submit.add(bare, "Other", folder=folder)
+    with pytest.raises(BadInput, match="holds no leaderboards"):
+        submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
+    edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))
+    with pytest.raises(BadInput, match=r"R@1 \(i2t\) is 0.25, and its per-query values give"):
+        submit.add(tmp_path / "A.json", "Other", folder=folder)
+    assert sorted(p.name for p in (folder / "entries").iterdir()) == [
+        "a-model-custom.json", "a-model-custom.per-query.json",
+    ]  # fmt: skip
+
+
+def test_add_some_metrics(tmp_path, submitted):
+    folder, _ = submitted
+    entry = submit.add(tmp_path / "A.json", "Sum alone", metrics="RSum", folder=folder)
+    assert [v.name for v in entry.values] == ["RSum"]
+    assert check(folder)[1] == []
+    with pytest.raises(UsageError, match="has no MeanR"):
+        submit.add(tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
+
+
+def test_commands(tmp_path, submitted):
+    folder, path = submitted
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "B", "--note", "n", "--folder", str(folder))
+    assert done.exit_code == 0 and "b-custom.json" in done.stdout
+    assert json.loads((folder / "entries" / "b-custom.json").read_text())["notes"] == ["n"]
+    done = run("leaderboard", "validate", "--folder", str(folder))
+    assert (done.exit_code, done.stdout) == (0, "all entries are valid\n")
+    edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 1e-4))
+    done = run("leaderboard", "validate", "--folder", str(folder))
+    assert done.exit_code == 1
+    assert "entries/a-model-custom.json: R@1 (i2t): the entry says" in done.stdout
+    assert "fix: make the entry again: vsebench leaderboard add RESULT.json" in done.stdout
+    done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {"entries": 4, "levels": {"published": 2, "recomputed": 2}, "faults": []}
+    assert run("leaderboard", "validate", "c", "--folder", str(folder)).exit_code == 2
+
+
+# Suites of the trainer
+
+
+def test_means_over_seeds(tmp_path):
+    folder = worlds.folder(tmp_path)
+    suite = worlds.suite()
+    worlds.write(folder / "suites" / "small.json", suite)
+    board, wrong = check(folder)
+    assert wrong == []
+    (entry,) = [e for e in board.entries if e.id == "small-scenes-10k-mh"]
+    values = [run["values"]["R@1"] for run in suite["runs"].values() if run["variant"] == "mh"]
+    half = 4.302652729911275 * np.std(values, ddof=1) / math.sqrt(3)  # Student's t, 2 degrees of freedom
+    found = entry.value_of("R@1", "mean")
+    assert found.value == pytest.approx(np.mean(values), abs=1e-6)
+    assert found.interval == pytest.approx((np.mean(values) - half, np.mean(values) + half), abs=2e-6)
+    assert entry.benchmark == "scenes-10k-test" and entry.value_of("RSum", None).value == pytest.approx(1.5)
+
+
+def test_a_single_seed_has_no_interval(tmp_path):
+    folder = worlds.folder(tmp_path)
+    worlds.write(folder / "suites" / "small.json", worlds.suite(seeds=(0,), claims=False))
+    assert all(v.interval is None for e in read(folder).entries if e.level == "reproduced" for v in e.values)
+
+
+def test_a_damaged_suite_is_named(tmp_path):
+    folder = worlds.folder(tmp_path)
+    suite = worlds.suite()
+    next(iter(suite["runs"].values()))["values"]["R@1"] = 4.0
+    worlds.write(folder / "suites" / "small.json", suite)
+    (fault,) = check(folder)[1]
+    assert fault.file == "suites/small.json" and "R@1 (mean) is" in fault.what

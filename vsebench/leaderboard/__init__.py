@@ -1,0 +1,19 @@
+"""Leaderboards: entries of three levels, their check, their tables, and the static site that is made of them.
+
+A folder (``leaderboards/`` in the repository) is the only source; everything else is made from it::
+
+    published/*.json    tables of papers, as printed            level published
+    entries/*.json      submitted reports, with per-query files level recomputed
+    suites/*.json       summaries of suites of the trainer      level reproduced, and the verdicts on claims
+    papers.json         citations
+          │ store.read ──► entries, checked one by one (schema) and as a whole (check)
+          ▼
+    groups: what may stand in one table ──► tables: rows, ranks, best and second ──► site (HTML) · export · README
+
+- ``schema``: what an entry may hold; ``facts``: unit, range and heading of every metric; ``benchmarks``: the test sets
+- ``published``, ``suites``, ``submitted``: the three kinds of files as entries; ``store``: the folder
+- ``check``: whether per-query files reproduce the numbers; ``submit``: a new entry; ``drift``: a suite run again
+- ``groups``, ``ranks``, ``tables``: layout; ``site``, ``pages``, ``charts``: HTML and SVG; ``diff``, ``export``
+"""
+
+from __future__ import annotations

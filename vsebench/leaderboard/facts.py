@@ -1,0 +1,99 @@
+"""Unit, range, direction and heading of every metric of a leaderboard.
+
+A metric of vsebench has its own name, such as ``eccv:R@1``. A number of a paper that vsebench cannot name exactly, as
+the paper does not say what relevance it used, has the view ``paper``: ``paper:CS@100``.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Literal
+
+from ..errors import UsageError
+from ..metrics import parse
+from ..registry import unknown
+from ..relevance.judgements.table import JUDGEMENTS
+
+PAPER = "paper"
+Scale = Literal["percent", "rank", "number"]  # percent: a fraction that is printed times 100
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a leaderboard needs of a metric.
+
+    Attributes:
+        heading: of a column.
+        family: which metrics share a table, see ``FAMILIES``; of graded metrics the gains.
+        scale: how a value is printed.
+        low, high: range of a value; ``high`` None means no bound.
+        higher_is_better: direction of the metric.
+    """
+
+    heading: str
+    family: str
+    scale: Scale
+    low: float
+    high: float | None
+    higher_is_better: bool = True
+
+
+# Titles of tables, in their order on a page.
+FAMILIES = {
+    "recall": "Recall",
+    "precision": "R-Precision and mAP@R",
+    "rank": "Rank of the first relevant item",
+    "coherent": "Coherent score, with the relevance of the paper",
+    "semantic": "Normalized cumulative semantic score (N@K), with the relevance of the paper",
+    "tau": "Kendall's tau of complete rankings, with the relevance of the paper",
+    "human": "Pearson correlation with human judgements",
+    "captioning": "Captioning",
+}
+
+_PRINTED = {
+    "CS@{k}": Facts("CS@{k}", "coherent", "number", -1.0, 1.0),
+    "NCS@{k}": Facts("N@{k}", "semantic", "percent", 0.0, 1.0),
+    "Nsum": Facts("Nsum", "semantic", "percent", 0.0, 6.0),
+    "Nsum(N)": Facts("Nsum(N)", "semantic", "percent", 0.0, 6.0),
+    "Kendall": Facts("Kendall τ", "tau", "number", -1.0, 1.0),
+    "Pearson": Facts("Pearson r", "human", "number", -1.0, 1.0),
+    "BLEU-4": Facts("BLEU-4", "captioning", "number", 0.0, 1.0),
+    "CIDEr-D": Facts("CIDEr-D", "captioning", "number", 0.0, 10.0),
+    "METEOR": Facts("METEOR", "captioning", "number", 0.0, 1.0),
+    "ROUGE-L": Facts("ROUGE-L", "captioning", "number", 0.0, 1.0),
+    "SPICE": Facts("SPICE", "captioning", "number", 0.0, 1.0),
+}
+
+
+@cache
+def facts(name: str) -> Facts:
+    """The facts of a metric by its name; raises UsageError for an unknown one."""
+    view, colon, rest = name.partition(":")
+    return _printed(rest) if colon and view == PAPER else _measured(name)
+
+
+def _printed(rest: str) -> Facts:
+    depth = re.search(r"@([1-9]\d*)$", rest)
+    template = rest if depth is None else rest[: depth.start()] + "@{k}"
+    if template not in _PRINTED:
+        raise unknown("metric of papers", f"{PAPER}:{rest}", [f"{PAPER}:{known}" for known in _PRINTED])
+    found = _PRINTED[template]
+    heading = found.heading.format(k=depth[1] if depth else "")
+    return Facts(heading, found.family, found.scale, found.low, found.high, found.higher_is_better)
+
+
+def _measured(name: str) -> Facts:
+    metric = parse(name)
+    if str(metric) != name:
+        raise UsageError(f"the metric '{name}' has another canonical name", fix=f"write '{metric}'")
+    parts = len(metric.parts())
+    high = 2.0 * parts if parts else metric.family.high
+    scale: Scale = {"fraction": "percent", "rank": "rank", "distance": "number"}[metric.unit]  # type: ignore[assignment]
+    family = metric.view
+    if metric.view in JUDGEMENTS:
+        ranks, recall = metric.unit == "rank", metric.template.startswith(("R@", "Recall@", "RSum"))
+        family = "rank" if ranks else "recall" if recall else "precision"
+    low = metric.family.low
+    return Facts(metric.name, family, scale, low, high, metric.higher_is_better)

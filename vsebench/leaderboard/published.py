@@ -1,0 +1,185 @@
+"""Tables of papers: one file a table, one row a system, numbers as they are printed."""
+
+from __future__ import annotations
+
+import json
+import re
+from decimal import Decimal, InvalidOperation
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from ..errors import UsageError
+from .facts import facts
+from .schema import Entry, Model, Side, Strict, Value
+
+PUBLISHED_SCHEMA = "vsebench/published/1"
+ROUNDING = 0.05  # a number that is printed with one decimal may be this far from its value
+_NUMBER = re.compile(r"-?\d+(\.\d+)?")
+
+
+class ColumnHead(Strict):
+    """What a column of a printed table holds."""
+
+    metric: str
+    direction: Side | None
+
+    @property
+    def key(self) -> str:
+        """As the keys of ``notes``: ``i2t R@1``, or ``RSum``."""
+        return f"{self.direction} {self.metric}" if self.direction else self.metric
+
+    @model_validator(mode="after")
+    def _known(self) -> ColumnHead:
+        try:
+            facts(self.metric)
+        except UsageError as error:
+            raise ValueError(f"{error.what}{f'; {error.fix}' if error.fix else ''}") from None
+        return self
+
+
+class PrintedRow(Strict):
+    """One row of a printed table on one test set.
+
+    Attributes:
+        row: its number where the paper numbers its rows.
+        model, setting: as printed.
+        benchmark: the test set.
+        cells: one a column of the table, as printed; None where it prints nothing.
+        notes: about single cells, by the key of their column.
+    """
+
+    row: str = ""
+    model: str = Field(min_length=1)
+    setting: str = ""
+    benchmark: str = Field(min_length=1)
+    cells: tuple[str | None, ...]
+    notes: dict[str, str] = Field(default_factory=dict)
+
+
+class PrintedTable(Strict):
+    """A table of a paper.
+
+    Attributes:
+        paper: key in ``papers.json``.
+        table: its number.
+        columns: of all rows.
+        rows: in their order in the paper.
+        notes: about the table.
+    """
+
+    schema_: Literal["vsebench/published/1"] = Field(alias="schema")
+    paper: str = Field(pattern=r"^[a-z0-9]+$")
+    table: str = Field(min_length=1, max_length=100)
+    columns: tuple[ColumnHead, ...] = Field(min_length=1)
+    rows: tuple[PrintedRow, ...] = Field(min_length=1)
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _complete(self) -> PrintedTable:
+        keys = [column.key for column in self.columns]
+        if len(set(keys)) < len(keys):
+            raise ValueError("a column is listed twice")
+        for row in self.rows:
+            if len(row.cells) != len(keys):
+                raise ValueError(f"row '{row.model}' has {len(row.cells)} cells for {len(keys)} columns")
+            if unknown := sorted(row.notes.keys() - set(keys)):
+                raise ValueError(f"row '{row.model}' has a note for '{unknown[0]}', which is no column")
+            for cell in row.cells:
+                if cell is not None and not _NUMBER.fullmatch(cell):
+                    raise ValueError(f"row '{row.model}' has the cell '{cell[:40]}', which is no number")
+        return self
+
+
+def value_of(text: str, metric: str) -> float:
+    """A printed number in the unit of its metric: ``64.6`` of a recall is 0.646.
+
+    Raises:
+        UsageError: it is no number.
+    """
+    try:
+        number = Decimal(text)
+    except InvalidOperation:
+        raise UsageError(f"'{text}' is no number") from None
+    return float(number / 100 if facts(metric).scale == "percent" else number)
+
+
+def slug(text: str) -> str:
+    """A text as part of an id: ``Table IX`` is ``table-ix``."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def entries_of(table: PrintedTable) -> list[Entry]:
+    """One entry a row; contradictions within a row become notes of their numbers."""
+    found = []
+    for number, row in enumerate(table.rows, start=1):
+        values = [
+            Value(
+                metric=column.metric, direction=column.direction, value=value_of(cell, column.metric), printed=cell,
+                note=row.notes.get(column.key, ""),
+            )
+            for column, cell in zip(table.columns, row.cells, strict=True)
+            if cell is not None
+        ]  # fmt: skip
+        found.append(
+            Entry(
+                id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
+                model=Model(name=row.model, setting=row.setting), benchmark=row.benchmark, values=tuple(values),
+                paper=table.paper, table=table.table, row=row.row, notes=table.notes,
+            )
+        )  # fmt: skip
+    return found
+
+
+def contradictions(entry: Entry) -> dict[str, str]:
+    """What does not add up in an entry: the name of a number (``Value.name``) -> a sentence.
+
+    A sum is compared with its six parts; each printed number may be wrong by half a unit of its last digit. R@1, R@5
+    and R@10 of a direction must not fall.
+    """
+    found = {}
+    known = {(v.metric, v.direction): v for v in entry.values}
+    for total, part in (("RSum", "R@{}"), ("paper:Nsum", "paper:NCS@{}")):
+        parts = [known.get((part.format(k), d)) for d in ("i2t", "t2i") for k in (1, 5, 10)]
+        whole = known.get((total, None))
+        if whole is None or any(p is None for p in parts):
+            continue
+        added, printed = 100 * sum(p.value for p in parts if p), 100 * whole.value
+        if abs(added - printed) > 7 * ROUNDING + 1e-6:
+            found[whole.name] = f"the six values of the row add up to {added:.1f}, and {printed:.1f} is printed"
+    for direction in ("i2t", "t2i"):
+        for small, large in ((1, 5), (5, 10)):
+            less, more = known.get((f"R@{small}", direction)), known.get((f"R@{large}", direction))
+            if less is not None and more is not None and more.value < less.value:
+                found[more.name] = (
+                    f"R@{large} is {100 * more.value:.1f}, less than R@{small} of the same row, {100 * less.value:.1f}"
+                )
+    return found
+
+
+def text_of(table: PrintedTable) -> str:
+    """The file of a table: a column a line, and of every row a line of words, one of cells and one a note."""
+
+    def line(value: Any) -> str:
+        return json.dumps(value, ensure_ascii=False)
+
+    out = [
+        "{",
+        f' "schema": {line(table.schema_)},',
+        f' "paper": {line(table.paper)},',
+        f' "table": {line(table.table)},',
+    ]
+    out.append(f' "notes": {line(list(table.notes))},')
+    columns = [line({"metric": c.metric, "direction": c.direction}) for c in table.columns]
+    out.append(' "columns": [\n  ' + ",\n  ".join(columns) + "\n ],")
+    rows = []
+    for row in table.rows:
+        words = {"row": row.row, "model": row.model, "setting": row.setting, "benchmark": row.benchmark}
+        head = line({key: text for key, text in words.items() if text}).removesuffix("}")
+        lines = [f"  {head},", f'   "cells": {line(list(row.cells))}']
+        if row.notes:
+            notes = ",\n    ".join(f"{line(key)}: {line(text)}" for key, text in row.notes.items())
+            lines = [*lines[:-1], lines[-1] + ",", f'   "notes": {{\n    {notes}}}']
+        rows.append("\n".join(lines) + "}")
+    out.append(' "rows": [\n' + ",\n".join(rows) + "\n ]\n}")
+    return "\n".join(out) + "\n"

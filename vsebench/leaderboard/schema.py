@@ -1,0 +1,202 @@
+"""What an entry may hold, as pydantic models: unknown fields, NaN and values out of range are refused."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+
+from ..errors import UsageError
+from .facts import Facts, facts
+
+ENTRY_SCHEMA = "vsebench/entry/1"
+SLACK = 1e-6  # of a range: gains are float32
+LONGEST = 20_000  # characters of a name or note
+Level = Literal["published", "recomputed", "reproduced"]
+Side = Literal["i2t", "t2i", "i2i", "t2t", "mean"]  # mean: of both directions
+
+LEVELS: dict[Level, str] = {
+    "published": "printed in a paper; nothing was measured here",
+    "recomputed": "submitted with the values of every query, from which all numbers are computed again here",
+    "reproduced": "trained and evaluated by the reference trainer of this repository",
+}
+
+
+class Strict(BaseModel):
+    """A model without unknown fields, NaN and changes."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, populate_by_name=True)
+
+
+class Value(Strict):
+    """One number.
+
+    Attributes:
+        metric: canonical name, see ``facts``.
+        direction: None for a sum over both directions, or a number without one.
+        value: fractions as fractions, also those that papers print as percentages; ranks as ranks.
+        interval: its ends, or None.
+        n: number of queries, or None where it is not known.
+        printed: the text in the paper.
+        note: about this number.
+    """
+
+    metric: str = Field(min_length=1, max_length=200)
+    direction: Side | None
+    value: float
+    interval: tuple[float, float] | None = None
+    n: int | None = Field(default=None, ge=0)
+    printed: str = Field(default="", max_length=40)
+    note: str = Field(default="", max_length=LONGEST)
+
+    @property
+    def facts(self) -> Facts:
+        """Unit, range and heading of its metric."""
+        return facts(self.metric)
+
+    @property
+    def name(self) -> str:
+        """Metric and direction as in messages: ``R@1 (i2t)``."""
+        return f"{self.metric} ({self.direction})" if self.direction else self.metric
+
+    @model_validator(mode="after")
+    def _in_range(self) -> Value:
+        try:
+            known = facts(self.metric)
+        except UsageError as error:
+            raise ValueError(f"{error.what}{f'; {error.fix}' if error.fix else ''}") from None
+        ends = self.interval or (self.value, self.value)
+        for number in (self.value, *ends):
+            if number < known.low - SLACK or (known.high is not None and number > known.high + SLACK):
+                most = "no bound" if known.high is None else f"{known.high:g}"
+                hint = "; is it a percentage?" if known.high == 1 and 1 < number <= 100 else ""
+                raise ValueError(f"{self.name} is {number:g}, and its range is {known.low:g} to {most}{hint}")
+        if not ends[0] - SLACK <= self.value <= ends[1] + SLACK:
+            raise ValueError(f"{self.name} is {self.value:g}, outside its interval {ends[0]:g} to {ends[1]:g}")
+        return self
+
+
+class Model(Strict):
+    """What was evaluated.
+
+    Attributes:
+        name: of the model.
+        setting: what distinguishes it from others of this name: training data, hyper-parameters.
+        url: of its code or paper, or the empty text.
+        description: free text.
+    """
+
+    name: str = Field(min_length=1, max_length=LONGEST)
+    setting: str = Field(default="", max_length=LONGEST)
+    url: str = Field(default="", max_length=2000)
+    description: str = Field(default="", max_length=LONGEST)
+
+    @field_validator("url")
+    @classmethod
+    def _is_link(cls, url: str) -> str:
+        if url and not (url.startswith(("https://", "http://")) and url.isprintable() and " " not in url):
+            raise ValueError(f"'{url[:60]}' is no link; begin it with https://")
+        return url
+
+
+class File(Strict):
+    """A file beside the entry.
+
+    Attributes:
+        name: without folders.
+        sha256: of its bytes.
+    """
+
+    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=150)
+    sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
+
+
+class Entry(Strict):
+    """One system on one test set.
+
+    Attributes:
+        id: of its page and its file.
+        level: where the numbers come from.
+        model: what was evaluated.
+        benchmark: the test set, see ``benchmarks``.
+        signature: how it was measured; empty where it is not known, as in papers.
+        values: the numbers; a metric and direction at most once.
+        paper, table, row: of published numbers; the keys of ``papers.json`` are the papers.
+        per_query: of recomputed numbers the file with the values of every query.
+        facts: provenance, name -> text.
+        reproduce: commands that give the numbers again.
+        notes: sentences.
+    """
+
+    schema_: Literal["vsebench/entry/1"] = Field(alias="schema", default="vsebench/entry/1")
+    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)
+    level: Level
+    model: Model
+    benchmark: str = Field(min_length=1, max_length=200)
+    signature: str = Field(default="", max_length=LONGEST)
+    values: tuple[Value, ...]
+    paper: str = Field(default="", max_length=100)
+    table: str = Field(default="", max_length=100)
+    row: str = Field(default="", max_length=100)
+    per_query: File | None = None
+    facts: dict[str, str] = Field(default_factory=dict)
+    reproduce: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Entry:
+        if not self.values:
+            raise ValueError("there are no values")
+        seen = set()
+        for value in self.values:
+            if (value.metric, value.direction) in seen:
+                raise ValueError(f"{value.name} is listed twice")
+            seen.add((value.metric, value.direction))
+        if self.level == "published" and not (self.paper and self.table):
+            raise ValueError("level published needs paper and table")
+        if self.level != "published" and not self.signature:
+            raise ValueError(f"level {self.level} needs the signature of the report")
+        if (self.level == "recomputed") != (self.per_query is not None):
+            raise ValueError("a per-query file belongs to level recomputed, and only to it")
+        return self
+
+    def value_of(self, metric: str, direction: str | None) -> Value | None:
+        """The number of a metric and direction, None without one."""
+        return next((v for v in self.values if (v.metric, v.direction) == (metric, direction)), None)
+
+
+class Paper(Strict):
+    """A citation.
+
+    Attributes:
+        name: short, as in tables.
+        authors, title, venue: as in a list of references.
+        url: of the paper.
+        notes: what to know about its numbers.
+    """
+
+    name: str
+    authors: str
+    title: str
+    venue: str
+    url: str
+    notes: tuple[str, ...] = ()
+
+
+class Papers(Strict):
+    """The file ``papers.json``."""
+
+    schema_: Literal["vsebench/papers/1"] = Field(alias="schema")
+    papers: dict[str, Paper]
+
+
+def faults_of(error: Any) -> list[str]:
+    """One sentence a fault of a pydantic ``ValidationError``: the field, what is wrong, and the value."""
+    found = []
+    for one in error.errors():
+        place = ".".join(map(str, one["loc"])) or "document"
+        message = one["msg"].removeprefix("Value error, ")
+        given = one.get("input")
+        shown = "" if isinstance(given, (dict, list, tuple)) or given is None else f" (found {str(given)[:80]!r})"
+        found.append(f"{place}: {message}{shown}")
+    return found

@@ -1,0 +1,152 @@
+"""Reading a folder of leaderboards: entries of all levels, citations and suites, and what is wrong with its files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from ..errors import BadInput, VsebenchError
+from . import published, submitted, suites
+from .schema import Entry, Paper, Papers, faults_of
+
+PAPERS, PUBLISHED, ENTRIES, SUITES, SITE = "papers.json", "published", "entries", "suites", "site"
+FIX = {
+    PAPERS: "correct the file",
+    PUBLISHED: "correct the file; numbers are texts, as printed",
+    ENTRIES: "make the entry again: vsebench leaderboard add RESULT.json",
+    SUITES: "copy suite.json from the folder of the suite again",
+}
+M = TypeVar("M", bound=BaseModel)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """What is wrong with a file.
+
+    Attributes:
+        file: its name below the folder of the leaderboards.
+        what: the field and the value.
+        fix: what to do.
+    """
+
+    file: str
+    what: str
+    fix: str
+
+
+@dataclass(frozen=True)
+class Board:
+    """The content of a folder.
+
+    Attributes:
+        folder: of the leaderboards.
+        entries: of all levels; ids are unique.
+        papers: citations by key.
+        suites: summaries by the name of their file.
+        files: id -> file of the entry, below the folder.
+        faults: what is wrong; entries with faults are left out.
+    """
+
+    folder: Path
+    entries: tuple[Entry, ...]
+    papers: dict[str, Paper] = field(default_factory=dict)
+    suites: dict[str, suites.Suite] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
+
+
+def read(folder: Path) -> Board:
+    """Read all entries of a folder; files that are wrong become faults.
+
+    Raises:
+        BadInput: there is no such folder, or it holds no leaderboards.
+    """
+    if not folder.is_dir():
+        raise BadInput("is no folder", where=folder, fix="name the folder of the leaderboards with --folder")
+    if not any((folder / name).exists() for name in (PAPERS, PUBLISHED, ENTRIES, SUITES)):
+        what = f"holds no leaderboards: none of {PAPERS}, {PUBLISHED}, {ENTRIES} and {SUITES} is there"
+        raise BadInput(what, where=folder, fix="name the folder of the leaderboards with --folder")
+    faults: list[Fault] = []
+    papers = dict[str, Paper]()
+    if (folder / PAPERS).exists():
+        found = _load(folder, PAPERS, Papers, faults)
+        papers = {} if found is None else found.papers
+    pairs: list[tuple[str, Entry]] = []
+    for name, table in _all(folder, PUBLISHED, published.PrintedTable, faults):
+        pairs += _entries(name, PUBLISHED, lambda t=table: published.entries_of(t), faults)  # type: ignore[misc]
+    for name, entry in _all(folder, ENTRIES, Entry, faults):
+        if Path(name).name != f"{entry.id}.json":
+            faults.append(Fault(name, f"id: '{entry.id}' is not the name of the file", f"rename it to {entry.id}.json"))
+        else:
+            pairs.append((name, entry))
+    known = {}
+    for name, suite in _all(folder, SUITES, suites.Suite, faults):
+        known[Path(name).stem] = suite
+        pairs += _entries(name, SUITES, lambda s=suite: suites.entries_of(s), faults)  # type: ignore[misc]
+    kept: dict[str, tuple[str, Entry]] = {}
+    for name, entry in pairs:
+        if entry.id in kept:
+            what = f"id: '{entry.id}' is also in {kept[entry.id][0]}"
+            faults.append(Fault(name, what, "give every entry a name of its own"))
+        elif entry.paper and entry.paper not in papers:
+            faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
+        else:
+            kept[entry.id] = name, entry
+    files = {id: name for id, (name, _) in kept.items()}
+    return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, files, tuple(faults))
+
+
+def json_files(folder: Path) -> list[Path]:
+    """The entry files of a folder in the order of their names, without per-query files."""
+    return sorted(p for p in folder.glob("*.json") if not p.name.endswith(submitted.PER_QUERY))
+
+
+def _all(folder: Path, part: str, model: type[M], faults: list[Fault]) -> Iterator[tuple[str, M]]:
+    for path in json_files(folder / part):
+        name = f"{part}/{path.name}"
+        found = _load(folder, name, model, faults)
+        if found is not None:
+            yield name, found
+
+
+def _load(folder: Path, name: str, model: type[M], faults: list[Fault]) -> M | None:
+    fix = FIX[name.partition("/")[0]]
+    try:
+        data = (folder / name).read_bytes()
+        _refuse_twice(data)
+        return model.model_validate_json(data)
+    except ValidationError as error:
+        faults += [Fault(name, what, fix) for what in faults_of(error)]
+    except (ValueError, RecursionError) as error:
+        faults.append(Fault(name, f"is no JSON: {error}", fix))
+    except OSError as error:
+        faults.append(Fault(name, f"cannot be read: {error.strerror}", "check its permissions"))
+    return None
+
+
+def _refuse_twice(data: bytes) -> None:
+    """Refuse a JSON object that has a name twice, of which readers would keep one."""
+
+    def once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+        found = dict(pairs)
+        if len(found) < len(pairs):
+            names = [name for name, _ in pairs]
+            raise ValueError(f"'{next(n for n in names if names.count(n) > 1)}' is there twice")
+        return found
+
+    json.loads(data, object_pairs_hook=once)
+
+
+def _entries(name: str, part: str, make: Callable[[], list[Entry]], faults: list[Fault]) -> list[tuple[str, Entry]]:
+    try:
+        return [(name, entry) for entry in make()]
+    except ValidationError as error:
+        faults += [Fault(name, what, FIX[part]) for what in faults_of(error)]
+    except VsebenchError as error:
+        faults.append(Fault(name, error.what, error.fix or FIX[part]))
+    return []

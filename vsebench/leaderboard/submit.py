@@ -1,0 +1,110 @@
+"""A new entry from a saved report."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from ..analysis.systems import System, load, shared_keys
+from ..data.atomic import write_atomically
+from ..errors import BadInput, UsageError
+from ..evaluation.intervals import key_of
+from ..metrics.suites import Names
+from ..report.report import Report
+from . import submitted
+from .published import slug
+from .schema import Entry, File, Model, faults_of
+from .store import ENTRIES, read
+
+
+def add(
+    result: str | os.PathLike[str],
+    name: str,
+    *,
+    setting: str = "",
+    url: str = "",
+    description: str = "",
+    notes: Sequence[str] = (),
+    reproduce: Sequence[str] = (),
+    metrics: Names | None = None,
+    id: str | None = None,
+    folder: str | os.PathLike[str] = "leaderboards",
+    replace_old: bool = False,
+) -> Entry:
+    """Write the entry of a saved report and its per-query file.
+
+    Args:
+        result: a report with per-query values, as ``vsebench eval FILE -o RESULT.json`` writes.
+        name: of the model.
+        setting: what distinguishes it from others of this name.
+        url: of its code or paper.
+        description: free text.
+        notes: sentences that are shown with the entry.
+        reproduce: commands that give the numbers again; by default the one that is stored in the report.
+        metrics: names and suites to keep, as a list or separated by commas; None for all of the report.
+        id: of the entry and its page; by default made of name, setting and test set.
+        folder: of the leaderboards.
+        replace_old: replace an entry of this id.
+
+    Returns:
+        The entry; it is in ``entries/ID.json``, its per-query values in ``entries/ID.per-query.json``.
+
+    Raises:
+        BadInput: no report, damaged, its values contradict each other, or it has no per-query values.
+        UsageError: an entry of this id is there, a metric is not in the report, or the per-query file is too large.
+        DiskError: a file cannot be written.
+    """
+    folder, path = Path(folder), Path(result)
+    read(folder)
+    report = _chosen(load(path), metrics, path)
+    if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
+        fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"
+        raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
+    chosen = id or slug(f"{name[:60]} {setting[:40]} {report.split}"[:99]) or "entry"
+    target, beside = folder / ENTRIES / f"{chosen}.json", folder / ENTRIES / f"{chosen}{submitted.PER_QUERY}"
+    if target.exists() and not replace_old:
+        raise UsageError(f"the entry '{chosen}' is there already", where=target, fix="add --replace, or choose --id")
+    data = submitted.per_query_text(report).encode("utf-8", "surrogatepass")
+    if len(data) > submitted.LARGEST:
+        what = f"the per-query values take {len(data) / 1e6:.1f} MB, and at most {submitted.LARGEST / 1e6:.1f} are kept"
+        raise UsageError(what, where=path, fix="choose fewer metrics with --metrics, such as R@1,R@5,R@10,RSum")
+    facts = {"added on": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
+    try:
+        entry = submitted.entry_of(
+            report, chosen, Model(name=name, setting=setting, url=url, description=description),
+            File(name=beside.name, sha256=submitted.sha256(data)), facts, notes=tuple(notes),
+            reproduce=tuple(reproduce) or _command(report),
+        )  # fmt: skip
+    except ValidationError as error:
+        raise BadInput(faults_of(error)[0], where=path, fix="correct the name, the link or the report") from None
+    if wrong := submitted.differences(entry, report):
+        raise BadInput(wrong[0], where=path, fix="evaluate again")
+    with write_atomically(beside, parents=True) as stream:
+        stream.write(data)
+    with write_atomically(target, "w") as stream:
+        stream.write(submitted.text_of(entry))
+    return entry
+
+
+def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
+    """The report with some of its metrics; what their sums need stays among its parts."""
+    if metrics is None or report.items is None:
+        return report
+    keys = set(shared_keys([System(path.stem, str(path), report, report.items)], metrics)[0])
+    kept = tuple(r for r in report.results if key_of(r) in keys)
+    needed = {part for metric, _ in keys for part in metric.parts()} - {metric for metric, _ in keys}
+    parts = tuple(r for r in (*report.parts, *report.results) if key_of(r)[0] in needed)
+    return replace(report, results=kept, parts=parts)
+
+
+def _command(report: Report) -> tuple[str, ...]:
+    """The command that made the report, with names of files instead of paths."""
+    command = report.provenance.get("command")
+    if not isinstance(command, list) or not all(isinstance(word, str) for word in command):
+        return ()
+    return (" ".join(Path(word).name if "/" in word and "=" not in word else word for word in command),)
