@@ -113,6 +113,15 @@ def run(
         ),
     ] = None,
     depth: Annotated[int | None, typer.Option(min=1, help="Items a query in --save-run; 100 by default.")] = None,
+    lists: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=100,
+            help="Items a query to keep in the JSON report, with scores and gains, so that a page can show "
+            "them; 0 for none.",
+        ),
+    ] = 0,
     ci: ReportCi = 95,
     resamples: Resamples = 1000,
     seed: Seed = 0,
@@ -138,7 +147,7 @@ def run(
     if per_query is not None:
         check_path(per_query)
     systems = systems_of(files or [], texts, scores is not None or bool(retrieved), save_run)
-    lists = {} if save_run is None else saved_run.files(save_run)
+    runs = {} if save_run is None else saved_run.files(save_run)
     reports: dict[str, Report] = {}
     for name, images, second in systems:
         with terminal.progress("ranking" if len(systems) == 1 else f"ranking {name}") as progress:
@@ -148,12 +157,12 @@ def run(
                 direction=direction, similarity=similarity, ties=ties, no_positive=no_positive,
                 short_lists=short_lists, run_order=run_order, captions_per_image=captions_per_image,
                 image_key=image_key, text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run,
-                depth=depth, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
+                depth=depth, lists=lists, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
                 progress=progress,
             )  # fmt: skip
         reports[name] = with_command(report)
         result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated
-    written = [f"--run {d}={path}" for d, path in lists.items() if d and path.exists()]
+    written = [f"--run {d}={path}" for d, path in runs.items() if d and path.exists()]
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
     deliver_report(terminal, result, output, per_query, no_per_query, chosen)

@@ -28,6 +28,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "run_order": ("score", "rank"),
     "interval": ("bca", "percentile"),
 }
+MOST = 100  # items a query that a report keeps
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,13 @@ class Options:
     threads: int | None = None
     progress: Progress | None = field(default=None, compare=False)
     run_order: str = "score"
+    lists: int = 0
 
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})
         check_ties(self.ties)
+        if not 0 <= self.lists <= MOST:
+            raise UsageError(f"--lists is {self.lists}", fix=f"give 0 to {MOST} items, such as 10")
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
         _ = self.resampling  # a wrong level is refused before anything is read

@@ -47,6 +47,7 @@ class Plan:
         gains: by view, for every graded metric.
         intra: metrics of image-image and text-text retrieval.
         depth: how many items of every ranking are kept, None for none.
+        lists: how many of them the report keeps.
         ties: tie rule of the ranks.
         no_positive: ``skip`` or ``miss`` for queries that the judgements cover and that have no positive.
         short_lists: ``refuse`` or ``miss`` for metrics that read deeper than the retrieved lists.
@@ -62,6 +63,7 @@ class Plan:
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
     depth: int | None
+    lists: int
     ties: str
     no_positive: str
     short_lists: str
@@ -118,9 +120,14 @@ def make_plan(data: Input, options: Options) -> Plan:
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     return Plan(
-        split, tuple(metrics), named, directions, tuple(requests), gains, intra, options.depth, options.ties,
-        options.no_positive, options.short_lists, options.resampling, (*data.notes, *notes),
+        split, tuple(metrics), named, directions, tuple(requests), gains, intra, _depth(options),
+        options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,
+        (*data.notes, *notes),
     )  # fmt: skip
+
+
+def _depth(options: Options) -> int | None:
+    return max(options.depth or 0, options.lists) or None
 
 
 def check_names(options: Options, split: Split | str | None) -> None:

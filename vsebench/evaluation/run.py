@@ -7,12 +7,14 @@ in ``data.formats``; ``misread`` refuses rows in another order; ``plan`` decides
 judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
 over the scores (``rank.observe``) or from the lists, and ``binary`` makes results of them; ``graded`` ranks complete
 galleries (``graded.run``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums,
-intervals, the signature and warnings, ``provenance`` what was evaluated, where and when.
+intervals, the signature and warnings, ``top_lists`` the top of the rankings where it is kept, ``provenance`` what was
+evaluated, where and when.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy.typing as npt
@@ -25,7 +27,7 @@ from ..metrics.suites import Names
 from ..rank.observe import observe
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
-from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run
+from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run, top_lists
 from .inputs import Input
 from .options import GainsLike, Options, PathLike, Progress
 from .plan import Plan, check_names, make_plan
@@ -58,6 +60,7 @@ def evaluate(
     trust: bool = False,
     save_run: PathLike | None = None,
     depth: int | None = None,
+    lists: int = 0,
     ci: float = 95.0,
     resamples: int = 1000,
     seed: int = 0,
@@ -101,6 +104,8 @@ def evaluate(
         save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
             .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
         depth: items a query in ``save_run``; 100 by default.
+        lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
+            of single queries. 0 for none.
         ci: level of the bootstrap intervals in percent; 0 for none.
         resamples: number of resamples of an interval.
         seed: of the resamples.
@@ -118,7 +123,7 @@ def evaluate(
     kept = None if save_run is None else 100 if depth is None else depth
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
-        captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order,
+        captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order, lists,
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     check_names(options, split)
@@ -135,12 +140,13 @@ def evaluate(
         report, observed = run_evaluation(data, options)
         report = provenance.attach(report, started, threads, sources)
     if save_run is not None:
-        saved_run.write(Path(save_run), data.split, observed)
+        saved_run.write(Path(save_run), data.split, observed, kept)
     return report
 
 
 def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Direction, Observation]]:
     """Plan, rank, score and report; also returns the ranks and the top of the rankings."""
+    top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
     warned = list(misread.check(data, plan.directions, options.trust))
     # Before all the work, which would be lost where the ratings are missing.
@@ -157,7 +163,8 @@ def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Directio
     if plan.graded:
         found, more = graded.results(plan, data, options)
         results, warned = results | found, [*warned, *more]
-    return assemble.report(plan, data, observed, results | within, warned, ratings, options.threads), observed
+    report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
+    return replace(report, lists=top_lists.make(plan, data, observed)), observed
 
 
 def _depth(plan: Plan) -> dict[Direction, int]:

@@ -29,13 +29,14 @@ def files(path: Path, directions: Sequence[Direction] = DIRECTIONS) -> dict[str,
     return {d: path.with_name(f"{name.removesuffix(ending)}.{d}{ending}{packed}") for d in directions}
 
 
-def write(path: Path, split: Split, observed: Mapping[Direction, Observation]) -> None:
+def write(path: Path, split: Split, observed: Mapping[Direction, Observation], depth: int | None = None) -> None:
     """The top of every ranking as JSON (direction -> query id -> item ids, best first) or as TREC runs with scores.
 
     Args:
         path: decides the format by its ending, see ``files``; with ``.gz`` behind it the content is compressed.
         split: the ids.
         observed: by direction, with the top of the rankings; directions without it are left out.
+        depth: items of a ranking to write; None for all that there are.
 
     Raises:
         UsageError: a TREC run of ids with white space, or the file cannot be written.
@@ -47,15 +48,15 @@ def write(path: Path, split: Split, observed: Mapping[Direction, Observation]) -
         document = {}
         for direction, top in found.items():
             queries, items = sides[direction]
-            rows = items[top.items].tolist()
+            rows = items[top.items[:, :depth]].tolist()
             document[direction] = {str(q): row for q, row in zip(queries.tolist(), rows, strict=True)}
         with _text(targets[""]) as stream:
             json.dump(document, stream)
         return
     for direction, top in found.items():
         queries, items = sides[direction]
-        rows = (items[row].tolist() for row in top.items)
-        scores = (row.tolist() for row in top.scores)
+        rows = (items[row].tolist() for row in top.items[:, :depth])
+        scores = (row.tolist() for row in top.scores[:, :depth])
         with _text(targets[direction]) as stream:
             write_trec(stream, queries.tolist(), rows, scores, targets[direction])
 

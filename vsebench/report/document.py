@@ -12,7 +12,7 @@ from ..data.formats.sniff import sniff
 from ..data.textfile import check_file
 from ..errors import BadInput, UsageError
 from ..memory import JSON_BYTES, require
-from . import values
+from . import lists, values
 from .model import MetricName, Resampling, Result
 from .report import SCHEMA, Report
 from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument
@@ -94,8 +94,9 @@ def _report(document: ReportDocument, parse: Parse) -> Report:
     intervals = None if document.intervals is None else Resampling(**document.intervals.model_dump())
     warnings = tuple(document.warnings)
     return Report(
-        document.split, document.signature, results, warnings, tuple(notes), provenance, intervals, parts, items
-    )
+        document.split, document.signature, results, warnings, tuple(notes), provenance, intervals, parts, items,
+        () if items is None else lists.read(document.lists, items),
+    )  # fmt: skip
 
 
 def _results(documents: Sequence[ResultDocument], parse: Parse) -> tuple[Result, ...]:

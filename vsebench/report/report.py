@@ -6,8 +6,9 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from ..types import Direction, Split
-from . import per_query, table, values
+from . import lists, per_query, table, values
 from .grid import Grid
+from .lists import Lists
 from .model import MetricName, Resampling, Result, plain
 from .render import Rendered, json_text, record
 
@@ -30,6 +31,7 @@ class Report(Rendered):
         intervals: how intervals were made, or None without them.
         parts: results that a sum adds up and that were not requested by name.
         items: the images and captions whose queries have per-query values (without captions as strings), or None.
+        lists: the top of the rankings, one a direction, where they were kept.
 
     Example:
         >>> import numpy as np
@@ -55,6 +57,7 @@ class Report(Rendered):
     intervals: Resampling | None = None
     parts: tuple[Result, ...] = field(default=(), repr=False)
     items: Split | None = field(default=None, repr=False)
+    lists: tuple[Lists, ...] = field(default=(), repr=False)
 
     def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:
         """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured."""
@@ -82,7 +85,7 @@ class Report(Rendered):
         """The document of schema ``vsebench/report/1``; with a ``prefix`` the values alone, for a logger.
 
         Args:
-            per_query: also ``parts`` and the packed per-query values, which ``vsebench.analysis`` needs.
+            per_query: also ``parts``, the packed per-query values, which ``vsebench.analysis`` needs, and ``lists``.
             prefix: gives one float a metric, under keys such as ``val/i2t_R@1`` for ``val/``: what ``wandb.log`` and
                 ``SummaryWriter.add_scalar`` take. Fractions are fractions.
         """
@@ -99,6 +102,7 @@ class Report(Rendered):
         if per_query and self.items is not None:
             document["parts"] = [r.to_dict() for r in self.parts]
             document["per_query"] = values.write(self.items, (*self.results, *self.parts))
+            document |= {"lists": lists.write(self.lists)} if self.lists else {}
         return document
 
     def to_json(self, per_query: bool = True) -> str:

@@ -71,6 +71,24 @@ class PerQueryDocument(_Strict):
     columns: list[ColumnDocument]
 
 
+class ListsDocument(_Strict):
+    """The top of the rankings of one direction; arrays are packed, row after row, see ``lists.Lists``.
+
+    Attributes:
+        k: items a query.
+        items: gallery indices plus 1, and 0 behind the end of a list.
+        kind: the gains, None without any.
+    """
+
+    direction: Literal["i2t", "t2i"]
+    k: int = Field(ge=1, le=100)
+    items: str
+    scores: str | None
+    kind: str | None
+    gains: str | None
+    truth_gains: str | None
+
+
 class ReportDocument(_Strict):
     """A report."""
 
@@ -85,6 +103,7 @@ class ReportDocument(_Strict):
     results: list[ResultDocument]
     parts: list[ResultDocument] = []
     per_query: PerQueryDocument | None = None
+    lists: list[ListsDocument] = []
 
 
 class SystemDocument(_Strict):

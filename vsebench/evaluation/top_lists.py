@@ -1,0 +1,84 @@
+"""The top of every ranking in the report, with scores and gains (``evaluate(lists=10)``)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from ..data.align import AlignedLists
+from ..errors import UsageError
+from ..relevance.gains import Gains
+from ..relevance.judgements.table import load
+from ..report.lists import NOTHING, Lists
+from ..types import DIRECTIONS, Direction, Int, Observation, Split, Vectors
+from .inputs import Input
+from .plan import Plan
+
+BLOCK = 2048  # queries whose gains are computed at once
+
+
+def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> tuple[Lists, ...]:
+    """The first ``plan.lists`` items of every ranking, none where this is 0.
+
+    Gains are those of the first kind that a metric reads.
+    """
+    if not plan.lists:
+        return ()
+    view = next(iter(plan.gains), None)
+    found = []
+    for direction in (d for d in DIRECTIONS if d in plan.directions):
+        items, scores = _top(plan, data.lists, observed, direction)
+        gains = truth = None
+        if view is not None:
+            gains = _gains(plan.gains[view], direction, items)
+            truth = _truth(plan.gains[view], direction, plan.split)
+        found.append(Lists(direction, items, scores, view, gains, truth))
+    return tuple(found)
+
+
+def check(lists: int, split: Split) -> None:
+    """Refuse lists of a split whose queries are ranked among a part of the gallery; raises UsageError."""
+    if lists and split.name == "coco-1k":
+        what = "lists are the top of the complete gallery, and coco-1k ranks five folds"
+        raise UsageError(f"--lists {lists}: {what}", fix="leave it out, or use --split coco-5k")
+
+
+def _top(
+    plan: Plan, given: AlignedLists | None, observed: Mapping[Direction, Observation], direction: Direction
+) -> tuple[Int, Vectors | None]:
+    """(query, k) items and scores of one direction, from the ranking or from retrieved lists."""
+    if given is None:
+        top = observed[direction].top
+        assert top is not None  # plan.depth is at least plan.lists
+        return top.items[:, : plan.lists], top.scores[:, : plan.lists].astype(np.float32)
+    sizes = (len(plan.split.image_ids), len(plan.split.caption_ids))
+    queries, gallery = sizes if direction == "i2t" else sizes[::-1]
+    items = np.full((queries, min(plan.lists, gallery)), NOTHING, np.int64)
+    for query, listed in given.lists[direction].items():
+        first = listed[: items.shape[1]]
+        items[query, : len(first)] = first
+    return items, None
+
+
+def _gains(gains: Gains, direction: Direction, items: Int) -> Vectors:
+    """(query, k) gains of the items, 0 where there is none."""
+    out = np.zeros(items.shape, np.float32)
+    for start in range(0, len(items), BLOCK):
+        part = items[start : start + BLOCK]
+        out[start : start + BLOCK] = gains.at(direction, np.arange(start, start + len(part)), part.clip(min=0))
+    out[items == NOTHING] = 0
+    return out
+
+
+def _truth(gains: Gains, direction: Direction, split: Split) -> Vectors:
+    """(query,) largest gain of a ground-truth item, 0 for a query without one."""
+    judged = load("gt", split, direction)
+    queries = split.ids("image" if direction == "i2t" else "caption")
+    out = np.zeros(len(queries), np.float32)
+    for place in range(int(judged.found.max(initial=0))):  # the first ground-truth item of all queries, the second, ...
+        has = np.flatnonzero(judged.found > place)
+        query, item = judged.queries[has], judged.items[judged.indptr[has] + place]
+        found = gains.at(direction, query, item[:, None])[:, 0]
+        out[query] = found if not place else np.maximum(out[query], found)
+    return out
