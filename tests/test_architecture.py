@@ -34,7 +34,7 @@ LAYERS: list[tuple[str, ...]] = [
     ("metrics", "rank", "report"),
     ("graded", "human"),
     ("evaluation",),
-    ("unimodal", "analysis"),
+    ("unimodal", "analysis", "pretrained"),
     ("leaderboard",),
     ("cli",),
     ("__main__",),
@@ -50,8 +50,9 @@ ONLY_IN = [
 ]
 # Imported inside the function that needs them, never when a module of vsebench is loaded.
 LATE = [
-    "PIL", "altair", "dask", "eccv_caption", "faiss", "h5py", "jinja2", "joblib", "jpype", "pandas", "pyarrow",
-    "pycocoevalcap", "safetensors", "scipy", "torch", "vl_convert",
+    "PIL", "altair", "dask", "eccv_caption", "faiss", "h5py", "huggingface_hub", "jinja2", "joblib", "jpype",
+    "open_clip", "pandas", "pyarrow", "pycocoevalcap", "safetensors", "scipy", "sentence_transformers", "torch",
+    "transformers", "vl_convert",
 ]  # fmt: skip
 
 

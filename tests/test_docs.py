@@ -17,7 +17,7 @@ import pytest
 import vsebench
 from docs import examples, generate
 from docs.api_page import markdown
-from tests import human_files
+from tests import clip_models, human_files
 from vsebench.environment import OF_OTHERS, OWN
 from vsebench.errors import EXIT_CODES
 from vsebench.metrics import declare, families, parse
@@ -218,6 +218,11 @@ def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monk
     if name == "load_split":
         pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
     monkeypatch.chdir(tmp_path)
+    if name == "encode":
+        pytest.importorskip("open_clip", reason="open_clip_torch is not installed (extra: clip)")
+        clip_models.open_clip_folder(tmp_path / "tiny-clip")
+        clip_models.photos(tmp_path / "photos", ["a.png", "b.png", "c.png"])
+        clip_models.captions_csv(tmp_path / "captions.csv", ["a.png", "b.png", "c.png"])
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr(declare._FAMILIES, "_items", dict(declare._FAMILIES._items))
     function = getattr(vsebench, name)

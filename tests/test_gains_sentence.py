@@ -20,7 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
-from vsebench.data import store
+from vsebench.data import published, store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.embedding import encoders, sentence
@@ -333,7 +333,7 @@ def test_without_a_network_there_is_one_attempt(fake: type[FakeEncoder], monkeyp
         ) as e:
             load_gains("sentence:on/line", split_of([0], captions=("a",)))
     assert "cannot be reached" in e.value.what and fake.attempts == [("on/line", True)]
-    monkeypatch.setattr(encoders, "PATIENCE", 0.1)
+    monkeypatch.setattr(published, "PATIENCE", 0.1)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{silent.getsockname()[1]}")
         with pytest.raises(BadInput, match=r"127\.0\.0\.1:[0-9]+ (does not answer|cannot be reached: timed out)"):

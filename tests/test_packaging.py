@@ -21,7 +21,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "scenes", "all"}
+EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "scenes", "clip", "all"}
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -41,13 +41,19 @@ def test_extras_and_groups_exist():
 
 def test_the_extra_all():
     (everything,) = PROJECT["project"]["optional-dependencies"]["all"]
-    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {"all", "train", "spice", "sentence"}
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {
+        "all",
+        "train",
+        "spice",
+        "sentence",
+        "clip",
+    }
 
 
 def test_every_optional_package_is_imported():
     """An extra for code that does not exist yet would be a promise."""
     modules = {"eccv-caption": "eccv_caption", "vl-convert-python": "vl_convert", "POT": "ot", "jpype1": "jpype"}
-    modules |= {"sentence-transformers": "sentence_transformers", "Pillow": "PIL"}
+    modules |= {"sentence-transformers": "sentence_transformers", "Pillow": "PIL", "open_clip_torch": "open_clip"}
     sources = "".join(p.read_text() for top in ("vsebench", "train_reference") for p in (ROOT / top).rglob("*.py"))
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
         for name in names(requirements) - {"vsebench"}:

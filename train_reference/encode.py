@@ -13,6 +13,7 @@ import torch
 
 from vsebench.data.atomic import write_atomically
 from vsebench.errors import UsageError
+from vsebench.pretrained import device as devices
 
 from . import checkpoint, text
 from .config import Config, override
@@ -177,18 +178,8 @@ def encode(
 
 
 def device_of(name: str) -> torch.device:
-    """The device of a name: auto, cpu or cuda.
-
-    Raises:
-        UsageError: another name, or torch finds no GPU.
-    """
-    if name == "auto":
-        name = "cuda" if torch.cuda.is_available() else "cpu"
-    if name not in ("cpu", "cuda"):
-        raise UsageError(f"the device is '{name}'", fix="use auto, cpu or cuda")
-    if name == "cuda" and not torch.cuda.is_available():
-        raise UsageError("the device is 'cuda', and torch finds no GPU here", fix="use auto or cpu")
-    return torch.device(name)
+    """The device of a name: auto, cpu or cuda; raises UsageError as ``vsebench.pretrained.device.device_of``."""
+    return torch.device(devices.device_of(name))
 
 
 def _named(batch: dict[str, Any], device: torch.device) -> dict[str, torch.Tensor]:

@@ -3,6 +3,7 @@
 - ``evaluate`` ranks and measures vectors, score matrices and retrieved lists; ``evaluate_unimodal`` measures retrieval
   inside one modality, judged by continuous labels
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
+- ``encode`` encodes a folder of images and their captions with a pretrained model
 - ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports; ``correlate`` compares relevances
   with human judgements
 - ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
@@ -11,7 +12,7 @@
 
 The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up: ``numeric``,
 ``data``, ``text``, ``relevance``, ``metrics``, ``rank``, ``graded``, ``stats``, ``report``, ``human``, ``evaluation``,
-``unimodal``, ``analysis``, ``cli``; each describes itself in its docstring.
+``unimodal``, ``analysis``, ``pretrained``, ``cli``; each describes itself in its docstring.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ _PUBLIC = {
     "evaluate": "vsebench.evaluation.run",
     "evaluate_unimodal": "vsebench.unimodal.evaluate",
     "Accumulator": "vsebench.evaluation.accumulate",
+    "encode": "vsebench.pretrained.encode",
     "load": "vsebench.analysis.systems",
     "compare": "vsebench.analysis.comparison",
     "agree": "vsebench.analysis.agreement",
@@ -40,6 +42,7 @@ _PUBLIC = {
     "parse": "vsebench.metrics",
     "Metric": "vsebench.metrics",
     "Report": "vsebench.report.report",
+    "Encoded": "vsebench.pretrained.encoded",
     "Split": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
@@ -67,6 +70,8 @@ if TYPE_CHECKING:
     from .metrics import metric as metric
     from .metrics import metric_sum as metric_sum
     from .metrics import parse as parse
+    from .pretrained.encode import encode as encode
+    from .pretrained.encoded import Encoded as Encoded
     from .report.report import Report as Report
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance

@@ -62,7 +62,9 @@ OF_OTHERS = (
         "numba-cache",
     ),
     Variable(
-        "HF_HOME", "folder of Hugging Face, for `--gains sentence:NAME`; by default `~/.cache/huggingface`", "/data/hf"
+        "HF_HOME",
+        "folder of Hugging Face, for `--gains sentence:NAME` and `vsebench encode`; by default `~/.cache/huggingface`",
+        "/data/hf",
     ),
     Variable("HF_HUB_CACHE", "the models alone; by default `hub` in `HF_HOME`", "/data/hf/hub"),
     Variable("HF_HUB_OFFLINE", "1: models are not looked for on the network", "1"),

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from vsebench.data.splits.catalogue import declared
 from vsebench.data.splits.identity import matches_ids, settle
-from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
+from vsebench.data.splits.karpathy import is_karpathy, karpathy_files, karpathy_rows
 from vsebench.data.splits.rows import CaptionRows
 from vsebench.data.textfile import parse_json, read_text
 from vsebench.errors import BadInput, UsageError
@@ -43,28 +42,20 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     document = parse_json(read_text(name), name)
     if not is_karpathy(document):
         raise BadInput("not a Karpathy file", where=name, fix="give dataset_coco.json or dataset_flickr30k.json")
-    paths = _paths(document)
+    paths = karpathy_files(document)
     there = {image.get("split") for image in document["images"]}
     splits: dict[PartName, Split] = {}
     for part, names in PARTS_OF.items():
         rows = [karpathy_rows(document, name, n) for n in names if n in there or n == names[0]]
         splits[part] = _split(_joined(rows), f"{Path(name).stem}-{part}")
     with bar("looking for the images") as update:
-        wanted = [paths[i] for split in splits.values() for i in split.image_ids.tolist()]
+        wanted = [paths[str(i)] for split in splits.values() for i in split.image_ids.tolist()]
         found = check_there(folder, wanted, update)
     size = sizes(config.model.image)
     crop = config.model.crop
     return {
-        part: Part(split, ImageFiles(tuple(found[paths[i]] for i in split.image_ids.tolist()), crop, *size))
+        part: Part(split, ImageFiles(tuple(found[paths[str(i)]] for i in split.image_ids.tolist()), crop, *size))
         for part, split in splits.items()
-    }
-
-
-def _paths(document: dict[str, Any]) -> dict[Any, str]:
-    """The path of every image below the folder, by its id: ``val2014/COCO_val2014_....jpg``, or a name alone."""
-    return {
-        image.get("cocoid", image.get("filename")): f"{image.get('filepath', '')}/{image.get('filename')}".lstrip("/")
-        for image in document["images"]
     }
 
 

@@ -31,6 +31,7 @@ from . import (
     data,
     demo,
     doctor,
+    encode,
     evaluate,
     inspect,
     leaderboard,
@@ -93,7 +94,7 @@ app.add_typer(relevance.app, name="relevance")
 app.command("correlate")(correlate.run)
 app.add_typer(leaderboard.app, name="leaderboard")
 app.command("train-reference")(train.run)
-app.command("encode")(train.encode)
+app.command("encode")(encode.run)
 app.command("doctor")(doctor.run)
 app.command("demo")(demo.run)
 

@@ -1,4 +1,4 @@
-"""``vsebench train-reference`` and ``vsebench encode``: the reference trainer, in the package ``train_reference``."""
+"""``vsebench train-reference``: the reference trainer, in the package ``train_reference``."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .shared import ReportOutput, ReportStyle
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 
-def _trainer(module: str) -> Any:
+def trainer(module: str) -> Any:
     """A module of the trainer; by name, as the package imports vsebench and not the other way round."""
     try:
         import torch  # noqa: F401
@@ -70,7 +70,7 @@ def run(
     from .shared import deliver_report
 
     chosen = output_format(terminal, style, None)
-    start = _trainer("start")
+    start = trainer("start")
     complete = start.configured(
         loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, device=device, smoke=smoke,
         assignments=settings,
@@ -87,12 +87,12 @@ def _suite(
     terminal: Terminal, name: str, out: Path | None, resume: bool, data: str | None, settings: list[str] | None
 ) -> None:
     """Run a suite, and print its table."""
-    chosen = _trainer("suites").get_suite(name)
-    runner = _trainer("run_suite")
+    chosen = trainer("suites").get_suite(name)
+    runner = trainer("run_suite")
     folder = (out or Path("runs") / f"suite-{name}").expanduser()
     objects = None
     if data is not None:
-        objects = _trainer("start").configured(data=data, assignments=settings).data
+        objects = trainer("start").configured(data=data, assignments=settings).data
         if data.partition(":")[0] != "coco-objects":
             raise UsageError(f"--suite with --data {data}", fix="give coco-objects:FILE, or no --data")
     summary = runner.run_suite(chosen, folder, objects=objects, resume=resume, say=terminal.note, bar=terminal.progress)
@@ -122,28 +122,3 @@ def _show(terminal: Terminal, headings: list[str], rows: list[list[str]]) -> Non
     for row in rows:
         table.add_row(*cells(*row))
     terminal.out.print(table)
-
-
-@command
-def encode(
-    checkpoint: Annotated[Path, typer.Argument(help="A checkpoint, or the folder of a run.")],
-    data: Annotated[str | None, typer.Option(help="Other data than those it was trained on.")] = None,
-    part: Annotated[str, typer.Option(help="train, val or test.")] = "test",
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .npz file.")] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
-) -> None:
-    """Encode images and captions with a checkpoint into a file for `vsebench eval`."""
-    terminal = Terminal(as_json, quiet, no_progress)
-    trainer = _trainer("encode")
-    target = output or Path(f"{checkpoint.stem or 'embeddings'}-{part}.npz")
-    with terminal.progress("encoding") as update:
-        result, chosen = trainer.encode(checkpoint, data, part, target, device=device, update=update)
-    split = chosen.split
-    counts = {"images": len(split.image_ids), "captions": len(split.caption_ids), "split": split.name}
-    if terminal.json:
-        terminal.emit({"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"})
-    else:
-        terminal.say(f"{target}: {counts['images']:,} images and {counts['captions']:,} captions of {split.name}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +36,7 @@ from .formats.table import Format
 
 StrPath = str | os.PathLike[str]
 
+ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
 _RUN = "give retrieved lists with --run"
 
 
@@ -149,7 +151,9 @@ def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None
     check_size([images, texts, *used], path)
     # Members of a zip start at any byte: numbers off their own size would be copied in every product.
     image_vectors, text_vectors = (np.require(floats(member, path), requirements="A") for member in (images, texts))
-    notes = _ignored(members, [images, texts, *used])
+    encoder = _encoder(members)
+    used += [] if encoder is None else [encoder]
+    notes = (*_ignored(members, [images, texts, *used]), *_encoded_by(encoder))
     strings = None if captions is None else as_strings(captions.load(), captions.name, path)
     return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes, holds, strings)
 
@@ -176,6 +180,23 @@ def _id_fields(
     name = "" if found[2] is None else found[2].base
     holds: Holds = "rows" if name in OWNER_ROWS else "ids" if name in OWNER_IDS else "rows or ids"
     return (image_ids, text_ids, image_of_text), holds, used
+
+
+def _encoder(members: Sequence[Member]) -> Member | None:
+    """The string in which ``vsebench encode`` says which model the vectors are of."""
+    found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.stored < 1 << 20)
+    return next(found, None)
+
+
+def _encoded_by(member: Member | None) -> tuple[str, ...]:
+    """A note that names the model; none where the string is not as ``vsebench encode`` writes it."""
+    if member is None:
+        return ()
+    try:
+        about = json.loads(str(member.load()))
+        return (f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300],)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ()
 
 
 def _only_matrix(members: Sequence[Member], path: Path) -> Member:

@@ -45,3 +45,10 @@ def annotation_rows(document: dict[str, Any], where: str, caption_ids: Ids) -> C
         raise BadInput(what, where=where, fix="give captions_val2014.json; all test images are in val2014")
     image_id, captions = zip(*(found[i] for i in caption_ids.tolist()), strict=True)
     return CaptionRows(np.asarray(image_id), caption_ids, captions, where)
+
+
+def annotation_files(document: dict[str, Any]) -> dict[str, str]:
+    """The names of the image files in the list ``images``, by the id of the image as a string; none without names."""
+    images = document.get("images")
+    listed = [image for image in images if isinstance(image, dict)] if isinstance(images, list) else []
+    return {str(image.get("id")): image["file_name"] for image in listed if isinstance(image.get("file_name"), str)}

@@ -68,6 +68,13 @@ def karpathy_rows(
     return CaptionRows(np.asarray(image_ids), np.asarray(caption_ids), tuple(captions), where)
 
 
+def karpathy_files(document: dict[str, Any]) -> dict[str, str]:
+    """The path of every image below the folder of images, by its id as a string."""
+    images = [image for image in document["images"] if isinstance(image, dict)]
+    names = [(image.get("cocoid", image.get("filename")), image.get("filepath", ""), image) for image in images]
+    return {str(name): f"{folder}/{image.get('filename')}".lstrip("/") for name, folder, image in names}
+
+
 def _sentence_id(image: dict[str, Any], sentence: dict[str, Any], j: int, spot: str) -> int:
     if "sentid" in sentence:
         return int(field(sentence, "sentid", int, spot))

@@ -20,6 +20,7 @@ CAPTION = ("caption", "captions", "text", "sentence", "sentences", "raw", "comme
 IMAGE_ID = ("image_id", "image", "img_id", "imgid", "image_name", "file_name", "filename")
 CAPTION_ID = ("caption_id", "sentence_id", "sentid", "text_id", "id")
 INDEX = ("caption_index", "caption_number", "comment_number")
+FILE = ("file_name", "filename", "image_name", "image_path", "path", "file")
 PART = ("split", "part", "subset")
 LAYOUT = "call the caption caption or text, its image image_id or image, and its own id caption_id or id"
 
@@ -110,6 +111,17 @@ def parts_of(records: Iterable[Record], fields: Fields) -> list[str]:
     if fields.part is None:
         return []
     return list(dict.fromkeys(str(record.get(fields.part)) for _, record in records))
+
+
+def files_of(records: Iterable[Record], fields: Fields) -> dict[str, str]:
+    """The name of the image file in a field of its own, by the id of the image as a string; none without the field."""
+    found: dict[str, str] = {}
+    for _, record in records:
+        known = {name.strip().lower(): name for name in reversed(list(record))}
+        name = next((known[usual] for usual in FILE if usual in known), None)
+        if name is not None and name != fields.image and isinstance(record[name], str):
+            found[str(record.get(fields.image)).strip()] = record[name].strip()
+    return found
 
 
 def no_fields(names: Iterable[str], where: str, at: str) -> BadInput:

@@ -12,10 +12,10 @@ from ...errors import BadInput, UsageError
 from ...types import Ids
 from ..textfile import parse_json, read_text, shown
 from . import packages
-from .annotations import annotation_rows, is_annotations
+from .annotations import annotation_files, annotation_rows, is_annotations
 from .jsonl import is_jsonl, jsonl_fields, jsonl_records
-from .karpathy import is_karpathy, karpathy_rows
-from .records import Fields, Record, find_fields, no_fields, parts_of, record_rows
+from .karpathy import is_karpathy, karpathy_files, karpathy_rows
+from .records import Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
 from .rows import CaptionRows
 from .table_file import is_table, table_fields, table_records
 
@@ -43,6 +43,7 @@ class FileSource:
         read: its rows; of a file that holds more than a test set, those with the given caption ids.
         whole: all its captions, or those of a part (``val``); None for all, and the test images of a Karpathy file.
         parts: the parts it has, in the order of the file; none when it has no such field.
+        images: the names of the image files that it states beside their ids, by the id as a string.
     """
 
     files: str
@@ -50,6 +51,7 @@ class FileSource:
     read: Callable[[CaptionFile, Ids | None], CaptionRows]
     whole: Callable[[CaptionFile, str | None], CaptionRows]
     parts: Callable[[CaptionFile], list[str]]
+    images: Callable[[CaptionFile], dict[str, str]]
 
 
 @dataclass(frozen=True)
@@ -100,6 +102,7 @@ def _of_records(
         lambda file, caption_ids: rows(file),
         rows,
         lambda file: parts_of(records(file.text, file.where), fields(file.text, file.where)),
+        lambda file: files_of(records(file.text, file.where), fields(file.text, file.where)),
     )
 
 
@@ -114,6 +117,7 @@ FILES: dict[str, FileSource] = {
         lambda file, caption_ids: karpathy_rows(file.document, file.where),
         lambda file, part: karpathy_rows(file.document, file.where, part or "test", None),
         _karpathy_parts,
+        lambda file: karpathy_files(file.document),
     ),
     "annotations": FileSource(
         "captions_val2014.json",
@@ -121,6 +125,7 @@ FILES: dict[str, FileSource] = {
         _annotations,
         _all_annotations,
         lambda file: [],
+        lambda file: annotation_files(file.document),
     ),
 }
 # Packages, by the split that they hold.
@@ -157,8 +162,17 @@ def all_of_file(path: str | os.PathLike[str], part: str | None = None) -> Captio
         BadInput: unreadable, malformed, truncated, another kind of file, or without the part.
         UsageError: a part of a file without parts, or several parts of which none was chosen.
     """
+    return _all(*_recognised(path), part)
+
+
+def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> tuple[CaptionRows, dict[str, str]]:
+    """As ``all_of_file``, with the names of image files that the file states, by the id of the image as a string."""
     source, file = _recognised(path)
-    parts = source.parts(file)
+    return _all(source, file, part), source.images(file)
+
+
+def _all(source: FileSource, file: CaptionFile, part: str | None) -> CaptionRows:
+    path, parts = file.where, source.parts(file)
     if part is not None and not parts:
         raise UsageError(f"--part is '{part}', and the file has no field split", where=path, fix="leave it out")
     if part is None and source is not FILES["karpathy"] and len(parts) > 1:

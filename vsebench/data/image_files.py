@@ -1,0 +1,135 @@
+"""A folder of images: the file of every image id, and reading a file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ..errors import BadInput, MissingPackage
+from ..types import Ids
+from .formats.ids import number_in
+
+ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+INSTALL = "pip install 'vsebench[clip]'"
+
+
+@dataclass(frozen=True)
+class ImageFiles:
+    """The files of the images of a split.
+
+    Attributes:
+        paths: (image,) the file of every image.
+        unused: how many other images the folder has.
+    """
+
+    paths: tuple[Path, ...]
+    unused: int
+
+
+def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = None) -> ImageFiles:
+    """The file of every image, in a folder or in folders inside it.
+
+    A file belongs to an id if it has that path below the folder, or that name, or that name without its ending, or if
+    both have the same number, as ``391895`` and ``COCO_val2014_000000391895.jpg`` do; the first that holds decides.
+
+    Args:
+        folder: where they are looked for; hidden files are not.
+        image_ids: (image,) int64 or unicode.
+        names: the name of the file of an id, by the id as a string, for ids that do not name it.
+
+    Raises:
+        BadInput: no such folder, one without images, ids without a file, or a file for which two ids stand.
+    """
+    files = _listed(folder)
+    tables = _tables(files)
+    found: list[str] = []
+    missing: list[str] = []
+    for image in map(str, image_ids.tolist()):
+        name = (names or {}).get(image, image)
+        fitting = _fitting(name, tables)
+        if len(fitting) > 1:
+            what = f"image '{image}' is {fitting[0]} or {fitting[1]}"
+            raise BadInput(what, where=folder, fix="give a folder that has every image once")
+        (found if fitting else missing).append(fitting[0] if fitting else name)
+    if missing:
+        what = f"{len(missing):,} of the {len(image_ids):,} images with captions have no file (first: {missing[0]})"
+        fix = f"copy them into this folder (a file there: {files[0]}), or give captions of these images only"
+        raise BadInput(what, where=folder, fix=fix)
+    owner: dict[str, str] = {}
+    for image, file in zip(map(str, image_ids.tolist()), found, strict=True):
+        if file in owner:
+            what = f"images '{owner[file]}' and '{image}' are the same file: {file}"
+            raise BadInput(what, where=folder, fix="give every image one id")
+        owner[file] = image
+    return ImageFiles(tuple(folder / file for file in found), len(files) - len(found))
+
+
+def read_image(path: Path) -> Any:
+    """The pixels of a file as an RGB image of Pillow; a rotation that the file only asks for is not applied.
+
+    Raises:
+        BadInput: it is missing, truncated or no image.
+        MissingPackage: Pillow is not installed.
+    """
+    try:
+        from PIL import Image
+    except ImportError as error:
+        raise MissingPackage("image files need Pillow", fix=INSTALL) from error
+    try:
+        with Image.open(path) as file:
+            return file.convert("RGB")
+    # Pillow raises errors of many classes for damaged files: OSError, SyntaxError, ValueError, struct.error, ...
+    except Exception as error:
+        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
+        fix = "copy the file again, or leave the image and its captions out"
+        raise BadInput(f"cannot be read as an image ({why})", where=path, fix=fix) from error
+
+
+def _listed(folder: Path) -> list[str]:
+    """The paths of the images below a folder, as they are written there, sorted."""
+    if not folder.is_dir():
+        what = "this is a file" if folder.exists() else "no such folder of images"
+        raise BadInput(what, where=folder, fix="give the folder that has the image files")
+    files = sorted(_walk(folder))
+    if not files:
+        what = f"no image is in this folder or below it ({', '.join(ENDINGS)})"
+        raise BadInput(what, where=folder, fix="give the folder that has the image files")
+    return files
+
+
+def _walk(folder: Path) -> Iterator[str]:
+    seen: set[str] = set()
+    for here, folders, names in os.walk(folder, followlinks=True):
+        real = os.path.realpath(here)
+        if real in seen:  # a link to a folder above
+            folders.clear()
+            continue
+        seen.add(real)
+        folders[:] = [name for name in folders if not name.startswith(".")]
+        below = Path(here).relative_to(folder)
+        for name in names:
+            if not name.startswith(".") and name.lower().endswith(ENDINGS):
+                yield (below / name).as_posix()
+
+
+def _tables(files: list[str]) -> tuple[dict[Any, list[str]], ...]:
+    """The files by path, by name, by name without ending, and by number."""
+    tables: tuple[dict[Any, list[str]], ...] = ({}, {}, {}, {})
+    for file in files:
+        name = file.rpartition("/")[2]
+        for table, key in zip(tables, (file, name, name.rpartition(".")[0], number_in(name)), strict=True):
+            table.setdefault(key, []).append(file)
+    return tables
+
+
+def _fitting(image: str, tables: tuple[dict[Any, list[str]], ...]) -> list[str]:
+    path = image.replace("\\", "/").removeprefix("./")
+    name = path.rpartition("/")[2]
+    number = number_in(name)
+    for table, key in zip(tables, (path, name, name, number), strict=True):
+        if key is not None and key in table:
+            return table[key]
+    return []

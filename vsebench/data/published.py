@@ -1,0 +1,133 @@
+"""Published models: loading one from the files of this machine or from Hugging Face, with an answer in seconds."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import queue
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+from ..errors import BadInput, VsebenchError
+
+PATIENCE = 5.0  # seconds
+Model = TypeVar("Model")
+
+
+def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -> Model:
+    """A model, first from the files that are here, then from the network.
+
+    Without a network the libraries ask for every file several times, which takes minutes; so it is asked here first.
+
+    Args:
+        load: loads it; with True from the files of this machine alone.
+        what: names the model in messages, as in ``model 'NAME'``.
+        fix: of the error.
+        local: whether the model is a folder or a file.
+
+    Raises:
+        BadInput: no network, no such model, or damaged files.
+    """
+    for from_here in (True, False):
+        try:
+            with _without_talk():
+                return load(from_here)
+        except VsebenchError:
+            raise
+        except Exception as error:  # the libraries raise errors of many classes about files, names and networks
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            why: str | None = lines[0][:200]
+            if from_here and not local:
+                why = unreachable()
+                why = why and f"it is not among the downloaded models, and {why}"
+            if why is None:
+                continue
+            raise BadInput(f"{what} cannot be loaded ({why})", fix=fix) from error
+    raise AssertionError("a model is loaded, or the second attempt has raised")
+
+
+def unreachable() -> str | None:
+    """Why the host of published models cannot be asked, found out within ``PATIENCE`` seconds; None when it can."""
+    import urllib.error
+    import urllib.request
+
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in ("1", "ON", "YES", "TRUE"):
+        return "HF_HUB_OFFLINE forbids to download it"
+    host = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
+    answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            with urllib.request.urlopen(urllib.request.Request(host, method="HEAD"), timeout=PATIENCE):
+                answers.put(None)
+        except urllib.error.HTTPError:
+            answers.put(None)  # an answer
+        except (OSError, ValueError) as error:
+            answers.put(f"{host} cannot be reached: {getattr(error, 'reason', error)}")
+
+    # A thread, as the timeout does not hold for looking up the name of the host.
+    threading.Thread(target=ask, daemon=True).start()
+    try:
+        return answers.get(timeout=PATIENCE)
+    except queue.Empty:
+        return f"{host} does not answer"
+
+
+@contextlib.contextmanager
+def offline() -> Iterator[None]:
+    """Let the libraries of Hugging Face read the files of this machine alone."""
+    from huggingface_hub import constants
+
+    before, constants.HF_HUB_OFFLINE = constants.HF_HUB_OFFLINE, True
+    try:
+        yield
+    finally:
+        constants.HF_HUB_OFFLINE = before
+
+
+@contextlib.contextmanager
+def _without_talk() -> Iterator[None]:
+    """No progress bars of transformers, and no log, while weights are read: what matters is in the error."""
+    root, disabled = logging.getLogger(), logging.root.manager.disable
+    handlers = list(root.handlers)
+    logging.disable(logging.CRITICAL)
+    try:
+        with _without_bars():
+            yield
+    finally:
+        logging.disable(disabled)
+        root.handlers[:] = handlers  # the function logging.error adds one
+
+
+@contextlib.contextmanager
+def _without_bars() -> Iterator[None]:
+    try:
+        from transformers.utils import logging as bars
+    except ImportError:
+        yield
+        return
+    enabled = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if enabled:
+            bars.enable_progress_bar()
+
+
+def revision(repository: str) -> str:
+    """Eight digits of the revision of a published model that was downloaded before, else ``unknown``.
+
+    Args:
+        repository: ``OWNER/NAME``.
+    """
+    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
+    hub = Path(os.environ.get("HF_HUB_CACHE") or home / "hub")
+    try:
+        found = hub / f"models--{repository.replace('/', '--')}" / "refs" / "main"
+        return found.read_text(encoding="ascii").strip()[:8]
+    except (OSError, ValueError):
+        return "unknown"

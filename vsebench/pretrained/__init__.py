@@ -1,0 +1,13 @@
+"""Encoding of images and captions with published models: from a folder of images to a file for ``vsebench eval``.
+
+::
+
+    captions, split ──► ids, strings ──┐
+    folder of images ──► files ────────┼──► batches ──► an encoder ──► vectors with ids ──► .npz
+    name of a model ──► names ─────────┘          (parts are kept until the end)
+
+- ``names``: which model is meant: ``open_clip:NAME/WEIGHTS``, ``sentence-transformers:NAME``, a folder
+- ``models``: loading it, by ``openclip`` or ``sentence``
+- ``encoder``: what an encoder is, and the identity of its weights; ``device``: where it computes
+- ``encode``: the public function; ``parts``: finished parts of an interrupted call; ``encoded``: the result, its file
+"""

@@ -1,0 +1,43 @@
+"""Where torch computes, and with which precision."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from ..errors import UsageError
+
+
+def device_of(name: str) -> str:
+    """The device of a name (auto, cpu or cuda): cpu or cuda.
+
+    Raises:
+        UsageError: another name, or torch finds no GPU.
+    """
+    import torch
+
+    if name == "auto":
+        name = "cuda" if torch.cuda.is_available() else "cpu"
+    if name not in ("cpu", "cuda"):
+        raise UsageError(f"the device is '{name}'", fix="use auto, cpu or cuda")
+    if name == "cuda" and not torch.cuda.is_available():
+        raise UsageError("the device is 'cuda', and torch finds no GPU here", fix="use auto or cpu")
+    return name
+
+
+@contextlib.contextmanager
+def float32(threads: int | None) -> Iterator[None]:
+    """No gradients, no precision below float32 and no choice of algorithms by speed; threads of torch on the CPU."""
+    import torch
+
+    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
+    before = (cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, matmul.allow_tf32, torch.get_num_threads())
+    cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, matmul.allow_tf32 = False, True, False, False
+    if threads is not None:
+        torch.set_num_threads(threads)
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, matmul.allow_tf32 = before[:4]
+        torch.set_num_threads(before[4])

@@ -1,0 +1,43 @@
+"""What an encoder is, and the identity of its weights."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..types import Vectors
+
+
+@dataclass(frozen=True, eq=False)
+class Encoder:
+    """A loaded model.
+
+    Attributes:
+        about: the model, its weights and its preprocessing, as plain values for a JSON document.
+        context: the largest number of tokens of a caption; None when it has no limit.
+        prepare: an RGB image of Pillow -> input of ``images``; called in several threads.
+        images: a list of inputs -> (image, dim) float32 of length 1.
+        captions: a list of strings -> (caption, dim) float32 of length 1; longer ones than ``context`` are cut.
+        is_cut: a list of strings -> for each whether it is longer than ``context``.
+    """
+
+    about: dict[str, Any]
+    context: int | None
+    prepare: Callable[[Any], Any]
+    images: Callable[[list[Any]], Vectors]
+    captions: Callable[[list[str]], Vectors]
+    is_cut: Callable[[list[str]], Sequence[bool]]
+
+
+def weights_identity(model: Any) -> str:
+    """The first 16 digits of the SHA-256 of all weights of a torch model: names, shapes and numbers."""
+    import torch
+
+    digest = hashlib.sha256()
+    for name, tensor in sorted(model.state_dict().items()):
+        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
+        # As bytes, because numpy has no bfloat16.
+        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()[:16]

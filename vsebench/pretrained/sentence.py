@@ -1,0 +1,76 @@
+"""CLIP models of sentence-transformers, by name or from a folder; also folders that transformers wrote."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..data import published
+from ..errors import BadInput
+from ..types import Vectors
+from .encoder import Encoder, weights_identity
+from .names import Named
+
+FIX = "check the name and the network, or give the folder of a model"
+
+
+def load_sentence_transformers(named: Named, device: str) -> Encoder:
+    """See ``models.load``."""
+    import sentence_transformers
+
+    def read(from_here: bool) -> Any:
+        return sentence_transformers.SentenceTransformer(named.name, device=device, local_files_only=from_here)
+
+    fix = "copy or export the model again" if named.folder else FIX
+    model = published.loaded(read, f"model '{named.title}'", fix, local=named.folder)
+    model = model.float().eval()
+    if "image" not in getattr(model, "modalities", ("image",)):
+        fix = "give a CLIP model, such as sentence-transformers:clip-ViT-B-32"
+        raise BadInput(f"model '{named.title}' encodes captions, no images", fix=fix)
+    context = _context(model)
+
+    def vectors(inputs: list[Any]) -> Vectors:
+        found = model.encode(
+            inputs, batch_size=len(inputs), normalize_embeddings=True, show_progress_bar=False, convert_to_numpy=True
+        )
+        return np.ascontiguousarray(found, np.float32)
+
+    tokenizer = getattr(model.tokenizer, "tokenizer", model.tokenizer)  # that of a processor, or itself
+
+    def is_cut(strings: list[str]) -> list[bool]:
+        if context is None:
+            return [False] * len(strings)
+        return [len(ids) > context for ids in tokenizer(strings, truncation=False, verbose=False)["input_ids"]]
+
+    about = {
+        "model": named.title,
+        "revision": "" if named.folder else _revision(named.name),
+        "weights_sha256": weights_identity(model),
+        "preprocess": _preprocess(model),
+        "tokenizer": type(tokenizer).__name__,
+        "library": f"sentence-transformers {sentence_transformers.__version__}",
+    }
+    return Encoder(about, context, lambda image: image, vectors, vectors, is_cut)
+
+
+def _context(model: Any) -> int | None:
+    """The largest number of tokens; tokenizers that were saved without it get that of the model."""
+    found = model.max_seq_length
+    config = getattr(getattr(model[0], "config", None), "text_config", None)
+    most = getattr(config, "max_position_embeddings", None)
+    if most is not None and (found is None or found > most):
+        model.max_seq_length = found = most
+    return None if found is None or found > 1_000_000 else int(found)
+
+
+def _revision(name: str) -> str:
+    repository = name if "/" in name else f"sentence-transformers/{name}"
+    return f"{repository}@{published.revision(repository)}"
+
+
+def _preprocess(model: Any) -> dict[str, Any]:
+    """The settings of the image processor; empty where the model does not show them."""
+    processor = getattr(model[0], "processor", None)
+    settings: dict[str, Any] = getattr(getattr(processor, "image_processor", processor), "to_dict", dict)()
+    return {key: value for key, value in settings.items() if isinstance(value, (str, int, float, bool, list, dict))}
