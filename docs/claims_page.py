@@ -27,7 +27,7 @@ def claims_page(folder: Path = FOLDER) -> str:
     out = [INTRODUCTION]
     for file in sorted(folder.glob("*.json")):
         summary = json.loads(file.read_text(encoding="utf-8"))
-        if summary.get("claims"):
+        if summary.get("claims") or summary.get("left_out"):
             out += [f"\n## {file.stem}\n\n", *_provenance(summary), *_claims(summary), *_values(summary)]
     if len(out) == 1:
         out.append("\nNo complete suite is stored yet.\n")
@@ -50,6 +50,8 @@ def _claims(summary: dict[str, Any]) -> list[str]:
     out = ["| claim | paper | data | verdict |\n|---|---|---|---|\n"]
     for c in summary["claims"]:
         out.append(f"| {c['says']} | {c['paper']} | {c['data']} | **{c['verdict']}** |\n")
+    for c in summary.get("left_out", []):
+        out.append(f"| {c['says']} | {c['paper']} | {c['data']} | not judged: {c['because']} |\n")
     out.append("\n| claim | data | difference | metric | value | interval | limit | seeds | |\n" + "|---" * 9 + "|\n")
     for c in summary["claims"]:
         for part in c["parts"]:

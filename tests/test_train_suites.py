@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 import vsebench as vb
 from docs.claims_page import claims_page
 from vsebench.cli import app
-from vsebench.errors import BadInput, UsageError
+from vsebench.errors import BadInput, Diverged, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -170,6 +170,81 @@ def test_a_suite_that_learns_prints_its_table(tmp_path, monkeypatch):
     assert command_of(good, monkeypatch, "--loss", "mh").exit_code == 2
     assert command_of(good, monkeypatch, "--data", "scenes-tiny").exit_code == 2
     assert CliRunner().invoke(app, ["train-reference", "--suite", "smoek"]).exit_code == 2
+
+
+@pytest.fixture
+def sh_diverges(monkeypatch) -> list[str]:
+    """Runs of the loss sh diverge while the list is empty; it has the runs that were trained."""
+    trained, real = [], run_suite.train
+
+    def diverging(settings, folder, **options):
+        if settings.loss.name == "sh" and "cured" not in trained:
+            raise Diverged("the loss is nan in epoch 2, in the batch of captions 7, 8, ...", fix="lower it")
+        trained.append(folder.name)
+        return real(settings, folder, **options)
+
+    monkeypatch.setattr(run_suite, "train", diverging)
+    return trained
+
+
+def test_a_run_that_diverges_is_noted_and_the_suite_goes_on(tmp_path, sh_diverges):
+    name = f"{DATA}/sh-seed0"
+    summary, notes = run(suite_of(runs_of()), tmp_path)
+    assert summary == json.loads((tmp_path / "suite.json").read_text())
+    assert summary["complete"] and list(summary["runs"]) == [f"{DATA}/untrained-seed0", f"{DATA}/info_nce-seed0"]
+    lost = summary["diverged"][name]
+    assert (lost["data"], lost["variant"], lost["loss"], lost["seed"]) == (DATA, "sh", "sh", 0)
+    assert lost["message"] == "the loss is nan in epoch 2, in the batch of captions 7, 8, ..."
+    assert summary["notes"] == ["a note", f"{name} diverged: {lost['message']}"]
+    assert f"  diverged: {lost['message']}" in notes
+    again, _ = run(suite_of(runs_of()), tmp_path, resume=True)
+    assert again["diverged"][name]["message"] == lost["message"]  # tried again, in vain
+    sh_diverges[:] = ["cured"]
+    found, _ = run(suite_of(runs_of()), tmp_path, resume=True)
+    assert sh_diverges == ["cured", "sh-seed0"]  # the others were finished
+    assert found["diverged"] == {} and found["notes"] == ["a note"]
+    whole, _ = run(suite_of(runs_of()), tmp_path / "whole")
+    assert found["runs"][name]["values"] == whole["runs"][name]["values"]
+
+
+def test_a_real_run_that_diverges(tmp_path):
+    """With an endless margin the loss is infinite in the first step."""
+    endless = config.from_dict({**tiny("sh").to_dict(), "loss": {"name": "sh", "settings": {"margin": float("inf")}}})
+    summary, _ = run(suite_of([Planned(DATA, "sh", endless), runs_of()[0]]), tmp_path)
+    assert "the loss is inf in epoch 1" in summary["diverged"][f"{DATA}/sh-seed0"]["message"]
+    assert list(summary["runs"]) == [f"{DATA}/untrained-seed0"]
+
+
+def test_a_loss_that_diverges_fails_the_suite_in_which_all_must_learn(tmp_path, monkeypatch, sh_diverges):
+    runs = [*runs_of()[:2], Planned(DATA, "info_nce", tiny("info_nce", epochs=8, lr=0.02))]
+    found = command_of(suite_of(runs, must_learn=True), monkeypatch, "--out", str(tmp_path / "a"), "--json")
+    assert found.exit_code == 1
+    assert f"{DATA}/sh-seed0 diverged: the loss is nan" in found.stderr
+    assert [entry["loss"] for entry in json.loads(found.stdout)["learned"]] == ["info_nce"]
+    other = command_of(suite_of(runs), monkeypatch, "--out", str(tmp_path / "b"))
+    assert other.exit_code == 0 and "diverged" in other.stderr
+
+
+def test_claims_that_need_a_run_that_diverged_are_left_out(tmp_path, monkeypatch, sh_diverges):
+    needs = Claim("needs", "paper", "sh is better", (Part("sh - info_nce", (("sh", 1.0), ("info_nce", -1.0)), "R@1"),))
+    other = Claim("other", "paper", "it learns", (Part("x", (("info_nce", 1.0), ("untrained", -1.0)), "R@1"),))
+    elsewhere = Claim("elsewhere", "paper", "-", (Part("x", (("sh", 1.0), ("mh", -1.0)), "R@1"),))  # mh is not planned
+    monkeypatch.setattr(claims.judge, "__defaults__", ((needs, other, elsewhere),))
+    monkeypatch.setattr(claims.left_out, "__defaults__", ((needs, other, elsewhere),))
+    runs = [Planned(DATA, p.variant, config.override(p.config, train_seed=seed)) for seed in (0, 1) for p in runs_of()]
+    found = command_of(suite_of(runs, claims=True), monkeypatch, "--out", str(tmp_path / "s"))
+    assert found.exit_code == 0, found.stderr
+    summary = json.loads((tmp_path / "s" / "suite.json").read_text())
+    assert [c["claim"] for c in summary["claims"]] == ["other"]
+    (lost,) = summary["left_out"]
+    because = f"{DATA}/sh-seed0, {DATA}/sh-seed1 diverged"
+    assert (lost["claim"], lost["data"], lost["because"]) == ("needs", DATA, because)
+    assert f"not judged: sh is better ({DATA}); {because}" in found.stdout
+    page = tmp_path / "page"
+    page.mkdir()
+    (page / "s.json").write_text(json.dumps(summary))
+    assert f"| sh is better | paper | {DATA} | not judged: {because} |" in claims_page(page)
+    assert f"{DATA}/sh-seed0 diverged: the loss is nan" in claims_page(page)
 
 
 def test_the_suites_have_every_loss_and_every_claim(monkeypatch):

@@ -15,7 +15,7 @@ part does not, and is undecided otherwise. With one seed no variance of seeds is
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -138,6 +138,32 @@ def judge(reports: Mapping[Key, Path | Report], claims: tuple[Claim, ...] = CLAI
                 out.append({
                     "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
                     "verdict": together([p["verdict"] for p in parts]), "parts": parts,
+                })  # fmt: skip
+    return out
+
+
+def left_out(
+    planned: Collection[tuple[str, str]], lost: Mapping[tuple[str, str], list[str]], claims: tuple[Claim, ...] = CLAIMS
+) -> list[dict[str, Any]]:
+    """The claims that cannot be judged because runs are lost.
+
+    Args:
+        planned: (data, variant) of all runs.
+        lost: (data, variant) -> the names of its runs that diverged.
+        claims: which ones.
+
+    Returns:
+        A record a claim and data set: ``claim``, ``paper``, ``says``, ``data`` and ``because``.
+    """
+    out = []
+    for data in dict.fromkeys(data for data, _ in sorted(planned)):
+        for claim in claims:
+            needed = dict.fromkeys((data, name) for part in claim.parts for name, _ in part.weights)
+            runs = [name for key in needed for name in lost.get(key, ())]
+            if runs and all(key in planned for key in needed):
+                out.append({
+                    "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
+                    "because": f"{', '.join(runs)} diverged",
                 })  # fmt: skip
     return out
 

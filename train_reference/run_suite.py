@@ -2,6 +2,7 @@
 
 The folder of a suite has a folder a run (``train``) and ``suite.json``, which is written after every run. A run has
 ``result.json``, the report of its test part with the values of every query; where it is there, the run is not repeated.
+A run that diverges is noted in the summary, and the next one begins; a resumed suite tries it again.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from typing import Any
 
 import vsebench as vb
 from vsebench.data.atomic import write_atomically
-from vsebench.errors import BadInput, UsageError
+from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.report.report import Report
 
 from . import claims, encode
@@ -46,11 +47,12 @@ def run_suite(
 
     Returns:
         The summary, as in ``suite.json``: ``complete``; ``runs`` with the configuration, seconds and values of each;
-        ``learned`` where a loss must improve on the untrained model; ``claims`` where they are judged.
+        ``learned`` where a loss must improve on the untrained model; ``claims`` where they are judged. Runs that
+        diverged are in ``diverged``, with the message, and not in ``runs``; ``left_out`` has the claims that need them.
 
     Raises:
         UsageError: the folder has runs and ``resume`` is not given, or runs of other settings.
-        BadInput, MissingPackage, Diverged, DiskError: as ``train.train``.
+        BadInput, MissingPackage, DiskError: as ``train.train``.
     """
     planned, notes = suite.runs(objects)
     if out.exists() and not out.is_dir():
@@ -66,8 +68,14 @@ def run_suite(
     if suite.must_learn:
         summary["learned"] = learned(summary["runs"])
     if suite.claims:
-        reports = {(p.data, p.variant, p.config.train.seed): out / p.name / RESULT for p in planned}
+        lost: dict[tuple[str, str], list[str]] = {}
+        for name, run in summary["diverged"].items():
+            lost.setdefault((run["data"], run["variant"]), []).append(name)
+        there = [p for p in planned if (p.data, p.variant) not in lost]
+        reports = {(p.data, p.variant, p.config.train.seed): out / p.name / RESULT for p in there}
         summary["claims"] = claims.judge(reports)
+        summary["left_out"] = claims.left_out({(p.data, p.variant) for p in planned}, lost)
+    summary["notes"] = [*notes, *(f"{name} diverged: {run['message']}" for name, run in summary["diverged"].items())]
     summary["complete"] = True
     _write(out, summary)
     return summary
@@ -76,7 +84,8 @@ def run_suite(
 def _one(plan: Planned, out: Path, summary: dict[str, Any], words: str, say: Say, bar: Bar) -> None:
     """Train one run, unless it is finished, and put it into the summary."""
     folder, started = out / plan.name, time.monotonic()
-    before = summary["runs"].get(plan.name, {}).get("seconds", 0.0)
+    diverged = summary["diverged"].pop(plan.name, {})
+    before = summary["runs"].pop(plan.name, diverged).get("seconds", 0.0)
     if (folder / RESULT).is_file():
         _check_same(plan, folder)
         report = vb.load(folder / RESULT)
@@ -85,9 +94,25 @@ def _one(plan: Planned, out: Path, summary: dict[str, Any], words: str, say: Say
     else:
         say(f"{words}:")
         names = ",".join(measures(plan.data).metrics)
-        report = train(plan.config, folder, resume=True, metrics=names, say=lambda text: say(f"  {text}"), bar=bar)
+        try:
+            report = train(plan.config, folder, resume=True, metrics=names, say=lambda text: say(f"  {text}"), bar=bar)
+        except Diverged as error:
+            say(f"  diverged: {error.what}")
+            summary["diverged"][plan.name] = _diverged(plan, error, before + time.monotonic() - started)
+            return
         seconds = before + time.monotonic() - started
     summary["runs"][plan.name] = _entry(plan, report, folder, seconds)
+
+
+def _diverged(plan: Planned, error: Diverged, seconds: float) -> dict[str, Any]:
+    return {
+        "data": plan.data,
+        "variant": plan.variant,
+        "loss": plan.config.loss.name,
+        "seed": plan.config.train.seed,
+        "seconds": round(seconds, 1),
+        "message": error.what,
+    }
 
 
 def _entry(plan: Planned, report: Report, folder: Path, seconds: float) -> dict[str, Any]:
@@ -180,6 +205,7 @@ def _empty(suite: Suite, planned: list[Planned], notes: list[str], earlier: dict
         "python": platform.python_version(),
         "seconds": 0.0,
         "runs": {name: run for name, run in earlier.get("runs", {}).items() if name in names},
+        "diverged": {name: run for name, run in earlier.get("diverged", {}).items() if name in names},
     }
 
 
@@ -208,6 +234,7 @@ def _earlier(out: Path) -> dict[str, Any]:
 
 
 def _write(out: Path, summary: dict[str, Any]) -> None:
-    summary["seconds"] = round(sum(run["seconds"] for run in summary["runs"].values()), 1)
+    every = [*summary["runs"].values(), *summary["diverged"].values()]
+    summary["seconds"] = round(sum(run["seconds"] for run in every), 1)
     with write_atomically(out / SUMMARY, "w", parents=True) as stream:
         stream.write(json.dumps(summary, indent=1) + "\n")

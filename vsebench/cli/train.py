@@ -56,7 +56,8 @@ def run(
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
     With no option it trains on the built-in scenes with the loss mh, on a CPU in minutes. --suite trains a list of
-    models, one folder each, and writes suite.json; exit code 1 when a loss of the suite smoke does not learn.
+    models, one folder each, and writes suite.json; exit code 1 when a loss of the suite smoke does not
+    learn, or diverges.
     """
     terminal = Terminal(as_json, quiet, no_progress)
     if suite is not None:
@@ -103,11 +104,15 @@ def _suite(
         _show(terminal, *runner.headline(summary))
         for claim in summary.get("claims", []):
             terminal.say(f"{claim['verdict']}: {claim['says']} ({claim['data']})")
+        for claim in summary.get("left_out", []):
+            terminal.say(f"not judged: {claim['says']} ({claim['data']}); {claim['because']}")
     for entry in failed:
         found = f"{100 * entry['value']:.1f}, untrained {100 * entry['untrained']:.1f}"
         terminal.warn(f"{entry['loss']} does not improve {entry['metric']}: {found}")
+    for name, run in summary["diverged"].items():
+        terminal.warn(f"{name} diverged: {run['message']}; --resume tries it again")
     terminal.note(f"· {len(summary['runs'])} runs, {summary['seconds']:.0f} s; summary in {folder / runner.SUMMARY}")
-    if failed:
+    if failed or (summary["diverged"] and chosen.must_learn):
         raise typer.Exit(GATE_NOT_MET)
 
 
