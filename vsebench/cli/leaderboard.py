@@ -8,13 +8,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from ..errors import GATE_NOT_MET
+from .results import deliver, output_format
+from .shared import Output, Style
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 if TYPE_CHECKING:
     from ..leaderboard.store import Fault
 
 app = typer.Typer(
-    help="Leaderboards: add an entry, validate all of them, build the site, show changes, export.",
+    help="Leaderboards: add an entry, validate all of them, build the site, show changes and drift, export.",
     no_args_is_help=True,
 )
 
@@ -108,3 +110,128 @@ def _show(terminal: Terminal, faults: list[Fault]) -> None:
     for fault in faults:
         terminal.say(f"{fault.file}: {fault.what}")
         terminal.say(f"  fix: {fault.fix}")
+
+
+@app.command("build")
+@command
+def build(
+    check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if a file would change.")] = False,
+    folder: Folder = HERE,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Write the site and the tables of the READMEs: the same bytes on every machine."""
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..errors import BadInput
+    from ..leaderboard import site, store
+
+    board = store.read(folder)
+    if board.faults:
+        first = board.faults[0]
+        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix)
+    changes = site.changes(board, folder)
+    if not check:
+        site.write(changes)
+    names = [path.as_posix() for path in changes]
+    if terminal.json:
+        terminal.emit({"entries": len(board.entries), "current": not names, "changed": names})
+    else:
+        for path, data in changes.items():
+            terminal.say(f"{'would be removed' if data is None else 'would change'}: {path}" if check else str(path))
+        terminal.note(f"· {len(board.entries)} entries, {len(names)} files {'out of date' if check else 'written'}")
+        if check and not names:
+            terminal.say("the site is current")
+    if check and names:
+        terminal.warn("the site is not current: run vsebench leaderboard build")
+        raise typer.Exit(GATE_NOT_MET)
+
+
+@app.command("diff")
+@command
+def diff(
+    against: Annotated[str, typer.Option(help="A folder of leaderboards, or a commit, branch or tag.")] = "HEAD",
+    folder: Folder = HERE,
+    style: Style = None,
+    output: Output = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Show what changed: entries, numbers with old, new and delta, how they are measured, and verdicts on claims."""
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..leaderboard import diff as differences
+
+    chosen = output_format(terminal, style, output)
+    deliver(terminal, chosen, output, differences.against(folder, against))
+
+
+@app.command("export")
+@command
+def export(
+    to: Annotated[str, typer.Option(help="csv, json, latex or markdown.")] = "csv",
+    benchmark: Annotated[str | None, typer.Option(help="One test set, such as coco-5k; by default all.")] = None,
+    output: Output = None,
+    folder: Folder = HERE,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Write the numbers of all entries, or the tables of a test set."""
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..errors import UsageError
+    from ..leaderboard import store
+    from ..leaderboard.benchmarks import page_of
+    from ..leaderboard.export import leaderboard
+    from ..registry import unknown
+
+    if to not in (formats := ("csv", "json", "latex", "markdown")):
+        raise UsageError(f"--to is '{to}'", fix=f"use {', '.join(formats)}")
+    board = store.read(folder)
+    known = dict.fromkeys(page_of(e.benchmark, v.metric) for e in board.entries for v in e.values)
+    if benchmark is not None and benchmark not in known:
+        raise unknown("test set", benchmark, known)
+    for fault in board.faults:
+        terminal.warn(f"{fault.file} is left out: {fault.what}")
+    deliver(terminal, "json" if terminal.json else to, output, leaderboard(board, benchmark))
+
+
+@app.command("drift")
+@command
+def drift(
+    suite: Annotated[Path, typer.Argument(help="The folder of a suite of vsebench train-reference.")],
+    baseline: Annotated[
+        Path | None, typer.Option(help="The stored numbers; by default baselines/SUITE.json of the leaderboards.")
+    ] = None,
+    update: Annotated[bool, typer.Option("--update", help="Store the numbers of this run.")] = False,
+    folder: Folder = HERE,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Compare a suite that was run again with its stored numbers; exit code 1 where one is outside its interval."""
+    terminal = Terminal(as_json, quiet, no_progress)
+    from dataclasses import asdict
+
+    from ..leaderboard import drift as stored
+
+    now = stored.measured(suite)
+    path = baseline or folder / "baselines" / f"{now.suite}.json"
+    if update:
+        stored.write(now, path)
+    found = stored.compare(stored.read(path), now)
+    beyond = [d for d in found if d.beyond]
+    numbers = sum(map(len, now.runs.values()))
+    if terminal.json:
+        terminal.emit(
+            {"baseline": str(path), "numbers": numbers, "beyond": len(beyond), "moved": [asdict(d) for d in found]}
+        )
+    else:
+        for one in beyond:
+            terminal.say(one.words)
+        terminal.say(
+            f"{numbers} numbers of {len(now.runs)} runs: {len(found)} moved, {len(beyond)} beyond their interval"
+        )
+    if beyond:
+        terminal.warn(f"drift: see why, or store the new numbers: vsebench leaderboard drift {suite} --update")
+        raise typer.Exit(GATE_NOT_MET)

@@ -43,7 +43,7 @@ class Facts:
 # Titles of tables, in their order on a page.
 FAMILIES = {
     "recall": "Recall",
-    "precision": "R-Precision and mAP@R",
+    "precision": "Judgements beyond the captions of an image",
     "rank": "Rank of the first relevant item",
     "coherent": "Coherent score, with the relevance of the paper",
     "semantic": "Normalized cumulative semantic score (N@K), with the relevance of the paper",
@@ -51,6 +51,8 @@ FAMILIES = {
     "human": "Pearson correlation with human judgements",
     "captioning": "Captioning",
 }
+
+RECALL = ("gt", "1k", "cxc")  # judgements whose recalls make a table; of others R-P and mAP@R stand beside them
 
 _PRINTED = {
     "CS@{k}": Facts("CS@{k}", "coherent", "number", -1.0, 1.0),
@@ -94,6 +96,6 @@ def _measured(name: str) -> Facts:
     family = metric.view
     if metric.view in JUDGEMENTS:
         ranks, recall = metric.unit == "rank", metric.template.startswith(("R@", "Recall@", "RSum"))
-        family = "rank" if ranks else "recall" if recall else "precision"
+        family = "rank" if ranks else "recall" if recall and metric.view in RECALL else "precision"
     low = metric.family.low
     return Facts(metric.name, family, scale, low, high, metric.higher_is_better)

@@ -190,6 +190,33 @@ class Papers(Strict):
     papers: dict[str, Paper]
 
 
+class StatedClaim(Strict):
+    """A claim of a paper with the numbers that it rests on.
+
+    Attributes:
+        claim: its name in the suites of the trainer.
+        paper: key in ``papers.json``.
+        says: in one sentence.
+        where: the tables or figures.
+        metrics: metric and direction of the numbers to show.
+        entries: ids of published entries.
+    """
+
+    claim: str
+    paper: str
+    says: str
+    where: str
+    metrics: tuple[tuple[str, Side | None], ...] = ()
+    entries: tuple[str, ...] = ()
+
+
+class StatedClaims(Strict):
+    """The file ``claims.json``."""
+
+    schema_: Literal["vsebench/claims/1"] = Field(alias="schema")
+    claims: tuple[StatedClaim, ...]
+
+
 def faults_of(error: Any) -> list[str]:
     """One sentence a fault of a pydantic ``ValidationError``: the field, what is wrong, and the value."""
     found = []

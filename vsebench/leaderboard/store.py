@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -12,11 +12,12 @@ from pydantic import BaseModel, ValidationError
 
 from ..errors import BadInput, VsebenchError
 from . import published, submitted, suites
-from .schema import Entry, Paper, Papers, faults_of
+from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims, faults_of
 
-PAPERS, PUBLISHED, ENTRIES, SUITES, SITE = "papers.json", "published", "entries", "suites", "site"
+PAPERS, CLAIMS, PUBLISHED, ENTRIES, SUITES = "papers.json", "claims.json", "published", "entries", "suites"
 FIX = {
     PAPERS: "correct the file",
+    CLAIMS: "correct the file",
     PUBLISHED: "correct the file; numbers are texts, as printed",
     ENTRIES: "make the entry again: vsebench leaderboard add RESULT.json",
     SUITES: "copy suite.json from the folder of the suite again",
@@ -48,6 +49,7 @@ class Board:
         entries: of all levels; ids are unique.
         papers: citations by key.
         suites: summaries by the name of their file.
+        claims: of the papers, with the numbers they rest on.
         files: id -> file of the entry, below the folder.
         faults: what is wrong; entries with faults are left out.
     """
@@ -56,6 +58,7 @@ class Board:
     entries: tuple[Entry, ...]
     papers: dict[str, Paper] = field(default_factory=dict)
     suites: dict[str, suites.Suite] = field(default_factory=dict)
+    claims: tuple[StatedClaim, ...] = ()
     files: dict[str, str] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
 
@@ -97,8 +100,24 @@ def read(folder: Path) -> Board:
             faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
         else:
             kept[entry.id] = name, entry
+    claims = _claims(folder, papers, kept, faults)
     files = {id: name for id, (name, _) in kept.items()}
-    return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, files, tuple(faults))
+    return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, claims, files, tuple(faults))
+
+
+def _claims(
+    folder: Path, papers: Container[str], entries: Container[str], faults: list[Fault]
+) -> tuple[StatedClaim, ...]:
+    """The claims of ``claims.json``; their papers and entries exist."""
+    found = _load(folder, CLAIMS, StatedClaims, faults) if (folder / CLAIMS).exists() else None
+    claims = () if found is None else found.claims
+    for claim in claims:
+        if claim.paper not in papers:
+            faults.append(Fault(CLAIMS, f"{claim.claim}: paper '{claim.paper}' is not in {PAPERS}", FIX[CLAIMS]))
+        for id in claim.entries:
+            if id not in entries:
+                faults.append(Fault(CLAIMS, f"{claim.claim}: there is no entry '{id}'", "name an entry by its id"))
+    return claims
 
 
 def json_files(folder: Path) -> list[Path]:

@@ -1,0 +1,191 @@
+"""What ``vsebench leaderboard diff``, ``drift`` and ``export`` say."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from tests import leaderboard_worlds as worlds
+from vsebench.cli import app
+from vsebench.leaderboard import diff, submit
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+@pytest.fixture
+def two(tmp_path) -> tuple[Path, Path]:
+    """A folder, and a copy of it with changes."""
+    old = worlds.folder(tmp_path / "old")
+    worlds.report().save(tmp_path / "R.json")
+    submit.add(tmp_path / "R.json", "Same", folder=old)
+    worlds.write(old / "suites" / "small.json", worlds.suite())
+    new = tmp_path / "new"
+    shutil.copytree(old, new)
+    table = json.loads(json.dumps(worlds.TABLE))
+    table["rows"][0]["cells"][0] = "50.5"
+    table["rows"][0]["cells"][7] = None
+    del table["rows"][1]
+    worlds.write(new / "published" / "doe2020thing-table-1.json", table)
+    submit.add(tmp_path / "R.json", "New", folder=new)
+    suite = worlds.suite()
+    suite["claims"][0]["verdict"] = "holds here"
+    for one in suite["runs"].values():
+        one["signature"] = one["signature"].replace("vsebench:0.1.0", "vsebench:0.2.0")
+    worlds.write(new / "suites" / "small.json", suite)
+    return old, new
+
+
+def test_diff_of_folders(two):
+    old, new = two
+    found = diff.against(new, str(old))
+    assert found.added == ("new-custom",) and found.removed == ("doe2020thing-table-1-02",)
+    assert [(m.metric, m.direction, m.old, m.new) for m in found.moved] == [
+        ("R@1", "i2t", 0.5, 0.505), ("MedR", "i2t", 1.5, None),
+    ]  # fmt: skip
+    assert found.moved[0].delta == pytest.approx(0.005)
+    assert found.measured == tuple(
+        (f"small-scenes-10k-{v}", "vsebench 0.1.0", "vsebench 0.2.0") for v in ("mh", "sh")
+    )  # fmt: skip
+    assert found.verdicts == (("hardest-negative", "scenes-10k", "undecided", "holds here"),)
+    assert diff.against(old, str(old)).empty
+
+
+def test_diff_as_a_command(two):
+    old, new = two
+    done = run("leaderboard", "diff", "--folder", str(new), "--against", str(old))
+    assert done.exit_code == 0
+    (line,) = [line for line in done.stdout.splitlines() if "50.50" in line]
+    assert line.split() == ["doe2020thing-table-1-01", "R@1", "image→text", "50.00", "50.50", "+0.5"]
+    document = json.loads(run("leaderboard", "diff", "--folder", str(new), "--against", str(old), "--json").stdout)
+    assert document["schema"] == "vsebench/leaderboard-diff/1" and document["added"] == ["new-custom"]
+    done = run("leaderboard", "diff", "--folder", str(new), "--against", str(new))
+    assert "".join(done.stdout.split()) == f"Nothingchangedagainst{new}."
+
+
+def test_diff_against_a_commit(two):
+    old, new = two
+    repository = old.parent / "repository"
+    (repository / "deep").mkdir(parents=True)
+    shutil.copytree(old, repository / "deep" / "boards")
+
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
+        subprocess.run(["git", *identity, "-C", str(repository), *words], check=True, capture_output=True)
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    shutil.rmtree(repository / "deep" / "boards")
+    shutil.copytree(new, repository / "deep" / "boards")
+    assert diff.against(repository / "deep" / "boards", "HEAD").to_dict() == {
+        **diff.against(new, str(old)).to_dict(), "against": "HEAD",
+    }  # fmt: skip
+    done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"), "--against", "nowhere")
+    assert done.exit_code == 2 and "neither a folder nor a commit" in done.stderr
+    done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"), "--against", "--output=x")
+    assert done.exit_code == 2
+
+
+def test_export(two):
+    old, _ = two
+    rows = list(csv.DictReader(io.StringIO(run("leaderboard", "export", "--folder", str(old)).stdout)))
+    assert (
+        rows[0]["id"] == "doe2020thing-table-1-01" and float(rows[0]["value"]) == 0.5 and rows[0]["printed"] == "50.0"
+    )
+    assert {row["level"] for row in rows} == {"published", "recomputed", "reproduced"}
+    document = json.loads(run("leaderboard", "export", "--to", "json", "--folder", str(old)).stdout)
+    assert sum(len(e["values"]) for e in document["entries"]) == len(rows)
+    only = list(
+        csv.DictReader(io.StringIO(run("leaderboard", "export", "--benchmark", "custom", "--folder", str(old)).stdout))
+    )
+    assert {row["benchmark"] for row in only} == {"custom"}
+    text = run("leaderboard", "export", "--to", "markdown", "--benchmark", "coco-5k", "--folder", str(old)).stdout
+    assert "**51.0**" in text and "As printed in the papers" in text
+    assert run("leaderboard", "export", "--to", "xml", "--folder", str(old)).exit_code == 2
+    done = run("leaderboard", "export", "--benchmark", "coco-5", "--folder", str(old))
+    assert done.exit_code == 2 and "coco-5k" in done.stderr
+
+
+# Drift
+
+
+@pytest.fixture
+def suite(tmp_path) -> Path:
+    """The folder of a suite of two runs, with their reports."""
+    folder = tmp_path / "suite"
+    summary = worlds.suite(seeds=(0,), claims=False)
+    for i, name in enumerate(summary["runs"]):
+        (folder / name).mkdir(parents=True)
+        worlds.report(1.5, i).save(folder / name / "result.json")
+    worlds.write(folder / "suite.json", summary | {"suite": "smoke"})
+    return folder
+
+
+def drift(suite: Path, board: Path, *more: str) -> Result:
+    return run("leaderboard", "drift", str(suite), "--folder", str(board), *more)
+
+
+def test_a_suite_that_did_not_change(suite, tmp_path):
+    board = worlds.folder(tmp_path / "board")
+    done = drift(suite, board)
+    assert done.exit_code == 3 and "store them first" in done.stderr
+    assert drift(suite, board, "--update").exit_code == 0
+    done = drift(suite, board)
+    assert (done.exit_code, done.stdout) == (0, "18 numbers of 2 runs: 0 moved, 0 beyond their interval\n")
+
+
+def test_drift_beyond_an_interval(suite, tmp_path):
+    board = worlds.folder(tmp_path / "board")
+    drift(suite, board, "--update")
+    path = board / "baselines" / "smoke.json"
+    stored = json.loads(path.read_text())
+    run_name = next(iter(stored["runs"]))
+    first, second = stored["runs"][run_name][:2]
+    first["value"] = first["high"] = first["value"] + 1e-6  # moved, and inside
+    second["value"], second["low"], second["high"] = second["value"] + 0.2, second["value"] + 0.1, second["value"] + 0.3
+    path.write_text(json.dumps(stored))
+    done = drift(suite, board)
+    assert done.exit_code == 1
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith(f"{run_name} R@1 (t2i): stored {second['value']:.6g}, found") and "outside" in lines[0]
+    assert lines[1] == "18 numbers of 2 runs: 2 moved, 1 beyond their interval"
+    document = json.loads(drift(suite, board, "--json").stdout)
+    assert (document["beyond"], len(document["moved"])) == (1, 2)
+
+
+def test_a_run_that_is_missing_is_drift(suite, tmp_path):
+    board = worlds.folder(tmp_path / "board")
+    drift(suite, board, "--update")
+    path = board / "baselines" / "smoke.json"
+    stored = json.loads(path.read_text())
+    stored["runs"]["scenes-10k/other-seed0"] = stored["runs"].pop(next(iter(stored["runs"])))
+    path.write_text(json.dumps(stored))
+    done = drift(suite, board)
+    assert done.exit_code == 1 and "scenes-10k/other-seed0: was not measured" in done.stdout
+
+
+def test_a_suite_that_cannot_be_compared(suite, tmp_path):
+    board = worlds.folder(tmp_path / "board")
+    drift(suite, board, "--update")
+    summary = json.loads((suite / "suite.json").read_text())
+    (suite / "suite.json").write_text(json.dumps(summary | {"complete": False}))
+    done = drift(suite, board)
+    assert done.exit_code == 3 and "is not complete" in done.stderr
+    (suite / "suite.json").write_text(json.dumps(summary))
+    (board / "baselines" / "smoke.json").write_text('{"schema": "x"}')
+    assert drift(suite, board).exit_code == 3
+    report = next(suite.glob("*/*/result.json"))
+    document = json.loads(report.read_text())
+    document["results"][0]["value"] += 0.01
+    report.write_text(json.dumps(document))
+    done = drift(suite, board)
+    assert done.exit_code == 3 and "per-query values give" in done.stderr

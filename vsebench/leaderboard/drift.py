@@ -1,0 +1,158 @@
+"""Whether a suite that was run again gives the stored numbers: each within its stated interval."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ValidationError
+
+from ..analysis.systems import load
+from ..data.atomic import write_atomically
+from ..errors import BadInput
+from .schema import Strict, faults_of
+from .suites import Suite
+
+SCHEMA: Literal["vsebench/baseline/1"] = "vsebench/baseline/1"
+SUMMARY, RESULT = "suite.json", "result.json"
+
+
+class Stored(Strict):
+    """A stored number: metric and direction (None for a sum), value, and the ends of its interval."""
+
+    metric: str
+    direction: str | None
+    value: float
+    low: float
+    high: float
+
+
+class Baseline(Strict):
+    """The stored numbers of a suite, by run."""
+
+    schema_: Literal["vsebench/baseline/1"]
+    suite: str
+    versions: dict[str, str]
+    runs: dict[str, tuple[Stored, ...]]
+
+
+@dataclass(frozen=True)
+class Drift:
+    """One number of a run that is not what is stored.
+
+    Attributes:
+        run: its name.
+        name: metric and direction, or the empty text for a run that is missing.
+        stored, found: values; None where there is none.
+        low, high: the stored interval.
+        beyond: outside the interval, or missing: a fault.
+    """
+
+    run: str
+    name: str
+    stored: float | None
+    found: float | None
+    low: float | None
+    high: float | None
+    beyond: bool
+
+    @property
+    def words(self) -> str:
+        """What changed, as a sentence."""
+        if self.stored is None:
+            return f"{self.run} {self.name}: is not stored".replace(" :", ":")
+        if self.found is None:
+            return f"{self.run} {self.name}: was not measured".replace(" :", ":")
+        ends = f"[{self.low:.6g}, {self.high:.6g}]"
+        side = "outside" if self.beyond else "inside"
+        return f"{self.run} {self.name}: stored {self.stored:.6g}, found {self.found:.6g}, {side} its interval {ends}"
+
+
+def measured(folder: Path) -> Baseline:
+    """The numbers of a suite that was run, from the reports of its runs: their values are checked with every query.
+
+    Args:
+        folder: of the suite, with ``suite.json`` and a folder a run.
+
+    Raises:
+        BadInput: no such suite, not complete, or a damaged report.
+    """
+    path = folder / SUMMARY
+    try:
+        suite = Suite.model_validate_json(path.read_bytes())
+    except OSError as error:
+        fix = "run it: vsebench train-reference --suite smoke --out FOLDER"
+        raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
+    except ValidationError as error:
+        raise BadInput(faults_of(error)[0], where=path, fix="run the suite again") from None
+    if not suite.complete:
+        raise BadInput("is not complete", where=path, fix="finish the suite: --resume")
+    runs = {}
+    for name in suite.runs:
+        report = load(folder / name / RESULT)
+        runs[name] = tuple(
+            Stored(metric=str(r.metric), direction=r.direction, value=r.value, low=r.interval[0], high=r.interval[1])
+            for r in report.results
+            if r.interval is not None
+        )
+    return Baseline(schema_=SCHEMA, suite=suite.suite, versions=suite.versions, runs=runs)
+
+
+def read(path: Path) -> Baseline:
+    """The stored numbers of a file; raises BadInput."""
+    try:
+        document = json.loads(path.read_bytes())
+        document["schema_"] = document.pop("schema", None)
+        return Baseline.model_validate(document)
+    except OSError as error:
+        fix = "store them first: vsebench leaderboard drift FOLDER --update"
+        raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
+    except ValidationError as error:
+        raise BadInput(faults_of(error)[0], where=path, fix="store them again with --update") from None
+    except (ValueError, AttributeError) as error:
+        raise BadInput(f"is no JSON: {error}", where=path, fix="store them again with --update") from None
+
+
+def write(baseline: Baseline, path: Path) -> None:
+    """Store the numbers of a suite: one a line."""
+    lines = []
+    for run, values in baseline.runs.items():
+        rows = ",\n".join(f"   {json.dumps(_plain(v))}" for v in values)
+        lines.append(f"  {json.dumps(run)}: [\n{rows}\n  ]")
+    head = f' "schema": {json.dumps(SCHEMA)},\n "suite": {json.dumps(baseline.suite)},\n'
+    head += f' "versions": {json.dumps(baseline.versions)},\n "runs": {{\n'
+    with write_atomically(path, "w", parents=True) as stream:
+        stream.write("{\n" + head + ",\n".join(lines) + "\n }\n}\n")
+
+
+def _plain(value: Stored) -> dict[str, Any]:
+    return {k: round(v, 9) if isinstance(v, float) else v for k, v in value.model_dump().items()}
+
+
+def compare(stored: Baseline, now: Baseline) -> list[Drift]:
+    """Every number that is not the stored one; also what is missing on either side, which is a fault."""
+    found: list[Drift] = []
+    for run in dict.fromkeys([*stored.runs, *now.runs]):
+        if run not in stored.runs or run not in now.runs:
+            there = 0.0
+            old, new = (None, there) if run not in stored.runs else (there, None)
+            found.append(Drift(run, "", old, new, None, None, True))
+        else:
+            found += _of_run(run, stored.runs[run], now.runs[run])
+    return found
+
+
+def _of_run(run: str, stored: tuple[Stored, ...], now: tuple[Stored, ...]) -> Iterator[Drift]:
+    old, new = ({(v.metric, v.direction): v for v in values} for values in (stored, now))
+    for key in dict.fromkeys([*old, *new]):
+        name = f"{key[0]} ({key[1]})" if key[1] else key[0]
+        before, after = old.get(key), new.get(key)
+        if before is None or after is None:
+            yield Drift(run, name, None if before is None else before.value, None if after is None else after.value,
+                        None, None, True)  # fmt: skip
+        elif abs(before.value - after.value) > 1e-8:
+            beyond = not before.low - 1e-8 <= after.value <= before.high + 1e-8
+            yield Drift(run, name, before.value, after.value, before.low, before.high, beyond)

@@ -1,0 +1,108 @@
+"""Which entries may stand in one table: those of one test set, level and kind of metric, measured alike.
+
+Numbers that were measured under rules that can move a digit (fields of the signature) are in tables of their own. What
+papers print has no signature; it has tables of its own, which say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from .. import signature
+from ..analysis.systems import MAY_DIFFER
+from ..errors import UsageError
+from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import GAINS
+from .benchmarks import BENCHMARKS, page_of
+from .facts import FAMILIES, facts
+from .schema import LEVELS, Entry, Level
+
+Column = tuple[str, str | None]  # metric, direction
+SIDES = ("i2t", "t2i", "i2i", "t2t", "mean", None)
+
+
+@dataclass(frozen=True)
+class Group:
+    """Entries and columns of one table.
+
+    Attributes:
+        benchmark: name of the test set, whose page it is on.
+        family: kind of metric, see ``facts.FAMILIES``; of graded metrics the gains.
+        level: of all its entries.
+        rules: the fields of their signatures that can move a digit of these metrics; empty for published numbers.
+        columns: those of one direction together.
+        entries: each has at least one of the columns.
+    """
+
+    benchmark: str
+    family: str
+    level: Level
+    rules: str
+    columns: tuple[Column, ...]
+    entries: tuple[Entry, ...]
+
+
+def groups(entries: Iterable[Entry]) -> list[Group]:
+    """All tables in their order: by test set, then level (measured first), kind of metric and rules."""
+    found: dict[tuple[str, Level, str, str], dict[str, tuple[Entry, list[Column]]]] = {}
+    for entry in entries:
+        for value in entry.values:
+            key = (
+                page_of(entry.benchmark, value.metric),
+                entry.level,
+                facts(value.metric).family,
+                rules(entry, value.metric),
+            )
+            own = found.setdefault(key, {}).setdefault(entry.id, (entry, []))
+            own[1].append((value.metric, value.direction))
+    tables = []
+    for (benchmark, level, family, alike), members in found.items():
+        columns = ordered(column for _, own in members.values() for column in own)
+        some = tuple(entry for entry, _ in members.values())
+        tables.append(Group(benchmark, family, level, alike, columns, some))
+    return sorted(tables, key=_place)
+
+
+def _place(group: Group) -> tuple[int, str, int, int, str, str]:
+    known, families = list(BENCHMARKS), list(FAMILIES)
+    return (
+        known.index(group.benchmark) if group.benchmark in known else len(known), group.benchmark,
+        list(LEVELS)[::-1].index(group.level),
+        families.index(group.family) if group.family in families else len(families), group.family, group.rules,
+    )  # fmt: skip
+
+
+def rules(entry: Entry, metric: str) -> str:
+    """The fields of the signature that can move a digit of a metric, in alphabetical order; empty for a paper."""
+    if not entry.signature:
+        return ""
+    try:
+        fields = signature.read(entry.signature)
+    except UsageError:
+        return entry.signature
+    view = metric.partition(":")[0] if ":" in metric else "gt"
+    graded = view not in JUDGEMENTS
+    others = ({*JUDGEMENTS, *GAINS} - {view}) | (set() if graded else {"captions"})
+    kept = {key: text for key, text in fields.items() if key not in MAY_DIFFER and key not in others}
+    return "|".join(f"{key}:{text}" for key, text in sorted(kept.items()))
+
+
+def version(entry: Entry) -> str:
+    """The version of vsebench in the signature; empty without one."""
+    found = re.search(r"(?:^|\|)vsebench:([^|]*)", entry.signature)
+    return found[1] if found else ""
+
+
+def ordered(columns: Iterable[Column]) -> tuple[Column, ...]:
+    """Columns without repetition: by direction, then as they come, the ks of one metric ascending."""
+    every = list(dict.fromkeys(columns))
+    stems = list(dict.fromkeys(metric.partition("@")[0] for metric, _ in every))
+
+    def place(column: Column) -> tuple[int, int, int]:
+        metric, direction = column
+        stem, _, depth = metric.partition("@")
+        return SIDES.index(direction), stems.index(stem), int(depth) if depth.isdigit() else 0
+
+    return tuple(sorted(every, key=place))

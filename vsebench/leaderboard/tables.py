@@ -1,0 +1,273 @@
+"""The layout of leaderboards: rows, cells, marks and notes of every table. Renderers decide nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..errors import VsebenchError
+from ..metrics import parse
+from ..relevance.kinds import GAINS
+from ..report import document
+from ..report.format import ARROWS, UNDEFINED
+from ..report.grid import Cell, Grid
+from ..report.report import Report
+from .benchmarks import PAGE_OF_VIEW, described
+from .facts import FAMILIES, facts
+from .groups import SIDES, Column, Group, version
+from .published import contradictions
+from .ranks import ranks
+from .schema import LEVELS, Entry, Value
+from .store import ENTRIES, Board
+
+DIRECTIONS = {**ARROWS, "mean": "mean of both", None: ""}
+LONGEST = 80  # characters of a name in a table; the page of an entry has all of it
+AS_PRINTED = (
+    "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
+    "between papers may be one of protocol."
+)
+
+
+@dataclass(frozen=True)
+class Number:
+    """One cell.
+
+    Attributes:
+        text: as printed; a dash without a value.
+        order: what it is sorted by, None without a value.
+        best: 1 for the best of a column, 2 for the second, else 0.
+        interval: in brackets, or the empty text.
+        doubt: why it is marked; the empty text for most.
+    """
+
+    text: str
+    order: float | None = None
+    best: int = 0
+    interval: str = ""
+    doubt: str = ""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line: an entry, or several of one paper that print the same numbers.
+
+    Attributes:
+        entries: the first one has the page that the name links to.
+        rank: empty where there are no ranks.
+        source: paper and tables, or the version that measured it.
+        numbers: one a column.
+    """
+
+    entries: tuple[Entry, ...]
+    rank: str
+    source: str
+    numbers: tuple[Number, ...]
+
+    @property
+    def name(self) -> str:
+        """The name of the model, shortened."""
+        return shortened(self.entries[0].model.name)
+
+    @property
+    def setting(self) -> str:
+        """Its setting, shortened."""
+        return shortened(self.entries[0].model.setting)
+
+
+@dataclass(frozen=True)
+class Table:
+    """One table.
+
+    Attributes:
+        group: what it is made of.
+        title: the kind of metric.
+        by: the column that the rows are ordered by.
+        rows, notes: lines, and sentences below them.
+    """
+
+    group: Group
+    title: str
+    by: Column
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def ranked(self) -> bool:
+        """Whether the rows have ranks."""
+        return any(row.rank for row in self.rows)
+
+
+def table(group: Group, board: Board) -> Table:
+    """The table of a group."""
+    lines = _merged(group)
+    by = _leading(group, [first for first, *_ in lines])
+    sign = -1.0 if facts(by[0]).higher_is_better else 1.0
+    leading = [(sign * v.value, line[0].id, line) for line in lines if (v := _sound(line[0], by)) is not None]
+    known = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
+    others = [line for line in lines if _sound(line[0], by) is None]
+    entries = [line[0] for line in known]
+    places = None if group.level == "published" else ranks(entries, by, _reports(entries, board))
+    columns = [_numbers([line[0] for line in (*known, *others)], column) for column in group.columns]
+    rows = []
+    for i, line in enumerate((*known, *others)):
+        rank = str(places[i]) if places is not None and i < len(known) else ""
+        rows.append(Row(tuple(line), rank, _source(line, board), tuple(column[i] for column in columns)))
+    return Table(group, _title(group.family), by, tuple(rows), tuple(_notes(group, by, rows, places is not None)))
+
+
+def _merged(group: Group) -> list[list[Entry]]:
+    """Entries of one paper with the same name, setting and numbers are one line, as its tables repeat rows."""
+    lines: dict[object, list[Entry]] = {}
+    for entry in group.entries:
+        shown = tuple(None if (v := entry.value_of(*c)) is None else v.value for c in group.columns)
+        key = (entry.paper, entry.model.name, entry.model.setting, shown) if entry.paper else entry.id
+        lines.setdefault(key, []).append(entry)
+    return list(lines.values())
+
+
+def _leading(group: Group, entries: Sequence[Entry]) -> Column:
+    """The column that most entries have; of several a sum, else the first."""
+    counts = {c: sum(e.value_of(*c) is not None for e in entries) for c in group.columns}
+    most = max(counts.values())
+    full = [c for c in group.columns if counts[c] == most]
+    return next((c for c in full if c[1] is None), full[0])
+
+
+def _sound(entry: Entry, column: Column) -> Value | None:
+    """The number of a column, None where there is none or the row contradicts it."""
+    value = entry.value_of(*column)
+    return None if value is None or value.name in contradictions(entry) else value
+
+
+def _reports(entries: Sequence[Entry], board: Board) -> dict[str, Report]:
+    """The per-query reports of entries that have some; an unreadable one is left out (``check`` names it)."""
+    found = {}
+    for entry in entries:
+        if entry.per_query is not None and len(entries) > 1:
+            try:
+                found[entry.id] = document.read(board.folder / ENTRIES / entry.per_query.name, parse)
+            except VsebenchError:
+                continue
+    return found
+
+
+def _numbers(entries: Sequence[Entry], column: Column) -> list[Number]:
+    """The cells of a column, with its best and second; a number in doubt is neither."""
+    values = [entry.value_of(*column) for entry in entries]
+    doubts = [contradictions(entry).get(v.name, "") if v else "" for entry, v in zip(entries, values, strict=True)]
+    sound = {v.value for v, doubt in zip(values, doubts, strict=True) if v is not None and not doubt}
+    places = sorted(sound, reverse=facts(column[0]).higher_is_better)[: 2 if len(sound) > 2 else 1]
+    if len(sound) < 2:
+        places = []
+    return [
+        Number(UNDEFINED) if v is None else
+        Number(text_of(v), v.value, places.index(v.value) + 1 if v.value in places and not doubt else 0,
+               interval_of(v), doubt)
+        for v, doubt in zip(values, doubts, strict=True)
+    ]  # fmt: skip
+
+
+def text_of(value: Value) -> str:
+    """A number as in a table: as the paper prints it, else with two decimals."""
+    return value.printed or shown(value.value, value.metric)
+
+
+def shown(number: float, metric: str) -> str:
+    """A number in the unit of its metric."""
+    scale = facts(metric).scale
+    if scale == "percent":
+        return f"{100 * number:.2f}"
+    return f"{number:.1f}" if scale == "rank" else f"{number:.3f}"
+
+
+def interval_of(value: Value) -> str:
+    """The interval of a number in brackets, or the empty text."""
+    if value.interval is None:
+        return ""
+    return f"[{shown(value.interval[0], value.metric)}, {shown(value.interval[1], value.metric)}]"
+
+
+def _source(line: Sequence[Entry], board: Board) -> str:
+    first = line[0]
+    if not first.paper:
+        return f"suite {first.facts['suite']}" if "suite" in first.facts else f"vsebench {version(first)}"
+    named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
+    paper = board.papers[first.paper].name if first.paper in board.papers else first.paper
+    return f"{paper}, table{'s' * (', ' in named)} {named}"
+
+
+def _title(family: str) -> str:
+    if family in FAMILIES:
+        return FAMILIES[family]
+    return f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
+
+
+def _notes(group: Group, by: Column, rows: Sequence[Row], ranked: bool) -> list[str]:
+    notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
+    if ranked:
+        what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
+        how = "their difference on the same images" if group.level == "recomputed" else "their intervals"
+        notes.append(
+            f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
+            "entries that cannot be told apart share a rank."
+        )
+    elif group.level == "reproduced":
+        notes.append("No ranks: one seed gives no interval.")
+    versions = sorted({version(entry) for row in rows for entry in row.entries} - {""})
+    if len(versions) > 1:
+        notes.append(f"Evaluated by different versions of vsebench: {', '.join(versions)}.")
+    for row in rows:
+        notes += [f"† {row.name}: {n.doubt}." for n in row.numbers if n.doubt]
+    notes += dict.fromkeys(f"{e.table}: {note}." for row in rows for e in row.entries if e.paper for note in e.notes)
+    return notes
+
+
+def heading(column: Column, group: Group) -> str:
+    """The heading of a column without its direction; a view that the page or the table has is left out."""
+    metric, _ = column
+    known = facts(metric)
+    view = metric.partition(":")[0] if ":" in metric else ""
+    named = view and view != "paper" and view != group.family and PAGE_OF_VIEW.get(view) != group.benchmark
+    return (f"{view}:" if named else "") + known.heading + ("" if known.higher_is_better else " ↓")
+
+
+def spans(group: Group) -> list[tuple[str, int]]:
+    """The directions above the columns with how many columns each has."""
+    counts = [(side, sum(direction == side for _, direction in group.columns)) for side in SIDES]
+    return [(DIRECTIONS[side] or ("sum" if is_sum(group.columns) else ""), n) for side, n in counts if n]
+
+
+def is_sum(columns: Sequence[Column]) -> bool:
+    """Whether the numbers without a direction are sums over both."""
+    return any(d is None and metric.rpartition(":")[2].lower().startswith(("rsum", "nsum")) for metric, d in columns)
+
+
+def counted(tables: Sequence[Table]) -> list[int]:
+    """How many entries of every level of ``LEVELS`` are in some tables."""
+    ids = [{e.id for t in tables if t.group.level == level for r in t.rows for e in r.entries} for level in LEVELS]
+    return [len(own) for own in ids]
+
+
+def shortened(text: str, longest: int = LONGEST) -> str:
+    """The beginning of a long text."""
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def grid(found: Table, *, intervals: bool = True) -> Grid:
+    """The table for the renderers of reports: Markdown, LaTeX, terminal."""
+    group = found.group
+    head = (("rank",) if found.ranked else ()) + ("model", "source")
+    above = [side for side, n in spans(group) for _ in range(n)]
+    lines = []
+    for row in found.rows:
+        name = f"{row.name} ({row.setting})" if row.setting else row.name
+        first = ((Cell(row.rank),) if found.ranked else ()) + (Cell(name), Cell(row.source))
+        lines.append((*first, *(_cell(n, intervals) for n in row.numbers)))
+    title = f"{described(group.benchmark).title} · {found.title} · {group.level}"
+    headings = (*head, *(heading(c, group) for c in group.columns))
+    return Grid(title, headings, len(head), tuple(lines), found.notes, groups=("",) * len(head) + tuple(above))
+
+
+def _cell(number: Number, intervals: bool) -> Cell:
+    aside = number.interval if intervals else ""
+    return Cell(number.text, "†" if number.doubt else "", aside, best=number.best == 1)
