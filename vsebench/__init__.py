@@ -4,8 +4,8 @@
   inside one modality, judged by continuous labels
 - ``Accumulator`` collects the vectors of a validation loop and evaluates them
 - ``encode`` encodes a folder of images and their captions with a pretrained model
-- ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports; ``correlate`` compares relevances
-  with human judgements
+- ``load`` reads a saved report; ``compare``, ``agree`` and ``slice`` analyse reports, ``report_page`` shows them on a
+  page; ``correlate`` compares relevances with human judgements
 - ``load_split`` gives a declared split; ``build_scenes`` generates images and captions whose truth is known, and
   ``open_scenes`` reads them
 - ``metric`` declares a metric, ``parse`` reads a metric's name
@@ -31,6 +31,7 @@ _PUBLIC = {
     "agree": "vsebench.analysis.agreement",
     "slice": "vsebench.analysis.slices",
     "joint": "vsebench.analysis.joint",
+    "report_page": "vsebench.analysis.page",
     "correlate": "vsebench.human.study",
     "describe": "vsebench.analysis.describe",
     "load_split": "vsebench.data.splits.catalogue",
@@ -56,6 +57,7 @@ if TYPE_CHECKING:
     from .analysis.comparison import compare as compare
     from .analysis.describe import describe as describe
     from .analysis.joint import joint as joint
+    from .analysis.page import report_page as report_page
     from .analysis.slices import slice as slice
     from .analysis.systems import load as load
     from .data.scenes.build import build_scenes as build_scenes

@@ -33,6 +33,8 @@ OF_THE_RESULT = {
     "json": "what is returned has .to_json() and .to_dict()",
     "format": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
     "style": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "figures": "what is returned writes them: .figures(FOLDER)",
+    "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.report.figure.write(RESULT, FILE)",
     "quiet": "leave it out: functions print nothing; notes and warnings are in the result",
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",

@@ -105,7 +105,13 @@ def compare(
     every = combinations(range(len(systems)), 2)
     pairs = list(every) if against is None else [(against, i) for i in range(len(systems)) if i != against]
     chosen = [m for m, _ in keys] if metrics is not None else headlines(m for m, _ in keys)
-    rows = [Row(*key, tuple(s.results[key].value for s in systems), key[0] in chosen) for key in keys]
+    rows = [
+        Row(
+            *key, tuple(s.results[key].value for s in systems), key[0] in chosen,
+            tuple(s.results[key].interval for s in systems),
+        )
+        for key in keys
+    ]  # fmt: skip
     if permutations is None:
         rules = replace(rules, permutations=permutations_for(len(pairs) * sum(r.tested for r in rows), rules))
     images = population(systems[0].items)

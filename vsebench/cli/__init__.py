@@ -1,8 +1,8 @@
 """The command line: every command parses its options, makes one public Python call and prints the result.
 
-- one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``inspect``,
-  ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and ``encode``),
-  ``doctor`` (checks in ``health``), ``demo``
+- one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``report``,
+  ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and
+  ``encode``), ``doctor`` (checks in ``health``), ``demo``
 - ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
 - ``systems``: the files of ``vsebench eval`` as systems
 - ``files``: checks that results can be written and replace no input, for all commands
@@ -37,6 +37,7 @@ from . import (
     leaderboard,
     metrics,
     relevance,
+    report,
     slice,
     train,
     unimodal,
@@ -87,6 +88,7 @@ app.command("unimodal")(unimodal.run)
 app.command("compare")(compare.run)
 app.command("agree")(agree.run)
 app.command("slice")(slice.run)
+app.command("report")(report.run)
 app.command("inspect")(inspect.run)
 app.command("metrics")(metrics.run)
 app.add_typer(data.app, name="data")

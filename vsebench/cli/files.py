@@ -10,6 +10,7 @@ from typing import Any
 
 # The parameters of commands that name a file to be written. Whatever else names a file is an input.
 WRITTEN = ("output", "per_query", "save_run", "figure")
+FOLDERS = ("figures",)  # in which files are written
 
 
 def check_files(given: Mapping[str, Any]) -> None:
@@ -35,7 +36,9 @@ def check_files(given: Mapping[str, Any]) -> None:
     for path in results:
         if str(path) == "-":
             raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")
-    refuse_overwriting(results, list(named_files(value for name, value in given.items() if name not in WRITTEN)))
+    refuse_overwriting(
+        results, list(named_files(value for name, value in given.items() if name not in (*WRITTEN, *FOLDERS)))
+    )
     for path in results:
         check_writable(path)
 

@@ -3,7 +3,7 @@
 Every result is a ``render.Rendered``: it gives grids (tables of text), records (rows of a data frame) and a plain
 document, and gets all formats from these::
 
-    Report, Joint, Comparison, Agreement, Slices, Study, Description
+    Report, Joint, Comparison, Agreement, Slices, Study, Description, Page
         │ grids()     ──► terminal · notebook · latex · html · markdown
         │ records()   ──► pandas · csv
         └ to_dict()   ──► json ──► document.read
@@ -13,6 +13,8 @@ document, and gets all formats from these::
   their tables (that of a report is in ``table``); ``figure`` draws correlations
 - ``description``, ``description_parts``, ``description_page``: what a data set consists of, and its page;
   ``picture``: pixels as PNG
+- ``page`` with ``page.css`` and ``page.js``: the page of reports; ``charts``: its charts; ``explorer``: the data of
+  its queries
 - ``grid``, ``format``: tables of text, and numbers as text
 - ``render``, ``terminal``, ``latex``, ``html``, ``markdown``: the formats
 - ``document``, ``schema``, ``values``, ``packed``: the JSON document of a report with its per-query values

@@ -63,12 +63,14 @@ class Row:
         metric, direction: as in a ``Result``.
         values: one a system, as reported.
         tested: the differences have p-values; otherwise they are only described.
+        intervals: of the values, one a system, None without one; empty where they are not known.
     """
 
     metric: MetricName
     direction: Direction | None
     values: tuple[float, ...]
     tested: bool = True
+    intervals: tuple[tuple[float, float] | None, ...] = ()
 
     @property
     def best(self) -> float:
@@ -130,6 +132,7 @@ class Comparison(Rendered):
         rules: how the tests were made.
         warnings: what may be wrong.
         details: the tables of tests are shown also for more than two systems.
+        intervals: the values are shown with their intervals.
     """
 
     heading: ClassVar = "Comparison on {split}"
@@ -142,6 +145,7 @@ class Comparison(Rendered):
     rules: Rules
     warnings: tuple[str, ...]
     details: bool = False
+    intervals: bool = False
 
     def grids(self) -> list[Grid]:
         """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
@@ -198,9 +202,10 @@ def _values(comparison: Comparison) -> Iterator[Grid]:
     rows: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
     for i, row in enumerate(comparison.rows):
         marks = _marks(comparison, i, labels)
+        intervals = row.intervals if comparison.intervals and row.intervals else (None,) * len(row.values)
         values = [
-            Cell(printed(value, row.metric.unit), mark, best=value == row.best)
-            for value, mark in zip(row.values, marks, strict=True)
+            Cell(printed(value, unit := row.metric.unit), mark, bracketed(ends, unit), best=value == row.best)
+            for value, mark, ends in zip(row.values, marks, intervals, strict=True)
         ]
         rows[row.tested].append((*cells(row.heading, ARROWS[row.direction]), *values))
     title = f"{comparison.split} · {len(comparison.systems)} systems"

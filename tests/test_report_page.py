@@ -1,0 +1,446 @@
+"""The page of reports: what is in it, what a browser shows of it, and that nothing in it is markup from outside."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import vsebench as vb
+from tests import browser as browsers
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+from vsebench.report import explorer
+from vsebench.report.charts import Mark, Panel, write
+
+IMAGES, PER = 12, 3
+HOSTILE = (
+    "</script><script>alert(1)</script>",
+    '<img src=x onerror="alert(2)"> "quotes" & \'ticks\' `code` ${template}',
+    "\u202eright to left override \u05e9\u05dc\u05d5\u05dd \u0645\u0631\u062d\u0628\u0627",
+    "line\u2028separator\u2029and \x1b[31mred\x1b[0m\x07",
+    "emoji \U0001f468\u200d\U0001f469\u200d\U0001f467 and a surrogate \ud83d",
+    "w" * 10_000,
+    "long words " * 1_000,
+    "]]> --> <!-- &lt;b&gt; %s {{ x }}",
+)
+CAPTIONS = [HOSTILE[i] if i < len(HOSTILE) else f"caption number {i} of a dog" for i in range(IMAGES * PER)]
+NAMES = ("<script>alert('name')</script>", 'b" onmouseover="alert(3)', "\u202e" + "c" * 10_000)
+GAINS = np.random.default_rng(3).random((IMAGES, IMAGES * PER)).astype(np.float32)
+OWNER = np.repeat(np.arange(IMAGES), PER)
+GAINS[OWNER, np.arange(IMAGES * PER)] = 1.0
+
+
+def scores(noise, seed):
+    return np.eye(IMAGES)[:, OWNER] + noise * np.random.default_rng(seed).standard_normal((IMAGES, IMAGES * PER))
+
+
+def report(noise, seed=0, **options):
+    given = {"metrics": "R@1,R@5,MeanR,NCS@1,NCS@5", "gains": GAINS, "lists": 5, "resamples": 50, "trust": True}
+    return vb.evaluate(scores=scores(noise, seed), captions_per_image=PER, **{**given, **options})
+
+
+@pytest.fixture(scope="module")
+def reports():
+    return {name: report(noise, seed) for seed, (name, noise) in enumerate(zip(NAMES, (0.2, 0.5, 0.9), strict=True))}
+
+
+@pytest.fixture(scope="module")
+def page(reports):
+    return vb.report_page(reports, captions=CAPTIONS, resamples=50)
+
+
+@pytest.fixture(scope="module")
+def written(page, tmp_path_factory):
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    page.save(path)
+    return path
+
+
+def plain(tmp_path, **options):
+    """A page of one system whose captions are harmless."""
+    path = tmp_path / "plain.html"
+    texts = [f"caption {i} of a {'dog' if i % 2 else 'cat'}" for i in range(IMAGES * PER)]
+    vb.report_page({"model": report(0.6, **options)}, captions=texts, resamples=50).save(path)
+    return path
+
+
+# ---- the page without a browser
+
+
+def test_what_the_page_has(page):
+    assert [part.title for part in page.parts] == [
+        "Summary", "Curves over k", "Ranks", "Slices", "Agreement of metrics", "Signature and provenance",
+    ]  # fmt: skip
+    names = {panel.name for panel in page.panels}
+    assert {"gt-r-k-i2t", "gt-r-k-t2i", "matrix-ncs-k-t2i", "gt-ranks-i2t"} <= names
+    assert page.explorer.metric == "matrix:NCS@5" and page.explorer.k == 5 and page.absent == ()
+    assert "<b>" in page.to_html() and "[" in str(page)  # the best in bold, with intervals
+
+
+def test_the_summary_has_intervals_and_marks(page, reports):
+    first = next(iter(reports.values()))["R@1", "t2i"]
+    low, high = (f"{100 * end:.2f}" for end in first.interval)
+    row = next(row for row in page.grids()[0].rows if row[0].text == "R@1" and "text→image" in row[1].text)
+    assert row[2].text == f"{100 * first.value:.2f}" and row[2].aside == f"[{low}, {high}]"
+    assert row[2].best and row[2].mark == "c"  # the second is no worse with certainty
+
+
+def test_curves_and_ranks_have_the_numbers_of_the_reports(page, reports):
+    panels = {panel.name: panel for panel in page.panels}
+    for i, found in enumerate(reports.values()):
+        marks = [m for m in panels["gt-r-k-i2t"].marks if m.system == i]
+        assert [(m.x, m.value, m.interval) for m in marks] == [
+            (k, found[f"R@{k}", "i2t"].value, found[f"R@{k}", "i2t"].interval) for k in (1, 5)
+        ]
+        best = found["MeanR", "t2i"].per_query
+        bars = {m.x: m.value for m in panels["gt-ranks-t2i"].marks if m.system == i}
+        assert bars["1"] == np.mean(best == 1) and bars["2–5"] == np.mean((best > 1) & (best <= 5))
+        assert np.isclose(sum(bars.values()), 1)
+
+
+def test_data_of_the_explorer(page, reports):
+    data = json.loads(explorer.to_json(page.explorer))
+    found = next(iter(reports.values()))
+    ranking = data["sides"]["t2i"]["rankings"][0]
+    lists = next(top for top in found.lists if top.direction == "t2i")
+    assert np.array_equal(unpacked(ranking["items"]).reshape(-1, 5), lists.items + 1)
+    for name, expected in (("scores", lists.scores), ("gains", lists.gains)):
+        step = 10.0 ** -ranking[name]["digits"]
+        assert step <= 2e-4 * np.abs(expected).max()
+        assert np.abs(unpacked(ranking[name]).reshape(-1, 5) * step - expected).max() <= 0.51 * step
+    assert np.array_equal(unpacked(ranking["ranks"]), found["MeanR", "t2i"].per_query)
+    step = 10.0 ** -ranking["values"]["digits"]
+    assert np.abs(unpacked(ranking["values"]) * step - found["matrix:NCS@5", "t2i"].per_query).max() <= step
+    assert data["captions"][0] == HOSTILE[0]
+
+
+def unpacked(packed):
+    import base64
+
+    return np.frombuffer(base64.b64decode(packed["data"]), f"<{packed['kind']}").astype(np.float64)
+
+
+@pytest.mark.parametrize("values", [[0.0], [-5.5, np.nan, 3.25], [1e9, -1e9], [1e-9, 2e-9], [40_000.0]])
+def test_rounded_numbers(values):
+    values = np.array(values)
+    packed = explorer._rounded(values)
+    found, known = unpacked(packed) / 10 ** packed["digits"], ~np.isnan(values)
+    assert np.allclose(found[known], values[known], rtol=2e-4, atol=1e-6)
+    assert (unpacked(packed)[~known] == explorer.UNDEFINED).all()
+
+
+def test_nothing_from_outside_is_markup(written):
+    text = written.read_text(encoding="utf-8")
+    assert text.count("<script") == 2 and text.count("</script") == 2
+    assert "alert(1)</script>" not in text and "onerror=" not in re.sub(
+        r"<script[^>]*>.*?</script>", "", text, flags=re.S
+    )
+    assert not set("\u202e\u2028\u2029\x1b\x07") & set(text)
+    assert not re.search(r"(?:src|href)=['\"]?(?:https?:)?//", text)
+
+
+def test_one_system(tmp_path):
+    found = vb.report_page(report(0.5), resamples=50)
+    assert found.systems == ("A",)
+    assert "3 systems" in found.parts[4].notes[0]
+    assert any("captions of this split are not known" in note or "captions of a custom split" in note
+               for note in found.to_dict()["notes"])  # fmt: skip
+    found.save(tmp_path / "a.tex")
+    assert r"\begin{tabular}" in (tmp_path / "a.tex").read_text()
+
+
+def test_a_report_without_lists_says_how_to_get_them(tmp_path):
+    found = vb.report_page(report(0.5, lists=0), captions=CAPTIONS, resamples=50)
+    assert found.explorer is None and "--lists 10" in found.absent[0]
+    text = found.to_html()
+    assert "--lists 10" in text and "explorer-data" not in text and "id='explorer'" not in text
+
+
+def test_one_of_several_without_lists():
+    both = {"with": report(0.3), "without": report(0.5, 1, lists=0)}
+    found = vb.report_page(both, captions=CAPTIONS, resamples=50)
+    assert "without keeps no lists" in found.absent[0]
+    assert [r is None for r in found.explorer.sides[0].rankings] == [False, True]
+
+
+def test_lists_are_shortened_to_bound_the_page(monkeypatch):
+    monkeypatch.setattr(explorer, "BUDGET", explorer.BYTES * IMAGES * (1 + PER) * 2)
+    found = vb.report_page(report(0.3), captions=CAPTIONS, resamples=50)
+    assert found.explorer.k == 2
+    assert any("first 2 of 5" in note for note in found.absent)
+    assert json.loads(explorer.to_json(found.explorer))["sides"]["i2t"]["rankings"][0]["k"] == 2
+
+
+def test_without_altair(monkeypatch, page):
+    monkeypatch.setitem(__import__("sys").modules, "altair", None)
+    text = page.to_html()
+    assert "charts need altair" in text and "vsebench[report]" in text and "<svg" not in text
+
+
+# ---- thumbnails
+
+
+def pictures(folder, ids, size=(300, 200)):
+    image = pytest.importorskip("PIL.Image")
+    folder.mkdir(exist_ok=True)
+    for i in ids:
+        image.new("RGB", size, (10 * i, 200, 90)).save(folder / f"COCO_{i:012d}.png")
+
+
+def test_thumbnails_are_found_by_the_number_in_the_name(tmp_path):
+    import io
+
+    image = pytest.importorskip("PIL.Image")
+    pictures(tmp_path / "images", range(5))
+    (tmp_path / "images" / "COCO_000000000005.jpg").write_bytes(b"not an image")
+    found = vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50)
+    assert sorted(found.explorer.thumbnails) == [0, 1, 2, 3, 4]
+    with image.open(io.BytesIO(found.explorer.thumbnails[3])) as small:
+        assert small.size == (144, 96) and abs(small.getpixel((5, 5))[1] - 200) < 6
+    notes = " ".join(found.explorer.notes)
+    assert "files of 6 of 12 images" in notes and "1 image files cannot be read" in notes
+
+
+def test_thumbnails_are_bounded(tmp_path, monkeypatch):
+    pictures(tmp_path / "images", range(IMAGES))
+    monkeypatch.setattr("vsebench.analysis.thumbnails.MOST", 4)
+    found = vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50)
+    assert len(found.explorer.thumbnails) == 4
+    assert any("4 of 12 images" in note for note in found.explorer.notes)
+
+
+def test_folders_of_images_that_are_refused(tmp_path):
+    pytest.importorskip("PIL")
+    with pytest.raises(BadInput, match="is no folder"):
+        vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "nowhere")
+    with pytest.raises(BadInput, match="has no image of the split"):
+        vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path)
+
+
+# ---- figures and the command
+
+
+@pytest.mark.parametrize(("kind", "start"), [("svg", b"<svg"), ("png", b"\x89PNG"), ("pdf", b"%PDF")])
+def test_figures(tmp_path, kind, start):
+    pytest.importorskip("vl_convert")
+    marks = tuple(Mark(i, k, 0.1 * k + 0.01 * i, (0.1 * k, 0.1 * k + 0.02)) for i in range(2) for k in (1, 5))
+    panels = [
+        Panel("a", "<b>R@k</b>", "curve", "k", "R@k", marks),
+        Panel("b", "bars", "bars", "length", "R@1", tuple(Mark(m.system, f"{m.x} words", m.value) for m in marks)),
+    ]
+    files = write(panels, NAMES[:2], tmp_path / "figures", kind)
+    assert [path.name for path in files] == [f"a.{kind}", f"b.{kind}"]
+    assert all(path.read_bytes().startswith(start) for path in files)
+    if kind == "svg":
+        text = files[0].read_text()
+        assert (
+            "<script" not in text and "&lt;script&gt;" in text and "&lt;b&gt;R@k" in text and "currentColor" not in text
+        )
+
+
+def test_systems_of_one_long_name_are_told_apart(tmp_path):
+    pytest.importorskip("vl_convert")
+    marks = tuple(Mark(i, k, 0.1 * k, None) for i in range(2) for k in (1, 5))
+    write([Panel("a", "R@k", "curve", "k", "R@k", marks)], ["x" * 50 + "1", "x" * 50 + "2"], tmp_path, "svg")
+    assert "(1)</text>" in (tmp_path / "a.svg").read_text()
+
+
+def run(*words):
+    return CliRunner().invoke(app, ["report", *map(str, words)])
+
+
+def test_the_command(tmp_path):
+    report(0.5).save(tmp_path / "a.json")
+    (tmp_path / "captions.txt").write_text("\n".join(f"caption {i}" for i in range(IMAGES * PER)))
+    words = [tmp_path / "a.json", "-o", tmp_path / "r.html", "--captions", tmp_path / "captions.txt", "--resamples", 50]
+    done = run(*words, "--figures", tmp_path / "figures", "--figure-format", "svg", "--json")
+    assert done.exit_code == 0, done.output
+    document = json.loads(done.stdout)
+    assert document["schema"] == "vsebench/page/1" and document["bytes"] == (tmp_path / "r.html").stat().st_size
+    assert document["explorer"]["queries"] == {"i2t": IMAGES, "t2i": IMAGES * PER}
+    assert len(document["figures"]) == len(document["charts"]) == len(list((tmp_path / "figures").iterdir()))
+    again = run(*words, "--figures", tmp_path / "figures", "-o", tmp_path / "figures" / "r.html")
+    assert again.exit_code == 0 and "48 queries" in again.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["-o", "r.pdf"], "end the name in .html"),
+        (["-o", "r.html", "--figures", "f", "--figure-format", "gif"], "--figure-format is 'gif'"),
+        (["-o", "a.json"], "it is an input of this command"),
+        (["-o", "r.html", "--metrics", "R@7"], "has no R@7"),
+    ],
+)
+def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
+    monkeypatch.chdir(tmp_path)
+    report(0.5, lists=0).save(tmp_path / "a.json")
+    done = run("a.json", *words)
+    assert done.exit_code == 2 and message in done.output
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_reports_without_per_query_values(tmp_path):
+    (tmp_path / "a.json").write_text(report(0.5).to_json(per_query=False))
+    with pytest.raises(BadInput, match="no per-query values"):
+        vb.report_page(tmp_path / "a.json")
+    with pytest.raises(UsageError, match="0 reports given"):
+        vb.report_page([])
+
+
+# ---- in a browser
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_hostile_texts_are_shown_as_text(browser, written, width, dark):
+    with browser.open(written, width=width, dark=dark) as shown:
+        assert browsers.overflow(shown) == 0
+        assert NAMES[0] in shown.inner_text("body") and "c" * 100 not in shown.inner_text("body")
+        shown.click("[data-direction=t2i]")
+        listed = shown.locator("[role=option]")
+        assert listed.count() == IMAGES * PER
+        for i in range(len(HOSTILE)):
+            listed.nth(i).click()
+            heading = shown.inner_text(".query h3")
+            start = explorer.printable(HOSTILE[i].strip())[:40]
+            assert heading.startswith(start), heading[:80]
+        assert shown.locator(".detail script, .detail img, .queries script").count() == 0
+        assert browsers.overflow(shown) == 0
+
+
+def test_long_texts_open(browser, written):
+    with browser.open(written) as shown:
+        shown.click("[data-direction=t2i]")
+        shown.locator("[role=option]").nth(5).click()
+        assert len(shown.inner_text(".query h3 bdi")) < 400
+        shown.click(".query h3 button")
+        assert shown.inner_text(".query h3 bdi") == "w" * 10_000
+        assert browsers.overflow(shown) == 0
+
+
+def test_what_the_explorer_shows(browser, tmp_path):
+    path = plain(tmp_path)
+    found = report(0.6)
+    lists = next(top for top in found.lists if top.direction == "i2t")
+    with browser.open(path) as shown:
+        for query in (0, 7):
+            shown.locator("[role=option]").nth(query).click()
+            entries = shown.locator(".columns ol > li")
+            assert entries.count() == 5
+            for j in range(5):
+                item = int(lists.items[query, j])
+                text = entries.nth(j).inner_text()
+                assert f"caption {item} of a" in text and f"{lists.gains[query, j]:.2f}" in text
+                assert f"{lists.scores[query, j]:.4f}" in text.replace("−", "-")
+                assert ("ground truth" in text) == (item // PER == query)
+            rank = int(found["MeanR", "i2t"].per_query[query])
+            assert f"first ground truth: rank {rank}" in shown.inner_text(".facts")
+            assert f"{100 * found['matrix:NCS@5', 'i2t'].per_query[query]:.1f}" in shown.inner_text(".facts")
+
+
+def test_colours_follow_the_gain(browser, tmp_path):
+    with browser.open(plain(tmp_path)) as shown:
+        colours = shown.evaluate(
+            """() => [...document.querySelectorAll('.columns ol > li')].map((li) => {
+                const words = getComputedStyle(li.querySelector('.gain')).backgroundColor.match(/[\\d.]+/g).map(Number);
+                return [Number(li.querySelector('.gain').textContent), words[1] - words[0]];
+            })"""
+        )
+    by_gain = [green for _, green in sorted(colours)]
+    assert by_gain == sorted(by_gain) and by_gain[-1] > by_gain[0]  # the larger the gain, the greener
+
+
+def test_presets(browser, tmp_path, written):
+    found = report(0.6)
+    values = found["matrix:NCS@5", "t2i"].per_query
+    first = next(top for top in found.lists if top.direction == "t2i").items[:, 0]
+    worst = np.argsort(values, kind="stable")
+    missed = [q for q in np.argsort(-values, kind="stable").tolist() if first[q] != OWNER[q]]
+    with browser.open(plain(tmp_path)) as shown:
+        shown.click("[data-direction=t2i]")
+        assert "systems disagree" not in shown.inner_text("select")
+        shown.select_option("select", "worst")
+        near = values[worst[0]] + 2e-4  # values are rounded in the page
+        assert values[chosen(shown)] <= near
+        shown.select_option("select", "missed")
+        assert shown.locator("[role=option]").count() == len(missed)
+        assert values[chosen(shown)] >= values[missed[0]] - 2e-4
+        assert "✓ ground truth" not in shown.locator(".columns ol > li").first.inner_text()
+    with browser.open(written) as shown:
+        shown.select_option("select", "disagree")
+        facts = [float(re.search(r"NCS@5: ([\d.]+)", text)[1]) for text in shown.locator(".facts").all_inner_texts()]
+        assert len(facts) == 3 and max(facts) - min(facts) > 1
+
+
+def chosen(shown):
+    """The index of the caption that is shown."""
+    return int(re.search(r"caption (\d+) of", shown.inner_text(".query h3"))[1])
+
+
+def test_search(browser, tmp_path):
+    with browser.open(plain(tmp_path)) as shown:
+        shown.click("[data-direction=t2i]")
+        shown.fill("input[type=search]", "A DOG")
+        assert shown.inner_text("[role=status]") == f"{IMAGES * PER // 2} queries"
+        assert chosen(shown) == 1
+        shown.fill("input[type=search]", "no such words")
+        assert "No query is found" in shown.inner_text("[role=status]") and shown.inner_text(".detail") == ""
+        shown.fill("input[type=search]", "")
+        assert shown.inner_text("[role=status]") == f"{IMAGES * PER} queries"
+
+
+def test_keyboard(browser, tmp_path):
+    with browser.open(plain(tmp_path)) as shown:
+        shown.click("[data-direction=t2i]")
+        shown.keyboard.press("/")
+        shown.keyboard.type("caption")
+        assert shown.evaluate("document.activeElement.type") == "search"
+        shown.keyboard.press("ArrowDown")
+        assert chosen(shown) == 1
+        shown.locator("[role=listbox]").focus()
+        for key, expected in (
+            ("ArrowDown", 2),
+            ("End", 35),
+            ("ArrowDown", 35),
+            ("PageUp", 25),
+            ("Home", 0),
+            ("ArrowUp", 0),
+        ):
+            shown.keyboard.press(key)
+            assert chosen(shown) == expected, key
+        assert shown.get_attribute("[role=listbox]", "aria-activedescendant") == "query-0"
+        shown.keyboard.press("Tab")  # everything can be reached
+        assert shown.evaluate("document.activeElement !== document.body")
+
+
+def test_systems_can_be_hidden(browser, written):
+    with browser.open(written) as shown:
+        assert shown.locator(".columns section").count() == 3
+        for i in range(3):
+            shown.click(f"[data-system='{i}']")
+        assert shown.locator(".columns section").count() == 1  # one stays
+        assert shown.locator("[data-system][aria-pressed=true]").count() == 1
+
+
+def test_without_scripts(browser, written):
+    with browser.open(written, scripts=False) as shown:
+        text = shown.inner_text("body")
+        assert "scripts are switched off" in text and "R@1" in text
+        assert shown.locator("figure svg").count() > 5 and not shown.is_visible("#explorer")
+
+
+def test_thumbnails_in_the_page(browser, tmp_path):
+    pictures(tmp_path / "images", range(IMAGES))
+    path = tmp_path / "page.html"
+    vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "images", resamples=50).save(path)
+    with browser.open(path, width=390) as shown:
+        shown.click("[data-direction=t2i]")
+        shown.locator("[role=option]").nth(9).click()
+        loaded = "() => [...document.querySelectorAll('.detail img')].map((i) => i.decode().then(() => i.naturalWidth))"
+        assert shown.evaluate(f"async () => Promise.all(({loaded})())") == [144] * 6
+        assert browsers.overflow(shown) == 0

@@ -1,0 +1,211 @@
+"""The page of reports: a summary, single queries, charts, slices and how far metrics agree, in one file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..arguments import public
+from ..data.captions import Captions, with_captions
+from ..errors import MissingPackage, UsageError, VsebenchError
+from ..evaluation.intervals import Key
+from ..metrics.suites import Names, headlines
+from ..report import charts
+from ..report.explorer import Explorer
+from ..report.grid import Grid
+from ..report.page import Page, Part
+from ..report.slices import Slices
+from ..types import Split
+from . import page_panels, page_queries, thumbnails
+from .agreement import agree
+from .comparison import compare
+from .slices import slice
+from .systems import Reports, System, check_comparable, load_systems, shared_keys
+
+AGREEING = 3  # systems from which metrics can agree on their order
+NAME = 80  # characters of the name of a system; longer ones are cut
+
+
+@public
+def report_page(
+    reports: Reports,
+    *,
+    metrics: Names | None = None,
+    captions: Captions | None = None,
+    images: str | os.PathLike[str] | None = None,
+    ci: float = 95,
+    resamples: int = 1000,
+    seed: int = 0,
+    force: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Page:
+    """A page of one or several reports: ``report_page("A.json").save("report.html")``.
+
+    It has the table of the report, or of the comparison of several with significance; curves over k, histograms of
+    ranks, slices by caption length and by the number of positives; the agreement of metrics, from three systems; and
+    the top of the ranking of every query, where the reports keep them (``evaluate(lists=10)``).
+
+    Args:
+        reports: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them; all with
+            per-query values.
+        metrics: names and suites, as a list or separated by commas; None for all that the reports share.
+        captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
+            not known here.
+        images: a folder with the images, for thumbnails; found by their ids as names of files or at their ends.
+        ci: level of the intervals of differences and slices in percent.
+        resamples: of an interval.
+        seed: of the resamples and permutations.
+        force: also systems that were not measured alike.
+        threads: never changes a result.
+        progress: called with (steps done, steps in all).
+
+    Raises:
+        UsageError: unknown metrics, or systems that were not measured alike.
+        BadInput: a report lacks per-query values, or a file cannot be read.
+        MissingPackage: thumbnails without Pillow.
+
+    Example:
+        >>> import numpy as np
+        >>> import vsebench as vb
+        >>> images = np.eye(6)
+        >>> report = vb.evaluate(images, np.repeat(images, 5, axis=0), metrics="R@1,R@5", lists=5, trust=True)
+        >>> page = vb.report_page(report)
+        >>> page.explorer.k, [panel.name for panel in page.panels]
+        (5, ['gt-r-k-i2t', 'gt-r-k-t2i'])
+    """
+    done = _steps(progress, 6)
+    systems = load_systems(reports)
+    names = charts.short_names([s.name for s in systems], NAME)
+    systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
+    warnings = check_comparable(systems, force)
+    keys, left_out = shared_keys(systems, metrics)
+    split, unknown = _with_captions(systems[0].items, captions)
+    done()
+    same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
+    summary, rows = _summary(systems, metrics, same)
+    done()
+    found, absent = page_queries.explore(systems, keys, split)
+    if images is not None:
+        found = _with_thumbnails(found, images)
+    done()
+    slices = _slices(systems, keys, split, unknown, same)
+    done()
+    agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
+    done()
+    curves, ranks = page_panels.curves(systems, keys), page_panels.rank_histograms(systems, keys)
+    parts = (
+        summary,
+        Part("curves", "Curves over k", tuple(curves), notes=_none(curves, "no metric was measured for several k")),
+        Part("ranks", "Ranks", tuple(ranks), notes=_none(ranks, "no metric of ranks was measured (MedR, MeanR)")),
+        slices, agreement, _identity(systems),
+    )  # fmt: skip
+    signatures = tuple(s.report.signature for s in systems)
+    own = [f"{s.name}: {w}" if len(systems) > 1 else w for s in systems for w in s.report.warnings]
+    done()
+    return Page(
+        systems[0].report.split, tuple(names), signatures, parts, tuple(rows), found, absent,
+        tuple(dict.fromkeys([*warnings, *left_out, *own])),
+    )  # fmt: skip
+
+
+def _steps(progress: Callable[[int, int], None] | None, of: int) -> Callable[[], None]:
+    count = iter(range(1, of + 1))
+    return lambda: None if progress is None else progress(next(count), of)
+
+
+def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str | None]:
+    """The items with their captions, or without and why."""
+    try:
+        return with_captions(items, captions, items.places[1]), None
+    except (UsageError, MissingPackage) as error:
+        if captions is not None:
+            raise
+        return items, f"{error.what} ({error.fix})"
+
+
+def _summary(
+    systems: Sequence[System], metrics: Names | None, same: dict[str, Any]
+) -> tuple[Part, list[dict[str, Any]]]:
+    """The tables of one report, or the comparison of several with their own tables to be opened."""
+    first = systems[0].report
+    if len(systems) == 1:
+        return Part("summary", "Summary", tables=tuple(first.grids())), first.records()
+    compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, details=True)
+    grids = compared.grids()
+    tables = grids[: 1 if all(row.tested for row in compared.rows) else 2]  # the tested metrics, and the others
+    folded = [("Further metrics, not tested", tuple(tables[1:]))] if tables[1:] else []
+    folded.append(("Tests of every pair of systems", tuple(grids[len(tables) :])))
+    folded += [(f"All values of {s.name}", tuple(s.report.grids())) for s in systems]
+    return Part("summary", "Summary", tables=tuple(tables[:1]), folded=tuple(folded)), compared.records()
+
+
+def _by_name(systems: Sequence[System]) -> dict[str, Any]:
+    return {s.name: s.report for s in systems}
+
+
+def _with_thumbnails(found: Explorer | None, folder: str | os.PathLike[str]) -> Explorer | None:
+    if found is None:
+        thumbnails.check(folder)  # a wrong folder is an error also where nothing shows its images
+        return None
+    made, notes = thumbnails.make(folder, found.split, page_queries.shown_images(found))
+    return replace(found, thumbnails=made, notes=(*found.notes, *notes))
+
+
+def _slices(
+    systems: Sequence[System], keys: Sequence[Key], split: Split, unknown: str | None, same: dict[str, Any]
+) -> Part:
+    """Headline metrics by the length of the caption, and by the number of positives of judgements with several."""
+    notes = [] if unknown is None else [f"There are no slices by caption length: {unknown}."]
+    found: list[Slices] = []
+    several = [m for m, d in keys if d is not None and not m.graded and m.view not in ("gt", "1k")]
+    wanted: list[tuple[str, list[Any]]] = [("positives", headlines(several)[:2])]
+    if unknown is None:
+        graded = [m for m, d in keys if d is not None and m.graded]
+        own = [m for m, d in keys if d is not None and str(m) == "R@1"]
+        wanted.insert(0, ("length", [*own[:1], *headlines(graded)[:1]]))
+    for by, metrics in wanted:
+        if not metrics:
+            continue
+        more = {"captions": list(split.captions or ())} if by == "length" else {}
+        try:
+            found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
+        except VsebenchError as error:
+            notes.append(f"There are no slices by {by}: {error.what}.")
+    panels = page_panels.slice_bars(found)
+    tables = tuple((f"Numbers by {s.breakdowns[0].by}", tuple(s.grids())) for s in found)
+    return Part("slices", "Slices", tuple(panels), folded=tables, notes=tuple(notes))
+
+
+def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) -> Part:
+    title = "Agreement of metrics"
+    if len(systems) < AGREEING:
+        why = f"Whether metrics order systems alike can be seen from {AGREEING} systems."
+        return Part("agreement", title, notes=(why,))
+    try:
+        tables: tuple[Grid, ...] = tuple(agree(_by_name(systems), metrics=metrics, **same).grids())
+    except UsageError as error:
+        return Part("agreement", title, notes=(f"{error.what}.",))
+    return Part("agreement", title, tables=tables)
+
+
+def _identity(systems: Sequence[System]) -> Part:
+    """The signature of every system, with its command and notes."""
+    tables = []
+    for system in systems:
+        facts = system.report.provenance
+        command = facts.get("command")
+        words = [f"{key}: {facts[key]}" for key in ("started", "vsebench", "python", "platform") if facts.get(key)]
+        inputs = facts.get("inputs") or ()
+        files = [f"{f.get('file')} (SHA-256 {str(f.get('sha256'))[:16]}…)" for f in inputs if isinstance(f, dict)]
+        lines = [", ".join(words), f"files: {', '.join(files)}" if files else "", *system.report.notes]
+        if isinstance(command, list):
+            lines.insert(0, f"command: {' '.join(map(str, command))}")
+        tables.append(Grid(system.name, (), 0, (), tuple(filter(None, lines)), system.report.signature))
+    return Part("signature", "Signature and provenance", tables=tuple(tables))
+
+
+def _none(panels: Sequence[Any], why: str) -> tuple[str, ...]:
+    return () if panels else (f"There are no charts here: {why}.",)

@@ -1,0 +1,141 @@
+"""The retrieval explorer of a page: the lists of the reports with what was measured of every query."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..errors import MissingPackage, UsageError
+from ..evaluation.intervals import Key
+from ..metrics import Metric
+from ..metrics.suites import headlines
+from ..relevance.judgements.table import JUDGEMENTS, load
+from ..report.explorer import Explorer, Ranking, Side
+from ..report.values import SIDE, places
+from ..types import DIRECTIONS, Direction, Float, Int, Split
+from .page_panels import heading
+from .systems import System
+
+HOW = "evaluate again with vsebench eval ... --lists 10 -o FILE"
+FEW = 25  # queries of a preset whose images are embedded first
+_DEPTH = 10
+
+
+def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tuple[Explorer | None, tuple[str, ...]]:
+    """The explorer without thumbnails, None where no report has lists; and what is left out for which reason.
+
+    Args:
+        systems: those with other items than ``split`` are left out.
+        keys: metrics and directions that all have.
+        split: the items of the first system, with captions where they are known.
+    """
+    notes = []
+    usable: list[System | None] = []
+    for system in systems:
+        same = _same_items(system.items, split)
+        if not system.report.lists:
+            notes.append(f"{system.name} keeps no lists, which single queries need: {HOW}.")
+        elif not same:
+            notes.append(f"{system.name} has other items than {systems[0].name}: its queries are not shown.")
+        usable.append(system if same and system.report.lists else None)
+    if not any(usable):
+        return None, tuple(dict.fromkeys(notes))
+    metric = _metric(keys)
+    sides = []
+    for direction in DIRECTIONS:
+        rankings = tuple(None if s is None else _ranking(s, direction, metric, split) for s in usable)
+        if any(rankings):
+            judged, missing = _judged(keys, direction, split)
+            notes += missing
+            sides.append(Side(direction, rankings, judged))
+    if split.captions is None:
+        notes.append("The captions of this split are not known, so ids are shown: give them with --captions FILE.")
+    kinds = {top.kind for s in usable if s for top in s.report.lists}
+    if kinds == {None}:
+        notes.append("No graded relevance was measured, so lists have no gains: add --metrics ncs to the evaluation.")
+    gains = next((heading(kind) for kind in sorted(filter(None, kinds))), None)
+    names = tuple(s.name for s in systems)
+    found = Explorer(split, names, None if metric is None else str(metric), gains, tuple(sides))
+    kept = max(r.lists.items.shape[1] for side in sides for r in side.rankings if r is not None)
+    if found.k < kept:
+        notes.append(f"The first {found.k} of {kept} kept items of every list are shown, to bound the page's size.")
+    return found, tuple(dict.fromkeys(notes))
+
+
+def _same_items(items: Split, split: Split) -> bool:
+    return all(np.array_equal(items.ids(side), split.ids(side)) for side in ("image", "caption")) and np.array_equal(
+        items.image_of, split.image_of
+    )
+
+
+def _metric(keys: Sequence[Key]) -> Metric | None:
+    """The graded metric that queries are sorted by: NCS@10, else the NCS of the largest k, else the first headline."""
+    graded = [m for m, d in keys if m.graded and d in DIRECTIONS and m.unit == "fraction" and m.higher_is_better]
+    ncs = [m for m in graded if m.name.startswith("NCS@")]
+    if ncs:
+        return max(ncs, key=lambda m: (m.k == _DEPTH, m.k or 0))
+    return next(iter(headlines(graded)), None)
+
+
+def _ranking(system: System, direction: Direction, metric: Metric | None, split: Split) -> Ranking | None:
+    lists = next((top for top in system.report.lists if top.direction == direction), None)
+    if lists is None:
+        return None
+    values = None if metric is None else _values(system, (metric, direction), split)
+    rank = next((m for m, d in system.results if d == direction and m.unit == "rank" and m.view == "gt"), None)
+    ranks = None if rank is None else _values(system, (rank, direction), split)
+    first = None if ranks is None else np.nan_to_num(ranks, nan=0).astype(np.int64)
+    return Ranking(lists, values, first)
+
+
+def _values(system: System, key: Key, split: Split) -> Float | None:
+    """(query,) the values of all queries of a direction, NaN where there is none; None where the report has none."""
+    result = system.results.get(key)
+    if result is None or result.per_query is None or result.queries is None or key[1] is None:
+        return None
+    out = np.full(len(split.ids(SIDE[key[1]])), np.nan)
+    out[places(split.ids(SIDE[key[1]]), result.queries)] = result.per_query
+    return out
+
+
+def _judged(keys: Sequence[Key], direction: Direction, split: Split) -> tuple[dict[str, tuple[Int, Int]], list[str]]:
+    """Judgements beside the ground truth with which something was measured, as rows of all queries, and notes."""
+    found: dict[str, tuple[Int, Int]] = {}
+    notes = []
+    for view in dict.fromkeys(m.view for m, d in keys if not m.graded and d == direction):
+        if view not in JUDGEMENTS or JUDGEMENTS[view].positives == "gt":
+            continue
+        try:
+            judged = load(JUDGEMENTS[view].positives, split, direction)
+        except (UsageError, MissingPackage) as error:
+            notes.append(f"Positives of {heading(view)} are not marked: {error.what} ({error.fix}).")
+            continue
+        size = np.zeros(len(split.ids(SIDE[direction])), np.int64)
+        size[judged.queries] = judged.found
+        found[heading(view)] = np.concatenate([[0], np.cumsum(size)]), judged.items
+    return found, notes
+
+
+def shown_images(explorer: Explorer) -> list[int]:
+    """Images in the order in which the page is likely to show them: those of the first queries of every preset."""
+    split, wanted = explorer.split, []
+    for side in explorer.sides:
+        own = np.arange(len(split.image_ids)) if side.direction == "i2t" else split.image_of
+        for ranking in (r for r in side.rankings if r is not None):
+            for query in _first_queries(ranking, side.direction, split.image_of):
+                wanted.append(own[query])
+                if side.direction == "t2i":
+                    wanted += [i for i in ranking.lists.items[query].tolist() if i >= 0]
+    return list(dict.fromkeys([*map(int, wanted), *range(len(split.image_ids))]))
+
+
+def _first_queries(ranking: Ranking, direction: Direction, image_of: Int) -> list[int]:
+    """The first queries of every preset of one system."""
+    first = ranking.lists.items[:, 0]  # -1 for an empty list
+    queries = np.arange(len(first))
+    hit = (first >= 0) & (image_of[first] == queries if direction == "i2t" else image_of == first)
+    values = ranking.values if ranking.values is not None else np.zeros(len(first))
+    order = np.argsort(np.nan_to_num(values, nan=np.inf), kind="stable")
+    missed = order[::-1][~hit[order[::-1]]]
+    return [*queries[:FEW].tolist(), *order[:FEW].tolist(), *missed[:FEW].tolist()]

@@ -1,0 +1,79 @@
+"""``vsebench report``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .shared import Force, Level, Metrics, Resamples, Seed, Threads
+from .terminal import Json, NoProgress, Quiet, Terminal, command
+
+MEGABYTE = 1_000_000
+
+
+@command
+def run(
+    reports: Annotated[
+        list[str], typer.Argument(help="Reports of vsebench eval -o FILE, one or more; NAME=FILE names a system.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("--output", "-o", help="The page (.html); only the table of the summary for .tex, .md and .csv."),
+    ],
+    metrics: Metrics = None,
+    captions: Annotated[
+        Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
+    ] = None,
+    images: Annotated[
+        Path | None, typer.Option(help="A folder with the images, named after their ids, for thumbnails.")
+    ] = None,
+    figures: Annotated[Path | None, typer.Option(help="Also write every chart to a file in this folder.")] = None,
+    figure_format: Annotated[str, typer.Option(help="Of the charts in --figures: svg, png or pdf.")] = "svg",
+    ci: Level = 95,
+    resamples: Resamples = 1000,
+    seed: Seed = 0,
+    force: Force = False,
+    threads: Threads = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    no_progress: NoProgress = False,
+) -> None:
+    """Write a page that shows one or several evaluations: tables, charts, and single queries with what they retrieve.
+
+    The page is one file that opens from disk. Queries are shown for reports of vsebench eval --lists 10.
+    """
+    terminal = Terminal(as_json, quiet, no_progress)
+    from ..analysis.page import report_page
+    from ..errors import UsageError
+    from ..report import charts
+    from ..report.render import ENDINGS
+
+    if output.suffix not in ENDINGS:
+        what = "its ending is that of no format"
+        raise UsageError(what, where=output, fix=f"end the name in .html, or {', '.join(ENDINGS)}")
+    charts.check_format(figure_format)
+    if figures is not None and (lacking := charts.missing()) is not None:
+        raise lacking
+    with terminal.progress("comparing" if len(reports) > 1 else "reading") as progress:
+        page = report_page(
+            reports, metrics=metrics, captions=captions, images=images, ci=ci, resamples=resamples, seed=seed,
+            force=force, threads=threads, progress=progress,
+        )  # fmt: skip
+        page.save(output)
+        written = [] if figures is None else page.figures(figures, figure_format)
+    for warning in page.warnings:
+        terminal.warn(warning)
+    facts = page.to_dict()
+    for note in facts["notes"]:
+        terminal.note(f"· {note}")
+    size = output.stat().st_size
+    if terminal.json:
+        terminal.emit({**facts, "page": str(output), "bytes": size, "figures": [str(path) for path in written]})
+        return
+    queries = sum((facts["explorer"] or {"queries": {}})["queries"].values())
+    names = f"{len(page.systems)} system{'s' * (len(page.systems) > 1)}"
+    terminal.say(f"{output}: {names}, {len(page.panels)} charts, {queries:,} queries, {size / MEGABYTE:.1f} MB")
+    if written:
+        terminal.say(f"{len(written)} charts are in {figures}")

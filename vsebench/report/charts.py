@@ -1,0 +1,193 @@
+"""The charts of a report's page: curves over k and bars, one panel each, as SVG for the page or files for a paper.
+
+A panel is a list of numbers; Altair describes how it is drawn and vl-convert draws it, without a browser.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from ..errors import MissingPackage, UsageError, printable
+
+COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")
+SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
+FORMATS = ("svg", "png", "pdf")
+WIDTH, HEIGHT = 330, 190
+_NAME = 40  # characters of a name in a legend
+
+
+@dataclass(frozen=True)
+class Mark:
+    """One number of one system.
+
+    Attributes:
+        system: index.
+        x: k of a curve; the label of a group of bars.
+        value: fraction, or rank where the unit of the panel is no fraction.
+        interval: of the value, or None.
+    """
+
+    system: int
+    x: int | str
+    value: float
+    interval: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One chart.
+
+    Attributes:
+        name: of a file, such as ``gt-recall-i2t``.
+        title: above it.
+        kind: ``curve`` over k (on a logarithmic axis), or groups of ``bars``.
+        x, y: titles of the axes.
+        marks: the numbers.
+        percent: values are fractions, drawn times 100.
+    """
+
+    name: str
+    title: str
+    kind: Literal["curve", "bars"]
+    x: str
+    y: str
+    marks: tuple[Mark, ...]
+    percent: bool = True
+
+
+def missing() -> MissingPackage | None:
+    """The package that charts lack, or None."""
+    try:
+        import altair  # noqa: F401
+        import vl_convert  # noqa: F401
+    except ImportError as error:
+        return MissingPackage(f"charts need {error.name}", fix="pip install 'vsebench[report]'")
+    return None
+
+
+def check_format(kind: str) -> str:
+    """``kind`` if charts can be written in it; raises UsageError."""
+    if kind not in FORMATS:
+        raise UsageError(f"--figure-format is '{kind}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    return kind
+
+
+def svg(panel: Panel, systems: Sequence[str]) -> str:
+    """A panel for a page: lines and words take the colour of the text around it, and the page has the legend."""
+    import vl_convert
+
+    spec = chart(panel, systems, legend=False, ink="currentColor")
+    drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec.to_dict()))
+    return drawn
+
+
+def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: str) -> list[Path]:
+    """One file a panel, with a legend where there are several systems; the files written.
+
+    Args:
+        panels: the charts.
+        systems: names.
+        folder: of the files, which is made.
+        kind: ``svg``, ``png`` (300 dots an inch) or ``pdf``.
+
+    Raises:
+        UsageError: another kind.
+        MissingPackage: altair or vl-convert-python is not installed.
+        DiskError: a file cannot be written.
+    """
+    check_format(kind)
+    if (lacking := missing()) is not None:
+        raise lacking
+    import vl_convert
+
+    from ..data.atomic import check_writable, write_atomically
+
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for panel in panels:
+        spec = json.dumps(chart(panel, systems, legend=len(systems) > 1, ink="#222222").to_dict())
+        if kind == "svg":
+            content: bytes = vl_convert.vegalite_to_svg(spec).encode()
+        else:
+            content = (
+                vl_convert.vegalite_to_pdf(spec)
+                if kind == "pdf"
+                else vl_convert.vegalite_to_png(spec, ppi=300, scale=1)
+            )
+        path = folder / f"{panel.name}.{kind}"
+        check_writable(path)
+        with write_atomically(path) as stream:
+            stream.write(content)
+        written.append(path)
+    return written
+
+
+def chart(panel: Panel, systems: Sequence[str], *, legend: bool, ink: str) -> Any:
+    """A panel as an altair chart; ``ink`` is the colour of lines and words."""
+    import altair as alt
+
+    names = short_names(systems, _NAME)
+    rows = [_row(mark, panel, names) for mark in panel.marks]
+    base = alt.Chart(alt.Data(values=rows))
+    shown = alt.Legend(orient="top", title=None, symbolOpacity=1, labelLimit=360, columns=3) if legend else None
+    colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
+    colour = alt.Color("system:N", scale=alt.Scale(domain=names, range=colours), legend=shown, sort=names)
+    axis = {"title": printable(panel.y), "scale": alt.Scale(zero=panel.kind == "bars", nice=True)}
+    y, low = alt.Y("value:Q", **axis), alt.Y("low:Q", **axis)
+    if panel.kind == "curve":
+        ks = sorted({mark.x for mark in panel.marks}, key=int)
+        x = alt.X(
+            "x:Q", title=panel.x, scale=alt.Scale(type="log", nice=False, padding=12),
+            axis=alt.Axis(values=ks, format="d", grid=False),
+        )  # fmt: skip
+        shapes = [SHAPES[i % len(SHAPES)] for i in range(len(names))]
+        shape = alt.Shape("system:N", scale=alt.Scale(domain=names, range=shapes), legend=shown, sort=names)
+        layers = [
+            base.mark_rule(strokeWidth=2, opacity=0.4).encode(x=x, y=low, y2="high:Q", color=colour),
+            base.mark_line(strokeWidth=1.6).encode(x=x, y=y, color=colour),
+            base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
+        ]
+    else:
+        order = list(dict.fromkeys(str(mark.x) for mark in panel.marks))
+        x = alt.X(
+            "x:N", title=printable(panel.x), sort=order, scale=alt.Scale(paddingInner=0.22),
+            axis=alt.Axis(labelAngle=0, labelOverlap=True, labelLimit=90, grid=False),
+        )  # fmt: skip
+        beside = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names, paddingInner=0.06))
+        bars = base.mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
+        rules = base.mark_rule(strokeWidth=1.2, color=ink, opacity=0.75)
+        layers = [bars, rules.encode(x=x, y=low, y2="high:Q", xOffset=beside)]
+    title = alt.TitleParams(printable(panel.title), anchor="start", fontSize=13, fontWeight=600, color=ink, limit=WIDTH)
+    return _styled(alt.layer(*layers).properties(title=title, width=WIDTH, height=HEIGHT), ink)
+
+
+def _styled(drawn: Any, ink: str) -> Any:
+    font = "system-ui, -apple-system, 'Segoe UI', Helvetica, Arial, sans-serif"
+    paper = "transparent" if ink == "currentColor" else "white"
+    return (
+        drawn.configure(font=font, background=paper, aria=False, padding=4)
+        .configure_view(stroke=None)
+        .configure_axis(
+            labelColor=ink, titleColor=ink, domainColor=ink, tickColor=ink, gridColor=ink, gridOpacity=0.12,
+            domainOpacity=0.5, tickOpacity=0.5, labelFontSize=11, titleFontSize=11, titleFontWeight="normal",
+            titlePadding=9,
+        )
+        .configure_legend(labelColor=ink, labelFontSize=11)
+    )  # fmt: skip
+
+
+def _row(mark: Mark, panel: Panel, names: Sequence[str]) -> dict[str, Any]:
+    times = 100 if panel.percent else 1
+    low, high = mark.interval or (mark.value, mark.value)
+    x = mark.x if panel.kind == "curve" else printable(str(mark.x))
+    return {"system": names[mark.system], "x": x, "value": times * mark.value, "low": times * low, "high": times * high}
+
+
+def short_names(names: Sequence[str], most: int) -> list[str]:
+    """Names as they may be shown, at most so long, and different: two that are cut to the same text get a number."""
+    short = [name if len(name := printable(n)) <= most else f"{name[: most - 1]}…" for n in names]
+    return [name if short.count(name) == 1 else f"{name} ({i + 1})" for i, name in enumerate(short)]

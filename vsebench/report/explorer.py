@@ -1,0 +1,156 @@
+"""The retrieval explorer of a page: single queries with the top of their rankings, as data for ``page.js``.
+
+Numbers are base64 of little-endian integers, scores and gains rounded to as many decimals as 16 bits allow; strings
+are JSON in which nothing can end the script that holds it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import printable
+from ..types import Direction, Float, Int, Split
+from .lists import NOTHING, Lists
+
+UNDEFINED = -32768  # of 16 bits
+BUDGET = 9_000_000  # bytes of base64 for the lists of all systems; lists are shortened beyond it
+BYTES = 8  # of base64 for one item of a list: its index, score and gain
+
+
+@dataclass(frozen=True, eq=False)
+class Ranking:
+    """One system in one direction.
+
+    Attributes:
+        lists: the top of its rankings.
+        values: (query,) float64 of the metric of the page, NaN where it is undefined; None when it was not measured.
+        ranks: (query,) int64 rank of the first ground-truth item, 0 where it is not known; None when not measured.
+    """
+
+    lists: Lists
+    values: Float | None = None
+    ranks: Int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Side:
+    """One direction.
+
+    Attributes:
+        direction: ``i2t`` or ``t2i``.
+        rankings: one a system; None for a system without lists.
+        judged: heading -> (indptr (query + 1,), items) of further judgements beside the ground truth.
+    """
+
+    direction: Direction
+    rankings: tuple[Ranking | None, ...]
+    judged: Mapping[str, tuple[Int, Int]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, eq=False)
+class Explorer:
+    """Single queries of all systems.
+
+    Attributes:
+        split: the items, with captions where they are known.
+        systems: names.
+        metric: the name of the graded metric of ``Ranking.values``, or None.
+        gains: the heading of the gains, or None without any.
+        sides: one a direction.
+        thumbnails: index of an image -> JPEG bytes.
+        notes: what is left out, and how to get it.
+    """
+
+    split: Split
+    systems: tuple[str, ...]
+    metric: str | None
+    gains: str | None
+    sides: tuple[Side, ...]
+    thumbnails: Mapping[int, bytes] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+    @property
+    def k(self) -> int:
+        """Items of a list that are shown: all that are kept, or fewer where the page would become too large."""
+        kept = [r.lists.items for side in self.sides for r in side.rankings if r is not None]
+        longest: int = max(items.shape[1] for items in kept)
+        queries = sum(len(items) for items in kept)
+        return max(1, min(longest, BUDGET // (BYTES * queries)))
+
+
+def to_json(explorer: Explorer) -> str:
+    """The data of an explorer as JSON that may stand in a script of a page."""
+    split, k = explorer.split, explorer.k
+    document = {
+        "systems": list(map(printable, explorer.systems)),
+        "metric": explorer.metric,
+        "gains": explorer.gains,
+        "k": k,
+        "images": [printable(str(i)) for i in split.image_ids.tolist()],
+        "captionIds": [printable(str(i)) for i in split.caption_ids.tolist()],
+        "captions": None if split.captions is None else [printable(text.strip()) for text in split.captions],
+        "imageOf": _integers(split.image_of),
+        "thumbnails": {str(i): base64.b64encode(data).decode("ascii") for i, data in explorer.thumbnails.items()},
+        "sides": {side.direction: _side(side, k) for side in explorer.sides},
+    }
+    return script_json(document)
+
+
+def script_json(document: Any) -> str:
+    """JSON without the characters that end a script, begin a comment or a tag, or end a line of JavaScript."""
+    text = json.dumps(document, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def _side(side: Side, k: int) -> dict[str, Any]:
+    judged = [
+        {"name": name, "pointers": _integers(pointers), "items": _integers(items)}
+        for name, (pointers, items) in side.judged.items()
+    ]
+    return {"judged": judged, "rankings": [None if r is None else _ranking(r, k) for r in side.rankings]}
+
+
+def _ranking(ranking: Ranking, k: int) -> dict[str, Any]:
+    lists = ranking.lists
+    top = slice(None), slice(None, k)
+    return {
+        "k": lists.items[top].shape[1],
+        "items": _integers(lists.items[top] - NOTHING),
+        "scores": None if lists.scores is None else _rounded(lists.scores[top]),
+        "gains": None if lists.gains is None else _rounded(lists.gains[top]),
+        "truth": None if lists.truth_gains is None else _rounded(lists.truth_gains),
+        "values": None if ranking.values is None else _rounded(ranking.values),
+        "ranks": None if ranking.ranks is None else _integers(ranking.ranks),
+    }
+
+
+def _integers(values: Int) -> dict[str, Any]:
+    """Integers from 0 in 16 or 32 bits."""
+    small = not values.size or int(values.max()) < 2**16
+    return {"kind": "u2" if small else "u4", **_base64(values.astype("<u2" if small else "<u4"))}
+
+
+def _rounded(values: npt.NDArray[Any]) -> dict[str, Any]:
+    """Numbers times a power of ten in 16 bits, or in 32 where they are large; NaN is the least 16-bit number."""
+    known = ~np.isnan(values)
+    most = float(np.abs(values[known]).max(initial=0))
+    digits = 4 if not most else min(6, math.floor(math.log10(32_000 / most)))
+    kind = "i2" if digits >= 0 else "i4"
+    digits = max(digits, 0)
+    scaled = np.where(known, np.rint(np.where(known, values, 0).astype(np.float64) * 10.0**digits), UNDEFINED)
+    limit = np.iinfo(np.int32)
+    return {"kind": kind, "digits": digits, **_base64(scaled.clip(limit.min, limit.max).astype(f"<{kind}"))}
+
+
+def _base64(values: npt.NDArray[Any]) -> dict[str, str]:
+    return {"data": base64.b64encode(values.tobytes()).decode("ascii")}

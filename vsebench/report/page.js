@@ -1,0 +1,341 @@
+// The retrieval explorer: pick a query, see the top of its ranking for every system.
+// All text goes through textContent, so that no caption, name or id can be markup.
+"use strict";
+
+(() => {
+  const root = document.getElementById("explorer");
+  const source = document.getElementById("explorer-data");
+  if (!root || !source) return;
+
+  const STEP = 60; // queries that are added to the list at once
+  const LONG = 320; // characters of a text that are shown before "show all"
+  const UNDEFINED = -32768;
+
+  // ---- data
+
+  const data = JSON.parse(source.textContent);
+  const ARRAYS = { u2: Uint16Array, u4: Uint32Array, i2: Int16Array, i4: Int32Array };
+
+  function unpack(packed) {
+    if (!packed) return null;
+    const text = atob(packed.data);
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i++) bytes[i] = text.charCodeAt(i);
+    const array = new ARRAYS[packed.kind](bytes.buffer);
+    array.digits = packed.digits || 0;
+    return array;
+  }
+
+  const imageOf = unpack(data.imageOf);
+  const captionsOf = data.images.map(() => []);
+  imageOf.forEach((image, caption) => captionsOf[image].push(caption));
+  const sides = {};
+  for (const [direction, side] of Object.entries(data.sides)) {
+    sides[direction] = {
+      byImage: direction === "i2t",
+      queries: direction === "i2t" ? data.images.length : data.captionIds.length,
+      judged: side.judged.map((j) => ({ name: j.name, pointers: unpack(j.pointers), items: unpack(j.items) })),
+      rankings: side.rankings.map((r) => r && {
+        k: r.k, items: unpack(r.items), scores: unpack(r.scores), gains: unpack(r.gains),
+        truth: unpack(r.truth), values: unpack(r.values), ranks: unpack(r.ranks),
+      }),
+    };
+  }
+
+  const number = (array, i) => (array[i] / 10 ** array.digits).toFixed(array.digits);
+  const caption = (i) => (data.captions ? data.captions[i] : `caption ${data.captionIds[i]}`);
+  const isTruth = (side, query, item) => (side.byImage ? imageOf[item] === query : imageOf[query] === item);
+
+  // The place of the first ground-truth item in the list, from 1; 0 when it is not in it.
+  function firstTruth(side, ranking, query) {
+    for (let j = 0; j < ranking.k; j++) {
+      const item = ranking.items[query * ranking.k + j];
+      if (!item) break;
+      if (isTruth(side, query, item - 1)) return j + 1;
+    }
+    return 0;
+  }
+
+  // ---- state and elements
+
+  const state = {
+    direction: Object.keys(sides)[0], preset: "all", search: "", query: 0, shown: STEP, found: [],
+    systems: data.systems.map((_, i) => i < 3), // which ones are shown
+  };
+  const find = (selector) => root.querySelector(selector);
+  const list = find("[role=listbox]"), detail = find(".detail"), status = find("[role=status]");
+  const search = find("input[type=search]"), preset = find("select"), more = find(".more");
+
+  function element(tag, attributes, ...children) {
+    const made = document.createElement(tag);
+    for (const [name, value] of Object.entries(attributes || {})) if (value != null) made.setAttribute(name, value);
+    for (const child of children) if (child != null) made.append(child); // a string becomes a text node
+    return made;
+  }
+
+  // Text from outside, isolated from the writing direction of what is around it; long texts open on demand.
+  function words(text, limit = LONG) {
+    const characters = text.length > limit ? Array.from(text) : null;
+    const made = element("bdi", { dir: "auto" }, characters ? characters.slice(0, limit).join("") + "…" : text);
+    if (!characters || limit < LONG) return made;
+    const button = element("button", { type: "button", class: "link" }, `show all ${characters.length.toLocaleString("en")} characters`);
+    button.addEventListener("click", () => { made.textContent = text; button.remove(); });
+    return element("span", {}, made, " ", button);
+  }
+
+  function thumbnail(image) {
+    const encoded = data.thumbnails[image];
+    return encoded ? element("img", { src: `data:image/jpeg;base64,${encoded}`, alt: `image ${data.images[image]}`, loading: "lazy" }) : null;
+  }
+
+  // ---- which queries, in which order
+
+  const active = () => state.systems.map((on, i) => (on && sides[state.direction].rankings[i] ? i : -1)).filter((i) => i >= 0);
+
+  const presets = {
+    all: { applies: () => true, label: () => "all, in order", keep: () => true },
+    worst: {
+      label: (system) => `worst by ${data.metric || "rank of the first ground truth"}: ${system}`,
+      applies: (ranking) => ranking.values || ranking.ranks,
+      keep: (side, ranking, q) => !ranking.values || ranking.values[q] !== UNDEFINED,
+      key: (side, ranking, q) => (ranking.values ? ranking.values[q] : -ranking.ranks[q]),
+    },
+    missed: {
+      label: (system) => (data.metric ? `missed at R@1, highest ${data.metric}: ${system}` : `missed at R@1: ${system}`),
+      applies: () => true,
+      keep: (side, ranking, q) => firstTruth(side, ranking, q) !== 1 && (!ranking.values || ranking.values[q] !== UNDEFINED),
+      key: (side, ranking, q) => (ranking.values ? -ranking.values[q] : q),
+    },
+    disagree: {
+      label: () => "systems disagree most",
+      applies: () => active().length > 1,
+      keep: (side, ranking, q) => spread(side, q) > 0,
+      key: (side, ranking, q) => -spread(side, q),
+    },
+  };
+
+  // How far the shown systems differ on a query: in the graded metric, else in the place of the first ground truth.
+  function spread(side, query) {
+    const values = active().map((i) => {
+      const ranking = side.rankings[i];
+      if (ranking.values) return ranking.values[query] / 10 ** ranking.values.digits;
+      const place = firstTruth(side, ranking, query);
+      return place ? 1 / place : 0;
+    });
+    return Math.max(...values) - Math.min(...values);
+  }
+
+  let lowered = null; // captions in lower case, made at the first search
+  function matches(side, query, text) {
+    const id = side.byImage ? data.images[query] : data.captionIds[query];
+    if (id.toLowerCase().includes(text)) return true;
+    if (!data.captions) return false;
+    lowered = lowered || data.captions.map((c) => c.toLowerCase());
+    return side.byImage ? captionsOf[query].some((c) => lowered[c].includes(text)) : lowered[query].includes(text);
+  }
+
+  function select() {
+    const side = sides[state.direction], ranking = side.rankings[active()[0]];
+    const chosen = presets[state.preset], text = state.search.trim().toLowerCase();
+    const found = [];
+    for (let q = 0; q < side.queries; q++) {
+      if (chosen.keep(side, ranking, q) && (!text || matches(side, q, text))) found.push(q);
+    }
+    if (chosen.key) {
+      const keys = new Float64Array(side.queries);
+      for (const q of found) keys[q] = chosen.key(side, ranking, q);
+      found.sort((a, b) => keys[a] - keys[b] || a - b);
+    }
+    state.found = found;
+    state.shown = STEP;
+    list.replaceChildren();
+    list.scrollTop = 0;
+    fill();
+    show(found.length ? 0 : -1);
+  }
+
+  // ---- the list of queries
+
+  function fill() {
+    const upTo = Math.min(state.shown, state.found.length);
+    for (let i = list.children.length; i < upTo; i++) list.append(option(i));
+    more.hidden = upTo === state.found.length;
+    const count = state.found.length.toLocaleString("en");
+    status.textContent = state.found.length ? `${count} ${state.found.length === 1 ? "query" : "queries"}` : "No query is found: clear the search, or choose another order.";
+  }
+
+  function option(i) {
+    const side = sides[state.direction], query = state.found[i];
+    const made = element("li", { role: "option", id: `query-${i}`, "aria-selected": "false" });
+    if (side.byImage) {
+      const first = captionsOf[query][0];
+      made.append(thumbnail(query) || "", element("span", {}, element("small", {}, element("bdi", {}, data.images[query])), " ", first === undefined ? "" : words(caption(first), 110)));
+    } else {
+      made.append(element("span", {}, words(caption(query), 110)));
+    }
+    made.addEventListener("click", () => {
+      show(i);
+      if (innerWidth < 800) detail.scrollIntoView({ block: "start" });
+    });
+    return made;
+  }
+
+  function move(to) {
+    const i = Math.max(0, Math.min(state.found.length - 1, to));
+    while (state.shown <= i) state.shown += STEP;
+    fill();
+    show(i);
+  }
+
+  function show(i) {
+    state.query = i;
+    list.querySelectorAll("[aria-selected=true]").forEach((o) => o.setAttribute("aria-selected", "false"));
+    if (i < 0) {
+      list.removeAttribute("aria-activedescendant");
+      detail.replaceChildren();
+      return;
+    }
+    const chosen = list.children[i];
+    chosen.setAttribute("aria-selected", "true");
+    list.setAttribute("aria-activedescendant", chosen.id);
+    const above = chosen.offsetTop - list.offsetTop, below = above + chosen.offsetHeight;
+    if (above < list.scrollTop) list.scrollTop = above;
+    if (below > list.scrollTop + list.clientHeight) list.scrollTop = below - list.clientHeight;
+    describe(state.found[i]);
+  }
+
+  // ---- one query
+
+  function describe(query) {
+    const side = sides[state.direction];
+    const columns = element("div", { class: "columns" }, ...active().map((i) => column(side, side.rankings[i], i, query)));
+    detail.replaceChildren(head(side, query), columns);
+  }
+
+  function head(side, query) {
+    const image = side.byImage ? query : imageOf[query];
+    const made = element("div", { class: "query" });
+    const texts = element("div", {});
+    if (side.byImage) {
+      texts.append(element("h3", {}, "Image ", element("bdi", {}, data.images[query])));
+      texts.append(element("p", { class: "dim" }, "Its captions, which are the ground truth:"));
+      texts.append(element("ul", {}, ...captionsOf[query].map((c) => element("li", {}, words(caption(c))))));
+    } else {
+      texts.append(element("h3", {}, words(caption(query))));
+      texts.append(element("p", { class: "dim" }, "Caption ", element("bdi", {}, data.captionIds[query]), ", written for image ", element("bdi", {}, data.images[image]), "."));
+    }
+    made.append(thumbnail(image) || "", texts);
+    return made;
+  }
+
+  function column(side, ranking, system, query) {
+    const place = ranking.ranks ? ranking.ranks[query] : firstTruth(side, ranking, query);
+    const facts = element("p", { class: "facts" }, place ? `first ground truth: rank ${place.toLocaleString("en")}` : `no ground truth among the first ${ranking.k}`);
+    if (ranking.values) {
+      const known = ranking.values[query] !== UNDEFINED;
+      facts.append(element("span", {}, `${data.metric}: ${known ? ((100 * ranking.values[query]) / 10 ** ranking.values.digits).toFixed(1) : "undefined"}`));
+    }
+    const entries = element("ol", {});
+    for (let j = 0; j < ranking.k; j++) {
+      const item = ranking.items[query * ranking.k + j];
+      if (item) entries.append(entry(side, ranking, query, j, item - 1));
+    }
+    if (!entries.children.length) facts.append(element("span", {}, "an empty list"));
+    const name = element("h4", { class: `system s${system % 8}` }, element("bdi", {}, data.systems[system]));
+    return element("section", { "aria-label": data.systems[system] }, name, facts, entries);
+  }
+
+  function entry(side, ranking, query, j, item) {
+    const at = query * ranking.k + j, truth = isTruth(side, query, item);
+    const made = element("li", { class: truth ? "truth" : null }), line = element("div", { class: "line" }, element("b", {}, String(j + 1)));
+    if (ranking.gains) line.append(gain(ranking, query, at, made));
+    if (ranking.scores) line.append(element("span", { class: "score", title: "score" }, number(ranking.scores, at)));
+    if (truth) line.append(element("span", { class: "badge" }, "✓ ground truth"));
+    for (const judged of side.judged) if (!truth && isJudged(judged, query, item)) line.append(element("span", { class: "badge other" }, `✓ ${judged.name}`));
+    made.append(line, content(side, item));
+    return made;
+  }
+
+  // The gain as a number on its colour: green is as relevant as the best ground-truth item, red not at all.
+  function gain(ranking, query, at, card) {
+    const most = ranking.truth[query] / 10 ** ranking.truth.digits, value = ranking.gains[at] / 10 ** ranking.gains.digits;
+    const share = most > 0 ? Math.max(0, Math.min(1, value / most)) : 0;
+    const colour = share < 0.5 ? `color-mix(in srgb, var(--some) ${200 * share}%, var(--none))` : `color-mix(in srgb, var(--full) ${200 * share - 100}%, var(--some))`;
+    card.style.setProperty("--relevance", colour);
+    const title = most > 0 ? `gain ${value.toFixed(3)}, ${Math.round((100 * value) / most)} % of the best ground-truth item` : `gain ${value.toFixed(3)}`;
+    return element("span", { class: "gain", title }, value.toFixed(2));
+  }
+
+  function isJudged(judged, query, item) {
+    for (let p = judged.pointers[query]; p < judged.pointers[query + 1]; p++) if (judged.items[p] === item) return true;
+    return false;
+  }
+
+  function content(side, item) {
+    if (side.byImage) return element("div", { class: "content" }, words(caption(item)));
+    const [first, ...rest] = captionsOf[item];
+    const texts = element("div", {}, element("small", {}, "image ", element("bdi", {}, data.images[item])));
+    if (first !== undefined) texts.append(element("div", {}, words(caption(first))));
+    if (rest.length) {
+      const others = element("details", {}, element("summary", {}, `${rest.length} more caption${rest.length === 1 ? "" : "s"}`));
+      others.addEventListener("toggle", () => {
+        if (others.children.length === 1) others.append(element("ul", {}, ...rest.map((c) => element("li", {}, words(caption(c))))));
+      });
+      texts.append(others);
+    }
+    return element("div", { class: "content" }, thumbnail(item) || "", texts);
+  }
+
+  // ---- controls
+
+  function offer() {
+    const system = active()[0], ranking = sides[state.direction].rankings[system];
+    const options = Object.entries(presets).filter(([, p]) => p.applies(ranking));
+    if (!options.some(([name]) => name === state.preset)) state.preset = "all";
+    const shorten = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
+    preset.replaceChildren(...options.map(([name, p]) => element("option", { value: name }, p.label(shorten(data.systems[system])))));
+    preset.value = state.preset;
+  }
+
+  function choose(direction) {
+    state.direction = direction;
+    if (!active().length) state.systems = sides[direction].rankings.map(Boolean);
+    for (const b of root.querySelectorAll("[data-direction]")) b.setAttribute("aria-pressed", String(b.dataset.direction === direction));
+    for (const b of root.querySelectorAll("[data-system]")) b.setAttribute("aria-pressed", String(state.systems[b.dataset.system]));
+    offer();
+    select();
+  }
+
+  for (const button of root.querySelectorAll("[data-direction]")) button.addEventListener("click", () => choose(button.dataset.direction));
+  for (const button of root.querySelectorAll("[data-system]")) {
+    button.addEventListener("click", () => {
+      const before = [...state.systems];
+      state.systems[button.dataset.system] = !state.systems[button.dataset.system];
+      if (!active().length) state.systems = before; // one stays
+      button.setAttribute("aria-pressed", String(state.systems[button.dataset.system]));
+      offer();
+      select();
+    });
+  }
+  preset.addEventListener("change", () => { state.preset = preset.value; select(); });
+  search.addEventListener("input", () => { state.search = search.value; select(); });
+  more.addEventListener("click", () => { state.shown += STEP; fill(); });
+
+  const STEPS = { ArrowDown: 1, ArrowUp: -1, PageDown: 10, PageUp: -10, Home: -Infinity, End: 0 };
+  function keys(event) {
+    if (!(event.key in STEPS) || !state.found.length || event.ctrlKey || event.altKey || event.metaKey) return;
+    if (event.target === search && (event.key === "Home" || event.key === "End")) return; // of the text
+    event.preventDefault();
+    move(event.key === "End" ? list.children.length - 1 : state.query + STEPS[event.key]); // of those in the list
+  }
+  list.addEventListener("keydown", keys);
+  search.addEventListener("keydown", keys);
+  document.addEventListener("keydown", (event) => {
+    if (event.key !== "/" || event.target.closest("input, select, textarea")) return;
+    event.preventDefault();
+    search.focus();
+  });
+
+  root.hidden = false;
+  choose(state.direction);
+})();

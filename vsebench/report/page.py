@@ -1,0 +1,212 @@
+"""The page of one or several reports: tables, charts and the retrieval explorer in one file that needs no other."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from typing import Any, ClassVar
+
+from ..errors import printable
+from . import charts, explorer
+from .charts import Panel
+from .explorer import Explorer
+from .grid import Grid
+from .html import fragment
+from .render import Rendered
+
+SCHEMA = "vsebench/page/1"
+ARROWS = {"i2t": "image → text", "t2i": "text → image"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """A section of a page.
+
+    Attributes:
+        name: of its anchor.
+        title: its heading.
+        panels: its charts.
+        tables: below the charts.
+        folded: further tables by heading, which the reader opens.
+        notes: what is left out, and how to get it.
+    """
+
+    name: str
+    title: str
+    panels: tuple[Panel, ...] = ()
+    tables: tuple[Grid, ...] = ()
+    folded: tuple[tuple[str, tuple[Grid, ...]], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Page(Rendered):
+    """What a page shows of one or several systems.
+
+    Attributes:
+        split: what was evaluated.
+        systems: names.
+        signatures: one a system.
+        parts: the sections; the first is the summary, whose tables the other formats have.
+        rows: the records of the summary.
+        explorer: single queries, or None.
+        absent: why there is no explorer.
+        warnings: what may be wrong.
+    """
+
+    heading: ClassVar = "Evaluation on {split}"
+    split: str
+    systems: tuple[str, ...]
+    signatures: tuple[str, ...]
+    parts: tuple[Part, ...]
+    rows: tuple[dict[str, Any], ...]
+    explorer: Explorer | None
+    absent: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def panels(self) -> tuple[Panel, ...]:
+        """All charts."""
+        return tuple(panel for part in self.parts for panel in part.panels)
+
+    def grids(self) -> list[Grid]:
+        """The tables of the summary."""
+        return list(self.parts[0].tables)
+
+    def records(self) -> list[dict[str, Any]]:
+        """The records of the summary: those of the report, or of the comparison."""
+        return [dict(row) for row in self.rows]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The document of schema ``vsebench/page/1``: what the page has, without its numbers."""
+        found = self.explorer
+        return {
+            "schema": SCHEMA,
+            "split": self.split,
+            "systems": dict(zip(self.systems, self.signatures, strict=True)),
+            "parts": [part.title for part in self.parts],
+            "charts": [panel.name for panel in self.panels],
+            "explorer": None if found is None else {
+                "queries": {side.direction: _queries(side.direction, found) for side in found.sides},
+                "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
+            },
+            "notes": [
+                *(note for part in self.parts for note in part.notes), *self.absent, *(found.notes if found else ()),
+            ],
+            "warnings": list(self.warnings),
+        }  # fmt: skip
+
+    def figures(self, folder: str | os.PathLike[str], kind: str = "svg") -> list[Path]:
+        """Write every chart to a file of its own, see ``charts.write``; the files."""
+        return charts.write(self.panels, self.systems, Path(folder), kind)
+
+    def to_html(self) -> str:
+        """The page: scripts, style, charts and data are inside it, and it opens from disk."""
+        lacking = charts.missing()
+        style, script = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
+        links = [(part.name, part.title) for part in self.parts]
+        links[1:1] = [("queries", "Queries")]
+        body = [_head(self), _navigation(links), _part(self.parts[0], self.systems, lacking), _explorer(self)]
+        body += [_part(part, self.systems, lacking) for part in self.parts[1:]]
+        if self.explorer is not None:
+            data = explorer.to_json(self.explorer)
+            body.append(
+                f"<script type='application/json' id='explorer-data'>{data}</script>\n<script>{script}</script>"
+            )
+        return (
+            "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
+            "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+            f"<title>{escape(self.title)}</title><style>{style}</style></head>\n<body>\n{''.join(body)}\n</body></html>\n"
+        )
+
+
+def _queries(direction: str, found: Explorer) -> int:
+    return len(found.split.image_ids if direction == "i2t" else found.split.caption_ids)
+
+
+def _text(text: str) -> str:
+    """Text from outside: escaped, and isolated from the writing direction of what is around it."""
+    return f"<bdi>{escape(printable(text))}</bdi>"
+
+
+def _head(page: Page) -> str:
+    legend = ""
+    if len(page.systems) > 1:
+        names = (
+            f"<li class='s{i % 8}'><span class='swatch'></span>{_text(n)}</li>" for i, n in enumerate(page.systems)
+        )
+        legend = f"<ul class='legend'>{''.join(names)}</ul>"
+    else:
+        legend = f"<p class='dim'>{_text(page.systems[0])}</p>"
+    warnings = "".join(f"<p class='warning'>{escape(printable(warning))}</p>" for warning in page.warnings)
+    return f"<h1>{escape(page.title)}</h1>{legend}{warnings}\n"
+
+
+def _navigation(links: Sequence[tuple[str, str]]) -> str:
+    anchors = (f"<a href='#{name}'>{escape(title)}</a>" for name, title in links)
+    return f"<nav>{''.join(anchors)}</nav>\n"
+
+
+def _part(part: Part, systems: Sequence[str], lacking: Exception | None) -> str:
+    body = [f"<section id='{part.name}'><h2>{escape(part.title)}</h2>\n"]
+    if part.panels and lacking is None:
+        figures = "".join(_figure(panel, systems) for panel in part.panels)
+        body.append(f"<div class='figures'>{figures}</div>\n")
+    elif part.panels:
+        body.append(f"<p class='note'>{escape(f'{lacking}'.replace(chr(10), '; '))}</p>\n")
+    if part.tables:
+        body.append(fragment(part.tables))
+    for heading, tables in part.folded:
+        body.append(f"<details><summary>{_text(heading)}</summary>{fragment(tables)}</details>\n")
+    body += [f"<p class='note'>{escape(printable(note))}</p>\n" for note in part.notes]
+    return "".join([*body, "</section>\n"])
+
+
+def _figure(panel: Panel, systems: Sequence[str]) -> str:
+    label = escape(printable(f"{panel.title}: {panel.y} by {panel.x}"), quote=True)
+    return f"<figure role='img' aria-label='{label}'>{charts.svg(panel, systems)}</figure>"
+
+
+def _explorer(page: Page) -> str:
+    """The controls of the explorer, hidden until its script runs; or why there is none."""
+    found = page.explorer
+    head = "<section id='queries'><h2>Queries</h2>\n"
+    if found is None:
+        return (
+            head + "".join(f"<p class='note'>{escape(printable(note))}</p>\n" for note in page.absent) + "</section>\n"
+        )
+    directions = "".join(_button("direction", side.direction, ARROWS[side.direction]) for side in found.sides)
+    systems = ""
+    if len(found.systems) > 1:
+        usable = [i for i in range(len(found.systems)) if any(side.rankings[i] is not None for side in found.sides)]
+        buttons = "".join(
+            f"<button type='button' data-system='{i}' aria-pressed='false'>{_text(found.systems[i])}</button>"
+            for i in usable
+        )
+        systems = f"<span class='group' role='group' aria-label='systems'>{buttons}</span>"
+    scale = ""
+    if found.gains is not None:
+        scale = (
+            f"<p class='scale'>{escape(found.gains)}: none <i></i> as much as the best ground-truth item of the query; "
+            "the number is the gain</p>"
+        )
+    notes = "".join(f"<p class='note'>{escape(printable(note))}</p>\n" for note in (*found.notes, *page.absent))
+    return (
+        f"{head}<noscript><p class='note'>Queries are shown by a script, and scripts are switched off.</p></noscript>\n"
+        "<div id='explorer' hidden>\n<div class='controls'>"
+        f"<span class='group' role='group' aria-label='direction'>{directions}</span>{systems}"
+        "<select aria-label='which queries'></select>"
+        "<input type='search' placeholder='search captions and ids' aria-label='search captions and ids'></div>\n"
+        f"{scale}<div class='workplace'><div class='queries'><small role='status'></small>"
+        "<ul role='listbox' tabindex='0' aria-label='queries'></ul>"
+        "<button type='button' class='more'>more queries</button>"
+        "<p class='dim keys'><kbd>/</kbd> search, <kbd>↑</kbd> <kbd>↓</kbd> next query</p></div>"
+        f"<div class='detail' aria-live='off'></div></div></div>\n{notes}</section>\n"
+    )
+
+
+def _button(name: str, value: object, words: str) -> str:
+    return f"<button type='button' data-{name}='{value}' aria-pressed='false'>{words}</button>"
