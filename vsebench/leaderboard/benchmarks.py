@@ -52,6 +52,10 @@ BENCHMARKS = {
             "Image captioning on the Karpathy test part of MS-COCO: not retrieval, shown as a paper of metric learning "
             "reports it.",
         ),
+        Benchmark(
+            "scenes-10k-test", "Scenes",
+            "Drawn images of which it is known what is true: the test part of scenes-10k.",
+        ),
     )
 }  # fmt: skip
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 from .html import attribute, text
 
-WIDTH, LABELS, RIGHT, LINE, TOP = 800, 270, 24, 22, 12  # pixels
+AXIS, RIGHT, LINE, TOP = 520, 24, 22, 12  # pixels: length of the axis, room behind it, height of a row, room above
+CHARACTER = 7.2  # widest average width of a character of a label
 
 
 @dataclass(frozen=True)
@@ -44,14 +45,16 @@ def dots(title: str, axis: str, marks: Sequence[Mark], *, limit: float | None = 
     every = [v for m in marks for _, v in m.points] + [v for m in marks if m.interval for v in m.interval]
     ticks = nice([*every, *([] if limit is None else [limit])])
     low, high = ticks[0], ticks[-1]
+    left = 24 + math.ceil(CHARACTER * max(len(m.label) for m in marks))
+    width = left + AXIS + RIGHT
 
     def at(value: float) -> str:
-        return _short(LABELS + (value - low) / (high - low) * (WIDTH - LABELS - RIGHT))
+        return _short(left + (value - low) / (high - low) * AXIS)
 
     height = TOP + LINE * len(marks) + 40
     bottom = TOP + LINE * len(marks)
     out = [
-        f'<svg class="chart" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img" '
+        f'<svg class="chart" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
         f'aria-label="{attribute(title)}">\n<title>{text(title)}</title>\n'
     ]
     for tick in ticks:
@@ -60,14 +63,14 @@ def dots(title: str, axis: str, marks: Sequence[Mark], *, limit: float | None = 
     if limit is not None:
         out.append(f'<line class="limit" x1="{at(limit)}" x2="{at(limit)}" y1="{TOP - 8}" y2="{bottom}"/>\n')
     for row, mark in enumerate(marks):
-        out.append(_row(mark, TOP + LINE * row + LINE // 2, at))
-    middle = _short((LABELS + WIDTH - RIGHT) / 2)
+        out.append(_row(mark, left - 12, TOP + LINE * row + LINE // 2, at))
+    middle = _short(left + AXIS / 2)
     out.append(f'<text class="axis" x="{middle}" y="{height - 6}" text-anchor="middle">{text(axis)}</text>\n</svg>\n')
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{attribute(title)}">\n{"".join(out)}</div>\n'
 
 
-def _row(mark: Mark, y: int, at: Callable[[float], str]) -> str:
-    label = f'<text class="label" x="{LABELS - 12}" y="{y + 4}" text-anchor="end">{text(mark.label)}</text>'
+def _row(mark: Mark, x: int, y: int, at: Callable[[float], str]) -> str:
+    label = f'<text class="label" x="{x}" y="{y + 4}" text-anchor="end">{text(mark.label)}</text>'
     out = f'<a href="{attribute(mark.link)}">{label}</a>' if mark.link else label
     ends = mark.interval or (min(v for _, v in mark.points), max(v for _, v in mark.points))
     if ends[0] != ends[1]:

@@ -79,7 +79,7 @@ def about_page() -> str:
 <ul>
 <li><b>Bold</b> is the best number of a column, <u>underlined</u> the second. A dagger † marks a number that its own row
 contradicts, such as a sum that is not that of its parts; it is neither best nor second.</li>
-<li>In brackets below a number: its 95 % interval, over images for recomputed entries, over seeds for reproduced
+<li>Below a number: its 95 % interval, over images for recomputed entries, over seeds for reproduced
 ones.</li>
 <li>Entries share a rank when they cannot be told apart: the rank of an entry is one more than the number of entries
 that are better beyond chance. Published numbers have no intervals, and so no ranks.</li>

@@ -60,7 +60,7 @@ def _contents(tables: Sequence[Table]) -> str:
 def leaderboard(found: Table, ident: str) -> str:
     """One table that can be sorted and filtered, complete without scripts."""
     group = found.group
-    above = '<th scope="col" rowspan="2">Rank</th>' if found.ranked else ""
+    above = '<th scope="col" rowspan="2" class="rank">Rank</th>' if found.ranked else ""
     above += '<th scope="col" rowspan="2" class="name">Model</th><th scope="col" rowspan="2">Source</th>'
     named = [(words, n) for words, n in spans(group)]
     above += "".join(f'<th scope="colgroup" colspan="{n}" class="side">{text(words)}</th>' for words, n in named)
@@ -73,7 +73,11 @@ def leaderboard(found: Table, ident: str) -> str:
     lines = []
     for r, row in enumerate(found.rows):
         cells = "".join(_cell(row.numbers[i], texts[i][r], i in starts) for i in range(len(group.columns)))
-        rank = f'<td class="n">{row.rank or "-"}</td>' if found.ranked else ""
+        rank = (
+            f'<td class="rank" data-order="{row.rank or len(found.rows) + 1}">{row.rank or "-"}</td>'
+            if found.ranked
+            else ""
+        )
         lines.append(f'<tr>{rank}{_name(row)}<td class="source">{text(row.source)}</td>{cells}</tr>\n')
     notes = "".join(f"<li>{text(note)}</li>\n" for note in found.notes)
     return (
@@ -98,7 +102,7 @@ def _cell(number: Number, shown: str, first: bool) -> str:
     words = f"<b>{digits}</b>" if number.best == 1 else f"<u>{digits}</u>" if number.best == 2 else digits
     words += filling
     words += f'<abbr title="{attribute(number.doubt)}">†</abbr>' if number.doubt else ""
-    words += f'<span class="ci">{text(number.interval)}</span>' if number.interval else ""
+    words += f'<span class="ci">{text(number.ends)}</span>' if number.ends else ""
     return f'<td class="{kind}" data-order="{number.order!r}">{words}</td>'
 
 

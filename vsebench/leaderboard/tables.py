@@ -37,6 +37,7 @@ class Number:
         order: what it is sorted by, None without a value.
         best: 1 for the best of a column, 2 for the second, else 0.
         interval: in brackets, or the empty text.
+        ends: the interval with a digit less, for narrow columns.
         doubt: why it is marked; the empty text for most.
     """
 
@@ -44,6 +45,7 @@ class Number:
     order: float | None = None
     best: int = 0
     interval: str = ""
+    ends: str = ""
     doubt: str = ""
 
 
@@ -159,12 +161,23 @@ def _numbers(entries: Sequence[Entry], column: Column) -> list[Number]:
     places = sorted(sound, reverse=facts(column[0]).higher_is_better)[: 2 if len(sound) > 2 else 1]
     if len(sound) < 2:
         places = []
-    return [
-        Number(UNDEFINED) if v is None else
-        Number(text_of(v), v.value, places.index(v.value) + 1 if v.value in places and not doubt else 0,
-               interval_of(v), doubt)
-        for v, doubt in zip(values, doubts, strict=True)
-    ]  # fmt: skip
+    found = []
+    for v, doubt in zip(values, doubts, strict=True):
+        if v is None:
+            found.append(Number(UNDEFINED))
+            continue
+        best = places.index(v.value) + 1 if v.value in places and not doubt else 0
+        found.append(Number(text_of(v), v.value, best, interval_of(v), _ends(v), doubt))
+    return found
+
+
+def _ends(value: Value) -> str:
+    """The interval with a digit less than ``interval_of``, and without brackets."""
+    if value.interval is None:
+        return ""
+    scale = facts(value.metric).scale
+    low, high = ((f"{100 * end:.1f}" if scale == "percent" else shown(end, value.metric)) for end in value.interval)
+    return f"{low} – {high}"
 
 
 def text_of(value: Value) -> str:

@@ -3,6 +3,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   for (const table of document.querySelectorAll("table.board")) {
     const rows = table.tBodies[0].rows.length;
+    const words = table.tHead.rows[0].cells[0].textContent === "Rank" ? [0, 1, 2] : [0, 1];
     const name = table.caption ? table.caption.textContent : "";
     new DataTable(table, {
       paging: false,
@@ -10,6 +11,7 @@ document.addEventListener("DOMContentLoaded", () => {
       searching: rows > 8,
       order: [],
       autoWidth: false,
+      titleRow: 1,
       orderMulti: false,
       layout: {
         topStart: rows > 8 ? "search" : null,
@@ -26,8 +28,8 @@ document.addEventListener("DOMContentLoaded", () => {
         zeroRecords: "No row has these words.",
       },
       columnDefs: [
+        { targets: words, orderSequence: ["asc", "desc", ""] },
         { targets: "_all", orderSequence: ["desc", "asc", ""] },
-        { targets: table.tHead.rows[0].cells[0].textContent === "Rank" ? [0, 1, 2] : [0, 1], orderSequence: ["asc", "desc", ""] },
       ],
     });
     const box = table.closest(".dt-container");
