@@ -213,3 +213,34 @@ def test_package_imports_without_torch_and_says_what_is_missing():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     fix = "pip install 'vsebench[train]'"
     assert out.strip() == f"the losses need torch\n  fix: {fix} {MissingPackage.exit_code}"
+
+
+@needs_torch
+@pytest.mark.parametrize("margin", [0.0, 0.05, 0.2])
+def test_margins_of_the_losses_on_order(margin):
+    """Loops over anchors, windows and candidates. Degrees are between the bounds of the windows."""
+    rng = np.random.default_rng(7)
+    b = 6
+    s, r = rng.uniform(-1, 1, (b, b)), rng.integers(-10, 10, (b, b))  # r in tenths
+    np.fill_diagonal(r, 10)
+    basic = sliding = hardest = 0.0
+    for scores, tenths in ((s, r), (s.T, r.T)):
+        for i in range(b):
+            basic += sum(max(0.0, margin + scores[i, k] - scores[i, j])
+                         for j in range(b) for k in range(b) if tenths[i, j] > tenths[i, k] + 2)  # fmt: skip
+            for low in range(-9, 9):
+                below = [scores[i, k] for k in range(b) if tenths[i, k] < low and k != i]
+                above = [scores[i, j] for j in range(b) if tenths[i, j] >= low + 2]
+                sliding += sum(max(0.0, margin + x - y) for x in below for y in above)
+                hardest += max(0.0, margin + max(below) - min(above)) / 18 if below and above else 0.0
+    scores, degree = torch.tensor(s), torch.tensor(np.where(r == 10, 1, r / 10 + 0.05))
+    given = (scores, torch.eye(b, dtype=torch.bool))
+    # a little more than 0.2: in floating point 0.3 is more than 0.1 + 0.2
+    assert losses.get_loss("kendall").function(
+        *given, degree=degree, alpha=0.2 + 1e-9, margin=margin
+    ).item() == pytest.approx(basic)
+    for name, expected in (("kendall_sw", sliding), ("kendall_sw_hs", hardest)):
+        assert losses.get_loss(name).function(*given, degree=degree, margin=margin).item() == pytest.approx(expected)
+    both = losses.get_loss("bcls").function(*given, degree=degree, order_margin=margin).item()
+    triplet = losses.get_loss("triplet_sn").function(*given).item()
+    assert both == pytest.approx(triplet + hardest)

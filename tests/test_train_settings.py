@@ -103,3 +103,13 @@ def test_the_selecting_metric(name, best, tmp_path):
     values = [np.mean([v for k, v in e.items() if k in (name, f"i2t_{name}", f"t2i_{name}")]) for e in log]
     assert checkpoint.read(tmp_path).progress.best_epoch == 1 + values.index(best(values))
     assert f"{name} " in said[1]
+
+
+def test_epochs_of_the_warm_up_are_not_the_best(tmp_path):
+    """The epochs of the sum of hinges are not those of the loss; without others the best of them is taken."""
+    settings = {"loss": {"name": "mh", "warmup": 3}, "train": {"epochs": 4, "lr": 0.01}}
+    train.train(small(**settings), tmp_path / "a", say=lambda text: None)
+    assert checkpoint.read(tmp_path / "a").progress.best_epoch == 4
+    settings["train"]["epochs"] = 2
+    train.train(small(**settings), tmp_path / "b", say=lambda text: None)
+    assert checkpoint.read(tmp_path / "b").progress.best_epoch in (1, 2)

@@ -113,6 +113,18 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
     assert without_time(summary) == without_time(whole)
 
 
+def test_several_runs_at_a_time_have_the_same_results(tmp_path):
+    """In processes of their own, where metrics of the data of these tests are not declared: with scenes-tiny."""
+    planned = [replace(p, config=config.override(p.config, train_epochs=min(1, p.config.train.epochs)))
+               for p in suites.get_suite("smoke").runs(None)[0][:3]]  # fmt: skip
+    suite = suite_of(planned)
+    one, _ = run(suite, tmp_path / "one")
+    notes: list[str] = []
+    two = run_suite.run_suite(suite, tmp_path / "two", jobs=2, say=notes.append)
+    assert without_time(one) == without_time(two) and list(two["runs"]) == [p.name for p in planned]
+    assert sorted(note.split(",")[0] for note in notes if " of 3" in note) == ["1 of 3", "2 of 3", "3 of 3"]
+
+
 def test_a_run_of_other_settings_is_refused(tmp_path):
     run(suite_of(runs_of()), tmp_path / "s")
     with pytest.raises(UsageError, match="other settings than the suite has now"):
@@ -141,7 +153,7 @@ def test_a_killed_suite_goes_on(tmp_path):
         replace(suites.get_suite("smoke"), runs=lambda objects: (planned[:2], []), must_learn=False), out, resume=True,
         say=notes.append,
     )  # fmt: skip
-    assert notes[0] == "1 of 2, scenes-tiny/untrained-seed0: finished before"
+    assert notes[0] == "scenes-tiny/untrained-seed0: finished before"
     assert any("resumed after epoch" in note for note in notes)
     assert summary["complete"] and summary["runs"]["scenes-tiny/info_nce-seed0"]["epochs"] == 16
 

@@ -1,4 +1,4 @@
-"""Running a suite: one run after the other in one process, each resumed where it was stopped, and the summary.
+"""Running a suite: its runs, some at a time, each resumed where it was stopped, and the summary.
 
 The folder of a suite has a folder a run (``train``) and ``suite.json``, which is written after every run. A run has
 ``result.json``, the report of its test part with the values of every query; where it is there, the run is not repeated.
@@ -10,9 +10,13 @@ from __future__ import annotations
 import datetime
 import importlib.metadata
 import json
+import multiprocessing
 import os
 import platform
+import threading
 import time
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +27,7 @@ from vsebench.report.report import Report
 
 from . import claims, encode
 from .config import Data, from_dict
-from .data import Bar, no_bar
+from .data import Bar, no_bar, open_data
 from .suites import DESIGNED, UNTRAINED, Measures, Planned, Suite, measures
 from .train import LOG, RESULT, Say, train
 
@@ -33,7 +37,14 @@ PACKAGES = ("vsebench", "torch", "numpy", "scipy", "numba")
 
 
 def run_suite(
-    suite: Suite, out: Path, *, objects: Data | None = None, resume: bool = False, say: Say = print, bar: Bar = no_bar
+    suite: Suite,
+    out: Path,
+    *,
+    objects: Data | None = None,
+    resume: bool = False,
+    jobs: int = 1,
+    say: Say = print,
+    bar: Bar = no_bar,
 ) -> dict[str, Any]:
     """Run what is not finished yet of a suite.
 
@@ -42,6 +53,7 @@ def run_suite(
         out: the folder of the suite.
         objects: the files of coco-objects, see ``sources.coco_objects``; None leaves that data out.
         resume: go on in a folder that has runs already.
+        jobs: how many runs are trained at a time, each in a process of its own; the values do not depend on it.
         say: for notes about the progress, a line each.
         bar: opens a progress bar under some words.
 
@@ -62,9 +74,17 @@ def run_suite(
     for note in notes:
         say(note)
     summary = _empty(suite, planned, notes, _earlier(out))
-    for number, plan in enumerate(planned, start=1):
-        _one(plan, out, summary, f"{number} of {len(planned)}, {plan.name}", say, bar)
-        _write(out, summary)
+    waiting = []
+    for plan in planned:
+        if (out / plan.name / RESULT).is_file():
+            _check_same(plan, out / plan.name)
+            say(f"{plan.name}: finished before")
+            _note(plan, out, summary, 0.0)
+        else:
+            waiting.append(plan)
+    for plan, seconds, fault in _trained(waiting, out, jobs, say, bar):
+        _note(plan, out, summary, seconds, fault)
+        _write(out, summary, planned)
     if suite.must_learn:
         summary["learned"] = learned(summary["runs"])
     if suite.claims:
@@ -77,41 +97,79 @@ def run_suite(
         summary["left_out"] = claims.left_out({(p.data, p.variant) for p in planned}, lost)
     summary["notes"] = [*notes, *(f"{name} diverged: {run['message']}" for name, run in summary["diverged"].items())]
     summary["complete"] = True
-    _write(out, summary)
+    _write(out, summary, planned)
     return summary
 
 
-def _one(plan: Planned, out: Path, summary: dict[str, Any], words: str, say: Say, bar: Bar) -> None:
-    """Train one run, unless it is finished, and put it into the summary."""
-    folder, started = out / plan.name, time.monotonic()
-    diverged = summary["diverged"].pop(plan.name, {})
-    before = summary["runs"].pop(plan.name, diverged).get("seconds", 0.0)
-    if (folder / RESULT).is_file():
-        _check_same(plan, folder)
-        report = vb.load(folder / RESULT)
-        seconds = before
-        say(f"{words}: finished before")
-    else:
-        say(f"{words}:")
-        names = ",".join(measures(plan.data).metrics)
+def _trained(
+    plans: list[Planned], out: Path, jobs: int, say: Say, bar: Bar
+) -> Iterator[tuple[Planned, float, str | None]]:
+    """Train runs; yields each when it is finished, with its seconds and, where it diverged, the message."""
+    if jobs == 1:
+        for number, plan in enumerate(plans, start=1):
+            say(f"{number} of {len(plans)}, {plan.name}:")
+            seconds, fault = _train(plan, out, lambda text: say(f"  {text}"), bar)
+            if fault is not None:
+                say(f"  diverged: {fault}")
+            yield plan, seconds, fault
+        return
+    for plan in {plan.config.data: plan for plan in plans}.values():
+        open_data(plan.config, bar)  # so that data which are generated are, before processes wait for each other
+    context, started = multiprocessing.get_context("spawn"), time.monotonic()
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_end_with_parent) as workers:
         try:
-            report = train(plan.config, folder, resume=True, metrics=names, say=lambda text: say(f"  {text}"), bar=bar)
-        except Diverged as error:
-            say(f"  diverged: {error.what}")
-            summary["diverged"][plan.name] = _diverged(plan, error, before + time.monotonic() - started)
-            return
-        seconds = before + time.monotonic() - started
-    summary["runs"][plan.name] = _entry(plan, report, folder, seconds)
+            running = {workers.submit(_train, plan, out, _silent, no_bar): plan for plan in plans}
+            for number, done in enumerate(as_completed(running), start=1):
+                plan, (seconds, fault) = running[done], done.result()
+                left = (time.monotonic() - started) / number * (len(plans) - number)
+                said = f"{seconds:.0f} s" if fault is None else f"diverged: {fault}"
+                say(f"{number} of {len(plans)}, {plan.name}: {said}, about {left / 60:.0f} min left")
+                yield plan, seconds, fault
+        finally:  # after an error what runs is finished, and nothing is begun
+            workers.shutdown(wait=False, cancel_futures=True)
 
 
-def _diverged(plan: Planned, error: Diverged, seconds: float) -> dict[str, Any]:
-    return {
+def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> tuple[float, str | None]:
+    """Train one run, or go on with it; returns the seconds that it took and, where it diverged, the message."""
+    started, names = time.monotonic(), ",".join(measures(plan.data).metrics)
+    try:
+        train(plan.config, out / plan.name, resume=True, metrics=names, say=say, bar=bar)
+    except Diverged as error:
+        return time.monotonic() - started, error.what
+    return time.monotonic() - started, None
+
+
+def _silent(text: str) -> None:
+    """No notes: those of several runs would be mixed."""
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it is killed, which otherwise it would not notice."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+
+        def wait() -> None:
+            parent.join()
+            os._exit(1)
+
+        threading.Thread(target=wait, daemon=True).start()
+
+
+def _note(plan: Planned, out: Path, summary: dict[str, Any], seconds: float, fault: str | None = None) -> None:
+    """Put a run into the summary; ``seconds`` are added to those of an earlier call."""
+    diverged = summary["diverged"].pop(plan.name, {})
+    seconds += summary["runs"].pop(plan.name, diverged).get("seconds", 0.0)
+    folder = out / plan.name
+    if fault is None:
+        summary["runs"][plan.name] = _entry(plan, vb.load(folder / RESULT), folder, seconds)
+        return
+    summary["diverged"][plan.name] = {
         "data": plan.data,
         "variant": plan.variant,
         "loss": plan.config.loss.name,
         "seed": plan.config.train.seed,
         "seconds": round(seconds, 1),
-        "message": error.what,
+        "message": fault,
     }
 
 
@@ -233,7 +291,9 @@ def _earlier(out: Path) -> dict[str, Any]:
     return found
 
 
-def _write(out: Path, summary: dict[str, Any]) -> None:
+def _write(out: Path, summary: dict[str, Any], planned: list[Planned]) -> None:
+    runs = summary["runs"]
+    summary["runs"] = {plan.name: runs[plan.name] for plan in planned if plan.name in runs}
     every = [*summary["runs"].values(), *summary["diverged"].values()]
     summary["seconds"] = round(sum(run["seconds"] for run in every), 1)
     with write_atomically(out / SUMMARY, "w", parents=True) as stream:

@@ -149,7 +149,7 @@ def _smoke(objects: Data | None = None) -> tuple[list[Planned], list[str]]:
     return runs, []
 
 
-SMALL = {"train_epochs": 5, "train_decay_every": 4}
+SMALL = {"train_epochs": 5, "train_decay_every": 4, "train_threads": 1}
 
 
 def _small(objects: Data | None = None) -> tuple[list[Planned], list[str]]:

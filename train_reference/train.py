@@ -99,6 +99,8 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
         entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
         progress.epoch += 1
         progress.log.append(entry)
+        if epoch == config.loss.warmup:
+            progress.best = None  # the best epoch is one of the loss itself, where it has any
         better = progress.best is None or value > progress.best
         if better:
             progress.best, progress.best_epoch = value, epoch + 1

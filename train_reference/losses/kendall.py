@@ -37,7 +37,8 @@ def kendall(
         positive: (b, b) bool; the loss orders all candidates, so it is not used.
         degree: (b, b) float, relevance of caption j to image i.
         alpha: how much larger a relevance has to be.
-        margin: 0 in the paper.
+        margin: 0 in eq. 4 and 17, where equal scores of all candidates cost nothing: training with this loss alone
+            then ends in equal scores. Eq. 6-9 have a margin, without its value.
         reduction: "sum" over the batch or "mean" over its pairs.
 
     Returns:
@@ -60,6 +61,7 @@ def kendall_sliding_window(
     alpha: float = 0.2,
     beta: float = 0.1,
     start: int = 1,
+    margin: float = 0.0,
     reduction: Reduction = "sum",
 ) -> torch.Tensor:
     """The sum over windows of relevance of all hinges between candidates above a window and below it.
@@ -69,6 +71,7 @@ def kendall_sliding_window(
         positive: (b, b) bool; True is never below a window.
         degree: (b, b) float in [-1, 1], relevance of caption j to image i.
         alpha, beta, start: of ``windows``.
+        margin: as for ``kendall``.
         reduction: "sum" over the batch or "mean" over its pairs.
 
     Returns:
@@ -83,7 +86,7 @@ def kendall_sliding_window(
     total = scores.new_zeros(())
     for s, r, no_negative in ((scores, degree, spared), (scores.T, degree.T, spared.T)):
         for below, above in zip(low.tolist(), high.tolist(), strict=True):
-            total = total + all_hinges(s, r >= above, (r < below) & ~no_negative, 0.0)
+            total = total + all_hinges(s, r >= above, (r < below) & ~no_negative, margin)
     return reduced(total, len(scores), reduction)
 
 
@@ -96,6 +99,7 @@ def kendall_hard_samples(
     alpha: float = 0.2,
     beta: float = 0.1,
     start: int = 1,
+    margin: float = 0.0,
     reduction: Reduction = "sum",
 ) -> torch.Tensor:
     """For every window of relevance the hinge of the lowest score above it and the highest below it; mean over windows.
@@ -108,6 +112,7 @@ def kendall_hard_samples(
         positive: (b, b) bool; True is never below a window.
         degree: (b, b) float in [-1, 1], relevance of caption j to image i.
         alpha, beta, start: of ``windows``.
+        margin: as for ``kendall``.
         reduction: "sum" over the batch or "mean" over its pairs.
 
     Returns:
@@ -129,7 +134,7 @@ def kendall_hard_samples(
         highest = s.new_full(shape, -torch.inf).scatter_reduce(1, below_bin, s, "amax").cummax(dim=1).values[:, :-1]
         lowest = s.new_full(shape, torch.inf).scatter_reduce(1, above_bin, s, "amin")
         lowest = lowest.flip(1).cummin(dim=1).values.flip(1)[:, 1:]
-        total = total + (highest - lowest).clamp(min=0).sum() / count
+        total = total + (margin + highest - lowest).clamp(min=0).sum() / count
     return reduced(total, len(scores), reduction)
 
 
@@ -143,6 +148,7 @@ def bcls(
     gamma: float = 50.0,
     alpha: float = 0.2,
     beta: float = 0.1,
+    order_margin: float = 0.0,
     reduction: Reduction = "sum",
 ) -> torch.Tensor:
     """``triplet_sn`` plus ``kendall_sw_hs``, unweighted.
@@ -152,7 +158,7 @@ def bcls(
         positive: (b, b) bool; True is never a negative. Nor is a candidate with relevance 1 (the same text).
         degree: (b, b) float in [-1, 1], relevance of caption j to image i.
         margin, gamma: of ``triplet_sn``.
-        alpha, beta: of ``kendall_sw_hs``.
+        alpha, beta, order_margin: of ``kendall_sw_hs``; its margin.
         reduction: "sum" over the batch or "mean" over its pairs.
 
     Returns:
@@ -165,7 +171,9 @@ def bcls(
     triplet = triplet_smooth_negative(
         scores, positive | (degree >= 1 - EPS), margin=margin, gamma=gamma, reduction=reduction
     )
-    order = kendall_hard_samples(scores, positive, degree=degree, alpha=alpha, beta=beta, reduction=reduction)
+    order = kendall_hard_samples(
+        scores, positive, degree=degree, alpha=alpha, beta=beta, margin=order_margin, reduction=reduction
+    )
     return triplet + order
 
 

@@ -45,8 +45,9 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A run of seconds, to see whether everything works.")] = False,
     suite: Annotated[
-        str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, two hours).")
+        str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, an hour).")
     ] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Runs of a suite that are trained at a time.")] = 1,
     output: ReportOutput = None,
     style: ReportStyle = "terminal",
     as_json: Json = False,
@@ -63,10 +64,12 @@ def run(
     if suite is not None:
         own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
         if any(value is not None for value in own) or style != "terminal" or (settings and data is None):
-            fix = "give it with --out, --resume and --json; with coco-objects also --data and --set data.images=FILE"
+            fix = "give it with --out, --resume, --jobs, --json; with coco-objects also --data, --set data.images=FILE"
             raise UsageError("--suite has its own settings", fix=fix)
-        _suite(terminal, suite, out, resume, data, settings)
+        _suite(terminal, suite, out, resume, jobs, data, settings)
         return
+    if jobs != 1:
+        raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
     from .results import output_format
     from .shared import deliver_report
 
@@ -85,7 +88,13 @@ def run(
 
 
 def _suite(
-    terminal: Terminal, name: str, out: Path | None, resume: bool, data: str | None, settings: list[str] | None
+    terminal: Terminal,
+    name: str,
+    out: Path | None,
+    resume: bool,
+    jobs: int,
+    data: str | None,
+    settings: list[str] | None,
 ) -> None:
     """Run a suite, and print its table."""
     chosen = trainer("suites").get_suite(name)
@@ -96,7 +105,9 @@ def _suite(
         objects = trainer("start").configured(data=data, assignments=settings).data
         if data.partition(":")[0] != "coco-objects":
             raise UsageError(f"--suite with --data {data}", fix="give coco-objects:FILE, or no --data")
-    summary = runner.run_suite(chosen, folder, objects=objects, resume=resume, say=terminal.note, bar=terminal.progress)
+    summary = runner.run_suite(
+        chosen, folder, objects=objects, resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress
+    )
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
     if terminal.json:
         terminal.emit(summary)
