@@ -20,8 +20,8 @@ OPEN_CLIP = {
 PREPROCESS = {"mean": [0.4, 0.5, 0.6], "std": [0.2, 0.25, 0.3], "interpolation": "bilinear", "resize_mode": "squash"}
 
 
-def open_clip_folder(folder: Path, seed: int = 0) -> Path:
-    """A model of open_clip: its configuration and weights."""
+def open_clip_folder(folder: Path, seed: int = 0, **text: str) -> Path:
+    """A model of open_clip: its configuration, with more settings of its text encoder, and weights."""
     import open_clip
     import torch
     from safetensors.torch import save_file
@@ -30,7 +30,8 @@ def open_clip_folder(folder: Path, seed: int = 0) -> Path:
     torch.manual_seed(seed)
     model = open_clip.CLIP(**OPEN_CLIP)
     save_file(model.state_dict(), folder / "open_clip_model.safetensors")
-    config = {"model_cfg": OPEN_CLIP, "preprocess_cfg": PREPROCESS}
+    model_cfg = {**OPEN_CLIP, "text_cfg": {**OPEN_CLIP["text_cfg"], **text}}  # type: ignore[dict-item]
+    config = {"model_cfg": model_cfg, "preprocess_cfg": PREPROCESS}
     (folder / "open_clip_config.json").write_text(json.dumps(config))
     return folder
 

@@ -56,7 +56,7 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
         (found if fitting else missing).append(fitting[0] if fitting else name)
     if missing:
         what = f"{len(missing):,} of the {len(image_ids):,} images with captions have no file (first: {missing[0]})"
-        fix = f"copy them into this folder (a file there: {files[0]}), or give captions of these images only"
+        fix = f"copy them there (it has {files[0]}), or give --captions FILE with the names of their files"
         raise BadInput(what, where=folder, fix=fix)
     owner: dict[str, str] = {}
     for image, file in zip(map(str, image_ids.tolist()), found, strict=True):

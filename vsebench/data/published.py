@@ -7,6 +7,7 @@ import logging
 import os
 import queue
 import threading
+import warnings
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -90,12 +91,13 @@ def offline() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _without_talk() -> Iterator[None]:
-    """No progress bars of transformers, and no log, while weights are read: what matters is in the error."""
+    """No progress bars of transformers, no log and no warnings while weights are read: errors say what matters."""
     root, disabled = logging.getLogger(), logging.root.manager.disable
     handlers = list(root.handlers)
     logging.disable(logging.CRITICAL)
     try:
-        with _without_bars():
+        with _without_bars(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
             yield
     finally:
         logging.disable(disabled)

@@ -25,6 +25,15 @@ def device_of(name: str) -> str:
     return name
 
 
+def facts(device: str) -> dict[str, str | int]:
+    """What the last bits of a result depend on beside the model: the device, and on the CPU the number of threads."""
+    import torch
+
+    if device == "cuda":
+        return {"device": f"cuda, {torch.cuda.get_device_name()}"}
+    return {"device": device, "threads": torch.get_num_threads()}
+
+
 @contextlib.contextmanager
 def float32(threads: int | None) -> Iterator[None]:
     """No gradients, no precision below float32 and no choice of algorithms by speed; threads of torch on the CPU."""

@@ -21,7 +21,7 @@ from ..data.splits.sources import with_image_files
 from ..errors import BadInput, UsageError
 from ..types import Embeddings, Split, Vectors
 from . import names
-from .device import device_of, float32
+from .device import device_of, facts, float32
 from .encoded import Encoded
 from .encoder import Encoder
 from .models import load
@@ -96,9 +96,9 @@ def encode(
     found = find_images(Path(images).expanduser(), chosen.image_ids, files)
     place = device_of(device)
     encoder = load(named, place)
-    about = _about(encoder, place, batch)
-    parts = Parts({**about, "threads": threads or 0})
     with float32(threads):
+        about = _about(encoder, place, batch)
+        parts = Parts(about)
         vectors = _vectors(encoder, found.paths, chosen.captions or (), parts, batch, progress)
         _check(vectors, chosen, named.title)
         notes = _notes(encoder, found.unused, chosen.captions or (), parts)
@@ -131,8 +131,8 @@ def _about(encoder: Encoder, device: str, batch: int) -> dict[str, Any]:
     from ..evaluation.provenance import versions
 
     packages = versions(("torch", "torchvision", "transformers", "Pillow"))
-    made = {"vsebench": __version__, "precision": "float32", "normalised": True, "device": device, "batch": batch}
-    return {**encoder.about, **made, "versions": packages}
+    made = {"vsebench": __version__, "precision": "float32", "normalised": True, "batch": batch}
+    return {**encoder.about, **made, **facts(device), "versions": packages}
 
 
 def _vectors(
@@ -168,12 +168,15 @@ def _vectors(
 
 
 def _batches(paths: Sequence[Path], batch: int, prepare: Callable[[Any], Any]) -> Iterator[list[Any]]:
-    """The inputs of the images, ``batch`` of them at once; threads read those of the next batch meanwhile."""
+    """The inputs of the images, ``batch`` of them at once; threads read the first ones of the next batch meanwhile.
+
+    Few are read ahead, because images of any size may wait.
+    """
     waiting: deque[Future[Any]] = deque()
     with ThreadPoolExecutor(READERS) as readers:
         try:
             for start in range(0, len(paths), batch):
-                end = min(start + 2 * batch, len(paths))
+                end = min(start + batch + READERS, len(paths))
                 waiting.extend(
                     readers.submit(lambda path: prepare(read_image(path)), path)
                     for path in paths[start + len(waiting) : end]

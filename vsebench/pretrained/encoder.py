@@ -41,3 +41,11 @@ def weights_identity(model: Any) -> str:
         # As bytes, because numpy has no bfloat16.
         digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     return digest.hexdigest()[:16]
+
+
+def tokenizer_identity(tokenizer: Any) -> str:
+    """The class of a tokenizer; of those of transformers also eight digits of the SHA-256 of its words and rules."""
+    inner = getattr(tokenizer, "tokenizer", tokenizer)
+    rules = getattr(inner, "backend_tokenizer", None)
+    content = "" if rules is None else f"#{hashlib.sha256(rules.to_str().encode()).hexdigest()[:8]}"
+    return f"{type(inner).__name__}{content}"

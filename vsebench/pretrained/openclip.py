@@ -12,7 +12,7 @@ from ..data import published
 from ..errors import BadInput, UsageError
 from ..registry import unknown
 from ..types import Vectors
-from .encoder import Encoder, weights_identity
+from .encoder import Encoder, tokenizer_identity, weights_identity
 from .names import HUB, Named
 
 QUICK = "-quickgelu"  # the ending of models with OpenAI's approximation of GELU
@@ -37,28 +37,28 @@ def load_open_clip(named: Named, device: str) -> Encoder:
     fix = "copy or export the model again" if here else FIX
     model, preprocess, tokenizer = published.loaded(read, f"model '{named.title}'", fix, local=here)
     model.eval()
-    context = int(getattr(model, "context_length", None) or tokenizer.context_length)
+    context = int(tokenizer.context_length)
 
     def images(inputs: list[Any]) -> Vectors:
         return _numbers(model.encode_image(torch.stack(inputs).to(device), normalize=True))
 
     def captions(strings: list[str]) -> Vectors:
-        return _numbers(model.encode_text(tokenizer(strings, context_length=context).to(device), normalize=True))
+        return _numbers(model.encode_text(tokenizer(strings).to(device), normalize=True))
 
-    empty = int(tokenizer([""], context_length=context + 1)[0, -1])
+    def used(strings: list[str], length: int) -> Any:
+        """(caption,) how many tokens there are when there is room for ``length``, without those that fill the rest."""
+        values, counts = tokenizer([""], context_length=length).unique(return_counts=True)
+        return (tokenizer(strings, context_length=length) != values[counts.argmax()]).sum(dim=1)
 
     def is_cut(strings: list[str]) -> list[bool]:
-        # With room for one token more, a caption that is cut has another one at the end, or before it.
-        tokens, longer = (tokenizer(strings, context_length=context + n) for n in (0, 1))
-        cut = (longer[:, -1] != empty) | (longer[:, :-1] != tokens).any(dim=1)
-        return list(map(bool, cut.tolist()))
+        return [bool(cut) for cut in used(strings, 2 * context) > used(strings, context)]
 
     about = {
         "model": named.title,
         "revision": _revision(named, open_clip),
         "weights_sha256": weights_identity(model),
         "preprocess": open_clip.get_model_preprocess_cfg(model),
-        "tokenizer": type(tokenizer).__name__,
+        "tokenizer": tokenizer_identity(tokenizer),
         "library": f"open_clip {open_clip.__version__}",
     }
     return Encoder(about, context, preprocess, images, captions, is_cut)

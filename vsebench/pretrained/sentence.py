@@ -9,7 +9,7 @@ import numpy as np
 from ..data import published
 from ..errors import BadInput
 from ..types import Vectors
-from .encoder import Encoder, weights_identity
+from .encoder import Encoder, tokenizer_identity, weights_identity
 from .names import Named
 
 FIX = "check the name and the network, or give the folder of a model"
@@ -48,7 +48,7 @@ def load_sentence_transformers(named: Named, device: str) -> Encoder:
         "revision": "" if named.folder else _revision(named.name),
         "weights_sha256": weights_identity(model),
         "preprocess": _preprocess(model),
-        "tokenizer": type(tokenizer).__name__,
+        "tokenizer": tokenizer_identity(tokenizer),
         "library": f"sentence-transformers {sentence_transformers.__version__}",
     }
     return Encoder(about, context, lambda image: image, vectors, vectors, is_cut)
