@@ -15,20 +15,23 @@ import vsebench
 from tests import human_files, reports
 from vsebench.analysis.agreement import agree
 from vsebench.analysis.comparison import compare
+from vsebench.analysis.page import report_page
 from vsebench.analysis.slices import slice
 from vsebench.cli import agree as agree_command
 from vsebench.cli import app
 from vsebench.cli import compare as compare_command
 from vsebench.cli import correlate as correlate_command
+from vsebench.cli import report as report_command
 from vsebench.cli import slice as slice_command
 from vsebench.errors import BadInput, UsageError
 from vsebench.human.study import correlate
+from vsebench.report.format import best_two
 from vsebench.report.grid import Cell, Grid
 from vsebench.report.render import Rendered
 from vsebench.report.report import Report
 from vsebench.report.terminal import show, text
 
-NAMES = ("report", "comparison", "agreement", "slices", "study")
+NAMES = ("report", "comparison", "agreement", "slices", "study", "page")
 COLUMNS = {
     "report": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "comparison": [
@@ -37,6 +40,7 @@ COLUMNS = {
     ],
     "agreement": ["first", "second", "tau", "low", "high", "concordant", "discordant", "tied"],
     "slices": ["metric", "direction", "by", "slice", "system", "value", "low", "high", "n", "images"],
+    "page": ["metric", "direction", "value", "low", "high", "n", "undefined", "unit"],
     "study": ["task", "subset", "relevance", "coefficient", "value", "low", "high", "pairs", "points"],
 }  # fmt: skip
 
@@ -55,6 +59,7 @@ def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> di
         "agreement": agree(three, resamples=20),
         "slices": slice(three, "positives", resamples=20),
         "study": correlate("flickr8k", gains="binary", human_data=folder, resamples=20),
+        "page": report_page(three[0], resamples=20),
     }
 
 
@@ -151,6 +156,7 @@ def test_reports_are_files_or_objects(three: list[Report], tmp_path: Path) -> No
         (agree, agree_command.run, set(), set()),
         (slice, slice_command.run, set(), set()),
         (correlate, correlate_command.run, {"figure"}, {"bar"}),
+        (report_page, report_command.run, {"figures", "figure_format"}, {"progress"}),
     ],
 )
 def test_a_command_is_its_function(
@@ -168,8 +174,8 @@ def test_a_command_is_its_function(
 def test_a_terminal_of_any_width(results: dict[str, Rendered], width: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     for result in results.values():
-        signature = getattr(result, "signature", None)
-        lines = [line for line in str(result).split("\n") if line != signature]
+        literal = (getattr(result, "signature", None), *getattr(result, "signatures", ()))
+        lines = [line for line in str(result).split("\n") if line not in literal]
         assert max(map(len, lines)) <= width
 
 
@@ -185,3 +191,29 @@ def test_numbers_are_folded_last() -> None:
     drawn = console.export_text()
     assert drawn.count("123,456.78") == 2 and max(map(len, drawn.splitlines())) <= 28
     assert text([Grid("", (), 0, (), ("only words",), "a:b|" * 60)]).endswith("a:b|" * 60)
+
+
+@pytest.mark.parametrize("higher_is_better", [True, False])
+def test_the_best_two_values(higher_is_better: bool) -> None:
+    sign = 1 if higher_is_better else -1
+    assert best_two([sign * 0.2, sign * 0.5, None, sign * 0.4], higher_is_better) == (sign * 0.5, sign * 0.4)
+    assert best_two([sign * 0.5, sign * 0.5, sign * 0.1], higher_is_better) == (sign * 0.5, sign * 0.1)
+    assert best_two([sign * 0.5, sign * 0.4, None], higher_is_better) == (sign * 0.5, None)  # two: the other one
+    assert best_two([0.5, 0.5, 0.5], higher_is_better) == (0.5, None)
+    assert best_two([0.5, None, None], higher_is_better) == (None, None)
+
+
+def test_the_second_best_is_underlined(three: list[Report]) -> None:
+    """In a joint table and a comparison, in every format."""
+    values = sorted((100 * r["R@1", "i2t"].value for r in three), reverse=True)
+    assert len(set(values)) == 3
+    first, second, third = (f"{value:.2f}" for value in values)
+    for result in (vsebench.joint(three, metrics="R@1"), vsebench.compare(three, metrics="R@1", permutations=100)):
+        assert f"\\textbf{{{first}}}" in result.to_latex() and f"\\underline{{{second}}}" in result.to_latex()
+        assert f"**{first}**" in result.to_markdown() and f"<u>{second}</u>" in result.to_markdown()
+        assert f"<b>{first}</b>" in result.to_html() and f"<u>{second}</u>" in result.to_html()
+        for written in (result.to_latex(), result.to_markdown(), result.to_html()):
+            assert third in written and f"{{{third}}}" not in written and f">{third}</u>" not in written
+            assert "Best in bold, second best underlined." in written
+    two = vsebench.joint(three[:2], metrics="R@1").to_markdown()
+    assert "<u>" not in two and "Best in bold." in two

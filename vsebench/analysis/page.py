@@ -10,7 +10,7 @@ from typing import Any
 from ..arguments import public
 from ..data.captions import Captions, with_captions
 from ..errors import MissingPackage, UsageError, VsebenchError
-from ..evaluation.intervals import Key
+from ..evaluation.intervals import Key, key_of
 from ..metrics.suites import Names, headlines
 from ..report import charts
 from ..report.explorer import Explorer
@@ -85,7 +85,7 @@ def report_page(
     split, unknown = _with_captions(systems[0].items, captions)
     done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
-    summary, rows = _summary(systems, metrics, same)
+    summary, rows = _summary(systems, keys, metrics, same)
     done()
     found, absent = page_queries.explore(systems, keys, split)
     if images is not None:
@@ -127,12 +127,14 @@ def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str 
 
 
 def _summary(
-    systems: Sequence[System], metrics: Names | None, same: dict[str, Any]
+    systems: Sequence[System], keys: Sequence[Key], metrics: Names | None, same: dict[str, Any]
 ) -> tuple[Part, list[dict[str, Any]]]:
     """The tables of one report, or the comparison of several with their own tables to be opened."""
     first = systems[0].report
     if len(systems) == 1:
-        return Part("summary", "Summary", tables=tuple(first.grids())), first.records()
+        wanted = {*keys}
+        shown = replace(first, results=tuple(r for r in first.results if key_of(r) in wanted))
+        return Part("summary", "Summary", tables=tuple(shown.grids())), shown.records()
     compared = replace(compare(_by_name(systems), metrics=metrics, **same), intervals=True, details=True)
     grids = compared.grids()
     tables = grids[: 1 if all(row.tested for row in compared.rows) else 2]  # the tested metrics, and the others

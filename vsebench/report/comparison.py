@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
 from ..types import Direction
-from .format import ARROWS, UNDEFINED, UNITS, bracketed, printed, probability, signed
+from .format import ARROWS, UNDEFINED, UNITS, best_two, best_words, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
 from .render import Rendered, record
@@ -71,11 +71,6 @@ class Row:
     values: tuple[float, ...]
     tested: bool = True
     intervals: tuple[tuple[float, float] | None, ...] = ()
-
-    @property
-    def best(self) -> float:
-        """The best of the values."""
-        return max(self.values) if self.metric.higher_is_better else min(self.values)
 
     @property
     def heading(self) -> str:
@@ -202,9 +197,10 @@ def _values(comparison: Comparison) -> Iterator[Grid]:
     rows: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
     for i, row in enumerate(comparison.rows):
         marks = _marks(comparison, i, labels)
+        first, second = best_two(row.values, row.metric.higher_is_better)
         intervals = row.intervals if comparison.intervals and row.intervals else (None,) * len(row.values)
         values = [
-            Cell(printed(value, unit := row.metric.unit), mark, bracketed(ends, unit), best=value == row.best)
+            Cell(printed(value, unit := row.metric.unit), mark, bracketed(ends, unit), value == first, value == second)
             for value, mark, ends in zip(row.values, marks, intervals, strict=True)
         ]
         rows[row.tested].append((*cells(row.heading, ARROWS[row.direction]), *values))
@@ -226,7 +222,7 @@ def _note(comparison: Comparison) -> str:
     else:
         name = comparison.systems[comparison.baseline]
         marks = f"+ and - mark values significantly better and worse than those of {name}: {tested}."
-    return f"{UNITS} Best in bold. {marks}"
+    return f"{UNITS} {best_words(len(comparison.systems))} {marks}"
 
 
 def _tests(comparison: Comparison) -> Iterator[Grid]:

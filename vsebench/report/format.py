@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from .model import Resampling, Unit
 
 ARROWS = {"i2t": "image→text", "t2i": "text→image", "i2i": "image→image", "t2t": "text→text", None: "sum"}
 UNITS = "Fractions are printed times 100, ranks as ranks (↓ lower is better)."
 UNDEFINED = "—"
+RANKED = 3  # values from which the second best is marked
 
 
 def printed(value: float, unit: Unit) -> str:
@@ -29,6 +32,20 @@ def signed(value: float, unit: Unit) -> str:
 def bracketed(ends: tuple[float, float] | None, unit: Unit) -> str:
     """An interval as printed, ``[35.21, 37.80]``; the empty text without one."""
     return "" if ends is None else f"[{printed(ends[0], unit)}, {printed(ends[1], unit)}]"
+
+
+def best_two(values: Sequence[float | None], higher_is_better: bool) -> tuple[float | None, float | None]:
+    """The best value, and the second best of at least three; None where there is nothing to compare with."""
+    known = [value for value in values if value is not None]
+    if len(known) < 2:
+        return None, None
+    distinct = sorted(set(known), reverse=higher_is_better)
+    return distinct[0], distinct[1] if len(known) >= RANKED and len(distinct) > 1 else None
+
+
+def best_words(systems: int) -> str:
+    """How the best values of so many systems are marked, as a sentence."""
+    return "Best in bold, second best underlined." if systems >= RANKED else "Best in bold."
 
 
 def probability(p: float) -> str:

@@ -19,12 +19,14 @@ class Cell:
         mark: a superscript behind the text.
         aside: what belongs to the text and may be dim or on a second line, such as an interval.
         best: to be set in bold.
+        second: to be underlined.
     """
 
     text: str
     mark: str = ""
     aside: str = ""
     best: bool = False
+    second: bool = False
 
     def __post_init__(self) -> None:
         for name in ("text", "mark", "aside"):

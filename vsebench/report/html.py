@@ -80,6 +80,7 @@ def _heading(text: str, kind: Kind) -> str:
 def _cell(cell: Cell, kind: Kind) -> str:
     text = escape(cell.text)
     text = f"<b>{text}</b>" if cell.best and text else text
+    text = f"<u>{text}</u>" if cell.second and text else text
     aside = f"<span class='aside'>{escape(cell.aside)}</span>" if cell.aside else ""
     if kind.words:
         mark = f"<sup>{escape(cell.mark)}</sup>" if cell.mark else ""

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Direction
-from .format import ARROWS, UNDEFINED, UNITS, printed
+from .format import ARROWS, UNDEFINED, UNITS, best_two, best_words, printed
 from .grid import Cell, Grid
 from .model import MetricName, Result
 from .render import Rendered
@@ -43,7 +42,7 @@ class Joint(Rendered):
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
         tables = [self._of_view(view) for view in views]
         last = tables[-1]
-        notes = (f"{UNITS} Best in bold.",)
+        notes = (f"{UNITS} {best_words(len(self.systems))}",)
         return [*tables[:-1], Grid(last.title, last.headings, last.words, last.rows, notes, groups=last.groups)]
 
     def records(self) -> list[dict[str, Any]]:
@@ -91,7 +90,10 @@ class Joint(Rendered):
     def _of_view(self, view: str) -> Grid:
         columns = [c for c in self.columns if c[0].view == view]
         values = [[r for c, r in self._results(report) if c in columns] for report in self.reports]
-        best = [_best([row[i] for row in values]) for i in range(len(columns))]
+        best = [
+            best_two([r and r.value for r in column], metric.higher_is_better)
+            for column, (metric, _) in zip(zip(*values, strict=True), columns, strict=True)
+        ]
         rows = tuple(
             (Cell(name), *(_cell(r, b) for r, b in zip(row, best, strict=True)))
             for name, row in zip(self.systems, values, strict=True)
@@ -107,15 +109,8 @@ def _key(column: Column) -> str:
     return str(metric) if direction is None else f"{direction} {metric}"
 
 
-def _best(results: Sequence[Result | None]) -> float | None:
-    """The best value of a column; None when there is nothing to compare."""
-    found = [r for r in results if r is not None]
-    if len(found) < 2:
-        return None
-    return (max if found[0].higher_is_better else min)(r.value for r in found)
-
-
-def _cell(result: Result | None, best: float | None) -> Cell:
+def _cell(result: Result | None, best: tuple[float | None, float | None]) -> Cell:
     if result is None:
         return Cell(UNDEFINED)
-    return Cell(printed(result.value, result.unit), best=result.value == best)
+    first, second = best
+    return Cell(printed(result.value, result.unit), best=result.value == first, second=result.value == second)

@@ -66,6 +66,7 @@ def _cell(cell: Cell, kind: Kind) -> str:
     escaped = _escaped if kind.words else _number
     text = escaped(cell.text)
     text = f"\\textbf{{{text}}}" if cell.best and text else text
+    text = f"\\underline{{{text}}}" if cell.second and text else text
     mark = _raised(cell.mark) if cell.mark else ""
     if kind.words:
         return f"{text}{mark} {escaped(cell.aside)}" if cell.aside else text + mark

@@ -28,6 +28,7 @@ def _grid(grid: Grid) -> str:
 def _cell(cell: Cell) -> str:
     text = _escaped(cell.text)
     text = f"**{text}**" if cell.best and text else text
+    text = f"<u>{text}</u>" if cell.second and text else text
     mark = f"<sup>{_escaped(cell.mark)}</sup>" if cell.mark else ""
     return f"{text}{mark} {_escaped(cell.aside)}" if cell.aside else text + mark
 

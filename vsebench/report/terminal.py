@@ -138,8 +138,8 @@ def _cell(cell: Cell, mark: int, aside: int) -> Text:
     from rich.text import Text
 
     drawn = Text(cell.text)
-    if cell.best:
-        drawn.stylize("bold", 0, len(cell.text))
+    if cell.best or cell.second:
+        drawn.stylize("bold" if cell.best else "underline", 0, len(cell.text))
     if mark:
         drawn.append(f" {cell.mark:<{mark}}", style="dim")
     if cell.aside:
