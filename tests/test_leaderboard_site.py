@@ -272,6 +272,21 @@ def test_claims_without_and_with_a_suite(tmp_path):
     assert data.count("not regenerated yet") == 4 and "+10.00" not in data  # of two claims, above and in their sections
 
 
+def test_a_claim_whose_runs_diverged_cannot_be_judged(tmp_path):
+    folder = board(tmp_path).folder
+    lost = {
+        "claim": "other",
+        "paper": "p",
+        "says": "s",
+        "data": "scenes-10k",
+        "because": "scenes-10k/<b>-seed1 diverged",
+    }
+    worlds.write(folder / "suites" / "small.json", worlds.suite() | {"left_out": [lost], "diverged": {}})
+    data = site.build(read(folder))["claims.html"].decode()
+    assert "scenes-10k: scenes-10k/&lt;b&gt;-seed1 diverged." in data
+    assert data.count("cannot be judged") == 2 and "not regenerated yet" not in data
+
+
 def test_decimals_are_aligned():
     assert aligned(["40", "1.5", "2.25", "—"]) == ["40\u2008\u2007\u2007", "1.5\u2007", "2.25", "—"]
     assert aligned([]) == []

@@ -12,6 +12,7 @@ from .suites import Claim, Part, Suite
 from .tables import DIRECTIONS, text_of
 
 OPEN = "not regenerated yet"
+UNJUDGED = "cannot be judged"
 KINDS = {"holds here": "holds", "does not hold here": "fails", "undecided": "open"}
 INTRODUCTION = """<h1>Do the claims of the papers hold here?</h1>
 <p class="lead">Each loss is trained by <code>vsebench train-reference --suite small</code>: the same model, batches and
@@ -37,7 +38,9 @@ def claims_page(board: Board) -> str:
         )
         found = [(s, c) for s in board.suites.values() for c in s.claims if c.claim == claim.claim]
         out += [_regenerated(suite, one) for suite, one in found]
-        if not found:
+        lost = [one for suite in board.suites.values() for one in suite.left_out if one.claim == claim.claim]
+        out += [f"<p>{_verdict(UNJUDGED)} on {text(one.data)}: {outside(one.because)}.</p>\n" for one in lost]
+        if not found and not lost:
             out.append(f'<p><span class="verdict none">{OPEN}</span> No complete suite is stored for this claim.</p>\n')
         out.append("</section>\n")
     for suite in board.suites.values():
@@ -57,8 +60,9 @@ def _summary(board: Board) -> str:
     rows = []
     for claim in board.claims:
         paper = board.papers.get(claim.paper)
-        found = [(s, c) for s in board.suites.values() for c in s.claims if c.claim == claim.claim]
-        words = ", ".join(f'{_verdict(c.verdict)} <span class="dim">{text(c.data)}</span>' for _, c in found)
+        found = [(c.verdict, c.data) for s in board.suites.values() for c in s.claims if c.claim == claim.claim]
+        found += [(UNJUDGED, one.data) for s in board.suites.values() for one in s.left_out if one.claim == claim.claim]
+        words = ", ".join(f'{_verdict(verdict)} <span class="dim">{text(data)}</span>' for verdict, data in found)
         named = "" if paper is None else f'{text(paper.name)} <span class="dim">{text(paper.venue)}</span>'
         rows.append((link(f"claims.html#{claim.claim}", text(claim.says)), named, words or _verdict(OPEN)))
     return table("Claims and verdicts", ("Claim", "Paper", "Verdict"), rows, words=(0, 1, 2)) if rows else ""

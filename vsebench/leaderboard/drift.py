@@ -13,7 +13,9 @@ from pydantic import ValidationError
 from ..analysis.systems import load
 from ..data.atomic import write_atomically
 from ..errors import BadInput
+from ..report.model import Resampling
 from .schema import Strict, faults_of
+from .submitted import intervals
 from .suites import Suite
 
 SCHEMA: Literal["vsebench/baseline/1"] = "vsebench/baseline/1"
@@ -92,13 +94,23 @@ def measured(folder: Path) -> Baseline:
         raise BadInput("is not complete", where=path, fix="finish the suite: --resume")
     runs = {}
     for name in suite.runs:
-        report = load(folder / name / RESULT)
-        runs[name] = tuple(
-            Stored(metric=str(r.metric), direction=r.direction, value=r.value, low=r.interval[0], high=r.interval[1])
-            for r in report.results
-            if r.interval is not None
-        )
+        runs[name] = _numbers(folder / name / RESULT)
     return Baseline(schema_=SCHEMA, suite=suite.suite, versions=suite.versions, runs=runs)
+
+
+def _numbers(path: Path) -> tuple[Stored, ...]:
+    """The numbers of a report with intervals over its images, made here: the reports of suites have none."""
+    report = load(path)
+    ends = intervals(report, Resampling())
+    found = []
+    for r in report.results:
+        own = ends.get((str(r.metric), r.direction))
+        if own is not None:
+            low, high = min(own[0], r.value), max(own[1], r.value)
+            found.append(Stored(metric=str(r.metric), direction=r.direction, value=r.value, low=low, high=high))
+    if not found:
+        raise BadInput("has no per-query values to make intervals of", where=path, fix="run the suite again")
+    return tuple(found)
 
 
 def read(path: Path) -> Baseline:

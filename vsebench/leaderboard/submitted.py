@@ -9,6 +9,7 @@ from typing import Any
 
 from ..analysis.consistency import aggregates
 from ..evaluation.intervals import add, key_of
+from ..report.model import Resampling
 from ..report.report import Report
 from ..types import DIRECTIONS
 from .schema import Entry, File, Model, Value
@@ -35,7 +36,7 @@ def differences(entry: Entry, report: Report) -> list[str]:
         report: with per-query values; of its own numbers only the signature and how intervals are made are used.
     """
     found = []
-    again, ends = aggregates(report), _intervals(report)
+    again, ends = aggregates(report), intervals(report, report.intervals)
     for value in entry.values:
         key = value.metric, value.direction
         if key not in again:
@@ -65,9 +66,14 @@ def _queries(report: Report, key: tuple[str, str | None]) -> int | None:
     return next((r.n for r in (*report.results, *report.parts) if (str(r.metric), r.direction) == key), None)
 
 
-def _intervals(report: Report) -> Mapping[tuple[str, str | None], tuple[float, float] | None]:
-    """The intervals of all results, computed again from the per-query values."""
-    if report.intervals is None or report.items is None:
+def intervals(report: Report, how: Resampling | None) -> Mapping[tuple[str, str | None], tuple[float, float] | None]:
+    """The intervals of all results, computed from the per-query values.
+
+    Args:
+        report: with per-query values.
+        how: level, number, seed and method of the resamples; None gives no intervals.
+    """
+    if how is None or report.items is None:
         return {}
     results = {key_of(r): r for r in (*report.parts, *report.results)}
     sums = {
@@ -75,7 +81,7 @@ def _intervals(report: Report) -> Mapping[tuple[str, str | None], tuple[float, f
         for metric, direction in results
         if direction is None and metric.parts()
     }
-    found = add(results, sums, report.items, report.intervals)  # type: ignore[arg-type]
+    found = add(results, sums, report.items, how)  # type: ignore[arg-type]
     return {(str(metric), direction): r.interval for (metric, direction), r in found.items()}
 
 

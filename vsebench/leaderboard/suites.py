@@ -58,6 +58,14 @@ class Claim(_Open):
     parts: tuple[Part, ...]
 
 
+class LeftOut(_Open):
+    """A claim that cannot be judged on some data."""
+
+    claim: str
+    data: str
+    because: str
+
+
 class Suite(_Open):
     """The summary of a suite."""
 
@@ -73,6 +81,7 @@ class Suite(_Open):
     seconds: float
     runs: dict[str, Run]
     claims: tuple[Claim, ...] = ()
+    left_out: tuple[LeftOut, ...] = ()
 
 
 def entries_of(suite: Suite) -> list[Entry]:

@@ -283,4 +283,4 @@ def grid(found: Table, *, intervals: bool = True) -> Grid:
 
 def _cell(number: Number, intervals: bool) -> Cell:
     aside = number.interval if intervals else ""
-    return Cell(number.text, "†" if number.doubt else "", aside, best=number.best == 1)
+    return Cell(number.text, "†" if number.doubt else "", aside, best=number.best == 1, second=number.best == 2)
