@@ -8,7 +8,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import socket
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -382,8 +385,6 @@ def test_options_of_pretrained_models_do_not_go_with_checkpoints():
 
 @pytest.mark.parametrize("module", ["open_clip", "PIL", "torch"])
 def test_a_package_that_is_missing(module, monkeypatch, data):
-    import sys
-
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(MissingPackage, match="which is not installed") as caught:
         vsebench.encode("open_clip:ViT-B-32/laion2b_s34b_b79k", *data)
@@ -409,6 +410,39 @@ def test_published_models_are_not_asked_for_offline(open_clip_model, sentence_mo
     for model in ("open_clip:ViT-B-32/laion2b_s34b_b79k", "sentence-transformers:no-such-clip-model"):
         with pytest.raises(BadInput, match=r"is not among the downloaded models, and HF_HUB_OFFLINE forbids"):
             vsebench.encode(model, *data)
+
+
+@pytest.mark.slow
+def test_models_that_were_downloaded_before_need_no_network(open_clip_model, sentence_model, data, tmp_path):
+    """In the cache of Hugging Face, which the libraries locate when they are imported: a process of its own."""
+    revision = "0123456789abcdef0123456789abcdef01234567"
+    environment = {**os.environ, "HF_HOME": str(tmp_path / "hf"), "HF_ENDPOINT": "http://127.0.0.1:9"}
+    del environment["HF_HUB_OFFLINE"]
+    for text, repository, folder in (
+        ("open_clip:hf-hub:me/tiny", "me/tiny", open_clip_model),
+        ("sentence-transformers:clip-tiny", "sentence-transformers/clip-tiny", sentence_model),
+    ):
+        cached = tmp_path / "hf" / "hub" / f"models--{repository.replace('/', '--')}"
+        shutil.copytree(folder, cached / "snapshots" / revision)
+        (cached / "refs").mkdir()
+        (cached / "refs" / "main").write_text(revision)
+        command = [
+            sys.executable,
+            "-m",
+            "vsebench",
+            "encode",
+            text,
+            "--images",
+            str(data[0]),
+            "--captions",
+            str(data[1]),
+        ]
+        done = subprocess.run([*command, "--json", "-o", "a.npz"], capture_output=True, text=True, env=environment)
+        assert done.returncode == 0, done.stderr
+        about = json.loads(done.stdout)["encoder"]
+        assert about["revision"] == f"{repository}@01234567"
+        with np.load("a.npz") as file:
+            assert np.array_equal(file["image_embeddings"], vsebench.encode(folder, *data).images.vectors)
 
 
 def test_damaged_models_and_models_of_captions_alone(open_clip_model, sentence_model, data, tmp_path):

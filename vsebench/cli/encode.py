@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError
-from .shared import Threads
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 from .train import trainer
 
@@ -40,21 +39,26 @@ def run(
         str | None,
         typer.Option(help="Of a checkpoint: train, val or test (the default). Of --captions: a value of field split."),
     ] = None,
-    output: Annotated[Path | None, typer.Option("--output", "-o", help="The .npz file.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="The .npz file; by default it has the name of the model.")
+    ] = None,
     batch: Annotated[
         int | None, typer.Option(min=1, help="Images or captions that a pretrained model encodes at once; 64.")
     ] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
-    threads: Threads = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, max=1024, help="Threads of a pretrained model on the CPU; by default all.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
-    A pretrained model takes --images with --captions or --split, and an interrupted command goes on where it was:
-    vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k. A checkpoint of
-    train-reference has its data.
+    A pretrained model needs --images, and --captions or --split; after an interrupt the same command goes on where it
+    was. A checkpoint of train-reference has its data.
+
+    vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k
     """
     terminal = Terminal(as_json, quiet, no_progress)
     from ..pretrained import names
