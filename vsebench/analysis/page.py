@@ -96,10 +96,12 @@ def report_page(
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
     done()
     curves, ranks = page_panels.curves(systems, keys), page_panels.rank_histograms(systems, keys)
+    no_curves = () if curves else ("There are no curves: no metric was measured for several k.",)
+    no_ranks = () if ranks else ("There are no histograms of ranks: MedR and MeanR were not measured.",)
     parts = (
         summary,
-        Part("curves", "Curves over k", tuple(curves), notes=_none(curves, "no metric was measured for several k")),
-        Part("ranks", "Ranks", tuple(ranks), notes=_none(ranks, "no metric of ranks was measured (MedR, MeanR)")),
+        Part("curves", "Curves over k", tuple(curves), notes=no_curves),
+        Part("ranks", "Ranks", tuple(ranks), notes=no_ranks),
         slices, agreement, _identity(systems),
     )  # fmt: skip
     signatures = tuple(s.report.signature for s in systems)
@@ -207,7 +209,3 @@ def _identity(systems: Sequence[System]) -> Part:
             lines.insert(0, f"command: {' '.join(map(str, command))}")
         tables.append(Grid(system.name, (), 0, (), tuple(filter(None, lines)), system.report.signature))
     return Part("signature", "Signature and provenance", tables=tuple(tables))
-
-
-def _none(panels: Sequence[Any], why: str) -> tuple[str, ...]:
-    return () if panels else (f"There are no charts here: {why}.",)

@@ -38,6 +38,7 @@
       rankings: side.rankings.map((r) => r && {
         k: r.k, items: unpack(r.items), scores: unpack(r.scores), gains: unpack(r.gains),
         truth: unpack(r.truth), values: unpack(r.values), ranks: unpack(r.ranks),
+        unit: r.values ? 10 ** -r.values.digits : 1,
       }),
     };
   }
@@ -92,37 +93,44 @@
 
   const active = () => state.systems.map((on, i) => (on && sides[state.direction].rankings[i] ? i : -1)).filter((i) => i >= 0);
 
+  // A preset orders queries by a key, the smallest first; queries whose key is NaN are left out.
+  const known = (ranking, q) => (ranking.values[q] === UNDEFINED ? NaN : ranking.values[q]);
   const presets = {
-    all: { applies: () => true, label: () => "all, in order", keep: () => true },
+    all: { applies: () => true, label: () => "all, in order", key: () => 0 },
     worst: {
       label: (system) => `worst by ${data.metric || "rank of the first ground truth"}: ${system}`,
       applies: (ranking) => ranking.values || ranking.ranks,
-      keep: (side, ranking, q) => !ranking.values || ranking.values[q] !== UNDEFINED,
-      key: (side, ranking, q) => (ranking.values ? ranking.values[q] : -ranking.ranks[q]),
+      key: (side, ranking, q) => (ranking.values ? known(ranking, q) : -ranking.ranks[q]),
     },
     missed: {
       label: (system) => (data.metric ? `missed at R@1, highest ${data.metric}: ${system}` : `missed at R@1: ${system}`),
       applies: () => true,
-      keep: (side, ranking, q) => firstTruth(side, ranking, q) !== 1 && (!ranking.values || ranking.values[q] !== UNDEFINED),
-      key: (side, ranking, q) => (ranking.values ? -ranking.values[q] : q),
+      key: (side, ranking, q) => (firstTruth(side, ranking, q) === 1 ? NaN : ranking.values ? -known(ranking, q) : 0),
     },
     disagree: {
       label: () => "systems disagree most",
       applies: () => active().length > 1,
-      keep: (side, ranking, q) => spread(side, q) > 0,
-      key: (side, ranking, q) => -spread(side, q),
+      key: (side, ranking, q) => -spread(side, q) || NaN,
     },
   };
 
   // How far the shown systems differ on a query: in the graded metric, else in the place of the first ground truth.
   function spread(side, query) {
-    const values = active().map((i) => {
-      const ranking = side.rankings[i];
-      if (ranking.values) return ranking.values[query] / 10 ** ranking.values.digits;
-      const place = firstTruth(side, ranking, query);
-      return place ? 1 / place : 0;
-    });
-    return Math.max(...values) - Math.min(...values);
+    let least = Infinity, most = -Infinity;
+    for (const ranking of side.rankings) {
+      if (!ranking || !ranking.compared) continue;
+      let value;
+      if (ranking.values) {
+        if (ranking.values[query] === UNDEFINED) return 0;
+        value = ranking.values[query] * ranking.unit;
+      } else {
+        const place = firstTruth(side, ranking, query);
+        value = place ? 1 / place : 0;
+      }
+      if (value < least) least = value;
+      if (value > most) most = value;
+    }
+    return most - least;
   }
 
   let lowered = null; // captions in lower case, made at the first search
@@ -134,24 +142,31 @@
     return side.byImage ? captionsOf[query].some((c) => lowered[c].includes(text)) : lowered[query].includes(text);
   }
 
-  function select() {
-    const side = sides[state.direction], ranking = side.rankings[active()[0]];
-    const chosen = presets[state.preset], text = state.search.trim().toLowerCase();
-    const found = [];
+  // The queries of the chosen preset in its order, kept for the next search.
+  function ordered(side) {
+    const name = `${state.preset} ${active()}`;
+    side.orders = side.orders || {};
+    if (side.orders[name]) return side.orders[name];
+    side.rankings.forEach((r, i) => { if (r) r.compared = state.systems[i]; });
+    const ranking = side.rankings[active()[0]], { key } = presets[state.preset];
+    const keys = new Float64Array(side.queries), order = [];
     for (let q = 0; q < side.queries; q++) {
-      if (chosen.keep(side, ranking, q) && (!text || matches(side, q, text))) found.push(q);
+      keys[q] = key(side, ranking, q);
+      if (!Number.isNaN(keys[q])) order.push(q);
     }
-    if (chosen.key) {
-      const keys = new Float64Array(side.queries);
-      for (const q of found) keys[q] = chosen.key(side, ranking, q);
-      found.sort((a, b) => keys[a] - keys[b] || a - b);
-    }
-    state.found = found;
+    side.orders[name] = order.sort((a, b) => keys[a] - keys[b] || a - b);
+    return order;
+  }
+
+  function select() {
+    const side = sides[state.direction], text = state.search.trim().toLowerCase();
+    const order = ordered(side);
+    state.found = text ? order.filter((q) => matches(side, q, text)) : order;
     state.shown = STEP;
     list.replaceChildren();
     list.scrollTop = 0;
     fill();
-    show(found.length ? 0 : -1);
+    show(state.found.length ? 0 : -1);
   }
 
   // ---- the list of queries
@@ -232,8 +247,8 @@
     const place = ranking.ranks ? ranking.ranks[query] : firstTruth(side, ranking, query);
     const facts = element("p", { class: "facts" }, place ? `first ground truth: rank ${place.toLocaleString("en")}` : `no ground truth among the first ${ranking.k}`);
     if (ranking.values) {
-      const known = ranking.values[query] !== UNDEFINED;
-      facts.append(element("span", {}, `${data.metric}: ${known ? ((100 * ranking.values[query]) / 10 ** ranking.values.digits).toFixed(1) : "undefined"}`));
+      const value = 100 * ranking.unit * known(ranking, query);
+      facts.append(element("span", {}, `${data.metric}: ${Number.isNaN(value) ? "undefined" : value.toFixed(1)}`));
     }
     const entries = element("ol", {});
     for (let j = 0; j < ranking.k; j++) {
