@@ -204,12 +204,18 @@ def drift(
         Path | None, typer.Option(help="The stored numbers; by default baselines/SUITE.json of the leaderboards.")
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Store the numbers of this run.")] = False,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail on every number outside its interval, for the same machine.")
+    ] = False,
     folder: Folder = HERE,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
 ) -> None:
-    """Compare a suite that was run again with its stored numbers; exit code 1 where one is outside its interval."""
+    """Compare a suite that was run again with its stored numbers; exit code 1 where a run drifted.
+
+    A run has drifted when more than a third of its numbers are outside their stored intervals, or one is missing.
+    """
     terminal = Terminal(as_json, quiet, no_progress)
     from dataclasses import asdict
 
@@ -221,17 +227,16 @@ def drift(
         stored.write(now, path)
     found = stored.compare(stored.read(path), now)
     beyond = [d for d in found if d.beyond]
+    runs = stored.drifted(found, now, 0.0 if strict else stored.SHARE)
     numbers = sum(map(len, now.runs.values()))
     if terminal.json:
-        terminal.emit(
-            {"baseline": str(path), "numbers": numbers, "beyond": len(beyond), "moved": [asdict(d) for d in found]}
-        )
+        facts = {"baseline": str(path), "numbers": numbers, "beyond": len(beyond), "drifted": runs}
+        terminal.emit({**facts, "moved": [asdict(d) for d in found]})
     else:
         for one in beyond:
             terminal.say(one.words)
-        terminal.say(
-            f"{numbers} numbers of {len(now.runs)} runs: {len(found)} moved, {len(beyond)} beyond their interval"
-        )
-    if beyond:
-        terminal.warn(f"drift: see why, or store the new numbers: vsebench leaderboard drift {suite} --update")
+        counts = f"{len(found)} moved, {len(beyond)} beyond their interval"
+        terminal.say(f"{numbers} numbers of {len(now.runs)} runs: {counts}; {len(runs)} runs drifted")
+    if runs:
+        terminal.warn(f"drift of {', '.join(runs)}: see why, or store the new numbers with --update")
         raise typer.Exit(GATE_NOT_MET)
