@@ -202,7 +202,8 @@ def _identity(systems: Sequence[System]) -> Part:
         facts = system.report.provenance
         command = facts.get("command")
         words = [f"{key}: {facts[key]}" for key in ("started", "vsebench", "python", "platform") if facts.get(key)]
-        inputs = facts.get("inputs") or ()
+        inputs = facts.get("inputs")
+        inputs = inputs if isinstance(inputs, list) else []  # of a file that others may have written
         files = [f"{f.get('file')} (SHA-256 {str(f.get('sha256'))[:16]}…)" for f in inputs if isinstance(f, dict)]
         lines = [", ".join(words), f"files: {', '.join(files)}" if files else "", *system.report.notes]
         if isinstance(command, list):

@@ -18,6 +18,7 @@ from .page_panels import heading
 from .systems import System
 
 HOW = "evaluate again with vsebench eval ... --lists 10 -o FILE"
+LARGEST = 200_000  # images and captions: a page holds all captions
 FEW = 25  # queries of a preset whose images are embedded first
 _DEPTH = 10
 
@@ -39,6 +40,10 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tup
         elif not same:
             notes.append(f"{system.name} has other items than {systems[0].name}: its queries are not shown.")
         usable.append(system if same and system.report.lists else None)
+    size = len(split.image_ids) + len(split.caption_ids)
+    if size > LARGEST:
+        notes = [f"The split has {size:,} images and captions: queries are shown of up to {LARGEST:,}."]
+        usable = []
     if not any(usable):
         return None, tuple(dict.fromkeys(notes))
     metric = _metric(keys)

@@ -190,8 +190,8 @@ def _explorer(page: Page) -> str:
     scale = ""
     if found.gains is not None:
         scale = (
-            f"<p class='scale'>{escape(found.gains)}: none <i></i> as much as the best ground-truth item of the query; "
-            "the number is the gain</p>"
+            f"<p class='scale'>{escape(printable(found.gains))}: none <i></i> as much as the best ground-truth item of "
+            "the query; the number is the gain</p>"
         )
     notes = "".join(f"<p class='note'>{escape(printable(note))}</p>\n" for note in (*found.notes, *page.absent))
     return (
