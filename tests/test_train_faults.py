@@ -167,7 +167,7 @@ def test_features_that_are_no_numbers(tmp_path, monkeypatch):
         return opened
 
     monkeypatch.setattr(train, "open_data", broken("train"))
-    with pytest.raises(Diverged, match=r"loss is nan in epoch 1, in the batch of captions (.|\n)*check the features"):
+    with pytest.raises(Diverged, match=r"loss is nan in epoch 1, step 1, in the batch(.|\n)*check the features"):
         train.train(small(), tmp_path / "one", say=silent)
     assert not (tmp_path / "one").exists()
     monkeypatch.setattr(train, "open_data", broken("val"))
@@ -250,3 +250,53 @@ def test_streams(tmp_path):
     assert "RSum" in done.stdout
     assert "epoch   1: loss" in done.stderr
     assert "\x1b[" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train": {"seed": -1}}, r"train\.seed is -1"),
+        ({"train": {"threads": -2}}, r"train\.threads is -2"),
+        ({"train": {"weight_decay": -1}}, r"train\.weight_decay is -1"),
+        ({"train": {"decay_every": -1}}, r"train\.decay_every is -1"),
+        ({"loss": {"settings": {"margin": "wide"}}}, r"loss 'mh' with margin = 'wide'(.|\n)*margin = 0\.2"),
+        ({"loss": {"name": "sam", "settings": {"sampler": "best"}}}, r"sampler is 'best'"),
+        ({"train": {"select": "eccv:mAP@R"}}, r"has no view 'eccv'"),
+    ],
+)
+def test_settings_that_cannot_be_used_are_found_before_training(changes, message, tmp_path):
+    with pytest.raises((UsageError, BadInput), match=message):
+        train.train(small(**changes), tmp_path / "run", say=silent)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_gradient_that_is_no_number(monkeypatch):
+    """The loss of the step is finite; the weights are those of before it."""
+    run = train.prepare(small(), train.no_bar)
+    before = {name: w.clone() for name, w in run.model.state_dict().items()}
+    run.model.images.project.bias.register_hook(lambda g: g * torch.inf)
+    with pytest.raises(Diverged, match=r"the norm of the gradient is (inf|nan) in epoch 2, step 3, in the batch"):
+        train.step(run, next(iter(run.loader(0))), 1, 3)
+    for name, weights in run.model.state_dict().items():
+        assert torch.equal(weights, before[name])
+
+
+def test_an_operation_without_a_deterministic_algorithm():
+    said = "x_backward_cuda does not have a deterministic implementation, but you set ... You can turn off"
+    with pytest.raises(UsageError, match=r"train\.deterministic=false"), train._possible():
+        raise RuntimeError(said)
+    with pytest.raises(RuntimeError, match="another"), train._possible():
+        raise RuntimeError("another error")
+
+
+def test_a_run_that_is_continued_is_not_finished(tmp_path, monkeypatch):
+    """What was evaluated after fewer epochs is not taken for the result of the run."""
+    train.train(small(), tmp_path, say=silent)
+
+    def stopped(*given: object) -> float:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(train, "step", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        train.train(small(train={"epochs": 2}), tmp_path, resume=True, say=silent)
+    assert "not finished" in cli("eval", tmp_path).stderr

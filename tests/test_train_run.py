@@ -167,8 +167,8 @@ def test_a_loss_that_is_no_number_ends_the_run(tmp_path, monkeypatch):
     with torch.no_grad():
         run.model.images.project.weight.fill_(torch.nan)
     batch = next(iter(run.loader(0)))
-    with pytest.raises(Diverged, match=r"the loss is nan in epoch 1, in the batch of captions scenes-40-size16-0000"):
-        train.step(run, batch, 0)
+    with pytest.raises(Diverged, match=r"loss is nan in epoch 1, step 7, in the batch of captions scenes-40-size16-0"):
+        train.step(run, batch, 0, 7)
 
 
 def test_a_damaged_checkpoint(tmp_path):
@@ -200,6 +200,8 @@ def test_two_processes_equal_one(tmp_path):
     ]  # fmt: skip
     outputs = [process.communicate(timeout=200) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], outputs
+    assert "R@1" in outputs[0][0]
+    assert outputs[1] == ("", "")  # the first process prints the result
     one, two = (checkpoint.read(tmp_path / name).weights for name in ("one", "two"))
     for name in one:
         assert torch.allclose(one[name], two[name], atol=1e-5), name
@@ -254,7 +256,7 @@ def test_batches_are_of_different_captions_and_know_their_images():
     images = Regions(np.arange(20.0, dtype=np.float32).reshape(10, 2), np.array([0, 1, 3, 4, 6, 9, 10]))
     loader = Loader(Part(split, images), [[1, 2]] * 12, 4, 0)
     for epoch in range(3):
-        order = loader.order(epoch)
+        order = list(loader.order(epoch))
         assert sorted(np.concatenate(order).tolist()) == list(range(12))
     for rows, batch in zip(loader.order(1), loader(1), strict=True):
         of = rows // 2

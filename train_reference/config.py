@@ -117,7 +117,8 @@ class Train:
         decay: the factor of ``decay_every``.
         weight_decay: of Adam, on all weights.
         clip: largest norm of the gradient; 0 for no clipping.
-        finetune_from: the epoch from which the image network is trained too, with ``finetune_lr``.
+        finetune_from: the epoch from which the image network is trained too, and all weights with ``finetune_lr``;
+            with 0 it is trained from the beginning, and it alone with ``finetune_lr``.
         finetune_lr: learning rate of that stage.
         select: the metric that selects the best epoch on the validation part: its mean of both directions.
         amp: ``off``, or ``bf16``: the encoders in mixed precision. Scores and losses are always float32.
@@ -275,6 +276,14 @@ def _checked(config: Config, where: str) -> Config:
         ("train.batch", t.batch, t.batch >= 2, "at least 2: a batch needs negatives"),
         ("train.lr", t.lr, 0 < t.lr < 10, "above 0, such as 0.0002"),
         ("train.clip", t.clip, t.clip >= 0, "0 (none) or more"),
+        ("train.decay_every", t.decay_every, t.decay_every >= 0, "0 (never) or more"),
+        ("train.decay", t.decay, t.decay > 0, "above 0, such as 0.1"),
+        ("train.weight_decay", t.weight_decay, t.weight_decay >= 0, "0 (none) or more"),
+        ("train.finetune_from", t.finetune_from, t.finetune_from >= 0, "0 or more"),
+        ("train.finetune_lr", t.finetune_lr, 0 < t.finetune_lr < 10, "above 0, such as 0.00002"),
+        ("train.threads", t.threads, t.threads >= 0, "0 (torch chooses) or more"),
+        ("train.seed", t.seed, 0 <= t.seed < 2**63, "0 or more"),
+        ("data.word_count", config.data.word_count, config.data.word_count >= 1, "at least 1"),
         ("loss.warmup", config.loss.warmup, config.loss.warmup >= 0, "0 or more"),
         ("loss.neighbours", config.loss.neighbours, 0 <= config.loss.neighbours < t.batch, "less than the batch"),
     )

@@ -198,32 +198,28 @@ class Loader:
         """Batches of an epoch."""
         return max(1, len(self.words) // self.batch)
 
-    def order(self, epoch: int) -> list[Int]:
+    def order(self, epoch: int) -> Iterator[Int]:
         """For every step of an epoch the (b,) captions of its batch."""
         rng = np.random.default_rng([self.seed, epoch])
         captions = rng.permutation(len(self.words))
-        fresh = self.batch - self.neighbours
-        out = []
         for step in range(self.steps):
-            rows = (
-                captions[step * self.batch :][:fresh]
-                if self.neighbours
-                else captions[step * self.batch :][: self.batch]
-            )
+            rows = captions[step * self.batch :][: self.batch - self.neighbours]
             if self.neighbours and self.near is not None:
                 rows = np.concatenate([rows, self.near(rows, self.batch - len(rows), rng)])
-            out.append(rows.astype(np.int64))
-        return out
+            yield rows.astype(np.int64)
 
     def __call__(self, epoch: int) -> Iterator[Batch]:
-        """The batches of an epoch; the next one is prepared by a thread while one is used."""
+        """The batches of an epoch; the next one is chosen and prepared by a thread while one is used."""
         order = self.order(epoch)
         with ThreadPoolExecutor(max_workers=1) as worker:
-            waiting: Future[Batch] = worker.submit(self.make, order[0])
-            for rows in order[1:]:
-                batch, waiting = waiting.result(), worker.submit(self.make, rows)
+            waiting: Future[Batch] = worker.submit(self._next, order)
+            for _ in range(self.steps - 1):
+                batch, waiting = waiting.result(), worker.submit(self._next, order)
                 yield batch
             yield waiting.result()
+
+    def _next(self, order: Iterator[Int]) -> Batch:
+        return self.make(next(order))
 
     def make(self, captions: Int) -> Batch:
         """One batch: inputs of both encoders, ``positive`` (same image), and ``degree`` where it is wanted."""

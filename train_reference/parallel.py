@@ -2,7 +2,8 @@
 
 Every process draws the same batches. It encodes its share, gathers the embeddings of the others, and computes the loss
 of the complete batch, so that negatives are those of the complete batch; gradients of its share are then added up over
-the processes. The result is that of one process, but for the order of additions.
+the processes. The result is that of one process, but for the order of additions; and but for layers that depend on
+other images of the share or on random numbers, which are the batch normalisation of ResNet and the dropout of VGG.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ def start() -> None:
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not distributed.is_initialized():
         cuda = torch.cuda.is_available()
         if cuda:
-            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")))
-        distributed.init_process_group("nccl" if cuda else "gloo")
+            torch.cuda.set_device(int(os.environ.get("LOCAL_RANK", "0")) % torch.cuda.device_count())
+        distributed.init_process_group("cpu:gloo,cuda:nccl" if cuda else "gloo")
 
 
 def stop() -> None:
@@ -39,6 +40,12 @@ def active() -> bool:
 def is_first() -> bool:
     """Whether this process writes files and messages."""
     return not active() or distributed.get_rank() == 0
+
+
+def wait() -> None:
+    """Wait for the other processes: files that the first one wrote before are complete then."""
+    if active():
+        distributed.all_reduce(torch.zeros(1))
 
 
 def check(batch: int) -> None:

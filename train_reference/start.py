@@ -12,11 +12,12 @@ from . import parallel
 from .config import Config
 from .data import Bar, no_bar
 from .losses import get_loss
+from .towers import WIDTHS
 from .train import Say, train
 
 SMOKE = {
     "data_name": "scenes-tiny", "train_epochs": 16, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
-    "model_dim": 32, "model_word_dim": 32, "loss_warmup": 8, "loss_neighbours": 0,
+    "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
 }  # fmt: skip
 
 
@@ -42,7 +43,8 @@ def configured(
             built-in scenes and is taken when no other file is named.
         config: a TOML file, or the name of one in ``configs``.
         data, epochs, batch, lr, seed, device: replace those of the file.
-        smoke: a run of some seconds: a small model, 200 images, 2 epochs.
+        smoke: a run of some seconds: a small model, 100 images, 16 epochs, 8 of them of the warm-up where there is one;
+            a projection of regions instead of a network of torchvision.
         assignments: as for ``config.assign``.
 
     Raises:
@@ -56,7 +58,9 @@ def configured(
     if loss is not None and loss != found.loss.name:
         found = configs.override(found, loss_name=get_loss(loss).name, loss_settings={})
     if smoke:
-        found = configs.override(found, **SMOKE)
+        found = configs.override(found, **SMOKE, loss_warmup=8 if found.loss.warmup else 0)
+        if found.model.image in WIDTHS:
+            found = configs.override(found, model_image="linear", model_finetune=False)
     given = {
         "data_name": data,
         "train_epochs": epochs,
@@ -77,8 +81,11 @@ def default_folder(config: Config) -> Path:
 
 def run(
     config: Config, out: Path | None = None, *, resume: bool = False, say: Say = print, bar: Bar = no_bar
-) -> tuple[Report, Path]:
-    """Train by ``train.train``, in all processes of ``torchrun``; returns the report and the folder of the run.
+) -> tuple[Report | None, Path]:
+    """Train by ``train.train``, in all processes of ``torchrun``.
+
+    Returns:
+        The report, which is None in all processes but the first, and the folder of the run.
 
     Raises:
         UsageError, BadInput, MissingPackage, DiskError, Diverged: as ``train.train``.
@@ -90,7 +97,7 @@ def run(
     try:
         quiet = not parallel.is_first()
         report = train(config, folder, resume=resume, say=_nothing if quiet else say, bar=no_bar if quiet else bar)
-        return report, folder
+        return None if quiet else report, folder
     finally:
         parallel.stop()
 

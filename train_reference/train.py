@@ -11,6 +11,7 @@ import csv
 import io
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -27,6 +29,7 @@ from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError
 from vsebench.report.format import printed
 from vsebench.report.report import Report
+from vsebench.types import Split
 
 from . import checkpoint, encode, parallel, relevance, text
 from .checkpoint import BEST, LAST, Progress
@@ -147,17 +150,17 @@ def prepare(config: Config, bar: Bar) -> Run:
     t = config.train
     if t.threads:
         torch.set_num_threads(t.threads)
+    if t.deterministic:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it torch refuses products on a GPU
     torch.use_deterministic_algorithms(t.deterministic)
     torch.utils.deterministic.fill_uninitialized_memory = False  # nothing here reads such memory; 40 % of a step
     device = encode.device_of(t.device)
     checkpoint.require()
     _check_select(t.select)
     loss = get_loss(config.loss.name)
-    unknown = sorted(set(config.loss.settings) - set(loss.settings))
-    if unknown:
-        fix = f"use {', '.join(loss.settings) or 'none'}"
-        raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
+    _check_settings(loss, config.loss.settings)
     parts = open_data(config, bar)
+    _check_selects(config, parts["val"].split)
     vocabulary = text.build(parts["train"].captions, config.data.word_count)
     torch.manual_seed(t.seed)
     model = build(config.model, parts["train"].images, len(vocabulary.words)).to(device)
@@ -167,8 +170,12 @@ def prepare(config: Config, bar: Bar) -> Run:
     return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
 
 
-def step(run: Run, batch: dict[str, Any], epoch: int) -> float:
-    """One step of the optimiser; returns the loss of the batch, divided by its pairs."""
+def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
+    """One step of the optimiser, the one of this number in its epoch; returns the loss of the batch a pair.
+
+    Raises:
+        Diverged: the loss or its gradient is not a finite number; the weights are left as they were.
+    """
     config = run.config
     run.model.train()
     run.optimiser.zero_grad(set_to_none=True)
@@ -179,16 +186,22 @@ def step(run: Run, batch: dict[str, Any], epoch: int) -> float:
     s = scores(images, captions, config.model)
     total = _loss(run, s, batch, epoch)
     value = float(total.detach())
-    if not math.isfinite(value):
-        ids = run.parts["train"].split.caption_ids[batch["captions"]][:5].tolist()
-        what = f"the loss is {value} in epoch {epoch + 1}, in the batch of captions {', '.join(map(str, ids))}, ..."
-        raise Diverged(what, fix="lower the learning rate, or check the features of these images")
+    _check_finite("loss", value, run, batch, epoch, number)
     total.backward()
     parallel.add_gradients(run.model)
     if config.train.clip:
-        nn.utils.clip_grad_norm_(run.model.parameters(), config.train.clip)
+        norm = nn.utils.clip_grad_norm_(run.model.parameters(), config.train.clip)
+        _check_finite("norm of the gradient", float(norm), run, batch, epoch, number)
     run.optimiser.step()
     return value / len(s)
+
+
+def _check_finite(name: str, value: float, run: Run, batch: dict[str, Any], epoch: int, number: int) -> None:
+    """Raise Diverged, with the step and the ids of its captions, where a value is not a finite number."""
+    if not math.isfinite(value):
+        ids = ", ".join(map(str, run.parts["train"].split.caption_ids[batch["captions"]][:5].tolist()))
+        what = f"the {name} is {value} in epoch {epoch + 1}, step {number}, in the batch of captions {ids}, ..."
+        raise Diverged(what, fix="lower the learning rate, or check the features of these images")
 
 
 def _loss(run: Run, s: torch.Tensor, batch: dict[str, Any], epoch: int) -> torch.Tensor:
@@ -210,11 +223,24 @@ def _epoch(run: Run, epoch: int, progress: Progress, update: Callable[[int, int]
     """All steps of an epoch; returns the mean loss of a pair."""
     total, steps = 0.0, run.loader.steps
     for n, batch in enumerate(run.loader(epoch), start=1):
-        total += step(run, batch, epoch)
+        with _possible():
+            total += step(run, batch, epoch, n)
         progress.step += 1
         if update is not None:
             update(n, steps)
     return total / steps
+
+
+@contextmanager
+def _possible() -> Iterator[None]:
+    """Say what to do where torch has no deterministic algorithm for an operation; raises UsageError."""
+    try:
+        yield
+    except RuntimeError as error:
+        first = str(error).partition(".")[0]
+        if "deterministic" not in first:
+            raise
+        raise UsageError(f"train.deterministic: {first}", fix="add --set train.deterministic=false") from error
 
 
 def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
@@ -232,6 +258,9 @@ def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
     run.model.load_state_dict(found.weights)
     checkpoint.restore(found, run.optimiser)
     say(f"resumed after epoch {found.progress.epoch} of {run.config.train.epochs}")
+    if found.progress.epoch < run.config.train.epochs and parallel.is_first():
+        for name in (encode.RUN, RESULT):  # of the epochs so far
+            (out / name).unlink(missing_ok=True)
     return found.progress
 
 
@@ -248,6 +277,7 @@ def _same(old: Config, new: Config, out: Path) -> None:
 
 def _finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: Say) -> Report:
     """Encode the test part with the best epoch, and evaluate it."""
+    parallel.wait()  # the first process may still write that epoch
     if progress.best_epoch:
         run.model.load_state_dict(checkpoint.read(out / BEST).weights)
     elif parallel.is_first():
@@ -282,6 +312,34 @@ def _check_select(name: str) -> None:
         raise UsageError(f"train.select: {error.what}", fix=error.fix) from error
     if not known:
         raise UsageError(f"train.select is '{name}'", fix=f"write {vb.parse(name)}")
+
+
+def _check_selects(config: Config, split: Split) -> None:
+    """Refuse a selecting metric that the validation part does not have, by evaluating noise; raises as ``evaluate``."""
+    if config.train.select == "RSum":
+        return
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((len(split.image_ids), 4), np.float32)
+    texts = rng.standard_normal((len(split.caption_ids), 4), np.float32)
+    _value(vb.evaluate(images, texts, split=split, metrics=config.train.select, trust=True, ci=0), config.train.select)
+
+
+def _check_settings(loss: Loss, settings: dict[str, Any]) -> None:
+    """Refuse settings that a loss does not have or cannot compute with; raises UsageError."""
+    unknown = sorted(set(settings) - set(loss.settings))
+    if unknown:
+        fix = f"use {', '.join(loss.settings) or 'none'}"
+        raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
+    pairs = torch.eye(2)
+    extra = {"degree": pairs} if loss.needs_degree else {}
+    try:
+        loss.function(pairs, pairs.bool(), **settings, **extra)
+    except UsageError:
+        raise
+    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+        given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
+        known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
+        raise UsageError(f"loss '{loss.name}' with {given}: {error}", fix=f"give values as in {known}") from error
 
 
 def _value(report: Report, name: str) -> float:
@@ -333,8 +391,8 @@ def _schedule(run: Run, epoch: int) -> None:
         groups[1]["lr"] = t.finetune_lr if tuned else 0.0
         for parameter in groups[1]["params"]:
             parameter.requires_grad_(tuned)
-        if tuned:
-            groups[0]["lr"] = min(t.lr * factor, t.finetune_lr) if t.finetune_from else t.lr * factor
+        if tuned and t.finetune_from:
+            groups[0]["lr"] = t.finetune_lr
 
 
 def _save(run: Run, path: Path, progress: Progress, optimiser: torch.optim.Optimizer | None = None) -> None:

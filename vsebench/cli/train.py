@@ -83,6 +83,8 @@ def run(
         report, folder = start.run(complete, out, resume=resume, say=terminal.note, bar=terminal.progress)
     except KeyboardInterrupt:
         raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
+    if report is None:  # the first process of torchrun prints it
+        return
     deliver_report(terminal, report, output, None, False, chosen)
     terminal.note(f"· the run is in {folder}; evaluate it again with: vsebench eval {folder}")
 
