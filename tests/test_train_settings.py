@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vsebench.errors import UsageError
+
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from train_reference import checkpoint, config, train  # noqa: E402
+from train_reference import checkpoint, config, start, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 
 SMALL = {
@@ -113,3 +116,42 @@ def test_epochs_of_the_warm_up_are_not_the_best(tmp_path):
     settings["train"]["epochs"] = 2
     train.train(small(**settings), tmp_path / "b", say=lambda text: None)
     assert checkpoint.read(tmp_path / "b").progress.best_epoch in (1, 2)
+
+
+def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
+    """The degree is the cosine of the captions of both pairs, also of two captions of one image; 1 for a pair."""
+    count = len(train.prepare(small(), train.no_bar).parts["train"].captions)
+    vectors = np.random.default_rng(0).standard_normal((count, 6)).astype(np.float32)
+    np.save(tmp_path / "vectors.npy", vectors)
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    loss = {"name": "bcls", "relevance": f"sentence:{tmp_path / 'vectors.npy'}", "reference": "caption"}
+    run = train.prepare(small(loss=loss), train.no_bar)
+    for batch in run.loader(0):
+        rows = batch["captions"]
+        assert np.allclose(batch["degree"].numpy(), unit[rows] @ unit[rows].T, atol=1e-5)
+    with pytest.raises(UsageError, match=r"loss\.reference is 'caption'(.|\n)*truth"):
+        train.prepare(small(loss={"name": "bcls", "relevance": "truth", "reference": "caption"}), train.no_bar)
+
+
+def test_all_weights_are_fine_tuned_with_one_learning_rate():
+    """VSE++, section 4.1: 15 epochs, ten times slower for another 15, then 15 with the image network, all with 2e-5."""
+    torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
+    assert torchvision
+    from train_reference.towers import build_for
+
+    settings = config.read("vsepp/f30k-resnet152-ft")
+    model = build_for(dataclasses.replace(settings.model, pretrained=False, dim=8), "pixels", 3, 10)
+    optimiser = torch.optim.Adam(train._groups(model, settings), lr=settings.train.lr)
+    run = train.Run(settings, model, optimiser, None, None, {}, None, torch.device("cpu"))  # type: ignore[arg-type]
+    for epoch, rates in ((0, [2e-4, 0]), (14, [2e-4, 0]), (15, [2e-5, 0]), (30, [2e-5, 2e-5]), (44, [2e-5, 2e-5])):
+        train._schedule(run, epoch)
+        assert [group["lr"] for group in optimiser.param_groups] == pytest.approx(rates)
+        assert all(p.requires_grad == (epoch >= 30) for p in optimiser.param_groups[1]["params"])
+
+
+def test_a_smoke_run_of_a_recipe_needs_no_files():
+    found = start.configured(None, "sam/f30k-10", smoke=True)
+    assert (found.data.name, found.data.first, found.loss.warmup, found.loss.name) == ("scenes-tiny", 1.0, 0, "sam")
+    image = start.configured(None, "vsepp/coco-resnet152-ft", smoke=True).model
+    assert (image.image, image.finetune) == ("linear", False)
+    assert start.configured("mh", smoke=True).loss.warmup == 8

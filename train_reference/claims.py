@@ -8,6 +8,10 @@ their sum (two-way random effects):
 - images: the variance over the test images of the mean over seeds, divided by their number. Queries of one image are
   one unit. An image as a candidate of other queries is taken as fixed.
 
+What differs at random between images and seeds together is in both, so that an interval is rather too wide than too
+narrow: in simulations with three seeds and 1,000 images 93 to 99 % of them have the true difference. A claim with many
+parts has as many chances not to hold: with the level of one part each, it is refused too often rather than too rarely.
+
 The quantile is that of Student's t with the degrees of freedom of Welch and Satterthwaite. A part holds when its
 interval is above the limit and does not hold when it is below; a claim holds when all parts do, does not hold when one
 part does not, and is undecided otherwise. With one seed no variance of seeds is known, and every claim is undecided.

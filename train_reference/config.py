@@ -89,6 +89,8 @@ class Loss:
         settings: its hyper-parameters, by the names of the function.
         relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``.
         scale: the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1].
+        reference: the captions that stand for an image in the degree: ``image`` (all of its captions), or ``caption``
+            (that of the pair, as in the papers of the ladder loss and of BCLS).
         own: the degree of a caption and its own image: ``gain``, or ``one`` whatever the gain is.
         warmup: epochs of the sum of hinges before the loss begins.
         spare: candidates that are no negatives: ``image`` (captions of the same image) or ``pair`` (only the pair).
@@ -99,6 +101,7 @@ class Loss:
     settings: dict[str, Any] = field(default_factory=dict)
     relevance: str = "cider"
     scale: float = 1.0
+    reference: Literal["image", "caption"] = "image"
     own: Literal["gain", "one"] = "gain"
     warmup: int = 0
     spare: Literal["image", "pair"] = "image"

@@ -8,27 +8,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from vsebench.errors import UsageError
 from vsebench.relevance.gains import Gains, Progress
 from vsebench.relevance.kinds import GAINS, load_gains, parse_spec
 from vsebench.types import Int, Split
 
 from .config import Loss
 
+OF_CAPTIONS = ("cider", "spice", "sentence", "bow", "wmd")  # gains that compare any caption with any others
 CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
 
 
 def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
 
-    The caption at a place belongs to the image at the same place. The degree is ``loss.scale`` times the gain, and with
-    ``loss.own`` ``one`` 1 for a caption and its image. Gains that are 1 / (1 + distance), such as ``wmd``, become
+    The caption at a place belongs to the image at the same place. With ``loss.reference`` ``caption`` the rows are the
+    captions themselves, and the gains are those of ``load`` with it. The degree is ``loss.scale`` times the gain, and
+    with ``loss.own`` ``one`` 1 for a caption and its image. Gains that are 1 / (1 + distance), such as ``wmd``, become
     1 - distance, because losses on label distances take 1 - degree for the distance.
     """
     distance = GAINS[gains.name].from_distance if gains.name in GAINS else False
 
     def degree(images: Int, captions: Int) -> npt.NDArray[Any]:
         # A row a caption: consecutive pairs of one caption take less time.
-        found = gains.at("t2i", captions, np.broadcast_to(images, (len(captions), len(images)))).T
+        rows = captions if loss.reference == "caption" else images
+        found = gains.at("t2i", captions, np.broadcast_to(rows, (len(captions), len(rows)))).T
         values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
         values = np.asarray(values * loss.scale, np.float32)
         if loss.own == "one":
@@ -38,16 +42,27 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     return degree
 
 
-def load(name: str, split: Split, progress: Progress | None = None) -> Gains:
-    """The gains of the training captions, by the specification of ``--gains``; document frequencies are theirs.
+def load(loss: Loss, split: Split, progress: Progress | None = None) -> Gains:
+    """The gains ``loss.relevance`` of the training captions, by their specification as for ``--gains``.
+
+    Document frequencies are those of the training captions. With ``loss.reference`` ``caption`` every caption stands
+    for an image of its own.
 
     Raises:
+        UsageError: gains that are not computed from captions, with ``reference`` ``caption``.
         UsageError, BadInput, MissingPackage: as ``vsebench.relevance.kinds.load_gains``.
     """
-    return load_gains(parse_spec(name), split, progress)
+    spec = parse_spec(loss.relevance)
+    if loss.reference == "caption":
+        if spec.kind not in OF_CAPTIONS:
+            what = f"loss.reference is 'caption', and loss.relevance '{loss.relevance}' is of images"
+            raise UsageError(what, fix=f"use {', '.join(OF_CAPTIONS)}, or loss.reference=image")
+        own = np.arange(len(split.caption_ids))
+        split = Split(split.name, split.caption_ids, split.caption_ids, own, split.captions)
+    return load_gains(spec, split, progress)
 
 
-def nearest(gains: Gains, image_of: Int) -> Callable[[Int, int, np.random.Generator], Int]:
+def nearest(gains: Gains, image_of: Int, reference: str = "image") -> Callable[[Int, int, np.random.Generator], Int]:
     """A function that completes a batch: captions that are relevant to the images of those that are in it.
 
     Kim et al., CVPR 2019, section 4.2: a batch has the nearest neighbours of its anchor. Here the captions of a batch
@@ -59,7 +74,8 @@ def nearest(gains: Gains, image_of: Int) -> Callable[[Int, int, np.random.Genera
         anchors = rng.choice(captions, min(len(captions), max(1, count // 5)), replace=False)
         candidates = rng.choice(len(image_of), min(CANDIDATES, len(image_of)), replace=False)
         candidates = candidates[~np.isin(image_of[candidates], image_of[captions])]
-        found = gains.at("t2i", candidates, np.broadcast_to(image_of[anchors], (len(candidates), len(anchors)))).T
+        rows = anchors if reference == "caption" else image_of[anchors]
+        found = gains.at("t2i", candidates, np.broadcast_to(rows, (len(candidates), len(rows)))).T
         ranked = np.argsort(-found, axis=1, kind="stable")
         # The best candidate of every anchor first, then the second of every one, and so on, each caption once.
         chosen = candidates[ranked.T.ravel()]

@@ -360,12 +360,12 @@ def _loader(config: Config, loss: Loss, part: Part, vocabulary: text.Vocabulary,
     """The batches; with a degree where the loss takes one."""
     degree = near = None
     if loss.needs_degree or config.loss.neighbours:
-        name = config.loss.relevance
-        with bar(f"relevance of the training captions ({name})") as update:
+        with bar(f"relevance of the training captions ({config.loss.relevance})") as update:
             tell = None if update is None else lambda share: update(round(1000 * share), 1000)
-            gains = relevance.load(name, part.split, tell)
+            gains = relevance.load(config.loss, part.split, tell)
         degree = relevance.degrees(gains, config.loss) if loss.needs_degree else None
-        near = relevance.nearest(gains, part.split.image_of) if config.loss.neighbours else None
+        image_of, reference = part.split.image_of, config.loss.reference
+        near = relevance.nearest(gains, image_of, reference) if config.loss.neighbours else None
     t = config.train
     return Loader(part, vocabulary.encode(part.captions), t.batch, t.seed, degree, config.loss.neighbours, near)
 
