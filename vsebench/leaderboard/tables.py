@@ -6,17 +6,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import VsebenchError
-from ..metrics import parse
 from ..relevance.kinds import GAINS
-from ..report import document
 from ..report.format import ARROWS, UNDEFINED
 from ..report.grid import Cell, Grid
-from ..report.report import Report
+from ..types import Float
 from .benchmarks import PAGE_OF_VIEW, described
 from .facts import FAMILIES, facts
 from .groups import SIDES, Column, Group, version
 from .published import contradictions
-from .ranks import ranks
+from .ranks import contributions, parts, ranks
 from .schema import LEVELS, Entry, Value
 from .store import ENTRIES, Board
 
@@ -108,7 +106,7 @@ def table(group: Group, board: Board) -> Table:
     known = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
     others = [line for line in lines if _sound(line[0], by) is None]
     entries = [line[0] for line in known]
-    places = None if group.level == "published" else ranks(entries, by, _reports(entries, board))
+    places = None if group.level == "published" else ranks(entries, by, _changes(entries, by, board))
     columns = [_numbers([line[0] for line in (*known, *others)], column) for column in group.columns]
     rows = []
     for i, line in enumerate((*known, *others)):
@@ -141,16 +139,15 @@ def _sound(entry: Entry, column: Column) -> Value | None:
     return None if value is None or value.name in contradictions(entry) else value
 
 
-def _reports(entries: Sequence[Entry], board: Board) -> dict[str, Report]:
-    """The per-query reports of entries that have some; an unreadable one is left out (``check`` names it)."""
-    found = {}
-    for entry in entries:
-        if entry.per_query is not None and len(entries) > 1:
-            try:
-                found[entry.id] = document.read(board.folder / ENTRIES / entry.per_query.name, parse)
-            except VsebenchError:
-                continue
-    return found
+def _changes(entries: Sequence[Entry], by: Column, board: Board) -> Float | None:
+    """What every image adds to the numbers of entries, see ``ranks``; None where a file cannot be read."""
+    files = [board.folder / ENTRIES / entry.per_query.name for entry in entries if entry.per_query is not None]
+    if len(files) < len(entries) or len(files) < 2 or not (wanted := parts(by)):
+        return None
+    try:
+        return contributions(files, wanted)
+    except (OSError, ValueError, VsebenchError):  # ``check`` names it
+        return None
 
 
 def _numbers(entries: Sequence[Entry], column: Column) -> list[Number]:

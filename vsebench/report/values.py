@@ -111,7 +111,8 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     values = _unpacked(column.values, name, len(at))
     if values.dtype.kind not in "if" or not np.isfinite(values).all() or len(values) != len(at):
         raise BadInput(f"{name} has {len(values)} values for {len(at)} queries", fix="write the report again")
-    if len(at) and (at.min() < 0 or at.max() >= len(ids) or len(np.unique(at)) != len(at)):
+    given = column.queries is not None and len(at)
+    if given and (at.min() < 0 or at.max() >= len(ids) or len(np.unique(at)) != len(at)):
         raise BadInput(f"{name} names a query twice, or one that does not exist", fix="write the report again")
     influence = None
     if column.influence is not None:
