@@ -15,7 +15,7 @@ from train_reference.sources import SOURCES  # noqa: E402
 from vsebench.relevance.kinds import parse_spec  # noqa: E402
 
 RECIPES = sorted(path.relative_to(config.FOLDER).with_suffix("").as_posix() for path in config.FOLDER.rglob("*.toml"))
-PAPERS = [name for name in RECIPES if not name.startswith(("scenes/", "suites/"))]
+PAPERS = [name for name in RECIPES if not name.startswith(("scenes/", "coco-objects/"))]
 
 
 def comment(name: str) -> list[str]:

@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 import vsebench as vb
 from docs.claims_page import claims_page
 from vsebench.cli import app
+from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
@@ -395,3 +396,34 @@ def test_the_page_has_the_numbers_of_the_summary(tmp_path):
 def test_the_stored_page_is_that_of_the_stored_summaries():
     stored = Path("docs/studies/claims.md").read_text(encoding="utf-8")
     assert stored.endswith(claims_page())
+
+
+def test_an_interrupted_suite_stops_its_processes(tmp_path):
+    """Runs that are being trained in processes of their own end with the first SIGINT, and --resume continues."""
+    out = tmp_path / "smoke"
+    command = [
+        sys.executable,
+        "-m",
+        "vsebench",
+        "train-reference",
+        "--suite",
+        "smoke",
+        "--jobs",
+        "2",
+        "--out",
+        str(out),
+    ]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
+    deadline = time.monotonic() + 240
+    while not list(out.glob("*/*/log.jsonl")) and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    started = time.monotonic()
+    process.send_signal(signal.SIGINT)  # not to the processes of the runs
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130, said
+    assert time.monotonic() - started < 60
+    unfinished = [path for path in (out / "scenes-tiny").iterdir() if not (path / "result.json").exists()]
+    assert unfinished
+    for path in unfinished:  # no process trains in them
+        with locked(path / ".lock", "in use"):
+            pass

@@ -23,9 +23,9 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
     """A function of the images (b,) and captions (b,) of a batch: (b, b) float32, row = image, column = caption.
 
     The caption at a place belongs to the image at the same place. With ``loss.reference`` ``caption`` the rows are the
-    captions themselves, and the gains are those of ``load`` with it. The degree is ``loss.scale`` times the gain, and
-    with ``loss.own`` ``one`` 1 for a caption and its image. Gains that are 1 / (1 + distance), such as ``wmd``, become
-    1 - distance, because losses on label distances take 1 - degree for the distance.
+    captions themselves, and the gains are those of ``load`` with it. The degree is ``loss.scale`` times the gain; with
+    ``loss.own`` ``one`` it is at most 1, and 1 for a caption and its image. Gains that are 1 / (1 + distance), such as
+    ``wmd``, become 1 - distance, because losses on label distances take 1 - degree for the distance.
     """
     distance = GAINS[gains.name].from_distance if gains.name in GAINS else False
 
@@ -36,6 +36,7 @@ def degrees(gains: Gains, loss: Loss) -> Callable[[Int, Int], npt.NDArray[Any]]:
         values = 2 - 1 / np.maximum(found, 1e-6) if distance else found
         values = np.asarray(values * loss.scale, np.float32)
         if loss.own == "one":
+            np.minimum(values, 1.0, out=values)  # no caption is more relevant than those of the image itself
             values[images[:, None] == images[None, :]] = 1.0
         return values
 

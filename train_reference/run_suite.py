@@ -125,8 +125,11 @@ def _trained(
                 said = f"{seconds:.0f} s" if fault is None else f"diverged: {fault}"
                 say(f"{number} of {len(plans)}, {plan.name}: {said}, about {left / 60:.0f} min left")
                 yield plan, seconds, fault
-        finally:  # after an error what runs is finished, and nothing is begun
+        except BaseException:  # also when interrupted: runs go on with --resume after their last epoch
             workers.shutdown(wait=False, cancel_futures=True)
+            for process in multiprocessing.active_children():
+                process.terminate()
+            raise
 
 
 def _train(plan: Planned, out: Path, say: Say, bar: Bar) -> tuple[float, str | None]:
