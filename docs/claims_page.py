@@ -14,7 +14,7 @@ epochs, and the same seeds. The data and the models are far smaller than those o
 not hold here may hold there. `train_reference/claims.py` has the claims and says how the intervals are made.
 
 - **holds here**: the 95 % intervals of all differences are above their limits.
-- **does not hold here**: that of at least one is below.
+- **does not hold here**: at least one is below, at a level corrected for their number.
 - **undecided**: neither.
 
 Differences are means of both directions, in percentage points; of RSum the difference of the sum of six recalls.

@@ -337,6 +337,19 @@ def test_a_claim_without_its_runs_is_left_out():
     assert claims.judge(reports, one()) == []
 
 
+def test_a_claim_of_many_parts_needs_a_clearer_failure():
+    """The same difference, below the limit at 95 % and not at the level of Bonferroni for eight parts."""
+    reports = made_up(2.0, 1.0)
+    (found,) = claims.judge(reports, one())
+    part = found["parts"][0]
+    limit = part["high"] + 0.02 * (part["high"] - part["low"])  # just above the interval
+    single = claims.judge(reports, one(above=limit))
+    (claim,) = one(above=limit)
+    many = claims.judge(reports, (replace(claim, parts=claim.parts * 8),))
+    assert single[0]["parts"][0]["verdict"] == FAILS
+    assert {p["verdict"] for p in many[0]["parts"]} == {OPEN} and many[0]["verdict"] == OPEN
+
+
 def test_a_part_that_fails_decides():
     assert claims.together([HOLDS, HOLDS]) == HOLDS
     assert claims.together([HOLDS, OPEN]) == OPEN

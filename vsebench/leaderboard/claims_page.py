@@ -20,7 +20,8 @@ number of epochs, and the same seeds. Data and models are far smaller than those
 hold here may hold there.</p>
 <ul>
 <li><span class="verdict holds">holds here</span> the 95 % intervals of all differences are above their limits.</li>
-<li><span class="verdict fails">does not hold here</span> that of at least one is below.</li>
+<li><span class="verdict fails">does not hold here</span>
+at least one is below, at a level corrected for their number.</li>
 <li><span class="verdict open">undecided</span> neither.</li>
 </ul>
 <p>Differences are means of both directions, times 100; intervals are over seeds and test images.</p>
