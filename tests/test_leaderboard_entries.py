@@ -352,3 +352,31 @@ def test_a_damaged_suite_is_named(tmp_path):
     worlds.write(folder / "suites" / "small.json", suite)
     (fault,) = check(folder)[1]
     assert fault.file == "suites/small.json" and "R@1 (mean) is" in fault.what
+
+
+def test_a_report_with_lists_is_an_entry_without_them(tmp_path):
+    rng = np.random.default_rng(0)
+    scores = np.repeat(np.eye(12), 3, axis=1) + 0.5 * rng.standard_normal((12, 36))
+    report = vsebench.evaluate(
+        scores=scores, captions_per_image=3, metrics="R@1,R@5", lists=5, resamples=50, trust=True
+    )
+    assert report.lists
+    report.save(str(tmp_path / "A.json"))
+    folder = worlds.folder(tmp_path / "board")
+    entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
+    assert check(folder)[1] == []
+    kept = vsebench.load(folder / "entries" / entry.per_query.name)
+    assert not kept.lists and kept["R@1", "t2i"].value == report["R@1", "t2i"].value
+
+
+def test_a_build_refuses_numbers_that_are_not_reproduced(tmp_path):
+    worlds.report().save(str(tmp_path / "A.json"))
+    folder = worlds.folder(tmp_path / "board")
+    entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
+    path = folder / "entries" / f"{entry.id}.json"
+    document = json.loads(path.read_text())
+    document["values"][0]["value"] += 0.001
+    path.write_text(json.dumps(document))
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 3 and "fix: make the entry again" in done.output
+    assert not (folder / "site").exists()

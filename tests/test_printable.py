@@ -41,7 +41,7 @@ FILE = "x\x1b[31m\x9b2J\x07\r\n\u2028\u202e[red]:smile:<b>|`*$y"  # what a name 
 
 def shown_in(text: str) -> set[str]:
     """The characters of a text that are neither letters, signs, spaces of any script nor newlines."""
-    return {c for c in text if not c.isprintable() and c != "\n" and unicodedata.category(c) != "Zs"}
+    return {c for c in text if not c.isprintable() and c not in "\n\u200c\u200d" and unicodedata.category(c) != "Zs"}
 
 
 @given(st.text())
@@ -298,3 +298,9 @@ def test_eval_prints_every_format_in_another_encoding(style: str, tmp_path: Path
     done = subprocess.run(args, capture_output=True, env=environment, cwd=root, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     assert "R@1" in done.stdout.decode("latin-1")
+
+
+def test_joiners_of_scripts_and_emoji_stay() -> None:
+    family, word = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert printable(family) == family and printable(word) == word
+    assert printable("a\u200eb\u2066c") == r"a\u200eb\u2066c"

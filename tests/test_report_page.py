@@ -297,6 +297,29 @@ def test_command_lines_that_are_refused(tmp_path, monkeypatch, words, message):
     assert not (tmp_path / "r.html").exists()
 
 
+def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path):
+    report(0.5, lists=0).save(tmp_path / "a.json")
+    (tmp_path / "file").write_text("")
+    done = run(tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
+    assert done.exit_code == 2 and "the folder of --figures cannot be made" in done.output
+    assert not (tmp_path / "r.html").exists()
+
+
+def test_a_long_name_of_a_system(tmp_path):
+    report(0.5, lists=0).save(tmp_path / "a.json")
+    (found,) = vb.report_page([f"{'n' * 10_000}={tmp_path / 'a.json'}"], captions=CAPTIONS, resamples=50).systems
+    assert found.startswith("nnnn") and len(found) < 200
+
+
+def test_captions_that_are_not_those_of_the_gains(tmp_path):
+    """A report says of which captions its gains were computed; others are shown with a warning."""
+    captions = [f"a dog number {i}" for i in range(IMAGES * PER)]
+    given = report(0.5, gains=None, metrics="R@1,cider:NCS@5", captions=captions, lists=0)
+    assert vb.report_page(given, captions=captions, resamples=50).warnings == ()
+    (warning,) = vb.report_page(given, captions=captions[::-1], resamples=50).warnings
+    assert "the captions that are shown (#" in warning
+
+
 def test_reports_without_per_query_values(tmp_path):
     (tmp_path / "a.json").write_text(report(0.5).to_json(per_query=False))
     with pytest.raises(BadInput, match="no per-query values"):

@@ -440,7 +440,7 @@ def _described(run: Run) -> str:
     return (
         f"{c.data.name}: {len(train.captions):,} training captions, {len(run.vocabulary.words):,} words; "
         f"{c.model.image} and {c.model.text}, {numbers:,} weights; loss {c.loss.name}; "
-        f"{run.loader.steps:,} steps of {c.train.batch} pairs an epoch on {run.device}"
+        f"{run.loader.steps:,} steps of {min(c.train.batch, len(train.captions)):,} pairs an epoch on {run.device}"
     )
 
 

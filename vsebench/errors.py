@@ -35,14 +35,17 @@ def printable(text: str) -> str:
     """Text from outside, such as an id or the name of a file, as it may be shown: one line without control characters.
 
     Newlines, terminal escapes, marks of writing direction and lone surrogates become escape sequences such as
-    ``\\x1b``; letters and spaces of every script stay. Everything that is printed, or written as HTML, LaTeX or
-    Markdown, passes here: tables in ``report.grid``, the rest in ``cli.terminal``.
+    ``\\x1b``; letters, spaces and joiners of every script stay. Everything that is printed, or written as HTML,
+    LaTeX or Markdown, passes here: tables in ``report.grid``, the rest in ``cli.terminal``.
     """
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
+JOINERS = "\u200c\u200d"  # emoji and several scripts need them; they move nothing
+
+
 def _shown(character: str) -> str:
-    if character.isprintable() or unicodedata.category(character) == "Zs":
+    if character.isprintable() or character in JOINERS or unicodedata.category(character) == "Zs":
         return character
     return character.encode("unicode_escape").decode("ascii")
 

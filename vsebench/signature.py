@@ -7,7 +7,7 @@ comparable: everything that can change a digit is in it, threads, block size and
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -27,6 +27,11 @@ def fingerprint(split: Split) -> str:
     if split.fold is not None:
         digest.update(np.ascontiguousarray(split.fold, "<i8").tobytes())
     return digest.hexdigest()[:8]
+
+
+def captions_fingerprint(captions: Sequence[str]) -> str:
+    """``#`` and eight hexadecimal digits of captions in their order."""
+    return "#" + hashlib.sha256("\0".join(captions).encode("utf-8", "surrogatepass")).hexdigest()[:8]
 
 
 def write(fields: Mapping[str, str]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from .. import signature
 from ..arguments import public
 from ..data.captions import Captions, with_captions
 from ..errors import MissingPackage, UsageError, VsebenchError
@@ -83,6 +84,7 @@ def report_page(
     warnings = check_comparable(systems, force)
     keys, left_out = shared_keys(systems, metrics)
     split, unknown = _with_captions(systems[0].items, captions)
+    warnings += _other_captions(systems, split)
     done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
     summary, rows = _summary(systems, keys, metrics, same)
@@ -126,6 +128,18 @@ def _with_captions(items: Split, captions: Captions | None) -> tuple[Split, str 
         if captions is not None:
             raise
         return items, f"{error.what} ({error.fix})"
+
+
+def _other_captions(systems: Sequence[System], split: Split) -> list[str]:
+    """A warning where the gains of a report were computed from other captions than those that are shown."""
+    if split.captions is None:
+        return []
+    shown = signature.captions_fingerprint(split.captions)
+    used = {signature.read(s.report.signature).get("captions", shown) for s in systems}
+    if used == {shown}:
+        return []
+    other = ", ".join(sorted(used - {shown}))
+    return [f"the captions that are shown ({shown}) are not those of which gains were computed ({other})"]
 
 
 def _summary(

@@ -143,9 +143,14 @@ def _given(reports: Reports) -> list[tuple[str | None, Path | Report]]:
 def named(text: str) -> tuple[str | None, Path]:
     """The name and the file of ``NAME=FILE``; no name for a file that exists as it is written."""
     name, equals, tail = text.partition("=")
-    if equals and name and not Path(text).exists():
-        return name, Path(tail)
-    return None, Path(text)
+    return (name, Path(tail)) if equals and name and not _exists(text) else (None, Path(text))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # too long for the name of a file
+        return False
 
 
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:

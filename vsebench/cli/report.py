@@ -56,6 +56,12 @@ def run(
     charts.check_format(figure_format)
     if figures is not None and (lacking := charts.missing()) is not None:
         raise lacking
+    if figures is not None:
+        try:
+            figures.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            what = f"the folder of --figures cannot be made: {error.strerror}"
+            raise UsageError(what, where=figures, fix="give another folder") from error
     with terminal.progress("comparing" if len(reports) > 1 else "reading") as progress:
         page = report_page(
             reports, metrics=metrics, captions=captions, images=images, ci=ci, resamples=resamples, seed=seed,

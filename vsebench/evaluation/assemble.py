@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -130,6 +129,5 @@ def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str
     # A file is identified by its content: copies may have other names.
     fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in gains.items()}
     if split.captions is not None and any(GAINS[view].uses_captions for view in gains):
-        digest = hashlib.sha256("\0".join(split.captions).encode("utf-8", "surrogatepass"))
-        fields["captions"] = "#" + digest.hexdigest()[:8]
+        fields["captions"] = signature.captions_fingerprint(split.captions)
     return fields

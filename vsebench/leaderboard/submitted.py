@@ -106,17 +106,18 @@ def entry_of(report: Report, id: str, model: Model, per_query: File, facts: Mapp
 
 
 def per_query_text(report: Report) -> str:
-    """The report as a per-query file: on few lines, without names of files and what it says about the machine."""
+    """The report as a per-query file: on few lines, without lists, names of files and facts of the machine."""
     document = report.to_dict(True)
     document["provenance"] = {
         key: value
         for key, value in document["provenance"].items()
         if key in ("vsebench", "started", "python", "packages")
     }
-    columns = document["per_query"].pop("columns")
-    head = _line(document).removesuffix("}}")
-    lines = ",\n".join(_line(column) for column in columns)
-    return f'{head},"columns":[\n{lines}\n]}}}}\n'
+    document.pop("lists", None)  # no number is computed from them, and they are larger than everything else
+    per_query = document.pop("per_query")
+    lines = ",\n".join(_line(column) for column in per_query.pop("columns"))
+    head, rest = _line(document).removesuffix("}"), _line(per_query).removesuffix("}")
+    return f'{head},"per_query":{rest},"columns":[\n{lines}\n]}}}}\n'
 
 
 def _line(value: Any) -> str:
