@@ -177,7 +177,7 @@ def real(bench: Bench) -> None:
         work = several(run, steps)
         work()
         add(bench, f"{loss} with degrees of {relevance}", interleaved(work, mh, repeats), REAL_GOAL)
-        rows = run.loader.order(0)[:steps]
+        rows = list(itertools.islice(run.loader.order(0), steps))
 
         def make(run: train.Run = run, rows: Any = rows) -> None:
             for captions in rows:
