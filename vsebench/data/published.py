@@ -21,7 +21,7 @@ Model = TypeVar("Model")
 def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -> Model:
     """A model, first from the files that are here, then from the network.
 
-    Without a network the libraries ask for every file several times, which takes minutes; so it is asked here first.
+    Without a network the libraries try to fetch every file several times, which takes minutes; it is tried here once.
 
     Args:
         load: loads it; with True from the files of this machine alone.
@@ -51,7 +51,7 @@ def loaded(load: Callable[[bool], Model], what: str, fix: str, *, local: bool) -
 
 
 def unreachable() -> str | None:
-    """Why the host of published models cannot be asked, found out within ``PATIENCE`` seconds; None when it can."""
+    """Why the host of published models cannot be reached, found out within ``PATIENCE`` seconds; None when it can."""
     import urllib.error
     import urllib.request
 
@@ -60,7 +60,7 @@ def unreachable() -> str | None:
     host = os.environ.get("HF_ENDPOINT") or "https://huggingface.co"
     answers: queue.SimpleQueue[str | None] = queue.SimpleQueue()
 
-    def ask() -> None:
+    def probe() -> None:
         try:
             with urllib.request.urlopen(urllib.request.Request(host, method="HEAD"), timeout=PATIENCE):
                 answers.put(None)
@@ -70,7 +70,7 @@ def unreachable() -> str | None:
             answers.put(f"{host} cannot be reached: {getattr(error, 'reason', error)}")
 
     # A thread, as the timeout does not hold for looking up the name of the host.
-    threading.Thread(target=ask, daemon=True).start()
+    threading.Thread(target=probe, daemon=True).start()
     try:
         return answers.get(timeout=PATIENCE)
     except queue.Empty:
