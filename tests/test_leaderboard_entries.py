@@ -278,8 +278,6 @@ def test_add_refuses(tmp_path, submitted):
     folder, _ = submitted
     with pytest.raises(UsageError, match="'a-model-custom' is there already"):
         submit.add(tmp_path / "A.json", "A model", folder=folder)
-    with pytest.raises(BadInput, match="url: 'ftp://x' is no link"):
-        submit.add(tmp_path / "A.json", "Other", url="ftp://x", folder=folder)
     bare = tmp_path / "bare.json"
     bare.write_text(worlds.report().to_json(per_query=False))
     with pytest.raises(BadInput, match="has no per-query values"):
@@ -292,6 +290,53 @@ def test_add_refuses(tmp_path, submitted):
     assert sorted(p.name for p in (folder / "entries").iterdir()) == [
         "a-model-custom.json", "a-model-custom.per-query.json",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "x", "https://a b", "https://a\x1b[2J"])
+def test_add_refuses_what_is_no_link(tmp_path, submitted, url):
+    with pytest.raises(UsageError, match=r"--url: .* is no link"):
+        submit.add(tmp_path / "A.json", "Other", url=url, folder=submitted[0])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[bad", "http://[1::zz]/x", "https://", "https:///page", "http://:80/", "http://a:99999/", "http://a:b/",
+        "http://..", "http://a<b>/", "http://user@/", "http://a..b/",
+    ],
+)  # fmt: skip
+def test_a_link_without_a_host_is_refused(tmp_path, submitted, url):
+    with pytest.raises(UsageError, match=r"--url: .* has no valid host"):
+        submit.add(tmp_path / "A.json", "Other", url=url, folder=submitted[0])
+    assert "has no valid host" in faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}})[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org", "http://localhost:8000/a?b#c", "https://[::1]:80/x", "https://127.0.0.1/", "https://a_b.x",
+        "https://bücher.example/ü", "https://example.org./",
+    ],
+)  # fmt: skip
+def test_a_link_with_a_host(tmp_path, url):
+    assert faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}}) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--name", "N", "--url", "http://[bad"], "--url: 'http://[bad' has no valid host"),
+        (["--name", ""], "--name: String should have at least 1 character"),
+        (["--name", "N", "--id", "../x"], "--id is '../x'"),
+        (["--name", "N", "--id", "a" * 101], "at most 100"),
+    ],
+)
+def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted, words, message):
+    folder, _ = submitted
+    before = sorted((folder / "entries").iterdir())
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), *words, "--folder", str(folder))
+    assert done.exit_code == 2 and message in done.stderr
+    assert sorted((folder / "entries").iterdir()) == before
 
 
 def test_add_some_metrics(tmp_path, submitted):

@@ -283,7 +283,7 @@ def test_the_command(tmp_path):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["-o", "r.pdf"], "end the name in .html"),
+        (["-o", "r.pdf"], "end the name in .html, .json, .tex, .md, .csv\n"),
         (["-o", "r.html", "--figures", "f", "--figure-format", "gif"], "--figure-format is 'gif'"),
         (["-o", "a.json"], "it is an input of this command"),
         (["-o", "r.html", "--metrics", "R@7"], "has no R@7"),

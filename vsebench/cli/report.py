@@ -52,7 +52,8 @@ def run(
 
     if output.suffix not in ENDINGS:
         what = "its ending is that of no format"
-        raise UsageError(what, where=output, fix=f"end the name in .html, or {', '.join(ENDINGS)}")
+        endings = dict.fromkeys([".html", *ENDINGS])  # the page first
+        raise UsageError(what, where=output, fix=f"end the name in {', '.join(endings)}")
     charts.check_format(figure_format)
     if figures is not None and (lacking := charts.missing()) is not None:
         raise lacking

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from typing import Any, Literal
+from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
@@ -12,6 +15,7 @@ from .facts import Facts, facts
 ENTRY_SCHEMA = "vsebench/entry/1"
 SLACK = 1e-6  # of a range: gains are float32
 LONGEST = 20_000  # characters of a name or note
+ID, LONGEST_ID = r"^[a-z0-9][a-z0-9._-]*$", 100  # of an entry: the name of its file and page
 Level = Literal["published", "recomputed", "reproduced"]
 Side = Literal["i2t", "t2i", "i2i", "t2t", "mean"]  # mean: of both directions
 
@@ -96,7 +100,22 @@ class Model(Strict):
     def _is_link(cls, url: str) -> str:
         if url and not (url.startswith(("https://", "http://")) and url.isprintable() and " " not in url):
             raise ValueError(f"'{url[:60]}' is no link; begin it with https://")
+        if url and not _has_host(url):
+            raise ValueError(f"'{url[:60]}' has no valid host; write it as in https://example.org/model")
         return url
+
+
+def _has_host(url: str) -> bool:
+    """Whether a link has a host that a browser can look up: a name, or an address, with a port from 0 to 65535."""
+    try:
+        parts = urlsplit(url)
+        host, _ = parts.hostname or "", parts.port  # both raise ValueError
+        if "[" in parts.netloc:
+            ipaddress.IPv6Address(host)
+            return True
+    except ValueError:
+        return False
+    return re.fullmatch(r"[\w-]+(\.[\w-]+)*\.?", host) is not None
 
 
 class File(Strict):
@@ -107,7 +126,7 @@ class File(Strict):
         sha256: of its bytes.
     """
 
-    name: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=150)
+    name: str = Field(pattern=ID, max_length=150)
     sha256: str = Field(pattern=r"^[0-9a-f]{64}$")
 
 
@@ -129,7 +148,7 @@ class Entry(Strict):
     """
 
     schema_: Literal["vsebench/entry/1"] = Field(alias="schema", default="vsebench/entry/1")
-    id: str = Field(pattern=r"^[a-z0-9][a-z0-9._-]*$", max_length=100)
+    id: str = Field(pattern=ID, max_length=LONGEST_ID)
     level: Level
     model: Model
     benchmark: str = Field(min_length=1, max_length=200)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +19,7 @@ from ..metrics.suites import Names
 from ..report.report import Report
 from . import submitted
 from .published import slug
-from .schema import Entry, File, Model, faults_of
+from .schema import ID, LONGEST_ID, Entry, File, Model, faults_of
 from .store import ENTRIES, read
 
 
@@ -56,10 +57,13 @@ def add(
 
     Raises:
         BadInput: no report, damaged, its values contradict each other, or it has no per-query values.
-        UsageError: an entry of this id is there, a metric is not in the report, or the per-query file is too large.
+        UsageError: an id, name or link that no entry may have; an entry of this id is there, a metric is not in the
+            report, or the per-query file is too large.
         DiskError: a file cannot be written.
     """
     folder, path = Path(folder), Path(result)
+    model = _model(name, setting, url, description)
+    _check_id(id)
     read(folder)
     report = _chosen(load(path), metrics, path)
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
@@ -76,12 +80,11 @@ def add(
     facts = {"added on": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
     try:
         entry = submitted.entry_of(
-            report, chosen, Model(name=name, setting=setting, url=url, description=description),
-            File(name=beside.name, sha256=submitted.sha256(data)), facts, notes=tuple(notes),
-            reproduce=tuple(reproduce) or _command(report),
+            report, chosen, model, File(name=beside.name, sha256=submitted.sha256(data)), facts,
+            notes=tuple(notes), reproduce=tuple(reproduce) or _command(report),
         )  # fmt: skip
     except ValidationError as error:
-        raise BadInput(faults_of(error)[0], where=path, fix="correct the name, the link or the report") from None
+        raise BadInput(faults_of(error)[0], where=path, fix="correct the report") from None
     if wrong := submitted.differences(entry, report):
         raise BadInput(wrong[0], where=path, fix="evaluate again")
     with write_atomically(beside, parents=True) as stream:
@@ -89,6 +92,22 @@ def add(
     with write_atomically(target, "w") as stream:
         stream.write(submitted.text_of(entry))
     return entry
+
+
+def _model(name: str, setting: str, url: str, description: str) -> Model:
+    """What is evaluated; raises UsageError for a value that no entry may have."""
+    try:
+        return Model(name=name, setting=setting, url=url, description=description)
+    except ValidationError as error:
+        option, _, what = faults_of(error)[0].partition(": ")
+        raise UsageError(f"--{option}: {what}", fix=f"correct --{option}") from None
+
+
+def _check_id(id: str | None) -> None:
+    """Refuse an id that cannot be the name of a file and a page; raises UsageError."""
+    if id and not (len(id) <= LONGEST_ID and re.fullmatch(ID, id)):
+        fix = f"write small letters, digits, '.', '_' and '-', at most {LONGEST_ID}, as in vsepp-coco-5k"
+        raise UsageError(f"--id is '{id:.110}'", fix=fix)
 
 
 def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
