@@ -201,6 +201,18 @@ def test_a_disk_that_cannot_be_written_is_known_before_the_work(
         assert result.exit_code == DISK and f"{name}: cannot be written: Read-only file system" in result.stderr
 
 
+def test_a_folder_that_cannot_be_made_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    monkeypatch.setattr("vsebench.data.splits.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
+    result = invoke("demo", "--out", file / "demo")
+    assert result.exit_code == DISK
+    assert result.stderr.startswith(f"error: {file / 'demo'}: this folder cannot be made: Not a directory\n  fix: ")
+    with pytest.raises(DiskError, match="this folder cannot be made"), write_atomically(file / "a" / "b", parents=True):
+        pytest.fail("the block ran")
+    assert file.read_text() == "mine"
+
+
 def test_an_exception_of_the_writer_itself_stays_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError), write_atomically(tmp_path / "a"):
         (tmp_path / "absent").read_bytes()

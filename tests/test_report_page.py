@@ -301,7 +301,7 @@ def test_a_folder_of_figures_that_cannot_be_made_is_refused_first(tmp_path):
     report(0.5, lists=0).save(tmp_path / "a.json")
     (tmp_path / "file").write_text("")
     done = run(tmp_path / "a.json", "-o", tmp_path / "r.html", "--figures", tmp_path / "file" / "f")
-    assert done.exit_code == 2 and "the folder of --figures cannot be made" in done.output
+    assert done.exit_code == 6 and f"{tmp_path / 'file' / 'f'}: this folder cannot be made" in done.stderr
     assert not (tmp_path / "r.html").exists()
 
 

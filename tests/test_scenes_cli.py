@@ -408,6 +408,8 @@ def test_exports_that_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert code == 2 and "is not empty" in message and (full / "a").read_text() == "mine"
     code, message = refused("data", "export", SMALL, "-o", full / "a")
     assert code == 2 and "is a file" in message
+    code, message = refused("data", "export", SMALL, "-o", full / "a" / "b")
+    assert code == 6 and "this folder cannot be made" in message
     (tmp_path / "here").mkdir()
     with monkeypatch.context() as patch:
         patch.chdir(tmp_path / "here")

@@ -14,7 +14,7 @@ import pytest
 
 from tests.spice_fake import fake_worker, requested, workers
 from vsebench.data import store
-from vsebench.errors import MissingPackage, UsageError
+from vsebench.errors import DiskError, MissingPackage
 from vsebench.relevance.spice import cache as tuple_cache
 from vsebench.relevance.spice.parser import build as spice_build
 from vsebench.relevance.spice.parser.build import Built, ParserUnusable
@@ -243,7 +243,7 @@ def test_the_packs_of_a_build_are_merged(log):
 def test_a_cache_that_cannot_be_written_ends_the_build(log, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "file"))
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(DiskError, match="this folder cannot be made"):
         build(log, CAPTIONS)
     assert all(ended(pid) for pid in workers(log))
 

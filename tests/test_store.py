@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vsebench.data import store
-from vsebench.errors import UsageError
+from vsebench.errors import DiskError, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -147,7 +147,7 @@ def test_names_cannot_leave_the_store(name):
 
 def test_a_cache_that_cannot_be_written_is_named(cache):
     cache.write_text("a file where a folder should be")
-    with pytest.raises(UsageError, match="cannot be written"):
+    with pytest.raises(DiskError, match="this folder cannot be made"):
         put("a")
 
 

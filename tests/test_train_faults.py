@@ -119,8 +119,10 @@ def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path):
     found = cli("train-reference", *OPTIONS, "--out", file)
     assert (found.exit_code, file.read_text()) == (2, "mine")
     assert "is a file" in found.stderr
-    below = cli("train-reference", *OPTIONS, "--out", file / "run")
-    assert below.exit_code == 2
+    for words in (OPTIONS, ["--suite", "smoke"]):
+        below = cli("train-reference", *words, "--out", file / "run")
+        assert below.exit_code == 6 and f"{file / 'run'}: this folder cannot be made" in below.stderr
+        assert "untrained" not in below.stderr, "a run has begun"
     if os.name == "posix" and os.geteuid() != 0:
         (tmp_path / "closed").mkdir(mode=0o500)
         closed = cli("train-reference", *OPTIONS, "--out", tmp_path / "closed" / "run")

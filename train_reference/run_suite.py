@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import vsebench as vb
-from vsebench.data.atomic import write_atomically
+from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.report.report import Report
 
@@ -71,6 +71,7 @@ def run_suite(
         raise UsageError("is a file", where=out, fix="give the folder of the suite with --out")
     if not resume and any((out / p.name).exists() for p in planned):
         raise UsageError("holds runs already", where=out, fix="add --resume to continue, or choose another folder")
+    make_folder(out)
     for note in notes:
         say(note)
     summary = _empty(suite, planned, notes, _earlier(out))
@@ -299,5 +300,5 @@ def _write(out: Path, summary: dict[str, Any], planned: list[Planned]) -> None:
     summary["runs"] = {plan.name: runs[plan.name] for plan in planned if plan.name in runs}
     every = [*summary["runs"].values(), *summary["diverged"].values()]
     summary["seconds"] = round(sum(run["seconds"] for run in every), 1)
-    with write_atomically(out / SUMMARY, "w", parents=True) as stream:
+    with write_atomically(out / SUMMARY, "w") as stream:
         stream.write(json.dumps(summary, indent=1) + "\n")

@@ -24,7 +24,7 @@ import torch
 from torch import nn
 
 import vsebench as vb
-from vsebench.data.atomic import refused, write_atomically
+from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError
 from vsebench.report.format import printed
@@ -125,17 +125,13 @@ def _folder(out: Path) -> Iterator[None]:
     """Make the folder of a run, and lock it while the run is in it; a folder that stays empty is removed.
 
     Raises:
-        UsageError: it is a file.
-        DiskError: it may not be written, or another process is training in it.
+        DiskError: it cannot be made or written, or another process is training in it.
     """
     if not parallel.is_first():
         yield
         return
     made = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise refused(out, error) from error
+    make_folder(out)
     try:
         with locked(out / ".lock", "this folder is used"):
             yield

@@ -32,7 +32,7 @@ def run(
 
     import vsebench
 
-    from ..data.atomic import write_atomically
+    from ..data.atomic import make_folder, write_atomically
     from ..data.splits.catalogue import load_split
     from ..data.splits.synthetic import standin_embeddings
     from ..errors import UsageError
@@ -44,11 +44,12 @@ def run(
     for path in (file, result):
         if out != OWN and path.exists():
             raise UsageError("exists, and the demo would replace it", where=path, fix="give another --out")
+    make_folder(out)
     terminal.note("reading the COCO 5K test captions and judgements from the installed packages ...")
     split = load_split("coco-5k", captions=True)
     terminal.note("computing vectors from the captions (TF-IDF, truncated SVD) ...")
     images, captions = standin_embeddings(split)
-    with write_atomically(file, "wb", parents=True) as stream:
+    with write_atomically(file, "wb") as stream:
         np.savez(
             stream, image_embeddings=images, text_embeddings=captions, image_ids=split.image_ids,
             text_ids=split.caption_ids, image_of_text=split.image_of,

@@ -46,6 +46,7 @@ def run(
     """
     terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.page import report_page
+    from ..data.atomic import make_folder
     from ..errors import UsageError
     from ..report import charts
     from ..report.render import ENDINGS
@@ -58,11 +59,7 @@ def run(
     if figures is not None and (lacking := charts.missing()) is not None:
         raise lacking
     if figures is not None:
-        try:
-            figures.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            what = f"the folder of --figures cannot be made: {error.strerror}"
-            raise UsageError(what, where=figures, fix="give another folder") from error
+        make_folder(figures)
     with terminal.progress("comparing" if len(reports) > 1 else "reading") as progress:
         page = report_page(
             reports, metrics=metrics, captions=captions, images=images, ci=ci, resamples=resamples, seed=seed,

@@ -21,8 +21,8 @@ STALE = 3600.0  # seconds without a change after which a temporary file that can
 FRESH = 2.0  # seconds within which a temporary file may not be locked yet by the process that made it
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
-# The system cannot be asked to write there; every other refusal is one of the disk.
-_WRONG_PLACE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP)
+# No path that can exist; every other refusal is one of the disk.
+_WRONG_PATH = (errno.ENAMETOOLONG, errno.ELOOP)
 
 
 @contextlib.contextmanager
@@ -36,14 +36,15 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
 
     Raises:
         UsageError: the folder does not exist, or ``path`` is no regular file or has too long a name.
-        DiskError: the system refuses to write: no space is left, no permission, a read-only file system.
+        DiskError: the system refuses to write: no space is left, no permission, a read-only file system; or to make
+            the folder.
     """
     shown, target = Path(path), Path(path).expanduser()
     try:
         check_place(shown, parents=parents)
         target = target.resolve()
         if parents:
-            target.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(target.parent)
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
         _remove_left_over(target)
         temporary, handle = _open_beside(target)
@@ -89,6 +90,20 @@ def check_place(path: Path, *, parents: bool = False) -> None:
         raise UsageError(what, where=path, fix="give the name of a file; without it the result is printed on stdout")
 
 
+def make_folder(path: PathLike) -> None:
+    """Make a folder, and those above it; nothing happens when it is there.
+
+    Raises:
+        DiskError: it cannot be made: a part of its path is a file, or the system refuses.
+    """
+    try:
+        Path(path).expanduser().mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        what = f"this folder cannot be made: {error.strerror or error}"
+        fix = "choose a folder below one with write permission and free space"
+        raise DiskError(what, where=path, fix=fix) from error
+
+
 def check_writable(path: Path) -> None:
     """Check before any work that a file can be written, by making and removing a temporary file beside it.
 
@@ -131,9 +146,8 @@ def refuse_overwriting(results: Sequence[Path], inputs: Sequence[Path]) -> None:
 def refused(path: PathLike, error: OSError) -> VsebenchError:
     """The error for a file that the system refuses to write."""
     what = f"cannot be written: {error.strerror or error}"
-    if error.errno in _WRONG_PLACE:
-        fix = f"make the folder '{Path(path).parent}' or choose another"
-        return UsageError(what, where=path, fix=fix)
+    if error.errno in _WRONG_PATH:
+        return UsageError(what, where=path, fix="choose another name or folder")
     return DiskError(what, where=path, fix="choose a folder with write permission and free space")
 
 

@@ -104,9 +104,9 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
         raise lacking
     import vl_convert
 
-    from ..data.atomic import check_writable, write_atomically
+    from ..data.atomic import check_writable, make_folder, write_atomically
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     written = []
     for panel in panels:
         spec = json.dumps(chart(panel, systems, legend=len(systems) > 1, ink="#222222").to_dict())

@@ -28,7 +28,7 @@ from ...scenes.encode import FACTS_KIND
 from ...scenes.sample import scenes
 from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from ...scenes.settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
-from ..atomic import refused, write_atomically
+from ..atomic import make_folder, refused, write_atomically
 from ..lock import locked
 from ..splits import own
 from ..splits.rows import CaptionRows
@@ -149,7 +149,7 @@ def build(settings: Settings, *, force: bool = False, progress: Progress | None 
     if not force and _is_built(name) and not _unstored(name):
         return folder  # also where nothing can be written
     try:
-        root().mkdir(parents=True, exist_ok=True)
+        make_folder(root())
         with locked(lock_of(name), f"'{name}' is being built"):
             shutil.rmtree(old_of(name), ignore_errors=True)
             if force or not _is_built(name):

@@ -16,7 +16,7 @@ from ...registry import unknown
 from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from ...scenes.settings import PARTS, Part
 from ...scenes.world import SHAPES
-from ..atomic import refused
+from ..atomic import make_folder, refused
 from ..lock import locked
 from .folder import CAPTIONS, SCENES, check_content
 from .store import StoredScenes, open_scenes
@@ -69,7 +69,7 @@ def export_scenes(
         raise UsageError("is a file", where=out, fix="give a new folder")
     check_content(stored.name, CAPTIONS, SCENES, "images.npy")
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(target.parent)
         with locked(target.parent / f".{target.name}.lock", "the folder is being written"):
             try:
                 shutil.rmtree(partial, ignore_errors=True)  # of an export that was killed

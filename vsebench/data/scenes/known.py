@@ -7,7 +7,7 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...scenes.settings import CAPTIONS, PARTS, of_split, parse, split_name
-from ..atomic import refused
+from ..atomic import make_folder, refused
 from ..lock import locked
 from ..splits.stored import stored_path
 from .folder import command, folder_of, lock_of, missing, old_of, partial_of, read_about, root, sha256
@@ -96,7 +96,7 @@ def remove(name: str) -> Path:
     if not folders and not files:
         raise UsageError(f"'{name}' has no files in the cache", fix="see vsebench data list")
     try:
-        root().mkdir(parents=True, exist_ok=True)
+        make_folder(root())
         with locked(lock_of(name), f"'{name}' is being built"):
             for path in files:
                 path.unlink(missing_ok=True)

@@ -18,6 +18,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from ....data.atomic import make_folder
 from ....data.cache import cache_dir
 from ....data.splits.packages import package_file
 from ....errors import BadInput, MissingPackage
@@ -97,11 +98,12 @@ def fetch(note: Note = lambda _: None) -> Path:
     Raises:
         MissingPackage: both ways fail; the message has the commands for doing it by hand.
         BadInput: a downloaded jar is not CoreNLP 3.6.0.
+        DiskError: the folder cannot be made.
     """
     folder = tools_folder()
     if os.environ.get("VSEBENCH_OFFLINE", "") not in ("", "0"):
         raise _unobtainable("VSEBENCH_OFFLINE forbids downloading it")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     with _locked(folder, note):
         return folder if _has_both(folder) else _fetch_into(folder, note)
 
