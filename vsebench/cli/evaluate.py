@@ -128,6 +128,7 @@ def run(
     interval: Interval = "bca",
     no_per_query: NoPerQuery = False,
     threads: Threads = None,
+    backend: Annotated[str, typer.Option(help="What ranks: auto, or numpy; never changes a digit.")] = "auto",
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -158,7 +159,7 @@ def run(
                 short_lists=short_lists, run_order=run_order, captions_per_image=captions_per_image,
                 image_key=image_key, text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run,
                 depth=depth, lists=lists, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
-                progress=progress,
+                backend=backend, progress=progress,
             )  # fmt: skip
         reports[name] = with_command(report)
         result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated

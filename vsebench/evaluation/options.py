@@ -11,6 +11,7 @@ import numpy.typing as npt
 from ..data.captions import Captions
 from ..errors import UsageError
 from ..metrics.suites import Names, words
+from ..rank import backends
 from ..rank.order import check_ties
 from ..report.model import Resampling
 from ..types import DIRECTIONS, Direction
@@ -59,10 +60,12 @@ class Options:
     progress: Progress | None = field(default=None, compare=False)
     run_order: str = "score"
     lists: int = 0
+    backend: str = backends.AUTO
 
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})
         check_ties(self.ties)
+        backends.check(self.backend)
         if not 0 <= self.lists <= MOST:
             raise UsageError(f"--lists is {self.lists}", fix=f"give 0 to {MOST} items, such as 10")
         if isinstance(self.gains, str) and not words(self.gains):

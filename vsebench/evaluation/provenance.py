@@ -34,10 +34,13 @@ def start() -> Clock:
     return Clock(datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"), time.perf_counter())
 
 
-def attach(report: Report, clock: Clock, threads: int | None, sources: Sequence[Path]) -> Report:
-    """The report with its provenance; ``sources`` are the files that were read."""
+def attach(
+    report: Report, clock: Clock, threads: int | None, sources: Sequence[Path], backend: str = "numpy"
+) -> Report:
+    """The report with its provenance; ``sources`` are the files that were read, ``backend`` what ranked them."""
     from ..numeric import compiled
     from ..numeric.parallel import default_threads
+    from ..rank import backends
 
     provenance = {
         "vsebench": __version__,
@@ -47,6 +50,7 @@ def attach(report: Report, clock: Clock, threads: int | None, sources: Sequence[
         "platform": f"{platform.system()} {platform.machine()}",
         "packages": versions(PACKAGES),
         "threads": threads or default_threads(),
+        "backend": backends.chosen(backend)[0],
         "inputs": [describe(p) for p in sources if p.is_file()],
     }
     return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)

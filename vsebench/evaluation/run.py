@@ -24,6 +24,7 @@ from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
 from ..data.unchanged import unchanged
 from ..metrics.suites import Names
+from ..rank import backends
 from ..rank.observe import observe
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
@@ -66,6 +67,7 @@ def evaluate(
     seed: int = 0,
     interval: str = "bca",
     threads: int | None = None,
+    backend: str = "auto",
     progress: Progress | None = None,
 ) -> Report:
     """Rank, measure and report; the same names and defaults as ``vsebench eval``.
@@ -111,6 +113,7 @@ def evaluate(
         seed: of the resamples.
         interval: ``bca`` or ``percentile``.
         threads: of the kernels; never changes a result.
+        backend: what ranks: ``auto``, ``numpy`` (the reference); never changes a result.
         progress: called with (done, in all).
 
     Raises:
@@ -124,6 +127,7 @@ def evaluate(
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
         captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order, lists,
+        backend,
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     check_names(options, split)
@@ -138,7 +142,7 @@ def evaluate(
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
         report, observed = run_evaluation(data, options)
-        report = provenance.attach(report, started, threads, sources)
+        report = provenance.attach(report, started, threads, sources, options.backend)
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, kept)
     return report
@@ -151,17 +155,18 @@ def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Directio
     warned = list(misread.check(data, plan.directions, options.trust))
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
+    ranker = backends.ranker(options.backend)
     if data.scorer is None:
         plan, observed, more = binary.from_lists(plan, data)
         warned += more
     else:
         observed = observe(
             data.scorer, plan.requests, ties=plan.ties, depth=_depth(plan), threads=options.threads,
-            progress=options.progress,
+            progress=options.progress, scan=ranker.scan,
         )  # fmt: skip
     results = binary.results(plan, observed)
     if plan.graded:
-        found, more = graded.results(plan, data, options)
+        found, more = graded.results(plan, data, options, ranker.order)
         results, warned = results | found, [*warned, *more]
     report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

@@ -17,7 +17,7 @@ import numpy as np
 from ..errors import BadInput, UsageError
 from ..metrics.declare import Metric
 from ..numeric.parallel import default_threads, in_threads
-from ..rank.full_order import Order
+from ..rank.full_order import Order, OrderOf
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
 from ..types import DIRECTIONS, Direction, Float, Int, Split
@@ -87,6 +87,7 @@ def run(
     progress: Progress | None = None,
     block: int | None = None,
     influence: bool = False,
+    order_of: OrderOf | None = None,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -101,6 +102,7 @@ def run(
         progress: called with (blocks done, blocks in all).
         block: queries of a block (captions, where one product serves both directions); never changes a result.
         influence: also compute the influence of the images as candidates, which intervals need.
+        order_of: of another back-end, see ``rank.backends``; each direction is then ranked by itself.
 
     Raises:
         UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
@@ -112,11 +114,12 @@ def run(
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     threads = threads or default_threads()
     scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
-    products = shared_products(scorers, threads, tile_scores(threads), block)
+    products = [] if order_of else shared_products(scorers, threads, tile_scores(threads), block)
     paired = {side for p in products for side in (p.captions, p.images)}
     out = {r: make_room(r) for r in rankings}
     work = _Work(gains, out, threads, np.dtype(scorer.dtype), progress)
-    rows = [t for shared in scorers if shared not in paired for t in row_tasks(shared, scorers[shared], threads, block)]
+    apart = (shared for shared in scorers if shared not in paired)
+    rows = [t for shared in apart for t in row_tasks(shared, scorers[shared], threads, block, order_of)]
     lists = [shortlist_tasks(p, threads, block) for p in products]
     work.total = sum(len(p.edges) for p in products) + sum(map(len, lists)) + len(rows)
     work.do([CaptionsTask(p, *edge) for p in products for edge in p.edges])

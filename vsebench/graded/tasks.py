@@ -10,7 +10,7 @@ import numpy as np
 
 from ..errors import UsageError
 from ..rank import full_order
-from ..rank.full_order import ErrorBound, Order
+from ..rank.full_order import ErrorBound, Order, OrderOf
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
 from ..types import Int
@@ -56,6 +56,35 @@ class RowsTask:
         depth = self.shared.first.depth
         tile, bound = full_order.rows_of(self.scorer, direction, self.start, self.stop, depth, buffer)
         _rank(self.shared, self.scorer, tile, self.start, bound, gains, out)
+
+
+@dataclass(frozen=True, eq=False)
+class OrderTask:
+    """Queries ``start:stop`` of rankings, in the order that another back-end makes of them."""
+
+    shared: SharedScores
+    scorer: Scorer
+    start: int
+    stop: int
+    order_of: OrderOf
+    scores: int = 0
+
+    def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
+        """Rank and measure."""
+        first = self.shared.first
+        queries = np.arange(self.start, self.stop)
+        order = self.order_of(self.scorer, first.direction, queries, first.depth, None)
+        blocks = measure(first, gains, order, self.start, out[first])
+        for ranking in self.shared.rankings[1:]:
+            subset = self.shared.subset(ranking, self.start, self.stop)
+            if not len(subset.rows):
+                continue
+            if subset.columns is None and first.depth >= ranking.depth:
+                own = Order(order.items[subset.rows], order.tied[subset.rows]).cut(ranking.depth)
+            else:
+                chosen = queries[subset.rows]
+                own = self.order_of(self.scorer, first.direction, chosen, ranking.depth, subset.columns)
+            measure(ranking, gains, own, subset.start, out[ranking], (blocks, subset))
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,11 +189,23 @@ def tile_scores(threads: int) -> int:
     return min(max(ALL_TILES // threads, LEAST_SCORES), MOST_SCORES)
 
 
-def row_tasks(shared: SharedScores, scorer: Scorer, threads: int, block: int | None) -> list[Task]:
-    """Tasks for all queries of rankings; ``block`` is the number of queries of a task, None for a default."""
+def row_tasks(
+    shared: SharedScores, scorer: Scorer, threads: int, block: int | None, order_of: OrderOf | None = None
+) -> list[Task]:
+    """Tasks for all queries of rankings.
+
+    Args:
+        shared: the rankings.
+        scorer: the scores of their images and captions.
+        threads: how many will run the tasks.
+        block: the number of queries of a task, None for a default.
+        order_of: of another back-end, see ``rank.backends``.
+    """
     ranking = shared.first
     most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
     edges = ranges(len(ranking.queries), block or most, threads if block is None else 1)
+    if order_of is not None:
+        return [OrderTask(shared, scorer, start, stop, order_of) for start, stop in edges]
     return [RowsTask(shared, scorer, start, stop) for start, stop in edges]
 
 

@@ -16,6 +16,7 @@ of the time of one scored by itself.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -53,6 +54,9 @@ class Order:
     def cut(self, k: int) -> Order:
         """The first k of every query."""
         return Order(np.ascontiguousarray(self.items[:, :k]), np.ascontiguousarray(self.tied[:, :k]))
+
+
+OrderOf = Callable[[Scorer, Direction, Int, int, "Int | None"], Order]  # arguments as of ``order_of``
 
 
 @dataclass(frozen=True, eq=False)
@@ -237,6 +241,23 @@ def order_rows(
         return order
     assert isinstance(scorer, Dot)
     return float64_order(scorer, direction, queries, k, gallery)
+
+
+def order_of(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Order:
+    """The k best of some queries, in canonical order; the reference of other back-ends.
+
+    Args:
+        scorer: the scores.
+        direction: side of the queries.
+        queries: (query,) int64 consecutive indices of the queries.
+        k: depth of the order, at most the size of the gallery.
+        gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
+            positions among these.
+    """
+    start, stop = int(queries[0]), int(queries[-1]) + 1
+    room = np.empty((stop - start) * scorer.shape[1 if direction == "i2t" else 0], scorer.dtype)
+    tile, bound = rows_of(scorer, direction, start, stop, k, room)
+    return order_rows(scorer, direction, tile if gallery is None else tile[:, gallery], queries, k, bound, gallery)
 
 
 def float64_order(scorer: Dot, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Order:

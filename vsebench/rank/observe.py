@@ -7,7 +7,7 @@ lists of both kinds of queries are updated.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +28,7 @@ from ..types import (
     Ranks,
     Relevance,
     SameFold,
+    TopK,
     Without,
 )
 from . import kernels, thresholds
@@ -50,15 +51,22 @@ class Request:
     candidates: Candidates = field(default_factory=AllItems)
 
 
+Depths = Mapping[Direction, int]
+Scan = Callable[
+    [Scorer, Sequence["Counter"], Depths, int, "tuple[int, int] | None", "Progress | None"], dict[Direction, TopK]
+]
+
+
 def observe(
     scorer: Scorer,
     requests: Sequence[Request],
     *,
     ties: str = "index",
-    depth: dict[Direction, int] | None = None,
+    depth: Depths | None = None,
     threads: int | None = None,
     tile_shape: tuple[int, int] | None = None,
     progress: Progress | None = None,
+    scan: Scan | None = None,
 ) -> dict[Direction, Observation]:
     """Rank every relevant pair, and list the top of every query, in one pass over the scores.
 
@@ -70,6 +78,7 @@ def observe(
         threads: number of threads of the counting kernels; never changes a result.
         tile_shape: (image, caption) size of a tile; never changes a result.
         progress: called with (tiles done, tiles in all).
+        scan: of another back-end, see ``backends``.
 
     Returns:
         One observation per requested direction.
@@ -85,9 +94,40 @@ def observe(
     pairs = sum(len(r.items) for q in requests for r in _relevances(q))
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
     scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
-    counters = [_Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
+    counters = [Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
     del scored  # 16 bytes a pair
-    selectors = {d: Selector(scorer, d, k) for d, k in (depth or {}).items()}
+    lists: dict[Direction, TopK] = {}
+    if counters or depth:
+        lists = (scan or scan_tiles)(scorer, counters, depth or {}, threads, tile_shape, progress)
+    n_image, n_caption = scorer.shape
+    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
+    found: dict[Direction, Observation] = {}
+    for direction in DIRECTIONS:
+        own = [(counter, r) for counter in counters if counter.direction == direction for r in counter.requests]
+        ranks = {request.view: counter.ranks(request, gallery[direction], ties) for counter, request in own}
+        top = lists.get(direction)
+        if ranks or top:
+            found[direction] = Observation(direction, ranks, top)
+    return found
+
+
+def scan_tiles(
+    scorer: Scorer,
+    counters: Sequence[Counter],
+    depth: Depths,
+    threads: int,
+    tile_shape: tuple[int, int] | None,
+    progress: Progress | None,
+) -> dict[Direction, TopK]:
+    """Add to the counts of ``counters``, and list the top of every query, from tiles of numpy and kernels of numba.
+
+    Args:
+        scorer: scores of all images with all captions.
+        counters: the relevant pairs; their ``counts`` are increased.
+        depth: per direction, how many items to list for every query.
+        threads, tile_shape, progress: as for ``observe``.
+    """
+    selectors = {d: Selector(scorer, d, k) for d, k in depth.items()}
 
     def observe_tile(tile: Array, r0: int, c0: int, part: int) -> None:
         for counter in counters:
@@ -95,18 +135,8 @@ def observe(
         for selector in selectors.values():
             selector.add(tile, r0, c0)
 
-    if counters or selectors:
-        stream(scorer, observe_tile, threads, tile_shape, progress)
-    n_image, n_caption = scorer.shape
-    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
-    found: dict[Direction, Observation] = {}
-    for direction in DIRECTIONS:
-        own = [(counter, r) for counter in counters if counter.direction == direction for r in counter.requests]
-        ranks = {request.view: counter.ranks(request, gallery[direction], ties) for counter, request in own}
-        top = selectors[direction].finish(threads) if direction in selectors else None
-        if ranks or top:
-            found[direction] = Observation(direction, ranks, top)
-    return found
+    stream(scorer, observe_tile, threads, tile_shape, progress)
+    return {d: selector.finish(threads) for d, selector in selectors.items()}
 
 
 def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
@@ -148,8 +178,17 @@ def _groups(requests: Sequence[Request]) -> list[tuple[Direction, list[Request],
     return groups
 
 
-class _Counter:
-    """Counts of one group of requests."""
+class Counter:
+    """Counts of one group of requests: those with the same direction and candidates.
+
+    Attributes:
+        direction: side of the queries.
+        requests: the judgements.
+        fold: the folds of queries and gallery, where only items of the query's fold are candidates; or None.
+        pairs: the relevant pairs and their thresholds.
+        counts: (3, threads, pair) int32; for every pair the candidates with a higher score, and those with the same
+            score and a lower, or a higher, index. The pair itself is not counted.
+    """
 
     def __init__(
         self,
