@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, settings
 
 from tests import browser as browsers
 from vsebench.cli import terminal
-from vsebench.data.formats import stored_array
+from vsebench.data.formats import spool
 from vsebench.types import Split
 
 # A shell starts background jobs with interrupts ignored, which the commands under test would inherit.
@@ -102,7 +102,7 @@ def new_metrics() -> Iterator[None]:
 def mapped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> bool:
     """Whether the arrays of files are memory-mapped, as those are that would take much of the memory."""
     if request.param:
-        monkeypatch.setattr(stored_array, "SHARE", 1 << 62)
+        monkeypatch.setattr(spool, "SHARE", 1 << 62)
     return bool(request.param)
 
 

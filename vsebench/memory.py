@@ -1,4 +1,6 @@
-"""Memory: how much is free, and input that needs more is refused before the memory is taken.
+"""Memory: how much may be taken, and input that needs more is refused before the memory is taken.
+
+That is what is free, or what is left of a budget (``budget``).
 
 A file can take far more memory than disk: compressed, with one long text among short ones in an array of texts of one
 width, or as JSON. Two rules hold for every reader: what takes more than ``LARGE`` bytes and more than ``RATIO`` times
@@ -7,23 +9,26 @@ its size in the file is damaged or made to do harm; and nothing is read that nee
 
 from __future__ import annotations
 
+import contextlib
+import contextvars
 import gzip
 import io
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadInput
+from .errors import BadInput, UsageError
 
 MOST = 64 << 30  # bytes that are used at most where it is not known how much is free
 LARGE = 16 << 20  # bytes that any file may take
 RATIO = 200  # bytes in memory by bytes in the file; captions and lists shrink to a third up to a thirtieth
 WIDE = 16  # bytes of an array of texts of one width by those of the texts themselves
+SMALLEST = 64 << 20  # a budget leaves at least so much
 JSON_BYTES = 10  # in memory for a byte of text that is decoded, cut into lines and parsed; measured 3 to 9
 Where = str | os.PathLike[str] | None
 
@@ -84,10 +89,62 @@ def _address_space() -> list[int]:
     return [] if limit == resource.RLIM_INFINITY else [max(limit - pages * resource.getpagesize(), 0)]
 
 
+_BUDGET: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+
+
+def parse_size(text: str, what: str) -> int:
+    """Bytes of ``500M``, ``2.5GiB`` or ``1000000``; K, M, G and T are powers of 1024.
+
+    Raises:
+        UsageError: anything else; ``what`` names the option or variable.
+    """
+    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
+    if match is None:
+        raise UsageError(f"{what} is '{text[:40]}', which is no size", fix="give a size such as 500M or 4G")
+    return int(float(match[1]) * _UNITS[match[2]])
+
+
+@contextlib.contextmanager
+def budget(nbytes: int | None) -> Iterator[None]:
+    """Within it this process takes at most ``nbytes`` of memory, or what is free where this is None.
+
+    What counts is memory of the process itself, modules and compiled kernels included. Pages of mapped files do not
+    count: the system takes them back whenever memory is short.
+
+    Raises:
+        UsageError: the process has taken so much already that less than ``SMALLEST`` is left.
+    """
+    if nbytes is not None and nbytes - used_memory() < SMALLEST:
+        what = f"--memory is {size(nbytes)}, and the process has taken {size(used_memory())} before it reads anything"
+        raise UsageError(what, fix=f"give at least {size(used_memory() + 2 * SMALLEST)}, such as 1G")
+    token = _BUDGET.set(nbytes)
+    try:
+        yield
+    finally:
+        _BUDGET.reset(token)
+
+
+def used_memory() -> int:
+    """Bytes of memory that this process has taken, without pages of mapped files; 0 where it is not known."""
+    try:
+        text = Path("/proc/self/status").read_text(encoding="ascii")
+        return sum(int(kb) << 10 for kb in re.findall(r"^Rss(?:Anon|Shmem):\s+(\d+) kB", text, re.M))
+    except (OSError, ValueError):
+        return 0
+
+
 def memory_limit() -> int:
-    """Bytes that may be taken: what is free, at most 64 GiB."""
+    """Bytes that may be taken: what is free, at most 64 GiB, and at most what is left of the budget."""
     free = free_memory()
-    return MOST if free is None else min(free, MOST)
+    limit = MOST if free is None else min(free, MOST)
+    given = _BUDGET.get()
+    return limit if given is None else max(0, min(limit, given - used_memory()))
+
+
+def is_limited() -> bool:
+    """Whether there is a budget."""
+    return _BUDGET.get() is not None
 
 
 def size(nbytes: float) -> str:
@@ -106,7 +163,8 @@ def require(needed: int, where: Where = None, fix: str = "give a smaller file, o
     """
     free = memory_limit()
     if needed > free:
-        raise BadInput(f"needs some {size(needed)} of memory, and {size(free)} are free", where=where, fix=fix)
+        left = f"{size(free)} are left of --memory" if is_limited() else f"{size(free)} are free"
+        raise BadInput(f"needs some {size(needed)} of memory, and {left}", where=where, fix=fix)
 
 
 class Growth:

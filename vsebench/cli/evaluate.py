@@ -129,6 +129,10 @@ def run(
     no_per_query: NoPerQuery = False,
     threads: Threads = None,
     backend: Annotated[str, typer.Option(help="What ranks: auto, or numpy; never changes a digit.")] = "auto",
+    memory: Annotated[
+        str | None,
+        typer.Option(help="Memory that the process may take, such as 2G; larger vectors are mapped from their file."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -159,7 +163,7 @@ def run(
                 short_lists=short_lists, run_order=run_order, captions_per_image=captions_per_image,
                 image_key=image_key, text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run,
                 depth=depth, lists=lists, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
-                backend=backend, progress=progress,
+                backend=backend, memory=memory, progress=progress,
             )  # fmt: skip
         reports[name] = with_command(report)
         result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated

@@ -18,6 +18,7 @@ from ..errors import BadInput, MissingPackage, UsageError
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
+from .formats import spool
 from .formats.raw import RawEmbeddings, RawLists, RawScores
 from .match import FileRows, SidesSwapped, match_rows, rows_of
 from .splits import catalogue as splits
@@ -206,8 +207,8 @@ def _aligned(
     split: Split, images: Array, captions: Array, where: Path, rows: tuple[Int | None, Int | None],
     notes: tuple[str, ...] = (), warnings: tuple[str, ...] = (),
 ) -> AlignedEmbeddings:  # fmt: skip
-    image_vectors = Embeddings("image", split.image_ids, _in_order(images, rows[0]))
-    caption_vectors = Embeddings("caption", split.caption_ids, _in_order(captions, rows[1]))
+    image_vectors = Embeddings("image", split.image_ids, _in_order(images, rows[0], "image"))
+    caption_vectors = Embeddings("caption", split.caption_ids, _in_order(captions, rows[1], "text"))
     return AlignedEmbeddings(split, image_vectors, caption_vectors, where, rows, notes, warnings)
 
 
@@ -259,9 +260,9 @@ def _ids_repeat(ids: Ids | None, times: int) -> bool:
     return bool((blocks == blocks[:, :1]).all())
 
 
-def _in_order(array: Array, rows: Int | None) -> npt.NDArray[np.float32]:
-    same = rows is None or bool((rows == np.arange(len(array))).all())
-    return np.ascontiguousarray(array if same else array[rows], dtype=np.float32)
+def _in_order(array: Array, rows: Int | None, side: str) -> npt.NDArray[np.float32]:
+    same = rows is None or (len(rows) == len(array) and bool((rows == np.arange(len(array))).all()))
+    return spool.converted(array, np.float32, None if same else rows, f"{side} vectors: put in order, as float32,")
 
 
 def _rounds(array: Array) -> bool:

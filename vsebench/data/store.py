@@ -23,13 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import DiskError, UsageError
+from ..memory import parse_size
 from .atomic import remove_if_left_over, write_atomically
 from .cache import cache_dir
 
 LIMIT_VARIABLE = "VSEBENCH_CACHE_LIMIT"
 DEFAULT_LIMIT = 4 << 30  # bytes
 IN_USE = 3600.0  # seconds after its last use during which an entry may be in use and is not removed
-_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,100}")
 
 
@@ -212,18 +212,6 @@ def limit() -> int:
     """
     text = os.environ.get(LIMIT_VARIABLE, "").strip()
     return parse_size(text, LIMIT_VARIABLE) if text else DEFAULT_LIMIT
-
-
-def parse_size(text: str, what: str) -> int:
-    """Bytes of ``500M``, ``2.5GiB`` or ``1000000``; K, M, G and T are powers of 1024.
-
-    Raises:
-        UsageError: anything else; ``what`` names the option or variable.
-    """
-    match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
-    if match is None:
-        raise UsageError(f"{what} is '{text[:40]}', which is no size", fix="give a size such as 500M or 4G")
-    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def _path(kind: str, key: str) -> Path:

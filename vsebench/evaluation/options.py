@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ..data.captions import Captions
 from ..errors import UsageError
+from ..memory import parse_size
 from ..metrics.suites import Names, words
 from ..rank import backends
 from ..rank.order import check_ties
@@ -61,6 +62,7 @@ class Options:
     run_order: str = "score"
     lists: int = 0
     backend: str = backends.AUTO
+    memory: str | int | None = None
 
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})
@@ -70,12 +72,17 @@ class Options:
             raise UsageError(f"--lists is {self.lists}", fix=f"give 0 to {MOST} items, such as 10")
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
-        _ = self.resampling  # a wrong level is refused before anything is read
+        _ = self.resampling, self.budget  # a wrong level or size is refused before anything is read
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions to measure."""
         return DIRECTIONS if self.direction == "both" else (self.direction,)  # type: ignore[return-value]
+
+    @property
+    def budget(self) -> int | None:
+        """Bytes of memory that the process may take, None for what is free."""
+        return None if self.memory is None else parse_size(str(self.memory), "--memory")
 
     @property
     def resampling(self) -> Resampling | None:

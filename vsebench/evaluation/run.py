@@ -22,7 +22,9 @@ import numpy.typing as npt
 from ..arguments import public
 from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
+from ..data.formats import spool
 from ..data.unchanged import unchanged
+from ..memory import budget
 from ..metrics.suites import Names
 from ..rank import backends
 from ..rank.observe import observe
@@ -68,6 +70,7 @@ def evaluate(
     interval: str = "bca",
     threads: int | None = None,
     backend: str = "auto",
+    memory: str | int | None = None,
     progress: Progress | None = None,
 ) -> Report:
     """Rank, measure and report; the same names and defaults as ``vsebench eval``.
@@ -114,6 +117,9 @@ def evaluate(
         interval: ``bca`` or ``percentile``.
         threads: of the kernels; never changes a result.
         backend: what ranks: ``auto``, ``numpy`` (the reference); never changes a result.
+        memory: bytes that the process may take, such as ``2G``, besides the pages of mapped files; by default what is
+            free. Vectors that take more than a quarter of it are mapped from their file, or copied to a temporary one
+            where they are compressed; never changes a result.
         progress: called with (done, in all).
 
     Raises:
@@ -127,11 +133,12 @@ def evaluate(
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
         captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order, lists,
-        backend,
+        backend, memory,
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     check_names(options, split)
-    with unchanged(inputs.paths_of(images, texts, scores, run, options)):
+    paths = inputs.paths_of(images, texts, scores, run, options)
+    with budget(options.budget), spool.notes() as said, unchanged(paths):
         if scores is not None:
             data = inputs.from_scores(scores, split, scores_key, options)
         elif run is not None:
@@ -142,6 +149,7 @@ def evaluate(
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
         report, observed = run_evaluation(data, options)
+        report = replace(report, notes=(*report.notes, *said))
         report = provenance.attach(report, started, threads, sources, options.backend)
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, kept)

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..memory import require
+from ..memory import memory_limit, require
 from ..numeric.parallel import default_threads
 from ..types import (
     DIRECTIONS,
@@ -33,13 +33,15 @@ from ..types import (
 )
 from . import kernels, thresholds
 from .order import check_ties, ranks_from_counts
-from .scorers import Scorer
-from .select import Selector
+from .scorers import Scorer, part_of
+from .select import Selector, buffer_bytes
 from .stream import TILE_BYTES, Progress, stream
 from .thresholds import Thresholds
 
 Array = npt.NDArray[Any]
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts
+ENTRY_BYTES = 16  # of a list: an index and a score
+SHARE = 3  # of the memory: the buffers from which the lists of some queries are made take one in so many
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,16 +93,24 @@ def observe(
     check_ties(ties)
     _check(requests, scorer.shape)
     threads = threads or default_threads()
+    depth = depth or {}
+    n_image, n_caption = scorer.shape
+    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
     pairs = sum(len(r.items) for q in requests for r in _relevances(q))
-    require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads))
+    entries = sum(min(k, gallery[d]) * (n_image if d == "i2t" else n_caption) for d, k in depth.items())
+    require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads) + entries * ENTRY_BYTES)
     scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
     counters = [Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
     del scored  # 16 bytes a pair
     lists: dict[Direction, TopK] = {}
-    if counters or depth:
-        lists = (scan or scan_tiles)(scorer, counters, depth or {}, threads, tile_shape, progress)
-    n_image, n_caption = scorer.shape
-    gallery: dict[Direction, int] = {"i2t": n_caption, "t2i": n_image}
+    scan = scan or scan_tiles
+    parts = {d: _parts(scorer, d, k) for d, k in depth.items()}
+    at_once = {d: k for d, k in depth.items() if len(parts[d]) == 1}
+    if counters or at_once:
+        lists = scan(scorer, counters, at_once, threads, tile_shape, progress)
+    for d in depth.keys() - at_once.keys():
+        each = [scan(part_of(scorer, d, *p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
+        lists[d] = TopK(np.concatenate([t.items for t in each]), np.concatenate([t.scores for t in each]))
     found: dict[Direction, Observation] = {}
     for direction in DIRECTIONS:
         own = [(counter, r) for counter in counters if counter.direction == direction for r in counter.requests]
@@ -137,6 +147,15 @@ def scan_tiles(
 
     stream(scorer, observe_tile, threads, tile_shape, progress)
     return {d: selector.finish(threads) for d, selector in selectors.items()}
+
+
+def _parts(scorer: Scorer, direction: Direction, k: int) -> list[tuple[int, int]]:
+    """Ranges of queries whose lists are made together, so that their buffers fit into the memory."""
+    queries, gallery = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+    each = buffer_bytes(k, gallery, np.dtype(scorer.dtype).itemsize)
+    most = max(1, memory_limit() // SHARE // each)
+    n = -(-queries // most)
+    return [(queries * i // n, queries * (i + 1) // n) for i in range(n)]
 
 
 def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
@@ -237,6 +256,7 @@ class Counter:
         )  # fmt: skip
 
     def ranks(self, request: Request, gallery: int, ties: str) -> Ranks:
+        """Ranks of the relevant items of a request of this group, from the counts, under a tie rule."""
         relevance, t = request.relevance, self.pairs
         where = t.locate(relevance, gallery)
         above, before, after = self.counts.sum(1)[:, where]

@@ -229,6 +229,22 @@ class Matrix:
         return NO_VECTORS, NO_VECTORS, np.ones(1), np.ones(1)
 
 
+def part_of(scorer: Scorer, direction: Direction, start: int, stop: int) -> Scorer:
+    """The scores of queries ``start:stop`` of one direction with the complete gallery."""
+    everything, some = slice(None), slice(start, stop)
+    images, captions = (some, everything) if direction == "i2t" else (everything, some)
+    if isinstance(scorer, Dot):
+        return Dot(scorer.images[images], scorer.captions[captions], scorer.cosine)
+    assert isinstance(scorer, Matrix)
+    if scorer.image_order is None and scorer.caption_order is None:
+        return Matrix(scorer.scores[images, captions], name=scorer.name)
+    rows, columns = (
+        np.arange(n) if order is None else order
+        for n, order in zip(scorer.shape, (scorer.image_order, scorer.caption_order), strict=True)
+    )
+    return Matrix(scorer.scores, rows[images], columns[captions], scorer.name)
+
+
 def _unit(vectors: Vectors, scale: Float) -> Vectors:
     return vectors * scale[:, None].astype(np.float32)
 

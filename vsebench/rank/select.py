@@ -19,6 +19,15 @@ from .kernels import collect, conclude
 from .scorers import Scorer
 
 
+def _capacity(k: int, gallery: int) -> int:
+    return min(2 * k + 128, gallery)
+
+
+def buffer_bytes(k: int, gallery: int, itemsize: int) -> int:
+    """Memory of the buffer of one query, for scores of ``itemsize`` bytes."""
+    return _capacity(min(k, gallery), gallery) * (itemsize + 4)
+
+
 class Selector:
     """The top lists of one direction.
 
@@ -38,7 +47,7 @@ class Selector:
         self.by_row = direction == "i2t"
         n_query, n_gallery = scorer.shape if self.by_row else scorer.shape[::-1]
         self.k = min(k, n_gallery)
-        capacity = min(2 * self.k + 128, n_gallery)
+        capacity = _capacity(self.k, n_gallery)
         self.value = np.empty((n_query, capacity), scorer.dtype)
         self.index = np.empty((n_query, capacity), np.int32)
         self.fill = np.zeros(n_query, np.int64)

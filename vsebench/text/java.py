@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..data.splits.packages import package_file
-from ..data.store import parse_size
 from ..errors import MissingPackage, UsageError
-from ..memory import free_memory
+from ..memory import free_memory, parse_size
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25

@@ -10,9 +10,10 @@ import numpy as np
 
 from ...errors import BadInput
 from ...memory import Growth
+from . import spool
 from .aliases import FLOATS
 from .arrow_tables import parquet_batches
-from .guard import check_size, reading
+from .guard import reading
 from .ids import as_ids, id_array
 from .npy import npy_member
 from .raw import Array, Member, RawEmbeddings
@@ -82,11 +83,10 @@ def _side(folder: Path, stem: str) -> tuple[Array, list[Path]]:
     dtype = np.result_type(*("float32" if m.dtype == "bfloat16" else m.dtype for m in members))
     rows = sum(m.shape[0] for m in members)
     width = members[0].shape[1]
-    nbytes = rows * width * dtype.itemsize
-    declared = Member(stem, (rows, width), dtype.name, nbytes, nbytes, members[0].load)
-    check_size([declared], folder)
+    if len(members) == 1:
+        return members[0].load(), files
     with reading(folder, "the shards do not fit into memory", ValueError):
-        out = np.empty((rows, width), dtype)
+        out = spool.room((rows, width), dtype, f"{len(members)} shards of {stem}: joined")
     start = 0
     for member in members:
         out[start : start + member.shape[0]] = member.load()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from ...errors import BadInput
 from ...types import Ids
+from . import spool
 from .aliases import FLOATS
 from .ids import as_ids
 from .raw import Array, Member
@@ -38,7 +39,8 @@ def floats(member: Member, where: Path) -> Array:
         what = f"array '{member.name}' {member.shape} is {member.dtype}, expected float16, float32 or float64"
         raise BadInput(what, where=where, fix=fix)
     array = member.load()
-    return array if array.dtype.isnative else array.astype(array.dtype.newbyteorder("="))
+    why = f"array '{member.name}' is of another byte order: converted"
+    return spool.converted(array, array.dtype.newbyteorder("="), None, why)
 
 
 def ids_of(member: Member | None, path: Path) -> Ids | None:

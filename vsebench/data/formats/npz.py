@@ -1,7 +1,7 @@
 """The .npz format: a zip of .npy members, every header checked before any data is read.
 
 Members that are stored uncompressed (`np.savez`) are read or memory-mapped as .npy files are, after their checksum has
-been verified.
+been verified. Compressed ones that do not fit into memory are unpacked to a temporary file.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput
+from . import spool
 from .guard import reading
 from .npy import HEADER_ERRORS, Header, array_at, check_length, read_header
 from .raw import Array, Member, dtype_name
@@ -65,15 +66,28 @@ def _member(path: Path, archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> Memb
 
     def load() -> Array:
         with reading(path, f"array '{name}' is damaged", *_ZIP_ERRORS, *HEADER_ERRORS):
-            return _read_stored(path, info, header) if mapped else _inflate(path, info)
+            return _read_stored(path, info, header) if mapped else _inflate(path, info, header, name)
 
-    cost = 0 if mapped else header.nbytes
+    cost = 0 if mapped or not spool.fits(header.nbytes) else header.nbytes
     return Member(name, header.shape, dtype_name(header.dtype), cost, info.compress_size, load)
 
 
-def _inflate(path: Path, info: zipfile.ZipInfo) -> Array:
+def _inflate(path: Path, info: zipfile.ZipInfo, header: Header, name: str) -> Array:
     with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
-        array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+        if header.dtype.hasobject or spool.fits(header.nbytes):
+            array: Array = np.lib.format.read_array(stream, allow_pickle=False)
+        else:
+            stream.read(header.length)
+            shape = header.shape[::-1] if header.fortran else header.shape
+            array = spool.room(shape, header.dtype, f"array '{name}' is compressed: unpacked")
+            left = memoryview(array.reshape(-1).view(np.uint8).data)
+            while left:
+                piece = stream.read(min(len(left), spool.PIECE))
+                if not piece:
+                    raise EOFError("it ends before its data does")
+                left[: len(piece)] = piece
+                left = left[len(piece) :]
+            array = array.T if header.fortran else array
         stream.read(1)  # the checksum is compared at the end of the member
         return array
 

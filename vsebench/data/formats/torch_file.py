@@ -13,9 +13,9 @@ import numpy as np
 
 from ...errors import BadInput, MissingPackage
 from ...memory import RATIO, text_array
+from . import spool
 from .guard import BOMB_BYTES, reading
 from .raw import Member
-from .stored_array import fits
 
 LEGACY_START = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."  # of the format before torch 1.6, a plain pickle
 _OLDEST = (2, 6)  # before it, weights_only could be circumvented (CVE-2025-32434)
@@ -52,7 +52,7 @@ def torch_members(path: Path) -> list[Member]:
         legacy = stream.read(len(LEGACY_START)) == LEGACY_START
     if not legacy:
         _check_archive(path)
-    mapped = not legacy and not fits(path.stat().st_size)
+    mapped = not legacy and not spool.fits(path.stat().st_size)
     with reading(path, _REFUSED, Exception, fix=_SAVE):
         try:
             loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped)
