@@ -7,7 +7,7 @@ import dataclasses
 import json
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from . import captions, harness, synthetic
 from .bench import Bench, Row, parser, print_comparisons
 from .check import Comparison
 from .harness import Usage
+from .peers.scipy_tau import loops
 
 KS = (100, 500, 1000, 5000)
 QUICK_IMAGES, DIM, RESAMPLES = 400, 1024, 10_000
@@ -179,19 +180,6 @@ def products(scorer: Any) -> None:
                     full_order.rows_of(scorer, d, a, min(a + step, stop), 1, out)
 
             spread(part, n, threads)
-
-
-def loops(scores: Array, gains: Array, ks: Sequence[int]) -> Array:
-    """(query, ks) tau-b one query and one k at a time, by scipy, from rows of scores and gains."""
-    from scipy.stats import kendalltau
-
-    out = np.empty((len(scores), len(ks)))
-    for q, (s, g) in enumerate(zip(scores, gains, strict=True)):
-        order = np.argsort(-s, kind="stable")
-        for i, k in enumerate(ks):
-            top = order[:k]
-            out[q, i] = kendalltau(s[top], g[top]).statistic
-    return out
 
 
 def against_loops(images: int) -> tuple[float, dict[str, float]]:

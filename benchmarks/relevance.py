@@ -25,6 +25,7 @@ from . import captions, harness, synthetic
 from .bench import Bench, Row, parser, print_comparisons
 from .check import Comparison
 from .harness import Usage
+from .peers import coco_cider
 
 DIM, BLOCK, DEPTH = 1024, 512, 100
 QUICK_IMAGES = 300
@@ -106,19 +107,11 @@ def peer_seconds(split: Split) -> tuple[float, float]:
     Raises:
         MissingPackage: it is not installed.
     """
-    try:
-        from pycocoevalcap.cider.cider_scorer import CiderScorer
-    except ImportError as error:
-        raise MissingPackage("package 'pycocoevalcap' is not installed", fix="pip install 'vsebench[text]'") from error
     tokenised = [" ".join(words) for words in tokens.tokenise(split.captions or ()).lists()]
     caption = len(tokenised) // 2
     gains = cider.load(split, None, {})
-    first, own = gains.features.captions_of
     start = time.perf_counter()
-    scorer = CiderScorer(n=4, sigma=cider.SIGMA)
-    for image in range(len(split.image_ids)):
-        scorer += (tokenised[caption], [tokenised[c] for c in own[first[image] : first[image + 1]].tolist()])
-    _, theirs = scorer.compute_score()
+    theirs = coco_cider.rows(tokenised, split, caption)
     seconds = time.perf_counter() - start
     ours = gains.rows("t2i", caption, caption + 1)[0]
     return seconds, float(np.abs(ours - theirs).max())

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .inputs import sample
+
 Array = npt.NDArray[Any]
 
 
@@ -62,13 +64,13 @@ def run(images: Array, captions: Array, fraction: float = 1.0) -> dict[str, floa
 
     Returns:
         ``prepare`` seconds for the float64 arrays, ``query`` seconds, ``scale`` to extrapolate ``query`` with, and
-        the values if all queries were measured.
+        the values over the queries that were measured.
     """
     start = time.perf_counter()
     left, right = inputs(images, captions)
     prepared = time.perf_counter()
-    queries = np.unique(np.linspace(0, len(images) - 1, max(1, round(fraction * len(images)))).astype(np.int64))
+    queries = sample(len(images), fraction)
     i2t, t2i = i2t_ranks(left, right, queries), t2i_ranks(left, right, queries)
     done = time.perf_counter()
-    values = summary(i2t, t2i) if len(queries) == len(images) else {}
-    return {"prepare": prepared - start, "query": done - prepared, "scale": len(images) / len(queries), **values}
+    scale = len(images) / len(queries)
+    return {"prepare": prepared - start, "query": done - prepared, "scale": scale, **summary(i2t, t2i)}

@@ -1,0 +1,60 @@
+"""``torchmetrics.retrieval``: metrics of flat arrays of queries, scores and targets, one entry a pair."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from vsebench.types import DIRECTIONS
+
+from .inputs import Inputs, Outcome, Work
+
+TIMED = "R@10"  # every metric groups all pairs again, so one is timed
+
+
+def binary(given: Inputs) -> Work:
+    """Hit rates and R-precision of the captions written for the image.
+
+    Its recall and reciprocal rank are not ours: a relevant candidate with a score of 0 or less counts as irrelevant.
+    """
+    from torchmetrics import retrieval
+
+    metrics: dict[str, Any] = {
+        "R@1": lambda: retrieval.RetrievalHitRate(top_k=1),
+        "R@5": lambda: retrieval.RetrievalHitRate(top_k=5),
+        "R@10": lambda: retrieval.RetrievalHitRate(top_k=10),
+        "R-P": retrieval.RetrievalRPrecision,
+    }
+    return _work(given, metrics if given.thorough else {TIMED: metrics[TIMED]}, graded=False)
+
+
+def graded(given: Inputs) -> Work:
+    """nDCG@10 of integer gains."""
+    from torchmetrics.retrieval import RetrievalNormalizedDCG
+
+    given.gains  # noqa: B018 (in memory before the time is measured)
+    return _work(given, {"nDCG@10": lambda: RetrievalNormalizedDCG(top_k=10)}, graded=True)
+
+
+def _work(given: Inputs, metrics: dict[str, Any], graded: bool) -> Work:
+    import torch
+
+    def work() -> Outcome:
+        values = {}
+        for direction in DIRECTIONS:
+            queries = given.queries(direction)
+            vectors, gallery = map(torch.from_numpy, given.sides(direction))
+            scores = vectors[torch.from_numpy(queries)] @ gallery.T
+            if graded:
+                rows = given.gains[queries] if direction == "i2t" else given.gains.T[queries]
+                target = torch.from_numpy(rows).long()
+            else:
+                own, others = map(torch.from_numpy, given.labels(direction))
+                target = own[torch.from_numpy(queries), None] == others[None]
+            indexes = torch.arange(len(queries))[:, None].expand(scores.shape)
+            for name, make in metrics.items():
+                metric = make()
+                metric.update(scores.ravel(), target.ravel(), indexes.reshape(-1))
+                values[f"{name} {direction}"] = float(metric.compute())
+        return Outcome(values, given.scale)
+
+    return work
