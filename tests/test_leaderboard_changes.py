@@ -93,6 +93,12 @@ def test_diff_against_a_commit(two):
     assert done.exit_code == 2 and "neither a folder nor a commit" in done.stderr
     done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"), "--against", "--output=x")
     assert done.exit_code == 2
+    (repository / "deep" / "boards" / "suites" / "link.json").symlink_to("/etc/passwd")
+    git("add", "-A")
+    git("commit", "-qm", "a link that leads out of the folder")
+    (repository / "deep" / "boards" / "suites" / "link.json").unlink()
+    done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"))
+    assert done.exit_code == 3 and "suites/link.json" in done.stderr
 
 
 def test_export(two):
@@ -113,6 +119,29 @@ def test_export(two):
     assert run("leaderboard", "export", "--to", "xml", "--folder", str(old)).exit_code == 2
     done = run("leaderboard", "export", "--benchmark", "coco-5", "--folder", str(old))
     assert done.exit_code == 2 and "coco-5k" in done.stderr
+
+
+def test_export_to_a_file_of_that_ending(two, tmp_path):
+    for name, start in {
+        "a.md": "###",
+        "a.tex": "% needs",
+        "a.json": "{",
+        "a.csv": "id,level",
+        "a.html": "<!doctype",
+    }.items():
+        assert run("leaderboard", "export", "--folder", str(two[0]), "-o", str(tmp_path / name)).exit_code == 0
+        assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
+    done = run("leaderboard", "export", "--folder", str(two[0]), "-o", str(tmp_path / "a.pdf"))
+    assert done.exit_code == 2 and not (tmp_path / "a.pdf").exists()
+    to = run("leaderboard", "export", "--folder", str(two[0]), "-o", str(tmp_path / "a.pdf"), "--to", "csv")
+    assert to.exit_code == 0 and (tmp_path / "a.pdf").read_text(encoding="utf-8").startswith("id,level")
+
+
+@pytest.mark.parametrize("name", ["papers.json", "entries/same-custom.json", "published/doe2020thing-table-1.json"])
+def test_an_export_replaces_no_file_of_the_leaderboards(two, name):
+    before = (two[0] / name).read_bytes()
+    done = run("leaderboard", "export", "--folder", str(two[0]), "-o", str(two[0] / name))
+    assert done.exit_code == 2 and "is an input" in done.stderr and (two[0] / name).read_bytes() == before
 
 
 # Drift
@@ -209,8 +238,9 @@ def test_a_suite_that_cannot_be_compared(suite, tmp_path):
     done = drift(suite, board)
     assert done.exit_code == 3 and "is not complete" in done.stderr
     (suite / "suite.json").write_text(json.dumps(summary))
-    (board / "baselines" / "smoke.json").write_text('{"schema": "x"}')
-    assert drift(suite, board).exit_code == 3
+    for text in ('{"schema": "x"}', "[]", "3", "", "[" * 100_000):
+        (board / "baselines" / "smoke.json").write_text(text)
+        assert drift(suite, board).exit_code == 3
     report = next(suite.glob("*/*/result.json"))
     document = json.loads(report.read_text())
     document["results"][0]["value"] += 0.01

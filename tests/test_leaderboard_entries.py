@@ -22,8 +22,9 @@ from vsebench.leaderboard.store import read
 ROOT = Path(__file__).resolve().parent.parent
 BOARD = ROOT / "leaderboards"
 ENTRY = {
-    "schema": "vsebench/entry/1", "id": "e", "level": "published", "model": {"name": "E"}, "benchmark": "coco-5k",
-    "values": [{"metric": "R@1", "direction": "i2t", "value": 0.5}], "paper": "doe2020thing", "table": "Table 2",
+    "schema": "vsebench/entry/1", "id": "e", "level": "recomputed", "model": {"name": "E"}, "benchmark": "coco-5k",
+    "values": [{"metric": "R@1", "direction": "i2t", "value": 0.5}], "signature": "split:coco-5k",
+    "per_query": {"name": "e.per-query.json", "sha256": "0" * 64},
 }  # fmt: skip
 
 
@@ -34,7 +35,7 @@ def run(*args: str) -> Result:
 def faults(tmp_path: Path, entry: dict) -> list[str]:
     folder = worlds.folder(tmp_path / "board")
     worlds.write(folder / "entries" / "e.json", entry)
-    return [f.what for f in check(folder)[1]]
+    return [f.what for f in read(folder).faults]
 
 
 def test_a_right_entry_has_no_fault(tmp_path):
@@ -49,9 +50,15 @@ def test_a_right_entry_has_no_fault(tmp_path):
         ({"schema": "vsebench/entry/9"}, "schema: Input should be 'vsebench/entry/1' (found 'vsebench/entry/9')"),
         ({"id": "other"}, "id: 'other' is not the name of the file"),
         ({"paper": "nobody1999"}, "paper: 'nobody1999' is not in papers.json"),
-        ({"paper": ""}, "document: level published needs paper and table"),
-        ({"level": "reproduced"}, "document: level reproduced needs the signature of the report"),
-        ({"level": "recomputed", "signature": "a:b"}, "document: a per-query file belongs to level recomputed"),
+        ({"level": "published"}, "document: level published needs paper and table"),
+        ({"signature": ""}, "document: level recomputed needs the signature of the report"),
+        ({"per_query": None}, "document: a per-query file belongs to level recomputed"),
+        ({"level": "reproduced", "per_query": None}, "level: 'reproduced' is that of files in suites"),
+        (
+            {"level": "published", "per_query": None, "paper": "doe2020thing", "table": "Table 2"},
+            "level: 'published' is that of files in published",
+        ),
+        ({"id": "e.per-query"}, "document: the id 'e.per-query' is that of a per-query file"),
         ({"model": {"name": "E", "url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
         ({"values": []}, "document: there are no values"),
     ],
@@ -98,14 +105,14 @@ def test_numbers_are_finite(tmp_path, word):
     folder = worlds.folder(tmp_path)
     path = worlds.write(folder / "entries" / "e.json", ENTRY)
     path.write_text(path.read_text().replace("0.5", word))
-    assert len(check(folder)[1]) == 1
+    assert len(read(folder).faults) == 1
 
 
 def test_a_name_that_is_there_twice_in_a_file(tmp_path):
     folder = worlds.folder(tmp_path)
     path = worlds.write(folder / "entries" / "e.json", ENTRY)
     path.write_text(path.read_text().replace('"level"', '"id": "e", "level"'))
-    assert [f.what for f in check(folder)[1]] == ["is no JSON: 'id' is there twice"]
+    assert [f.what for f in read(folder).faults] == ["is no JSON: 'id' is there twice"]
 
 
 @pytest.mark.parametrize(
@@ -282,6 +289,8 @@ def test_add_refuses(tmp_path, submitted):
     bare.write_text(worlds.report().to_json(per_query=False))
     with pytest.raises(BadInput, match="has no per-query values"):
         submit.add(bare, "Other", folder=folder)
+    with pytest.raises(UsageError, match=r"a-model-custom\.per-query"):  # it would not be read as an entry
+        submit.add(tmp_path / "A.json", "Other", id="a-model-custom.per-query", folder=folder)
     with pytest.raises(BadInput, match="holds no leaderboards"):
         submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
     edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))

@@ -20,6 +20,7 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import leaderboard_worlds as worlds
 from vsebench.cli import app
+from vsebench.data.atomic import write_atomically
 from vsebench.leaderboard import site, submit
 from vsebench.leaderboard.charts import nice
 from vsebench.leaderboard.check import check
@@ -156,6 +157,38 @@ def test_build_and_check(tmp_path):
     assert site.changes(found, folder) == {} and not (folder / "site" / "entries" / "gone.html").exists()
 
 
+def test_the_readme_above_a_folder_that_is_named_with_dots(tmp_path, monkeypatch):
+    folder = board(tmp_path).folder
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{site.BEGIN}\n{site.END}\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    assert run("leaderboard", "build", "--folder", ".").exit_code == 0
+    assert "(leaderboards/site/coco-5k.html)" in readme.read_text(encoding="utf-8")
+    monkeypatch.chdir(folder / "site")
+    assert run("leaderboard", "build", "--check", "--folder", "..").exit_code == 0
+
+
+def test_a_readme_that_is_no_text(tmp_path):
+    folder = board(tmp_path).folder
+    (tmp_path / "README.md").write_bytes(b"caf\xe9")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 3 and "README.md: is no UTF-8 text" in done.stderr.replace("\n", "")
+
+
+def test_a_file_that_another_build_is_writing_is_left_alone(tmp_path):
+    found = board(tmp_path)
+    site.write(site.changes(found, found.folder))
+    page = found.folder / "site" / "index.html"
+    with write_atomically(page) as stream:
+        stream.write(b"of another build")
+        stream.flush()
+        (page.parent / "gone.html").touch()
+        seen = site.changes(found, found.folder)
+        (page.parent / "gone.html").unlink()  # by the other build
+        site.write(seen)
+    assert page.read_bytes() == b"of another build" and len(seen) == 2
+
+
 def test_a_folder_with_a_fault_is_not_built(tmp_path):
     folder = board(tmp_path).folder
     (folder / "papers.json").write_text("{", encoding="utf-8")
@@ -209,6 +242,16 @@ def test_intervals_that_overlap_share_a_rank(tmp_path):
     assert [row.rank for row in found.rows] == ["1", "1", "2", "4"]
     (bare,) = tables([entry("a", 0.5, "split:b"), entry("b", 0.6, "split:b")], tmp_path)
     assert [row.rank for row in bare.rows] == ["", ""] and "No ranks: one seed gives no interval." in bare.notes
+
+
+def test_a_column_without_a_sound_number_has_no_ranks(tmp_path):
+    values = [
+        Value(metric=f"R@{k}", direction=d, value=0.5, interval=(0.4, 0.6)) for k in (1, 5, 10) for d in ("i2t", "t2i")
+    ]
+    values.append(Value(metric="RSum", direction=None, value=5.0, interval=(4.0, 6.0)))  # its parts give 3
+    one = entry("a", 0.5, "split:b").model_copy(update={"values": tuple(values)})
+    (found,) = tables([one], tmp_path)
+    assert found.by == ("RSum", None) and [row.rank for row in found.rows] == [""]
 
 
 def test_ranks_are_of_paired_differences(tmp_path):

@@ -24,6 +24,7 @@ app = typer.Typer(
 
 Folder = Annotated[Path, typer.Option(help="The folder of the leaderboards.")]
 HERE = Path("leaderboards")
+EXPORTS = ("csv", "json", "latex", "html", "markdown")
 
 
 @app.command("add")
@@ -187,7 +188,9 @@ def diff(
 @app.command("export")
 @command
 def export(
-    to: Annotated[str, typer.Option(help="csv, json, latex or markdown.")] = "csv",
+    to: Annotated[
+        str | None, typer.Option(help="csv, json, latex, html or markdown; else by the ending of --output, else csv.")
+    ] = None,
     benchmark: Annotated[str | None, typer.Option(help="One test set, such as coco-5k; by default all.")] = None,
     output: Output = None,
     folder: Folder = HERE,
@@ -203,15 +206,16 @@ def export(
     from ..leaderboard.export import leaderboard
     from ..registry import unknown
 
-    if to not in (formats := ("csv", "json", "latex", "markdown")):
-        raise UsageError(f"--to is '{to}'", fix=f"use {', '.join(formats)}")
+    if to is not None and to not in EXPORTS:
+        raise UsageError(f"--to is '{to}'", fix=f"use {', '.join(EXPORTS)}")
+    chosen = output_format(terminal, to if output is not None else to or "csv", output)
     board = store.read(folder)
     known = dict.fromkeys(page_of(e.benchmark, v.metric) for e in board.entries for v in e.values)
     if benchmark is not None and benchmark not in known:
         raise unknown("test set", benchmark, known)
     for fault in board.faults:
         terminal.warn(f"{fault.file} is left out: {fault.what}")
-    deliver(terminal, "json" if terminal.json else to, output, leaderboard(board, benchmark))
+    deliver(terminal, chosen, output, leaderboard(board, benchmark))
 
 
 @app.command("drift")

@@ -19,6 +19,7 @@ PathLike = str | os.PathLike[str]
 LONGEST_NAME = 255  # bytes, where the file system does not say
 STALE = 3600.0  # seconds without a change after which a temporary file that cannot be locked is taken for left over
 FRESH = 2.0  # seconds within which a temporary file may not be locked yet by the process that made it
+_KEPT = rb"entry|papers|claims|published|suite|baseline"  # schemas of files of leaderboards
 _HEAD = 256  # bytes of an older result that are read
 FULL = (errno.ENOSPC, errno.EFBIG, errno.EIO, getattr(errno, "EDQUOT", errno.ENOSPC))
 # No path that can exist; every other refusal is one of the disk.
@@ -164,13 +165,13 @@ def _inside(path: Path, folder: Path) -> bool:
 
 
 def _is_result(path: Path) -> bool:
-    """Whether a file is JSON that vsebench wrote."""
+    """Whether a file is JSON that vsebench wrote as the result of a command, which another run replaces."""
     try:
         with path.expanduser().open("rb") as stream:
             head = stream.read(_HEAD)
     except OSError:
         return False
-    return re.match(rb'\{\s*"schema": "vsebench/', head) is not None
+    return re.match(rb'\{\s*"schema": "vsebench/(?!' + _KEPT + rb")", head) is not None
 
 
 def _open_beside(target: Path) -> tuple[Path, int]:

@@ -194,8 +194,13 @@ def _commit(folder: Path, name: str) -> Iterator[Path]:
     if not data:
         raise BadInput(f"'{name}' has no leaderboards there", where=folder, fix="name another commit")
     with tempfile.TemporaryDirectory() as place:
-        with tarfile.open(fileobj=io.BytesIO(data)) as archive:
-            archive.extractall(place, filter="data")
+        try:
+            with tarfile.open(fileobj=io.BytesIO(data)) as archive:
+                archive.extractall(place, filter="data")
+        except tarfile.TarError as error:  # a link that leads out of the folder
+            raise BadInput(
+                f"'{name}' has a file that cannot be read: {error}", where=folder, fix="name another commit"
+            ) from None
         yield Path(place)
 
 

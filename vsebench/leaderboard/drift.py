@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
 from ..analysis.systems import load
 from ..data.atomic import write_atomically
@@ -42,7 +42,7 @@ class Stored(Strict):
 class Baseline(Strict):
     """The stored numbers of a suite, by run."""
 
-    schema_: Literal["vsebench/baseline/1"]
+    schema_: Literal["vsebench/baseline/1"] = Field(alias="schema", default=SCHEMA)
     suite: str
     versions: dict[str, str]
     runs: dict[str, tuple[Stored, ...]]
@@ -102,7 +102,7 @@ def measured(folder: Path) -> Baseline:
     runs = {}
     for name in suite.runs:
         runs[name] = _numbers(folder / name / RESULT)
-    return Baseline(schema_=SCHEMA, suite=suite.suite, versions=suite.versions, runs=runs)
+    return Baseline(suite=suite.suite, versions=suite.versions, runs=runs)
 
 
 def _numbers(path: Path) -> tuple[Stored, ...]:
@@ -123,16 +123,12 @@ def _numbers(path: Path) -> tuple[Stored, ...]:
 def read(path: Path) -> Baseline:
     """The stored numbers of a file; raises BadInput."""
     try:
-        document = json.loads(path.read_bytes())
-        document["schema_"] = document.pop("schema", None)
-        return Baseline.model_validate(document)
+        return Baseline.model_validate_json(path.read_bytes())
     except OSError as error:
         fix = "store them first: vsebench leaderboard drift FOLDER --update"
         raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="store them again with --update") from None
-    except (ValueError, AttributeError) as error:
-        raise BadInput(f"is no JSON: {error}", where=path, fix="store them again with --update") from None
 
 
 def write(baseline: Baseline, path: Path) -> None:

@@ -37,7 +37,7 @@ def ranks(entries: Sequence[Entry], by: Column, changes: Float | None) -> list[i
     """
     found = [entry.value_of(*by) for entry in entries]
     known = [value for value in found if value is not None]
-    if len(known) < len(entries) or any(v.interval is None for v in known):
+    if not known or len(known) < len(entries) or any(v.interval is None for v in known):
         return None
     sign = 1.0 if facts(by[0]).higher_is_better else -1.0
     at = np.array([sign * v.value for v in known])

@@ -16,6 +16,7 @@ ENTRY_SCHEMA = "vsebench/entry/1"
 SLACK = 1e-6  # of a range: gains are float32
 LONGEST = 20_000  # characters of a name or note
 ID, LONGEST_ID = r"^[a-z0-9][a-z0-9._-]*$", 100  # of an entry: the name of its file and page
+PER_QUERY_ENDING = ".per-query"  # of the names of per-query files, which no id has
 Level = Literal["published", "recomputed", "reproduced"]
 Side = Literal["i2t", "t2i", "i2i", "t2t", "mean"]  # mean: of both directions
 
@@ -166,6 +167,8 @@ class Entry(Strict):
     def _consistent(self) -> Entry:
         if not self.values:
             raise ValueError("there are no values")
+        if self.id.endswith(PER_QUERY_ENDING):
+            raise ValueError(f"the id '{self.id}' is that of a per-query file; leave out its ending")
         seen = set()
         for value in self.values:
             if (value.metric, value.direction) in seen:

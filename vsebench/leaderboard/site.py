@@ -6,11 +6,12 @@ Bytes depend on the entries only: no time, no version and no machine is in them.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from importlib.resources import files as resources
 from pathlib import Path
 
-from ..data.atomic import write_atomically
+from ..data.atomic import remove_if_left_over, write_atomically
 from ..errors import BadInput, DiskError
 from . import export
 from .claims_page import claims_page, verdicts
@@ -52,15 +53,20 @@ def build(board: Board) -> dict[str, bytes]:
 def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
     """The READMEs beside the site and above it that have the marks of a table, with it."""
     found = {}
-    for path in (folder / "README.md", folder.parent / "README.md"):
+    here = Path(os.path.abspath(folder))  # the parent of "." is ".", and it has no name  # noqa: PTH100 (links stay)
+    above = folder.parent if folder.name not in ("", "..") else here.parent
+    for path in (folder / "README.md", above / "README.md"):
         if not path.is_file():
             continue
-        text = path.read_text(encoding="utf-8")
+        try:
+            text = path.read_text(encoding="utf-8")
+        except ValueError:
+            raise BadInput("is no UTF-8 text", where=path, fix="save it as UTF-8") from None
         if text.count(BEGIN) != 1 or text.count(END) != 1:
             continue
         before, _, rest = text.partition(BEGIN)
         after = rest.partition(END)[2]
-        inside = export.overview(board, f"{folder.name}/" if path.parent != folder else "")
+        inside = export.overview(board, f"{here.name}/" if path.parent != folder else "")
         found[path] = f"{before}{BEGIN}\n\n{inside}\n{END}{after}".encode()
     return found
 
@@ -83,7 +89,10 @@ def write(found: Mapping[Path, bytes | None]) -> None:
                 stream.write(data)
             continue
         try:
-            path.unlink()
+            if path.suffix == ".tmp":  # of a build that was killed, or of one that runs now
+                remove_if_left_over(path)
+            else:
+                path.unlink(missing_ok=True)
         except OSError as error:
             raise DiskError(f"cannot be removed: {error.strerror}", where=path, fix="check its permissions") from None
 

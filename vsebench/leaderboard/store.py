@@ -85,6 +85,9 @@ def read(folder: Path) -> Board:
     for name, entry in _all(folder, ENTRIES, Entry, faults):
         if Path(name).name != f"{entry.id}.json":
             faults.append(Fault(name, f"id: '{entry.id}' is not the name of the file", f"rename it to {entry.id}.json"))
+        elif entry.level != "recomputed":  # its numbers would be those of nothing that is kept here
+            what = f"level: '{entry.level}' is that of files in {PUBLISHED if entry.level == 'published' else SUITES}"
+            faults.append(Fault(name, what, FIX[ENTRIES]))
         else:
             pairs.append((name, entry))
     known = {}

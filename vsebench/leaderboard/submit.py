@@ -19,7 +19,7 @@ from ..metrics.suites import Names
 from ..report.report import Report
 from . import submitted
 from .published import slug
-from .schema import ID, LONGEST_ID, Entry, File, Model, faults_of
+from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model, faults_of
 from .store import ENTRIES, read
 
 
@@ -105,8 +105,9 @@ def _model(name: str, setting: str, url: str, description: str) -> Model:
 
 def _check_id(id: str | None) -> None:
     """Refuse an id that cannot be the name of a file and a page; raises UsageError."""
-    if id and not (len(id) <= LONGEST_ID and re.fullmatch(ID, id)):
+    if id and (len(id) > LONGEST_ID or not re.fullmatch(ID, id) or id.endswith(PER_QUERY_ENDING)):
         fix = f"write small letters, digits, '.', '_' and '-', at most {LONGEST_ID}, as in vsepp-coco-5k"
+        fix += f", without the ending '{PER_QUERY_ENDING}'" if id.endswith(PER_QUERY_ENDING) else ""
         raise UsageError(f"--id is '{id:.110}'", fix=fix)
 
 

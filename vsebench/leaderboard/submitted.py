@@ -12,9 +12,9 @@ from ..evaluation.intervals import add, key_of
 from ..report.model import Resampling
 from ..report.report import Report
 from ..types import DIRECTIONS
-from .schema import Entry, File, Model, Value
+from .schema import PER_QUERY_ENDING, Entry, File, Model, Value
 
-PER_QUERY = ".per-query.json"
+PER_QUERY = f"{PER_QUERY_ENDING}.json"
 LARGEST = 4 << 20  # bytes of a per-query file
 CLOSE = 1e-9  # of a value that is computed again, relative to 1 or to the value
 CLOSE_ENDS = 1e-6  # of an end of an interval
