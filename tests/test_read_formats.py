@@ -44,6 +44,19 @@ def test_safetensors(tmp_path: Path, mapped: bool) -> None:
     refused(path, "is a truncated or damaged safetensors file")
 
 
+@pytest.mark.parametrize("length", [384, 640, 1152])
+def test_a_length_of_the_header_that_looks_like_a_pickle(tmp_path: Path, length: int) -> None:
+    numpy_io = pytest.importorskip("safetensors.numpy")
+    path = tmp_path / "e.safetensors"
+    for spare in range(length):
+        numpy_io.save_file(FULL, path, metadata={"spare": " " * spare})
+        if path.read_bytes()[:8] == length.to_bytes(8, "little"):
+            break
+    else:
+        pytest.fail("no header of this length")
+    same(read_embeddings(path), "safetensors")
+
+
 def test_safetensors_bfloat16_and_float8(tmp_path: Path) -> None:
     pytest.importorskip("safetensors")
     bits = (IMAGES.view(np.uint32) >> 16).astype("<u2")

@@ -143,7 +143,7 @@ def read(path: Path) -> Checkpoint:
         config, words = from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"]))
         progress, groups = Progress(**header["progress"]), header.get("groups")
         return Checkpoint(file, config, words, header["width"], header["kind"], tensors, progress, groups)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError) as error:
+    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         fix = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
         raise BadInput("the checkpoint is damaged, or of another program", where=file, fix=fix) from error
 

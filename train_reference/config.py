@@ -216,7 +216,7 @@ def assign(config: Config, assignments: list[str]) -> Config:
 def _value(text: str) -> Any:
     try:
         return _loads(f"value = {text}")["value"]
-    except ValueError:
+    except (ValueError, RecursionError):
         return text
 
 
@@ -236,7 +236,7 @@ def _toml(file: Path) -> dict[str, Any]:
     except FileNotFoundError:
         known = ", ".join(sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")))
         raise BadInput("no such configuration", where=file, fix=f"give a TOML file, or one of {known}") from None
-    except (OSError, ValueError) as error:  # UnicodeDecodeError and TOMLDecodeError are ValueErrors
+    except (OSError, ValueError, RecursionError) as error:  # UnicodeDecodeError, TOMLDecodeError are ValueErrors
         raise BadInput(f"not TOML: {error}", where=file, fix="see docs/training.md for an example") from error
 
 
@@ -267,6 +267,8 @@ def _check_type(name: str, value: Any, kind: Any, where: str) -> None:
     allowed = (int, float) if plain is float else (plain,)
     if not isinstance(value, allowed) or (isinstance(value, bool) and plain is not bool):
         raise UsageError(f"{name} is {value!r:.60}", where=where or None, fix=f"give a value of type {plain.__name__}")
+    if plain is float and abs(value) > sys.float_info.max and value != float("inf"):
+        raise UsageError(f"{name} has more than 308 digits", where=where or None, fix="give a smaller number")
 
 
 def _checked(config: Config, where: str) -> Config:

@@ -131,6 +131,14 @@ def _random_crop(image: Any, side: int, rng: np.random.Generator) -> Array:
     return np.ascontiguousarray(pixels[:, ::-1]) if rng.integers(2) else pixels
 
 
+def _names(folder: Path) -> set[str]:
+    """What is in a folder; nothing when there is none, or its name is too long or not one at all."""
+    try:
+        return {path.name for path in folder.iterdir()}
+    except (OSError, ValueError):
+        return set()
+
+
 def check_there(folder: Path, names: list[str], update: Callable[[int, int], None] | None = None) -> dict[str, Path]:
     """The file of every name, below the folder or, without its own folder, in it.
 
@@ -149,7 +157,7 @@ def check_there(folder: Path, names: list[str], update: Callable[[int, int], Non
     for n, name in enumerate(names, start=1):
         for path in (folder / name, folder / Path(name).name):
             if path.parent not in listed:  # one listing of a folder instead of a look at every file
-                listed[path.parent] = {p.name for p in path.parent.iterdir()} if path.parent.is_dir() else set()
+                listed[path.parent] = _names(path.parent)
             if path.name in listed[path.parent]:
                 found[name] = path
                 break

@@ -9,7 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vsebench.data.formats.guard import reading
+from vsebench.data.formats.aliases import IMAGE_IDS, pick
+from vsebench.data.formats.guard import check_size, reading
+from vsebench.data.formats.npz import npz_members
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
 from vsebench.data.textfile import check_file, parse_json, read_text, text_lines
 from vsebench.errors import BadInput
@@ -32,10 +34,14 @@ def val_image_ids(path: str) -> Ids:
     file = Path(path).expanduser()
     check_file(file, fix)
     if file.suffix == ".npz":
-        with reading(file, "is no .npz file with image_ids", ValueError, OSError, KeyError, EOFError, fix=fix):
-            ids = np.load(file, allow_pickle=False)["image_ids"]
+        member = pick(npz_members(file), IMAGE_IDS, file)
+        if member is None:
+            raise BadInput("is no .npz file with image_ids", where=file, fix=fix)
+        check_size([member], file)
+        ids = member.load()
     else:
-        ids = np.asarray(_of_text(read_text(file), str(file)))
+        with reading(file, "is no table", csv.Error, fix=fix):
+            ids = np.asarray(_of_text(read_text(file), str(file)))
     if ids.ndim != 1 or ids.dtype.kind not in "iu" or not len(ids):
         raise BadInput(f"image ids of shape {ids.shape} and type {ids.dtype}", where=file, fix=fix)
     unique, first = np.unique(ids.astype(np.int64), return_index=True)
@@ -49,22 +55,25 @@ def _of_text(text: str, where: str) -> list[int]:
         document = parse_json(text, where)
         if not is_karpathy(document):
             raise BadInput("not a Karpathy file", where=where, fix=f"give {VAL_FILES}")
-        return [int(i) for i in karpathy_rows(document, where, "val").image_id.tolist()]
+        found = karpathy_rows(document, where, "val").image_id
+        if found.dtype.kind != "i":
+            raise BadInput(f"has image ids such as {str(found[0])!r:.60}", where=where, fix=f"give {VAL_FILES}")
+        return list(found.tolist())
     header, _, _ = start.partition("\n")
     if "sampling_method" in header:
         rows = csv.DictReader(io.StringIO(start))
-        images = (row.get("image") or "" for row in rows if row["sampling_method"] == "c2i_original")
+        images = (row.get("image") or "" for row in rows if row.get("sampling_method") == "c2i_original")
         return [_number(image, where) for image in images]
     lines = [line.strip() for line in text_lines(text) if line.strip()]
-    if not all(line.isdecimal() for line in lines):
-        odd = next(line for line in lines if not line.isdecimal())
+    odd = next((line for line in lines if not line.isdecimal() or len(line) > 18), None)
+    if odd is not None:
         raise BadInput(f"{odd!r:.60} is no image id", where=where, fix=f"give {VAL_FILES}")
     return [int(line) for line in lines]
 
 
 def _number(name: str, where: str) -> int:
     """The id in a file name of COCO, such as ``COCO_val2014_000000000042.jpg``."""
-    found = re.fullmatch(r".*?(\d+)\.jpg", name)
+    found = re.fullmatch(r".*?(\d{1,18})\.jpg", name)
     if found is None:
         raise BadInput(f"{name!r:.60} is no name of a COCO image", where=where, fix=f"give {VAL_FILES}")
     return int(found[1])

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from vsebench.data.textfile import field, parse_json, read_text, text_lines
+from vsebench.data.textfile import field, parse_json, read_text, shown, text_lines
 from vsebench.errors import BadInput
 from vsebench.types import Ids
+
+LONGEST = 18  # digits of an image id
+LARGEST = 1e18  # pixels
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,12 +67,13 @@ def _of_table(text: str, where: str) -> Objects:
     found: dict[int, list[str]] = {}
     for n, line in enumerate(text_lines(text), start=1):
         number, tab, names = line.partition("\t")
-        if not tab or not number.strip().isdecimal():
+        digits = number.strip()
+        if not tab or not digits.isdecimal() or len(digits) > LONGEST:
             what = f"line {n} is no image id, tab and names: {line!r:.60}"
             raise BadInput(what, where=where, fix="give instances_val2014.json, or a table such as: 42<TAB>dog,person")
-        if int(number) in found:
-            raise BadInput(f"line {n} has image {int(number)} again", where=where, fix="give every image one line")
-        found[int(number)] = [name.strip() for name in names.split(",") if name.strip()]
+        if int(digits) in found:
+            raise BadInput(f"line {n} has image {int(digits)} again", where=where, fix="give every image one line")
+        found[int(digits)] = [name.strip() for name in names.split(",") if name.strip()]
     categories = tuple(sorted({name for names in found.values() for name in names}))
     if not categories:
         raise BadInput("no line names an object", where=where, fix="give a table such as: 42<TAB>dog,person")
@@ -102,8 +106,11 @@ def _of_instances(document: dict[str, Any], where: str) -> Objects:
         if image not in row_of or kind not in column:
             what = f"image {image} or category {kind} is not declared in this file"
             raise BadInput(what, where=at, fix="copy or download the file again")
+        area = field(note, "area", (int, float), at)
+        if not 0 <= area <= LARGEST:
+            raise BadInput(f"area is {shown(area)}", where=at, fix="give the number of pixels of the object")
         row, k = row_of[image], column[kind]
         count[row, k] += 1
-        largest[row, k] = max(largest[row, k], field(note, "area", (int, float), at) / max(size[row], 1))
+        largest[row, k] = max(largest[row, k], area / max(size[row], 1))
     array = np.concatenate([np.log2(1 + count), np.sqrt(np.clip(largest, 0, 1))], axis=1)
     return Objects(where, categories, row_of, array)

@@ -199,7 +199,7 @@ def _embeddings_of(raw: RawEmbeddings, split: Split) -> AlignedEmbeddings:
     for side, array, known in (("image", raw.images, split.image_ids), ("text", raw.texts, split.caption_ids)):
         if len(array) != len(known):
             what = f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'"
-            raise BadInput(what, where=where)
+            raise BadInput(what, where=where, fix=f"save one row for every {side} of the split")
     return _aligned(split, raw.images, raw.texts, where, _rows_of(raw, split))
 
 

@@ -113,7 +113,7 @@ def _by_id(split: Split, other: Split) -> tuple[str, ...]:
 def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]:
     """The string of every caption of the split, by id; by row where the ids of the split are row numbers."""
     if rows.captions is None:
-        raise BadInput("holds no captions", where=where)
+        raise BadInput("holds no captions", where=where, fix="give a file that holds captions")
     n = len(split.caption_ids)
     counted = split.caption_ids.dtype.kind == "i" and np.array_equal(split.caption_ids, np.arange(n))
     if counted and len(rows.captions) == n and not np.isin(rows.caption_id, split.caption_ids).all():

@@ -435,7 +435,7 @@ def _refuse_part_of_scenes(file: FileRows) -> None:
         return
     first = str(file.image_ids[0])
     name, _, number = first.rpartition("-")
-    if not (number.isdecimal() and name.startswith("scenes-")):
+    if not (number.isdecimal() and len(number) < 19 and name.startswith("scenes-")):
         return
     try:
         settings = parse(name)

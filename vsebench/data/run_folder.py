@@ -50,9 +50,11 @@ def find(path: Path) -> RunFolder | None:
         if found["schema"] != SCHEMA or found["kind"] not in ("embeddings", "scores"):
             raise ValueError(found["schema"])
         name, similarity, split = str(found["file"]), found["similarity"], str(found["split"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise BadInput("does not describe a run of this version", where=about, fix="train again") from error
     file = path / Path(name).name
-    if not file.is_file():
-        raise BadInput(f"names {file.name}, which is missing", where=about, fix="resume the run, or encode it again")
+    if not os.path.isfile(file):  # noqa: PTH113 (False for a name that is too long)
+        raise BadInput(
+            f"names {file.name[:100]}, which is missing", where=about, fix="resume the run, or encode it again"
+        )
     return RunFolder(file, found["kind"] == "scores", None if similarity is None else str(similarity), split)

@@ -77,18 +77,20 @@ def field(record: Any, name: str, kind: type | tuple[type, ...], where: str) -> 
         BadInput: ``record`` is no object, the field is missing, or it has another type.
     """
     if not isinstance(record, dict):
-        raise BadInput(f"a JSON object is expected, found {shown(record)}", where=where)
+        what = f"a JSON object is expected, found {shown(record)}"
+        raise BadInput(what, where=where, fix=f"give an object with a field '{name}'")
     if name not in record:
         what = f"field '{name}' is missing (fields found: {', '.join(list(record)[:8]) or 'none'})"
         raise BadInput(what, where=where, fix=f"give every record a field '{name}'")
     value = record[name]
     if not isinstance(value, kind) or isinstance(value, bool):
         expected = " or ".join(_WORDS[k] for k in (kind if isinstance(kind, tuple) else (kind,)))
-        raise BadInput(f"field '{name}' is {shown(value)}, expected {expected}", where=where)
+        what = f"field '{name}' is {shown(value)}, expected {expected}"
+        raise BadInput(what, where=where, fix=f"write {expected} in its place")
     return value
 
 
-_WORDS: dict[type, str] = {int: "an integer", str: "a text", list: "a list", dict: "an object"}
+_WORDS: dict[type, str] = {int: "an integer", float: "a number", str: "a text", list: "a list", dict: "an object"}
 
 
 def shown(value: Any) -> str:

@@ -92,7 +92,7 @@ def _ignored_class(argument: str | None) -> int | None:
     if argument is None:
         return None
     name, equals, value = argument.partition("=")
-    if name != "ignore" or not equals or not value.lstrip("-").isdecimal() or len(value) > 18:
+    if name != "ignore" or not equals or not value.removeprefix("-").isdecimal() or len(value) > 18:
         raise UsageError(f"miou takes no '{argument}'", where="--label-distance", fix="write miou:ignore=255")
     return int(value)
 

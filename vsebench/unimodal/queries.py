@@ -101,7 +101,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         BadInput: no such file, not ids, or an id that no item has.
         UsageError: N is not from 1 to n - 1.
     """
-    if text.isdecimal() and not Path(text).exists():
+    if text.isdecimal() and len(text) < 19 and not Path(text).exists():
         return first_queries(int(text), n)
     path = Path(text)
     kind = sniff(path)

@@ -22,7 +22,7 @@ def members_of(path: Path, kind: Format) -> list[Member]:
     """
     kind.require(path)
     if kind.arrays is None:
-        raise BadInput(f"is {kind.words}, which holds no arrays", where=path)
+        raise BadInput(f"is {kind.words}, which holds no arrays", where=path, fix="give a file of arrays")
     return kind.arrays(path)
 
 

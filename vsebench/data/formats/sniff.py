@@ -72,8 +72,10 @@ def expect(path: Path, found: Format, readable: bool, expected: str, fix: str) -
 
 def _format(path: Path, head: bytes, size: int) -> Format:
     by_start = next((kind for kind in FORMATS.values() if head.startswith(kind.starts)), None)
-    # Legacy torch files are pickles too, and torch reads them without running code.
-    pickled = by_start is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
+    by_header = next((kind for kind in FORMATS.values() if kind.header is not None and kind.header(head)), None)
+    # Legacy torch files are pickles too, and torch reads them without running code. The length of a safetensors header
+    # may look like the start of a pickle.
+    pickled = by_start is None and by_header is None and head[0] == 0x80 and len(head) > 1 and head[1] <= 5
     if pickled or path.suffix.lower() in (".pkl", ".pickle"):
         what = "is a pickle" if pickled else f"is named as a pickle ({path.suffix})"
         fix = _CONVERT
@@ -82,9 +84,8 @@ def _format(path: Path, head: bytes, size: int) -> Format:
         return by_start
     if head.startswith(_ZIP):
         return _zip_format(path)
-    for kind in FORMATS.values():
-        if kind.header is not None and kind.header(head):
-            return kind
+    if by_header is not None:
+        return by_header
     for start, words in _FOREIGN:
         if head.startswith(start):
             raise BadInput(f"is {words}, which vsebench does not read", where=path, fix=_CONVERT)

@@ -36,7 +36,8 @@ def annotation_rows(document: dict[str, Any], where: str, caption_ids: Ids) -> C
         if number not in needed:
             continue
         if number in found:
-            raise BadInput(f"caption id {number} occurs more than once", where=at)
+            fix = "copy or download the file again"
+            raise BadInput(f"caption id {number} occurs more than once", where=at, fix=fix)
         found[number] = (field(note, "image_id", int, at), field(note, "caption", str, at))
     absent = needed.difference(found)
     if absent:

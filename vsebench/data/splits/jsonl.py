@@ -30,7 +30,8 @@ def jsonl_records(text: str, where: str) -> Iterator[Record]:
         if line.strip():
             record = parse_json(line, f"{where}: line {number}")
             if not isinstance(record, dict):
-                raise BadInput(f"a JSON object is expected, found {shown(record)}", where=f"{where}: line {number}")
+                what = f"a JSON object is expected, found {shown(record)}"
+                raise BadInput(what, where=f"{where}: line {number}", fix="write one JSON object a line")
             yield f"line {number}", record
 
 

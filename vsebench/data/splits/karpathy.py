@@ -80,5 +80,6 @@ def _sentence_id(image: dict[str, Any], sentence: dict[str, Any], j: int, spot: 
         return int(field(sentence, "sentid", int, spot))
     ids = field(image, "sentids", list, spot)
     if j >= len(ids) or not isinstance(ids[j], int) or isinstance(ids[j], bool):
-        raise BadInput(f"no sentence id at index {j} of 'sentids' ({shown(ids)})", where=spot)
+        what = f"no sentence id at index {j} of 'sentids' ({shown(ids)})"
+        raise BadInput(what, where=spot, fix="copy or download the file again")
     return int(ids[j])

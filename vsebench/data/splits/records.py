@@ -89,7 +89,7 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
         own = field(record, fields.caption, (str, list), spot)
         for caption in [own] if isinstance(own, str) else own:
             if not isinstance(caption, str):
-                raise BadInput(f"a caption is {shown(caption)}, expected a text", where=spot)
+                raise BadInput(f"a caption is {shown(caption)}, expected a text", where=spot, fix="write it in quotes")
             name = _caption_id(record, fields, image, counted, spot)
             if name in seen:
                 raise BadInput(
@@ -137,8 +137,8 @@ def _caption_id(
         return _id(record, fields.caption_id, spot)
     if fields.index is not None:
         index = record.get(fields.index)
-        if isinstance(index, str) and index.strip().isdecimal():
-            return f"{image}#{int(index)}"
+        if isinstance(index, str) and (digits := index.strip()).isdecimal() and len(digits) < 19:
+            return f"{image}#{int(digits)}"
         return f"{image}#{field(record, fields.index, int, spot)}"
     number = counted.get(image, 0)
     counted[image] = number + 1

@@ -35,9 +35,11 @@ class CaptionRows:
         n = len(self.caption_id)
         for ids, what in ((self.image_id, "image"), (self.caption_id, "caption")):
             if ids.ndim != 1 or ids.dtype.kind not in "iU":
-                raise BadInput(f"{what} ids are neither integers of 64 bits nor texts", where=self.origin)
+                fix = "give ids that are integers of at most 18 digits, or texts"
+                raise BadInput(f"{what} ids are neither integers of 64 bits nor texts", where=self.origin, fix=fix)
         if len(self.image_id) != n or (self.captions is not None and len(self.captions) != n):
-            raise BadInput("image ids, caption ids and captions differ in number", where=self.origin)
+            what = "image ids, caption ids and captions differ in number"
+            raise BadInput(what, where=self.origin, fix="give every caption one id and the id of its image")
         unique, first, count = np.unique(self.caption_id, return_index=True, return_counts=True)
         if len(unique) != n:
             again = first[count > 1].min()

@@ -48,7 +48,7 @@ def store(path: Path, rows: CaptionRows, about: dict[str, Any] | None = None) ->
         DiskError: the cache folder cannot be written.
     """
     if rows.captions is None:
-        raise BadInput("the source holds ids but no captions", where=rows.origin)
+        raise BadInput("holds ids but no captions", where=rows.origin, fix="give a file that holds captions")
     try:
         text = np.frombuffer("".join(rows.captions).encode("utf-8"), np.uint8)
     except UnicodeEncodeError as error:

@@ -83,7 +83,8 @@ def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str,
         return stored.values if place is None else stored.values[place], (*stored.notes, note)
     order = rows_of(stored.text_ids, split.caption_ids, split.image_ids, "text", split.name, path)
     if len(stored.text_ids) != len(stored.values):
-        raise BadInput(f"{len(stored.text_ids):,} text ids for {len(stored.values):,} vectors", where=path)
+        what = f"{len(stored.text_ids):,} text ids for {len(stored.values):,} vectors"
+        raise BadInput(what, where=path, fix="save one id a vector")
     in_order = bool((order == np.arange(len(order))).all())
     return stored.values if in_order else stored.values[order], stored.notes
 

@@ -20,6 +20,7 @@ from ...errors import BadInput
 from .tuples import TOOLS, Tuples, normal, words
 
 FORMAT = "vsebench/spice-tuples/1"
+AGAIN = "correct the line, or export the file again"
 Item = tuple[str, ...]
 Known = dict[Item, Item]
 
@@ -102,7 +103,7 @@ def checked(value: Any, at: str, known: Known) -> tuple[Item, ...]:
         BadInput: not a list of lists of one to three strings.
     """
     if not isinstance(value, list):
-        raise BadInput(f"tuples are {shown(value)}, expected a list of lists of words", where=at)
+        raise BadInput(f"tuples are {shown(value)}, expected a list of lists of words", where=at, fix=AGAIN)
     found = []
     for item in value:
         try:
@@ -112,7 +113,7 @@ def checked(value: Any, at: str, known: Known) -> tuple[Item, ...]:
             key = hit = None
         if hit is None:
             if key is None or not 1 <= len(key) <= 3 or not all(type(word) is str for word in key):
-                raise BadInput(f"{shown(item)} is not a tuple: one to three words are expected", where=at)
+                raise BadInput(f"{shown(item)} is not a tuple: one to three words are expected", where=at, fix=AGAIN)
             hit = known[key] = key
         found.append(hit)
     return tuple(found)
@@ -125,7 +126,7 @@ def synset_ids(value: Any, at: str) -> frozenset[int]:
         BadInput: not a list of non-negative integers.
     """
     if not isinstance(value, list) or not all(type(i) is int and 0 <= i < 1 << 62 for i in value):
-        raise BadInput(f"synsets are {shown(value)}, expected integers", where=at)
+        raise BadInput(f"synsets are {shown(value)}, expected integers", where=at, fix=AGAIN)
     return frozenset(value)
 
 
@@ -174,5 +175,5 @@ def _records(text: str, path: Path) -> list[tuple[int, Any]]:
 
 def _text(value: Any, what: str, at: str) -> str:
     if not isinstance(value, str):
-        raise BadInput(f"'{what}' is {shown(value)}, expected a text", where=at)
+        raise BadInput(f"'{what}' is {shown(value)}, expected a text", where=at, fix=AGAIN)
     return value

@@ -62,6 +62,7 @@ def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
                 fix="give a word, a tab, and synset ids separated by spaces",
             )
         if word in table:
-            raise BadInput(f"word {shown(word)} occurs twice", where=f"{os.fspath(path)}: line {number}")
+            where = f"{os.fspath(path)}: line {number}"
+            raise BadInput(f"word {shown(word)} occurs twice", where=where, fix="give every word one line")
         table[word] = frozenset(map(int, parts))
     return table

@@ -1,0 +1,374 @@
+"""What is done with an input: every reader that may be given a file of its kind, each under ``contract.reads``."""
+
+from __future__ import annotations
+
+import contextlib
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
+from tests.fuzz import bundle
+from tests.fuzz.contract import Broken, accepts, reads
+from vsebench.types import Ids, Split
+
+SPLIT = Split("custom", IMAGE_IDS, TEXT_IDS, OWNER)
+MASKS = np.arange(16).reshape(4, 2, 2)
+LONGEST_NAME = 2000  # characters; a command line has no longer ones
+
+
+def _file(data: bytes, folder: Path, name: str) -> Path:
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
+    """A file of named arrays, or of one: embeddings, scores, captions, gains, labels."""
+    path = _file(data, folder, name)
+    reads(_embeddings, path)
+    reads(_scores, path)
+    reads(_captions, path)
+    reads(_gains, path)
+    reads(_sentence_vectors, path)
+    reads(_label_distance, path)
+    reads(_one_modality, path)
+
+
+def one_array(data: bytes, folder: Path) -> None:
+    """An .npy file: the same, and a list of queries."""
+    arrays(data, folder, "e.npy")
+    reads(_queries, folder / "e.npy")
+    reads(_queries, folder / "e.npy", IMAGE_IDS)
+
+
+def npz_members(data: bytes, folder: Path) -> None:
+    """The members of an archive, so that changes do not end at its checksums."""
+    _archive(data, folder / "members.npz")
+    arrays((folder / "members.npz").read_bytes(), folder)
+
+
+def torch_members(data: bytes, folder: Path) -> None:
+    """The same of a torch file."""
+    _archive(data, folder / "members.pt")
+    arrays((folder / "members.pt").read_bytes(), folder, "e.pt")
+
+
+def _archive(data: bytes, path: Path) -> None:
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in bundle.unpack(data).items():
+            archive.writestr(zipfile.ZipInfo(name), content)
+
+
+def table(data: bytes, folder: Path) -> None:
+    """A parquet or arrow table: embeddings of both modalities or of one, captions, and labels to slice by."""
+    path = _file(data, folder, "e.parquet")
+    reads(_embeddings, path)
+    reads(_pair, path)
+    reads(_image_side, path)
+    reads(_captions, path)
+    reads(_column, path)
+
+
+def hdf5(data: bytes, folder: Path) -> None:
+    """An HDF5 file, which is read by another process: embeddings and labels."""
+    reads(_embeddings, _file(data, folder, "e.h5"))
+    reads(_label_distance, folder / "e.h5")
+
+
+def clip_retrieval(data: bytes, folder: Path) -> None:
+    """A folder of shards."""
+    place = bundle.write(data, folder / "shards")
+    reads(_embeddings, place)
+    reads(_embeddings, place, SPLIT)
+
+
+def _embeddings(path: Path, split: Split | None = None) -> None:
+    from vsebench.data.align import align_embeddings
+    from vsebench.data.read import read_embeddings
+
+    align_embeddings(read_embeddings(path), split)
+
+
+def _pair(path: Path) -> None:
+    from vsebench.data.align import align_embeddings
+    from vsebench.data.read import read_embeddings
+
+    align_embeddings(read_embeddings(path, texts=path), None)
+
+
+def _image_side(path: Path) -> None:
+    from vsebench.data.formats.sniff import sniff
+
+    if (side := sniff(path).side) is not None:
+        side(path, "image")
+
+
+def _scores(path: Path) -> None:
+    from vsebench.data.align import align_scores
+    from vsebench.data.read import read_scores
+
+    align_scores(read_scores(path), None)
+
+
+def _captions(path: Path) -> None:
+    from vsebench.data.read import read_captions
+
+    read_captions(path)
+
+
+def _gains(path: Path) -> None:
+    from vsebench.relevance.matrix import load
+
+    load(SPLIT, str(path), {}, None)
+
+
+def _sentence_vectors(path: Path) -> None:
+    from vsebench.relevance.embedding.sentence import read_vectors
+
+    read_vectors(path, SPLIT)
+
+
+def _label_distance(path: Path) -> None:
+    from vsebench.unimodal.labels import read_labels
+
+    read_labels(path, None, IMAGE_IDS)
+
+
+def _one_modality(path: Path) -> None:
+    from vsebench.unimodal.files import read_vectors
+
+    read_vectors(path, "image")
+
+
+def _queries(path: Path, ids: Ids | None = None) -> None:
+    from vsebench.unimodal.queries import read_queries
+
+    read_queries(str(path), len(IMAGE_IDS), ids)
+
+
+def _column(path: Path) -> None:
+    from vsebench.analysis.attributes import from_file
+
+    from_file(path, None, SPLIT, several=True)
+
+
+def queries(data: bytes, folder: Path) -> None:
+    """A list of queries as text."""
+    reads(_queries, _file(data, folder, "q.txt"))
+    reads(_queries, folder / "q.txt", IMAGE_IDS)
+
+
+def columns(data: bytes, folder: Path) -> None:
+    """A table to slice by, under the endings that its reader distinguishes."""
+    for name in ("t.csv", "t.tsv", "t.jsonl"):
+        path = _file(data, folder, name)
+        reads(_column, path)
+
+
+def runs(data: bytes, folder: Path) -> None:
+    """Retrieved lists, by score and by rank."""
+    from vsebench.data.align import align_lists
+    from vsebench.data.runs import read_runs
+
+    path = _file(data, folder, "run.txt")
+    reads(lambda p: align_lists(read_runs(p), SPLIT), path)
+    reads(lambda p: read_runs(p, order="rank"), path)
+
+
+def captions(data: bytes, folder: Path) -> None:
+    """A file of captions: of a split, and of a data set of one's own."""
+    from vsebench.data.captions import with_captions
+    from vsebench.data.splits.sources import from_file, with_image_files
+    from vsebench.unimodal.wmd import read_caption_sets
+
+    for name in ("c.json", "c.txt"):
+        reads(lambda p: with_captions(SPLIT, p), _file(data, folder, name))
+    path = folder / "c.json"
+    reads(with_image_files, path)
+    reads(from_file, path)
+    (folder / "v.txt").write_text("a 1 0\ndog 0 1\n", encoding="utf-8")
+    reads(read_caption_sets, path, str(folder / "v.txt"), IMAGE_IDS)
+
+
+def word_vectors(data: bytes, folder: Path) -> None:
+    """Word vectors as text."""
+    from vsebench.relevance.embedding.word_vectors import read_word_vectors
+
+    reads(read_word_vectors, _file(data, folder, "v.txt"), ["a", "dog", "new york"])
+
+
+def frequencies(data: bytes, folder: Path) -> None:
+    """Document frequencies, or captions to count them in."""
+    from vsebench.relevance.cider.frequencies import corpus_df, fingerprint
+
+    for name in ("f.npz", "f.json"):
+        reads(corpus_df, _file(data, folder, name), "ptb")
+    reads(fingerprint, folder / "f.json")
+
+
+def spice(data: bytes, folder: Path) -> None:
+    """Parsed captions."""
+    from vsebench.relevance.spice.file import unpack
+
+    reads(unpack, _file(data, folder, "s.jsonl"))
+
+
+def saved_report(data: bytes, folder: Path) -> None:
+    """A report; what is read can be printed."""
+    import vsebench
+    from vsebench.analysis.systems import load_systems
+
+    path = _file(data, folder, "A.json")
+    report = reads(vsebench.load, path)
+    if report is not None:
+        reads(lambda p: (str(report), report.to_markdown(), report.to_latex(), report.to_json()), path)
+    reads(lambda p: load_systems([p]), path)
+
+
+def leaderboard(data: bytes, folder: Path) -> None:
+    """A folder of leaderboards: what is wrong with a file is a fault that names it, never an error."""
+    from vsebench.leaderboard.check import check
+
+    place = bundle.write(data, folder / "boards")
+    found = reads(check, place)
+    for fault in () if found is None else found[1]:
+        if not fault.file or not fault.fix:
+            raise Broken(f"a fault names no file, or not what to do: {fault}")
+
+
+def run_folder(data: bytes, folder: Path) -> None:
+    """The folder of a training run."""
+    from vsebench.data.run_folder import find
+
+    reads(find, bundle.write(data, folder / "run"))
+
+
+@contextlib.contextmanager
+def _no_bar(words: str) -> Any:
+    yield None
+
+
+def precomputed(data: bytes, folder: Path) -> None:
+    """A folder of precomputed features to train on."""
+    from train_reference.config import Config, Data
+    from train_reference.sources.precomp import open_precomp
+
+    reads(lambda p: open_precomp(Config(Data(name=str(p))), _no_bar), bundle.write(data, folder / "features"))
+
+
+def karpathy(data: bytes, folder: Path) -> None:
+    """A Karpathy file to train on, beside its images."""
+    from train_reference.config import Config, Data
+    from train_reference.sources.karpathy import open_karpathy
+
+    place = folder / "val"
+    place.mkdir()
+    for image in IMAGE_IDS.tolist():
+        (place / f"{image}.jpg").write_bytes(b"")
+    path = _file(data, folder, "k.json")
+    # The error for a missing image names the folder of images, which is the one of the file here.
+    reads(lambda p: open_karpathy(Config(Data(name=str(path), images=str(p))), _no_bar), folder)
+
+
+def karpathy_val(data: bytes, folder: Path) -> None:
+    """The images of Karpathy's val part."""
+    from train_reference.sources.karpathy_val import val_image_ids
+
+    for name in ("v.txt", "v.npz"):
+        reads(lambda p: val_image_ids(str(p)), _file(data, folder, name))
+
+
+def objects(data: bytes, folder: Path) -> None:
+    """The objects in images, to train on."""
+    from train_reference.sources.object_files import read_objects
+
+    reads(lambda p: read_objects(str(p)), _file(data, folder, "o.txt"))
+
+
+def configuration(data: bytes, folder: Path) -> None:
+    """A configuration of the trainer; what is read can be stored and read again."""
+    from train_reference.config import from_dict, read
+
+    found = reads(read, _file(data, folder, "c.toml"))
+    if found is not None and (again := from_dict(found.to_dict())) != found and repr(again) != repr(found):
+        raise Broken("the configuration reads back as another one")
+
+
+def checkpoint(data: bytes, folder: Path) -> None:
+    """A checkpoint of the trainer."""
+    from train_reference.checkpoint import read
+
+    reads(read, _file(data, folder, "best.safetensors"))
+
+
+def flickr8k(data: bytes, folder: Path) -> None:
+    """Human judgements of Flickr8k."""
+    from vsebench.human.flickr8k import read_flickr8k
+
+    reads(read_flickr8k, bundle.write(data, folder / "human"))
+
+
+def cxc(data: bytes, folder: Path) -> None:
+    """Human judgements of CxC."""
+    from vsebench.human.cxc import TASKS, read_cxc
+
+    place = bundle.write(data, folder / "human")
+    for task in TASKS:
+        reads(lambda p, t=task: read_cxc(t, p), place)
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "surrogateescape")[:LONGEST_NAME]
+
+
+def metric_name(data: bytes, folder: Path) -> None:
+    """The name of a metric, which parses back, or a list of names and suites."""
+    from vsebench.metrics import parse
+    from vsebench.metrics.suites import expand
+    from vsebench.relevance.kinds import GAINS
+
+    text = _text(data)
+    views, gains = ("gt", "eccv", "cxc"), ("cider", "spice")
+    for metric in [accepts(parse, text), *(accepts(lambda t: expand(t, views, gains, tuple(GAINS)), text) or ())]:
+        if metric is not None and parse(str(metric)) != metric:
+            raise Broken(f"'{metric}' parses back as {parse(str(metric))!r}")
+
+
+def gains_specification(data: bytes, folder: Path) -> None:
+    """The specification of gains, and those that it combines."""
+    from vsebench.relevance.coarse import read_argument
+    from vsebench.relevance.kinds import parse_spec
+
+    spec = accepts(parse_spec, _text(data))
+    if spec is not None and spec.kind == "coarse" and (parts := accepts(read_argument, spec.argument)) is not None:
+        accepts(parse_spec, parts[0])
+        accepts(parse_spec, parts[2])
+
+
+def other_name(data: bytes, folder: Path) -> None:
+    """Names of scenes and signatures, which read back, and of label distances and queries."""
+    from vsebench import signature
+    from vsebench.scenes.settings import of_split, parse
+    from vsebench.unimodal.labels import label_distance_of
+    from vsebench.unimodal.queries import read_queries
+
+    text = _text(data)
+    settings = accepts(lambda t: parse((of_split(t) or (t,))[0]), text)
+    if settings is not None and parse(settings.name) != settings:
+        raise Broken(f"'{settings.name}' reads back as {parse(settings.name)}")
+    fields = accepts(signature.read, text)
+    if fields is not None and signature.read(signature.write(fields)) != fields:
+        raise Broken(f"the signature reads back as {signature.read(signature.write(fields))}")
+    accepts(lambda t: label_distance_of(MASKS, t), text)
+    if "/" not in text:
+        accepts(lambda t: read_queries(t, 4, None), text)
+
+
+def assignment(data: bytes, folder: Path) -> None:
+    """An assignment of a configuration."""
+    from train_reference.config import Config, assign
+
+    accepts(lambda t: assign(Config(), [t]), _text(data))

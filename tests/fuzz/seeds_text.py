@@ -1,0 +1,239 @@
+"""Valid text files and names, made here: what changed inputs begin with."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import gzip
+import json
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import vsebench
+from tests import human_files, leaderboard_worlds, reports
+from tests.embedding_files import IMAGE_IDS, OWNER, TEXT_IDS
+from tests.fuzz import bundle
+from tests.fuzz.seeds_arrays import CAPTIONS, npz
+
+
+def lines(rows: Iterable[object]) -> bytes:
+    """Texts as a file, one a line."""
+    return "".join(f"{row}\n" for row in rows).encode()
+
+
+def as_json(value: Any) -> bytes:
+    """A value as a JSON file."""
+    return json.dumps(value).encode()
+
+
+def _lists() -> dict[str, dict[str, list[int]]]:
+    i2t = {str(image): [int(t) for t in TEXT_IDS[::-1]] for image in IMAGE_IDS}
+    return {"i2t": i2t, "t2i": {str(text): IMAGE_IDS.tolist() for text in TEXT_IDS}}
+
+
+def trec_runs() -> list[bytes]:
+    """Runs of one direction, with ties, with ranks that contradict the scores, and compressed."""
+    plain, odd = (
+        lines(
+            f"{query} Q0 {item} {rank} {score - rank} tag"
+            for query, items in _lists()[side].items()
+            for rank, item in enumerate(items, first)
+        )
+        for side, first, score in (("i2t", 1, 10.0), ("t2i", 0, 1e300))
+    )
+    tied = plain.replace(b" 9.0 ", b" 8.0 ").replace(b" 1 8.0", b" 7 8.0")
+    return [plain, odd, tied, gzip.compress(plain, mtime=0)]
+
+
+def eccv_lists() -> list[bytes]:
+    """Lists of both directions, and of one that is not stated."""
+    return [as_json(_lists()), as_json(_lists()["t2i"])]
+
+
+def captions() -> list[bytes]:
+    """One file of every kind that holds captions."""
+    triples = list(zip(TEXT_IDS.tolist(), IMAGE_IDS[OWNER].tolist(), CAPTIONS.tolist(), strict=True))
+    records = [{"id": text, "image_id": image, "caption": caption} for text, image, caption in triples]
+    table = [f"{text},{image},{caption}" for text, image, caption in triples]
+    images = [
+        {
+            "cocoid": image, "filename": f"{image}.jpg", "filepath": "val", "split": part,
+            "sentids": [2 * n, 2 * n + 1],
+            "sentences": [{"raw": c, "sentid": 10 * n + j} for j, c in enumerate(CAPTIONS[:5].tolist())],
+        }
+        for n, (image, part) in enumerate(zip(IMAGE_IDS.tolist(), ("train", "restval", "val", "test"), strict=True))
+    ]  # fmt: skip
+    named = [{key: value for key, value in image.items() if key not in ("cocoid", "sentids")} for image in images]
+    return [
+        lines(map(json.dumps, records)), lines(["caption_id,image_id,caption", *table]), lines(CAPTIONS),
+        lines(["image_name| comment_number| comment", *(f"{i}.jpg| {n}| {c}" for n, (_, i, c) in enumerate(triples))]),
+        as_json({"images": images}), as_json({"images": named, "dataset": "flickr30k"}),
+        as_json({"annotations": records, "images": [{"id": int(IMAGE_IDS[0]), "file_name": "a.jpg"}]}),
+        gzip.compress(lines(map(json.dumps, records)), mtime=0),
+    ]  # fmt: skip
+
+
+def karpathy_files() -> list[bytes]:
+    """Karpathy files of COCO and of Flickr30K."""
+    return captions()[4:6]
+
+
+def validation_images() -> list[bytes]:
+    """Ids of images, in every form in which the trainer takes those of the val part."""
+    table = "caption,image,agg_score,sampling_method\nx,COCO_val2014_000000000042.jpg,5,c2i_original\n"
+    return [b"42\n73\n", table.encode(), captions()[4], npz({"image_ids": IMAGE_IDS})]
+
+
+def objects() -> list[bytes]:
+    """Objects in images: a table, and COCO's annotations."""
+    notes = [{"image_id": n, "category_id": 1 + n % 2, "area": 50.5} for n in range(4)]
+    images = [{"id": n, "height": 20, "width": 30} for n in range(4)]
+    kinds = [{"id": 1, "name": "dog"}, {"id": 2, "name": "person"}]
+    return [b"42\tdog,person\n43\t\n44\tsea\n", as_json({"annotations": notes, "images": images, "categories": kinds})]
+
+
+def columns() -> list[bytes]:
+    """Tables to slice by: comma and tab separated, and JSON lines."""
+    rows = list(zip(IMAGE_IDS.tolist(), ("a", "b", "a;b", ""), (1, 2.5, "nan", -3), strict=True))
+    records = [json.dumps({"image_id": i, "category": c, "n": n}) for i, c, n in rows]
+    separated = [lines([f"image_id{s}category{s}n", *(f"{i}{s}{c}{s}{n}" for i, c, n in rows)]) for s in ",\t"]
+    return [*separated, lines(records), gzip.compress(lines(records), mtime=0)]
+
+
+def queries() -> list[bytes]:
+    """Rows and ids, one a line."""
+    return [b"0\n2\n3\n", lines(IMAGE_IDS)]
+
+
+def word_vectors() -> list[bytes]:
+    """GloVe, and word2vec with a header."""
+    rows = ["a 1 0.5 -2", "dog 1e-3 2 3", "new york 3 2 1", "sea -1 -1 -1"]
+    return [lines(rows), lines(["4 3", *rows]), lines(row.replace(" ", "\t") for row in rows[:2])]
+
+
+def spice_tuples() -> list[bytes]:
+    """Parsed captions."""
+    from vsebench.relevance.spice import file
+    from vsebench.relevance.spice.tuples import Tuples
+
+    parsed = ((("dog",), ("dog", "brown"), ("dog", "grass", "run on")), ())
+    synsets = {"dog": frozenset((3, 1)), "brown": frozenset((2,)), "grass": frozenset[int](), "run on": frozenset((7,))}
+    found = Tuples(("a brown dog runs on grass", "sea"), parsed, synsets, {"sea": "no parse"})
+    return [file.pack(found, compress=compress) for compress in (False, True)]
+
+
+@functools.cache
+def saved_reports() -> list[bytes]:
+    """Reports with and without per-query values, and a joint table."""
+    done = reports.report(0.5, world=reports.split(6), metrics="R@1,MedR,RSum", resamples=20, lists=2)
+    joint = vsebench.joint({"A": done, "B": done})
+    return [document.encode() for document in (done.to_json(), done.to_json(False), joint.to_json())]
+
+
+@functools.cache
+def leaderboards() -> list[bytes]:
+    """A folder with citations, a printed table, claims, a suite and an entry with its per-query values."""
+    from vsebench.leaderboard import submitted
+    from vsebench.leaderboard.schema import File, Model
+
+    done = leaderboard_worlds.report(images=6, metrics="R@1")
+    data = submitted.per_query_text(done).encode()
+    file = File(name="mine.per-query.json", sha256=submitted.sha256(data))
+    entry = submitted.entry_of(done, "mine", Model(name="Mine"), file, {"seed": "1"})
+    claim = {"claim": "c", "paper": "doe2020thing", "says": "s", "where": "w", "entries": ["doe2020thing-table-1-01"]}
+    table = {**leaderboard_worlds.TABLE, "rows": leaderboard_worlds.TABLE["rows"]}
+    head = {
+        "papers.json": as_json(leaderboard_worlds.PAPERS),
+        "claims.json": as_json({"schema": "vsebench/claims/1", "claims": [claim]}),
+        "published/doe2020thing-table-1.json": as_json(table),
+    }
+    entries = {"entries/mine.json": submitted.text_of(entry).encode(), "entries/mine.per-query.json": data}
+    return [bundle.pack(head), bundle.pack({**head, **entries}),
+            bundle.pack({"suites/small.json": as_json(leaderboard_worlds.suite(seeds=(0, 1)))})]  # fmt: skip
+
+
+def _files_of(folder: Path) -> bytes:
+    return bundle.pack({path.name: path.read_bytes() for path in sorted(folder.iterdir())})
+
+
+def flickr8k() -> list[bytes]:
+    """The three files of Flickr8k."""
+    with tempfile.TemporaryDirectory() as folder:
+        return [_files_of(human_files.flickr8k(Path(folder)))]
+
+
+def cxc() -> list[bytes]:
+    """Ratings of the three tasks."""
+    image, caption = human_files.image, human_files.caption
+    with tempfile.TemporaryDirectory() as folder:
+        human_files.cxc(Path(folder), "sits", [(caption(1), image(2), 4.5, "c2i_original")])
+        human_files.cxc(Path(folder), "sts", [(caption(1), caption(3), 0, "c2c_isim")])
+        human_files.cxc(Path(folder), "sis", [(image(2), image(9), 2.25, "i2i_csim")])
+        return [_files_of(Path(folder))]
+
+
+def configurations() -> list[bytes]:
+    """Those that are part of the trainer, and one with every key."""
+    from train_reference.config import FOLDER, Config
+
+    def written(value: Any) -> str:
+        return json.dumps(value) if not isinstance(value, dict) else "{ tau = 3.0, sampler = 'hard' }"
+
+    full = [
+        f"[{name}]\n" + "".join(f"{key} = {written(value)}\n" for key, value in dataclasses.asdict(part).items())
+        for name, part in vars(Config()).items()
+    ]
+    return ["\n".join(full).encode(), *(path.read_bytes() for path in sorted(FOLDER.rglob("*.toml"))[:3])]
+
+
+def run_folders() -> list[bytes]:
+    """What the trainer writes beside its embeddings."""
+    about = {
+        "schema": "vsebench/run/1", "kind": "embeddings", "file": "e.npz", "similarity": "cosine", "split": "coco-5k",
+    }  # fmt: skip
+    return [bundle.pack({"run.json": as_json(about), "e.npz": b"x"})]
+
+
+def metric_names() -> list[bytes]:
+    """Names of metrics and suites, with views and options."""
+    from vsebench.metrics import families
+    from vsebench.metrics.declare import known_names
+    from vsebench.metrics.suites import ALL, SUITES
+
+    options = [
+        f.template.replace(f.stem, f"{f.stem}[{key}={word}]").format(k=10)
+        for f in families() for key, option in f.options.items() for word in option.words
+    ]  # fmt: skip
+    names = [*known_names(), *ALL, *SUITES, *options, "cider:CS[tau=a,gt=out]@100", "eccv:mAP@R", "spice:ncs,R@1"]
+    return [name.encode() for name in dict.fromkeys(names)]
+
+
+def gains_specifications() -> list[bytes]:
+    """Every kind of gains, with every setting."""
+    from vsebench.relevance.kinds import GAINS
+
+    settings = [
+        f"{'g.npy' if k.endings else k.name}:{s}={v}"
+        for k in GAINS.values()
+        for s, values in k.settings.items()
+        for v in values
+    ]
+    more = ["sentence:all-MiniLM-L6-v2:own=one", "bow:glove.txt", "g.npy:rows=captions", "cider:df=t.jsonl"]
+    coarse = "coarse:bow:glove.txt:idf=yes:above=0.8:sentence:all-MiniLM-L6-v2:own=one"
+    return [text.encode() for text in (*(k.name for k in GAINS.values() if not k.endings), *settings, *more, coarse)]
+
+
+def other_names() -> list[bytes]:
+    """Names of scenes, signatures, label distances and queries."""
+    return [
+        b"scenes-tiny", b"scenes-10k", b"scenes-2500-seed3-size32-near0.2-leaks", b"scenes-10k-test",
+        b"euclidean", b"miou", b"miou:ignore=-1", b"3",
+        b"vsebench:0.1.0|split:coco-5k#3f2a9c01|score:dot|order:f64|ties:index|empty:skip",
+    ]  # fmt: skip
+
+
+def assignments() -> list[bytes]:
+    """Assignments of a configuration."""
+    return [b"train.lr=0.001", b"loss.settings.tau=3", b"model.text=gru", b"loss.settings={tau=[1, 2]}"]

@@ -1,0 +1,149 @@
+"""No input breaks a reader: valid ones, the cases that a search has found, and changed ones (see ``tests/fuzz``)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.fuzz import bundle, change, contract
+from tests.fuzz.__main__ import CASES, ROOT
+from tests.fuzz.targets import TARGETS, Target
+from vsebench.data.formats.table import FORMATS, LIST_FORMATS
+from vsebench.errors import BadInput
+
+FOUND = sorted(path for path in CASES.rglob("*") if path.is_file())
+DEEP = b"[" * 20_000
+HEADER = json.dumps({"__metadata__": {"vsebench": DEEP.decode()}}).encode()
+MADE = {  # cases that are too large to be stored
+    "karpathy-val": b"image,sampling_method\n" + b"1" * 140_000 + b".jpg,c2i_original\n",
+    "run-folder": bundle.pack({"run.json": DEEP}),
+    "checkpoint": len(HEADER).to_bytes(8, "little") + HEADER,
+}
+EVERY = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: target.name)
+
+
+def require(target: Target) -> None:
+    """Skip a target whose package is not installed."""
+    if target.package is not None and find_spec(target.package) is None:
+        pytest.skip(f"{target.package} is not installed")
+
+
+@EVERY
+def test_valid_inputs_are_read(target: Target, monkeypatch: pytest.MonkeyPatch) -> None:
+    require(target)
+    read: list[str] = []
+    kept = contract._kept
+
+    def noted(call: Callable[[], Any], name: str) -> Any:
+        def and_noted() -> Any:
+            found = call()
+            read.append(name)
+            return found
+
+        return kept(and_noted, name)
+
+    monkeypatch.setattr(contract, "_kept", noted)
+    for seed in target.seeds():
+        read.clear()
+        target(seed)
+        assert read, f"no reader accepts {seed[:80]!r}"
+
+
+@pytest.mark.parametrize("path", FOUND, ids=lambda path: f"{path.parent.name}/{path.name}")
+def test_inputs_that_once_broke_a_reader(path: Path) -> None:
+    require(TARGETS[path.parent.name])
+    TARGETS[path.parent.name](path.read_bytes())
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_large_inputs_that_once_broke_a_reader(name: str) -> None:
+    require(TARGETS[name])
+    TARGETS[name](MADE[name])
+
+
+@EVERY
+def test_changed_inputs_break_no_reader(target: Target) -> None:
+    require(target)
+    seeds = target.seeds()
+    slow = 8 if target.name == "hdf5" else 2  # every HDF5 file has a process of its own
+
+    @settings(
+        max_examples=max(5, settings.default.max_examples // slow),
+        suppress_health_check=list(HealthCheck),
+        phases=(Phase.generate, Phase.shrink),
+    )
+    @given(st.data())
+    def search(data: st.DataObject) -> None:
+        target(data.draw(change.changed(target, seeds)))
+
+    search()
+
+
+def test_every_format_has_a_target() -> None:
+    covered = {name for target in TARGETS.values() for name in target.formats}
+    read = {f.name for f in FORMATS.values() if f.arrays or f.embeddings} | {f.name for f in LIST_FORMATS}
+    assert covered == read
+
+
+def test_the_contract_can_be_broken(tmp_path: Path) -> None:
+    """Each rule fails for a reader that does not keep it, so that the other tests show something."""
+
+    def refuse(path: Path) -> None:
+        raise BadInput("is damaged", where=path, fix="make it again")
+
+    def unnamed(path: Path) -> None:
+        raise BadInput("is damaged", fix="make it again")
+
+    def helpless(path: Path) -> None:
+        raise BadInput("is damaged", where=path)
+
+    def unexpected(path: Path) -> None:
+        raise KeyError("images")
+
+    assert contract.reads(refuse, tmp_path) is None
+    for reader, words in ((unnamed, "name the file"), (helpless, "what to do"), (unexpected, "KeyError instead")):
+        with pytest.raises(contract.Broken, match=words):
+            contract.reads(reader, tmp_path)
+
+
+def test_limits_of_time_and_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contract, "SECONDS", 0.01)
+    with pytest.raises(contract.Broken, match="s of computing"):
+        contract.reads(lambda path: sum(range(1 << 20)), tmp_path)
+    monkeypatch.setattr(contract, "SECONDS", 60)
+    monkeypatch.setattr(contract, "MEMORY", 1 << 20)
+    sizes = iter((0, 1 << 24))
+    monkeypatch.setattr(contract, "_most_memory", lambda: next(sizes))
+    with pytest.raises(contract.Broken, match="16 MiB"):
+        contract.reads(lambda path: None, tmp_path)
+
+
+def test_a_folder_is_written_inside_itself(tmp_path: Path) -> None:
+    files = {"a/b.npy": b"x", "c": b"\n%%FIL", "d": b""}
+    assert bundle.unpack(bundle.pack(files)) == files
+    hostile = b"".join(bundle.MARK + name + b"\nx" for name in (b"../e", b"/e", b"a/../../e", b"a", b"a/b", b".", b""))
+    bundle.write(hostile, tmp_path / "in")
+    assert [path.name for path in tmp_path.rglob("*")] == ["in", "a"]
+
+
+def test_the_driver_lists_targets_and_repeats_cases(tmp_path: Path) -> None:
+    def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "tests.fuzz", *arguments], cwd=ROOT, capture_output=True, text=True, timeout=200
+        )
+
+    assert [line.split()[0] for line in run("--list").stdout.splitlines()] == list(TARGETS)
+    (tmp_path / "case").write_bytes(b"R@1")
+    done = run("--target", "metric-names", "--replay", str(tmp_path / "case"))
+    assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'case'}: as it should be\n")
+    wrong = run("--target", "nzp")
+    assert wrong.returncode == 2 and "unknown target 'nzp'" in wrong.stderr
