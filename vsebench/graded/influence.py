@@ -23,7 +23,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..metrics.declare import Metric
-from ..types import Float, Ids, Int
+from ..types import Bool, Float, Ids, Int
 from .plan import Ranking, is_tau
 
 MOST_IMAGES = 1000  # query images in the sample that influences are computed from
@@ -87,6 +87,22 @@ class Influence:
             some = steps != 0
             with self._lock:
                 np.add.at(self._sums[m].reshape(-1), place[some], steps[some])
+
+    def nonzero(self) -> tuple[Int, Int, Bool]:
+        """The sums that are not 0: their places in all of them, and these; and (metric,) which are not computed."""
+        sums = np.stack(list(self._sums.values())).reshape(-1) if self._sums else np.zeros(0, np.int64)
+        place = np.flatnonzero(sums)
+        return place, sums[place], np.array([m in self._too_large for m in self._sums], np.bool_)
+
+    def join(self, place: Int, sums: Int, too_large: Bool) -> None:
+        """Add what ``nonzero`` gave of other queries of the ranking."""
+        start = 0
+        for (m, own), unknown in zip(self._sums.items(), too_large, strict=True):
+            a, b = np.searchsorted(place, (start, start + own.size))
+            own.reshape(-1)[place[a:b] - start] += sums[a:b]
+            start += own.size
+            if unknown:
+                self._too_large.add(m)
 
     def of(self, metric: Metric, values: Float) -> Float | None:
         """(2, image) float64 influences on the mean, from each half of the query images; None where not computed.

@@ -22,12 +22,13 @@ from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .measure import Out, make_room, measure
-from .plan import Ranking, deepest_rank, plan, share_scores
+from .plan import Ranking, SharedScores, deepest_rank, plan, share_scores
 from .shared_product import shared_products
 from .tasks import CaptionsTask, Outs, Task, restrict, row_tasks, shortlist_tasks, tile_scores
 
 Progress = Callable[[int, int], None]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
+Fill = Callable[[Sequence[SharedScores], Outs], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +89,7 @@ def run(
     block: int | None = None,
     influence: bool = False,
     order_of: OrderOf | None = None,
+    fill: Fill | None = None,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -103,6 +105,7 @@ def run(
         block: queries of a block (captions, where one product serves both directions); never changes a result.
         influence: also compute the influence of the images as candidates, which intervals need.
         order_of: of another back-end, see ``rank.backends``; each direction is then ranked by itself.
+        fill: writes the values, which other processes have measured (``part``), instead of measuring here.
 
     Raises:
         UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
@@ -112,12 +115,15 @@ def run(
     rankings = _rankings(split, metrics, gains, directions, expected, influence)
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
+    out = {r: make_room(r) for r in rankings}
+    if fill is not None:
+        fill(share_scores(rankings), out)
+        return _collect(rankings, out)
     threads = threads or default_threads()
     scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
     products = [] if order_of else shared_products(scorers, threads, tile_scores(threads), block)
     paired = {side for p in products for side in (p.captions, p.images)}
-    out = {r: make_room(r) for r in rankings}
-    work = _Work(gains, out, threads, np.dtype(scorer.dtype), progress)
+    work = Work(gains, out, threads, np.dtype(scorer.dtype), progress)
     apart = (shared for shared in scorers if shared not in paired)
     rows = [t for shared in apart for t in row_tasks(shared, scorers[shared], threads, block, order_of)]
     lists = [shortlist_tasks(p, threads, block) for p in products]
@@ -133,7 +139,7 @@ def run(
     return _collect(rankings, out)
 
 
-class _Work:
+class Work:
     """Tasks in threads, with progress over all of them."""
 
     def __init__(self, gains: Mapping[str, Gains], out: Outs, threads: int, dtype: Any, progress: Progress | None):

@@ -190,9 +190,14 @@ def tile_scores(threads: int) -> int:
 
 
 def row_tasks(
-    shared: SharedScores, scorer: Scorer, threads: int, block: int | None, order_of: OrderOf | None = None
+    shared: SharedScores,
+    scorer: Scorer,
+    threads: int,
+    block: int | None,
+    order_of: OrderOf | None = None,
+    queries: tuple[int, int] | None = None,
 ) -> list[Task]:
-    """Tasks for all queries of rankings.
+    """Tasks for all queries of rankings, or for a range of them.
 
     Args:
         shared: the rankings.
@@ -200,10 +205,12 @@ def row_tasks(
         threads: how many will run the tasks.
         block: the number of queries of a task, None for a default.
         order_of: of another back-end, see ``rank.backends``.
+        queries: positions of the first query and of the one behind the last in the first ranking.
     """
     ranking = shared.first
     most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
-    edges = ranges(len(ranking.queries), block or most, threads if block is None else 1)
+    begin, end = queries or (0, len(ranking.queries))
+    edges = [(begin + a, begin + b) for a, b in ranges(end - begin, block or most, threads if block is None else 1)]
     if order_of is not None:
         return [OrderTask(shared, scorer, start, stop, order_of) for start, stop in edges]
     return [RowsTask(shared, scorer, start, stop) for start, stop in edges]

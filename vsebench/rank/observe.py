@@ -7,6 +7,7 @@ lists of both kinds of queries are updated.
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -99,18 +100,10 @@ def observe(
     pairs = sum(len(r.items) for q in requests for r in _relevances(q))
     entries = sum(min(k, gallery[d]) * (n_image if d == "i2t" else n_caption) for d, k in depth.items())
     require(TILE_BYTES + pairs * (PAIR_BYTES + 12 * threads) + entries * ENTRY_BYTES)
-    scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
-    counters = [Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
-    del scored  # 16 bytes a pair
+    counters = make_counters(scorer, requests, threads)
     lists: dict[Direction, TopK] = {}
-    scan = scan or scan_tiles
-    parts = {d: _parts(scorer, d, k) for d, k in depth.items()}
-    at_once = {d: k for d, k in depth.items() if len(parts[d]) == 1}
-    if counters or at_once:
-        lists = scan(scorer, counters, at_once, threads, tile_shape, progress)
-    for d in depth.keys() - at_once.keys():
-        each = [scan(part_of(scorer, d, *p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
-        lists[d] = TopK(np.concatenate([t.items for t in each]), np.concatenate([t.scores for t in each]))
+    if counters or depth:
+        lists = (scan or in_memory(scan_tiles))(scorer, counters, depth, threads, tile_shape, progress)
     found: dict[Direction, Observation] = {}
     for direction in DIRECTIONS:
         own = [(counter, r) for counter in counters if counter.direction == direction for r in counter.requests]
@@ -119,6 +112,12 @@ def observe(
         if ranks or top:
             found[direction] = Observation(direction, ranks, top)
     return found
+
+
+def make_counters(scorer: Scorer, requests: Sequence[Request], threads: int) -> list[Counter]:
+    """One counter for requests that share a direction and a range of candidates, always in the same order."""
+    scored = thresholds.score(scorer, [r for q in requests for r in _relevances(q)], threads)
+    return [Counter(scorer, d, group, fold, threads, scored) for d, group, fold in _groups(requests)]
 
 
 def scan_tiles(
@@ -147,6 +146,30 @@ def scan_tiles(
 
     stream(scorer, observe_tile, threads, tile_shape, progress)
     return {d: selector.finish(threads) for d, selector in selectors.items()}
+
+
+def in_memory(scan: Scan) -> Scan:
+    """The same scan, which lists some queries at a time where the buffers of all of them do not fit into memory."""
+
+    def in_parts(
+        scorer: Scorer,
+        counters: Sequence[Counter],
+        depth: Depths,
+        threads: int,
+        tile_shape: tuple[int, int] | None,
+        progress: Progress | None,
+    ) -> dict[Direction, TopK]:
+        parts = {d: _parts(scorer, d, k) for d, k in depth.items()}
+        at_once = {d: k for d, k in depth.items() if len(parts[d]) == 1}
+        lists: dict[Direction, TopK] = {}
+        if counters or at_once:
+            lists = scan(scorer, counters, at_once, threads, tile_shape, progress)
+        for d in depth.keys() - at_once.keys():
+            each = [scan(part_of(scorer, d, *p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
+            lists[d] = TopK(np.concatenate([t.items for t in each]), np.concatenate([t.scores for t in each]))
+        return lists
+
+    return in_parts
 
 
 def _parts(scorer: Scorer, direction: Direction, k: int) -> list[tuple[int, int]]:
@@ -220,14 +243,24 @@ class Counter:
     ):
         self.scorer, self.direction, self.requests, self.fold = scorer, direction, requests, fold
         relevances = [r for request in requests for r in _relevances(request)]
-        self.pairs: Thresholds = thresholds.make(scorer, direction, relevances, fold, scored)
-        self.counts = np.zeros((3, threads, len(self.pairs.query)), np.int32)  # one row a thread
+        self._set(thresholds.make(scorer, direction, relevances, fold, scored), threads)
+
+    def _set(self, pairs: Thresholds, threads: int) -> None:
+        self.pairs = pairs
+        self.counts = np.zeros((3, threads, len(pairs.query)), np.int32)  # one row a thread
         # The first pairs of all queries are counted together; caption queries rarely have further pairs.
         is_first = np.ones(len(self.pairs.query), bool)
         is_first[1:] = np.diff(self.pairs.query) != 0
         self.extra = np.flatnonzero(~is_first)
         n_query = len(self.pairs.indptr) - 1
         self.lead = np.where(np.diff(self.pairs.indptr) > 0, self.pairs.indptr[:-1], -1)[:n_query]
+
+    def of_images(self, scorer: Scorer, r0: int, r1: int, threads: int) -> Counter:
+        """A counter of the scores of images ``r0:r1`` alone, which are those of ``scorer``; see ``part``."""
+        part = copy.copy(self)
+        part.scorer = scorer
+        part._set(self.pairs.of_images(self.direction, r0, r1), threads)
+        return part
 
     def count(self, tile: Array, r0: int, c0: int, part: int) -> None:
         """Count one tile; ``part`` is the row of counts of the calling thread."""

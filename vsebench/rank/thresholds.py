@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,6 +40,20 @@ class Thresholds:
         """(pair,) positions of a relevance's pairs among these."""
         key = self.query * gallery + self.item
         return np.searchsorted(key, relevance.queries[relevance.query_of] * gallery + relevance.items)
+
+    def of_images(self, direction: Direction, r0: int, r1: int) -> Thresholds:
+        """The pairs to compare with the scores of images ``r0:r1``, which become images 0 to r1 - r0.
+
+        Of caption queries all pairs are compared: those of other images have items outside the range.
+        """
+        first, last = self.first[r0:r1], self.last[r0:r1]
+        if direction == "t2i":
+            return replace(self, item=self.item - r0, first=first, last=last)
+        own = slice(self.indptr[r0], self.indptr[r1])
+        return Thresholds(
+            self.query[own] - r0, self.item[own], self.indptr[r0 : r1 + 1] - self.indptr[r0], self.exact[own],
+            self.high[own], self.low[own], first, last,
+        )  # fmt: skip
 
 
 def sorted_unique(keys: list[Int]) -> Int:
