@@ -73,6 +73,7 @@ def examine() -> list[Finding]:
         *(_optional(name, *about) for name, about in OPTIONAL.items()),
         *_splits(),
         _torch(),
+        _faiss(),
         _java(),
     ]
 
@@ -170,6 +171,23 @@ def _torch() -> Finding:
     except Exception as error:  # a broken installation raises anything from OSError to ImportError
         return Finding("torch", "fault", f"does not import: {error}", "install torch again")
     return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'no GPU'}")
+
+
+def _faiss() -> Finding:
+    if importlib.util.find_spec("faiss") is None:
+        use = "lists of the top of rankings, --backend faiss"
+        return Finding("faiss", "absent", f"not installed ({use})", "pip install 'vsebench[cpu]'")
+    try:
+        import faiss
+
+        from ..rank import backends
+        from ..rank.faiss_index import gpus
+
+        found = gpus(driver=backends.NVIDIA.exists())
+    except Exception as error:  # as of torch
+        return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
+    where = f"{found} GPUs, of which the first is used" if found else "the index of the processor"
+    return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
 
 
 def _installed(name: str) -> bool:

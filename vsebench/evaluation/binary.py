@@ -70,7 +70,7 @@ def measure(
         optimistic, pessimistic = (
             _aggregate(m, m.per_query(other)[kept], missed, fold) for other in ranks.under_extremes
         )
-        extremes = (optimistic, pessimistic)
+        extremes = (optimistic, pessimistic) if optimistic != pessimistic else None
     items = split.ids("image" if direction == "i2t" else "caption")
     query_ids = {} if query_ids is None else query_ids
     if judged not in query_ids:

@@ -128,12 +128,16 @@ def reads_gains(result: Result) -> bool:
 
 def queries_alone(names: Iterable[str], what: str = "intervals") -> str:
     """The note that ``what`` of some metrics leave out the influence of the images as candidates."""
-    every = list(dict.fromkeys(names))
-    listed = ", ".join(every) if len(every) < 5 else f"{', '.join(every[:3])} and {len(every) - 3} more metrics"
     return (
-        f"{what} of {listed} are of the queries alone and may be too narrow: "
+        f"{what} of {some_names(names)} are of the queries alone and may be too narrow: "
         "other test images would also be other candidates"
     )
+
+
+def some_names(names: Iterable[str]) -> str:
+    """The names of a few metrics, or the first three of many and the number of the others."""
+    every = list(dict.fromkeys(names))
+    return ", ".join(every) if len(every) < 5 else f"{', '.join(every[:3])} and {len(every) - 3} more metrics"
 
 
 def interval(ends: Float) -> tuple[float, float] | None:

@@ -42,15 +42,16 @@ def attach(
     from ..numeric.parallel import default_threads
     from ..rank import backends
 
+    used = backends.chosen(backend)[0]
     provenance = {
         "vsebench": __version__,
         "started": clock.at,
         "seconds": round(time.perf_counter() - clock.started, 3),
         "python": platform.python_version(),
         "platform": f"{platform.system()} {platform.machine()}",
-        "packages": versions(PACKAGES),
+        "packages": versions((*PACKAGES, *backends.BACKENDS[used.partition(":")[0]].packages)),
         "threads": threads or default_threads(),
-        "backend": backends.chosen(backend)[0],
+        "backend": used,
         "inputs": [describe(p) for p in sources if p.is_file()],
     }
     return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)

@@ -5,14 +5,15 @@
 ``inputs`` reads vectors, a score matrix or retrieved lists and aligns them with a split, by the table of file formats
 in ``data.formats``; ``misread`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
 judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
-over the scores (``rank.observe``) or from the lists, and ``binary`` makes results of them; ``graded`` ranks complete
-galleries (``graded.run``); ``intra`` retrieves images by images and captions by captions. ``assemble`` adds sums,
-intervals, the signature and warnings, ``top_lists`` the top of the rankings where it is kept, ``provenance`` what was
-evaluated, where and when.
+over the scores (``rank.observe``), from lists of an index where these suffice (``depths``), or from given lists, and
+``binary`` makes results of them; ``graded`` ranks complete galleries (``graded.run``); ``intra`` retrieves images by
+images and captions by captions. ``assemble`` adds sums, intervals, the signature and warnings, ``top_lists`` the top
+of the rankings where it is kept, ``provenance`` what was evaluated, where and when.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from ..rank import backends
 from ..rank.observe import observe
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
-from . import assemble, binary, graded, inputs, intra, misread, provenance, saved_run, top_lists
+from . import assemble, binary, depths, graded, inputs, intra, misread, provenance, saved_run, top_lists
 from .inputs import Input
 from .options import GainsLike, Options, PathLike, Progress
 from .plan import Plan, check_names, make_plan
@@ -116,7 +117,8 @@ def evaluate(
         seed: of the resamples.
         interval: ``bca`` or ``percentile``.
         threads: of the kernels; never changes a result.
-        backend: what ranks: ``auto``, ``numpy`` (the reference); never changes a result.
+        backend: what ranks: ``auto``, ``numpy`` (the reference), or ``faiss`` for metrics of the top of rankings (a
+            note says which metrics read more and are ranked by numpy); never changes a result.
         memory: bytes that the process may take, such as ``2G``, besides the pages of mapped files; by default what is
             free. Vectors that take more than a quarter of it are mapped from their file, or copied to a temporary one
             where they are compressed; never changes a result.
@@ -163,14 +165,17 @@ def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Directio
     warned = list(misread.check(data, plan.directions, options.trust))
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
-    ranker = backends.ranker(options.backend)
+    plan, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
     if data.scorer is None:
         plan, observed, more = binary.from_lists(plan, data)
         warned += more
     else:
-        observed = observe(
+        ranked = functools.partial(observe, scan=ranker.scan)
+        if ranker.listed:
+            ranked = functools.partial(ranker.listed.observe, needed=needed)
+        observed = ranked(
             data.scorer, plan.requests, ties=plan.ties, depth=_depth(plan), threads=options.threads,
-            progress=options.progress, scan=ranker.scan,
+            progress=options.progress,
         )  # fmt: skip
     results = binary.results(plan, observed)
     if plan.graded:

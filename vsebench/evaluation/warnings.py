@@ -31,7 +31,10 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         view = max(shares, key=lambda v: shares[v], default=None)
         if view is None or shares[view] <= TIE_SHARE:
             continue
-        text = f"{direction}: {shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
+        least = "" if observation.ranks[view].depth is None else "at least "  # ties at the end of rankings are unknown
+        text = (
+            f"{direction}: {least}{shares[view]:.1%} of the relevant items ({view}) tie exactly with another candidate"
+        )
         collapsed = shares[view] > 0.99
         if collapsed:
             text += " (collapsed scores)"
@@ -49,9 +52,7 @@ Moved = tuple[float, float, Result]  # the smallest and the largest value under 
 
 def _moved(view: str, direction: Direction, results: dict[Key, Result]) -> list[Moved]:
     return [
-        (*r.ties, r)
-        for (_, d), r in results.items()
-        if d == direction and r.ties is not None and r.ties[0] != r.ties[1] and r.metric.view == view
+        (*r.ties, r) for (_, d), r in results.items() if d == direction and r.ties is not None and r.metric.view == view
     ]
 
 

@@ -8,6 +8,9 @@ bound of the canonical scores (``rank.exact``), and near-ties are decided by the
 - ``scan`` (``observe.Scan``): counts for the ranks of relevant items, and top lists, in one pass over the scores;
 - ``order`` (``full_order.OrderOf``): the k best of some queries, for graded metrics. None: from blocks of scores of
   both directions (``graded.tasks``).
+
+A back-end that finds only the top of every ranking has ``listed`` in addition, and its ``order`` is of that depth too:
+where the metrics read deeper, the functions of the reference are used (``evaluation.depths``).
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from pathlib import Path
 
 from ..errors import MissingPackage, UsageError
 from ..registry import closest
+from ..types import Direction, Observation
 from . import observe
 from .full_order import OrderOf
 
@@ -27,11 +31,27 @@ NVIDIA = Path("/proc/driver/nvidia/version")  # there where the driver of a GPU 
 
 
 @dataclass(frozen=True)
+class Listed:
+    """What ranks up to a depth.
+
+    Attributes:
+        observe: as ``observe.observe``, for ranks up to a depth (``listed.Indexes.observe``).
+        deepest: the largest depth for the size of a gallery.
+        name: what makes the lists, as in "a FAISS index".
+    """
+
+    observe: Callable[..., dict[Direction, Observation]]
+    deepest: Callable[[int], int]
+    name: str
+
+
+@dataclass(frozen=True)
 class Ranker:
     """The functions of a back-end, see the module."""
 
     scan: observe.Scan
     order: OrderOf | None = None
+    listed: Listed | None = None
 
 
 @dataclass(frozen=True)
@@ -43,12 +63,14 @@ class Backend:
         make: makes its functions; imports what it needs.
         module: name of the module it needs besides numpy and numba, or None.
         extra: the extra of vsebench that installs the module, or None.
+        packages: what may install the module; their versions are in the provenance of a report.
     """
 
     words: str
     make: Callable[[], Ranker]
     module: str | None = None
     extra: str | None = None
+    packages: tuple[str, ...] = ()
 
     @property
     def installed(self) -> bool:
@@ -60,8 +82,23 @@ def _numpy() -> Ranker:
     return Ranker(observe.scan_tiles)
 
 
+def _faiss() -> Ranker:
+    from .listed import Indexes
+    from .top_certified import deepest
+
+    indexes = Indexes(driver=NVIDIA.exists())
+    return Ranker(observe.scan_tiles, indexes.order_of, Listed(indexes.observe, deepest, "a FAISS index"))
+
+
 BACKENDS: dict[str, Backend] = {
     "numpy": Backend("numpy and numba on the processor: the reference", _numpy),
+    "faiss": Backend(
+        "a flat index of FAISS, on the first GPU or the processor: lists of the top of every ranking",
+        _faiss,
+        "faiss",
+        "cpu",
+        ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
+    ),
 }
 
 

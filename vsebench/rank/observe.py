@@ -92,7 +92,7 @@ def observe(
         BadInput: the tiles and the counts need more memory than is free.
     """
     check_ties(ties)
-    _check(requests, scorer.shape)
+    check_requests(requests, scorer.shape)
     threads = threads or default_threads()
     depth = depth or {}
     n_image, n_caption = scorer.shape
@@ -181,7 +181,8 @@ def _parts(scorer: Scorer, direction: Direction, k: int) -> list[tuple[int, int]
     return [(queries * i // n, queries * (i + 1) // n) for i in range(n)]
 
 
-def _check(requests: Sequence[Request], shape: tuple[int, int]) -> None:
+def check_requests(requests: Sequence[Request], shape: tuple[int, int]) -> None:
+    """Refuse requests that do not fit scores of a shape, as ``observe`` documents."""
     names = [(r.view, r.relevance.direction) for r in requests]
     for view, direction in names:
         if names.count((view, direction)) > 1:

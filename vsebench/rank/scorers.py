@@ -116,13 +116,13 @@ class Dot:
         if not self.cosine:
             return np.matmul(self.images[r0:r1], self.captions[c0:c1].T, out=out)
         complete = (r0, r1) == (0, len(self.images))
-        rows = self._unit_images if complete else _unit(self.images[r0:r1], self.scales[0][r0:r1])
-        return np.matmul(rows, _unit(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
+        rows = self._unit_images if complete else unit_vectors(self.images[r0:r1], self.scales[0][r0:r1])
+        return np.matmul(rows, unit_vectors(self.captions[c0:c1], self.scales[1][c0:c1]).T, out=out)
 
     @cached_property
     def _unit_images(self) -> Vectors:
         # Kept only when a tile has all images: then every tile needs all of them.
-        return _unit(self.images, self.scales[0])
+        return unit_vectors(self.images, self.scales[0])
 
     def prepare(self, height: int) -> None:
         """Scale all images at once when a tile has them all."""
@@ -245,7 +245,8 @@ def part_of(scorer: Scorer, direction: Direction, start: int, stop: int) -> Scor
     return Matrix(scorer.scores, rows[images], columns[captions], scorer.name)
 
 
-def _unit(vectors: Vectors, scale: Float) -> Vectors:
+def unit_vectors(vectors: Vectors, scale: Float) -> Vectors:
+    """(item, dim) float32 vectors times their scales, (item,)."""
     return vectors * scale[:, None].astype(np.float32)
 
 

@@ -59,7 +59,7 @@ class Result:
         influence: (2, image) float64, what every image adds to the value as a candidate, by two random halves of the
             query images (see ``graded.influence``); None where it is not known, and the interval is that of the
             queries alone.
-        ties: the value under the optimistic and under the pessimistic tie rule, or None without ties.
+        ties: the value under the optimistic and under the pessimistic tie rule, or None where it is the same.
 
     Raises:
         UsageError: the value is not finite.

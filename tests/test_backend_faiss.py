@@ -1,0 +1,340 @@
+"""The back-end faiss: the values, ties, intervals and lists of the reference, and no GPU where there is none."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from tests.graded_worlds import FakeGains, large_world
+from vsebench.errors import BadInput, UsageError
+from vsebench.graded.run import run
+from vsebench.metrics import parse
+from vsebench.rank import backends, full_order, top_certified
+from vsebench.rank.observe import Request
+from vsebench.rank.scorers import Dot
+from vsebench.report.report import Report
+from vsebench.types import Relevance, SameFold
+
+faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
+
+from vsebench.rank import faiss_index  # noqa: E402
+from vsebench.rank.listed import Indexes  # noqa: E402
+
+METRICS = "R@1,R@5,R@10,Recall@5,R-P,mAP@R,RSum"
+
+
+def small(kind: str, seed: int = 3, images: int = 70, dim: int = 12) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors of images and of five captions each, with as many ties as the kind has."""
+    rng = np.random.default_rng(seed)
+    if kind == "equal":
+        return np.ones((images, dim), np.float32), np.ones((images * 5, dim), np.float32)
+    if kind == "integers":
+        x, y = (rng.integers(-2, 3, (n, dim)).astype(np.float32) for n in (images, images * 5))
+        x[:, 0], y[:, 0] = 3, 3  # none of them is zero
+        return x, y
+    x = rng.standard_normal((images, dim)).astype(np.float32)
+    y = (np.repeat(x, 5, axis=0) + rng.standard_normal((images * 5, dim))).astype(np.float32)
+    if kind == "near":  # every score of a query is closer to the next than the error bound
+        x[:], y[:] = 1, 1
+        x[:, 0] += 1e-7 * np.arange(images)
+        y[:, 0] += 1e-7 * (np.arange(images * 5) % 7)
+        y[:, 1] += 2e-7 * (np.arange(images * 5) % 5)
+    if kind == "copies":
+        x[1::3], y[5:200:4] = x[0], y[0]
+    return x, y
+
+
+def same(found: Report, wanted: Report) -> None:
+    """All that is measured is equal, bit for bit."""
+    assert found.signature == wanted.signature
+    assert [str(r.metric) for r in found.results] == [str(r.metric) for r in wanted.results]
+    for one, other in zip((*found.results, *found.parts), (*wanted.results, *wanted.parts), strict=True):
+        key = str(one.metric), one.direction
+        assert key == (str(other.metric), other.direction)
+        for f in dataclasses.fields(one):
+            a, b = getattr(one, f.name), getattr(other, f.name)
+            if isinstance(b, np.ndarray):
+                assert np.array_equal(a, b), (key, f.name)
+            elif f.name != "metric":
+                assert a == b, (key, f.name)
+    for a, b in zip(found.lists, wanted.lists, strict=True):
+        assert np.array_equal(a.items, b.items) and np.array_equal(a.scores, b.scores)
+
+
+def both(*data: Any, **options: Any) -> tuple[Report, Report]:
+    """The reports of faiss and of numpy."""
+    found, wanted = (vb.evaluate(*data, trust=True, backend=name, **options) for name in ("faiss", "numpy"))
+    same(found, wanted)
+    return found, wanted
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("kind", ["normal", "integers", "equal", "near", "copies"])
+def test_metrics_of_the_top_are_those_of_the_reference(kind: str, similarity: str) -> None:
+    found, wanted = both(*small(kind), metrics=METRICS, similarity=similarity, ci=95, resamples=50, lists=7)
+    assert not any("numpy ranked" in note for note in found.notes)
+    assert found.provenance is not None and found.provenance["backend"] == "faiss"
+    rest = [n.replace("at least ", "") for n in (*found.notes, *found.warnings)]
+    assert kind != "equal" or rest == [*wanted.notes, *wanted.warnings]
+
+
+@pytest.mark.parametrize("ties", ["optimistic", "pessimistic", "mean-rank", "expected"])
+@pytest.mark.parametrize("kind", ["integers", "equal", "copies"])
+def test_tie_rules(kind: str, ties: str) -> None:
+    found, _ = both(*small(kind), metrics="R@1,R@5,Recall@10", ties=ties, ci=0)
+    assert any("complete rankings" in note for note in found.notes) == (ties == "expected")
+
+
+@pytest.mark.parametrize("kind", ["integers", "equal", "copies"])
+def test_ranks_by_definition(kind: str) -> None:
+    """Against ranks that are counted in the exact scores of small integers."""
+    x, y = small(kind)
+    y = np.round(y).astype(np.float32)
+    x = np.round(x).astype(np.float32)
+    scores = x.astype(np.int64) @ y.astype(np.int64).T
+    relevant = np.arange(len(y)) // 5
+    relevance = Relevance("gt", "t2i", np.arange(len(y)), np.arange(len(y) + 1), relevant, np.zeros(len(y)))
+    found = Indexes().observe(Dot(x, y), [Request("gt", relevance)], needed={"t2i": 9}, threads=2)["t2i"].ranks["gt"]
+    better = (scores > scores[relevant, np.arange(len(y))]).sum(0)
+    equal = scores == scores[relevant, np.arange(len(y))]
+    lower = (equal & (np.arange(len(x))[:, None] < relevant)).sum(0)
+    rank = 1 + better + lower
+    assert np.array_equal(found.rank <= 9, rank <= 9)
+    assert np.array_equal(found.rank[rank <= 9], rank[rank <= 9])
+    assert found.extremes is not None
+    for extreme, other in zip(found.extremes, (better + 1, better + equal.sum(0)), strict=True):
+        assert np.array_equal(np.minimum(extreme, 10), np.minimum(other, 10))
+
+
+@pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies", "equal"])
+@pytest.mark.parametrize("most", [2048, 40, 20])
+def test_lists_that_are_too_short_to_be_certified(kind: str, most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Longer lists of the index, then all scores, until every candidate of the k best is there."""
+    monkeypatch.setattr(top_certified, "MOST_ITEMS", most)
+    x, y = small(kind)
+    scorer = Dot(x, y)
+    index = faiss_index.FlatIndex(scorer, "i2t")
+    queries = np.arange(3, 50, 2)
+    parts = list(top_certified.tops(index, queries, 11))
+    assert sorted(np.concatenate([p.queries for p in parts])) == queries.tolist()
+    for part in parts:
+        for i, query in enumerate(part.queries):
+            entries = slice(part.start[i], part.start[i + 1])
+            exact = scorer.pairs(np.full(len(y), query), np.arange(len(y)), 1)
+            order = np.lexsort((np.arange(len(y)), -exact))
+            wanted = order[exact[order] >= exact[order[10]]]
+            assert np.array_equal(part.positions[entries], wanted)
+            assert np.array_equal(part.scores[entries], exact[wanted])
+
+
+def test_near_ties_are_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    widths: list[int] = []
+    search = faiss_index.FlatIndex.search
+
+    def spy(self: Any, queries: Any, k: int) -> Any:
+        widths.append(k)
+        return search(self, queries, k)
+
+    monkeypatch.setattr(faiss_index.FlatIndex, "search", spy)
+    x, y = small("near")
+    list(top_certified.tops(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10))
+    assert widths == [26, 52, 104, 208, 350]
+    widths.clear()
+    x, y = small("normal")
+    list(top_certified.tops(faiss_index.FlatIndex(Dot(x, y), "i2t"), np.arange(len(x)), 10))
+    assert widths == [26]
+
+
+@pytest.mark.parametrize("fault", ["rounded", "missing", "nan"])
+def test_an_index_that_breaks_its_bound_is_not_believed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As of a device that rounds products to ten bits, or that lists too little."""
+    search = faiss_index.FlatIndex.search
+
+    def coarse(self: Any, queries: Any, k: int) -> Any:
+        scores, items = search(self, queries, k)
+        if fault == "rounded":
+            return np.round(scores, 2), items
+        scores[::2, 3], items[::2, 3] = (np.nan if fault == "nan" else scores[::2, 3]), -1
+        return scores, items
+
+    x, y = small("normal")
+    index = faiss_index.FlatIndex(Dot(x, y), "t2i")
+    wanted = next(iter(top_certified.tops(index, np.arange(len(y)), 4)))
+    monkeypatch.setattr(faiss_index.FlatIndex, "search", coarse)
+    parts = list(top_certified.tops(index, np.arange(len(y)), 4))
+    found = np.concatenate([p.positions[p.first(4)] for p in parts])
+    order = np.argsort(np.concatenate([p.queries for p in parts]))
+    assert np.array_equal(found[order], wanted.positions[wanted.first(4)])
+
+
+NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m=4]@3", "cider:NCS[gt=out]@10")
+
+
+@pytest.mark.parametrize("cosine", [False, True])
+@pytest.mark.parametrize("influence", [False, True])
+def test_graded_metrics(cosine: bool, influence: bool) -> None:
+    world = large_world(70, 3, seed=5)
+    rng = np.random.default_rng(5)
+    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
+    metrics, gains, scorer = [parse(n) for n in NAMES], {"cider": FakeGains(world.gains)}, Dot(images, captions, cosine)
+    wanted = run(scorer, world.split, metrics, gains, threads=2, influence=influence)
+    order_of = Indexes().order_of
+    found = run(scorer, world.split, metrics, gains, threads=2, block=16, order_of=order_of, influence=influence)
+    for key, values in wanted.items():
+        assert np.array_equal(found[key].values, values.values, equal_nan=True), key
+        assert (values.influence is None) == (found[key].influence is None)
+        assert values.influence is None or np.array_equal(found[key].influence, values.influence), key
+
+
+@pytest.mark.parametrize("kind", ["integers", "near", "copies"])
+def test_orders_have_the_ties_of_the_reference(kind: str) -> None:
+    scorer, queries = Dot(*small(kind), cosine=True), np.arange(4, 60)
+    for direction, gallery in (("i2t", None), ("i2t", np.arange(0, 350, 5)), ("t2i", None)):
+        wanted = full_order.order_of(scorer, direction, queries, 20, gallery)  # type: ignore[arg-type]
+        found = Indexes().order_of(scorer, direction, queries, 20, gallery)  # type: ignore[arg-type]
+        assert np.array_equal(found.items, wanted.items) and np.array_equal(found.tied, wanted.tied)
+
+
+def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
+    x, y = small("copies")
+    gains = np.random.default_rng(1).integers(0, 4, (len(x), len(y))) / 4
+    np.save(tmp_path / "gains.npy", gains.astype(np.float32))
+    options: dict[str, Any] = {"gains": str(tmp_path / "gains.npy"), "resamples": 50}
+    found, _ = both(x, y, metrics="matrix:NCS@5,matrix:CS@20,R@1", **options)
+    assert not any("numpy ranked" in note for note in found.notes)
+    found, _ = both(x, y, metrics="matrix:NCS@5,matrix:Kendall,R@1", **options)
+    note = (
+        "numpy ranked what a FAISS index does not list (matrix:Kendall: complete rankings), "
+        "and in the same pass the other graded metrics"
+    )
+    assert note in found.notes
+
+
+@pytest.mark.parametrize(
+    ("metrics", "options", "note"),
+    [
+        ("R@1,MedR,MeanR", {}, "(MedR, MeanR: complete rankings), and in the same pass the other metrics of binary"),
+        ("MRR,MedR", {}, "numpy ranked what a FAISS index does not list (MRR, MedR: complete rankings)"),
+        ("R@1,R@30", {}, "(R@30: more than the first 24 items), and in the same pass"),
+        ("R@1", {"depth": 30}, "(lists of 30: more than the first 24 items), and in the same pass"),
+        ("R@1,Recall@3", {"ties": "expected"}, "does not list (R@1, Recall@3: complete rankings)"),
+    ],
+)
+def test_what_is_not_listed_is_ranked_by_numpy(
+    metrics: str, options: dict[str, Any], note: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(top_certified, "MOST_ITEMS", 40)
+    if "depth" in options:
+        options = {**options, "save_run": tmp_path / "run.json"}
+    found, wanted = both(*small("copies"), metrics=metrics, ci=0, **options)
+    assert any(note in n for n in found.notes), found.notes
+    assert [n for n in found.notes if note not in n] == list(wanted.notes)
+
+
+def test_folds_are_ranked_by_numpy() -> None:
+    x, y = small("normal", images=60)
+    split = vb.Split("custom", np.arange(60), np.arange(300), np.arange(300) // 5, fold=np.arange(60) // 12)
+    found, _ = both(x, y, split=split, metrics="R@1,1k:R@5", ci=0)
+    assert any("(1k:R@5: the items of a fold)" in note for note in found.notes)
+    relevance = Relevance("gt", "i2t", np.arange(60), np.arange(61), np.arange(60) * 5, np.zeros(60))
+    request = Request("gt", relevance, SameFold(np.arange(60) // 12, np.arange(300) // 60))
+    with pytest.raises(UsageError, match="an index lists the top of complete galleries"):
+        Indexes().observe(Dot(x, y), [request], needed={"i2t": 3})
+
+
+@pytest.mark.parametrize("given", ["scores", "run"])
+def test_scores_and_lists_are_no_vectors(given: str, tmp_path: Path) -> None:
+    x, y = small("normal")
+    run_file = tmp_path / "run.json"
+    vb.evaluate(x, y, metrics="R@1", save_run=run_file, ci=0)
+    data: Any = {"scores": x @ y.T} if given == "scores" else {"run": run_file}
+    split = vb.Split("custom", np.arange(70), np.arange(350), np.arange(350) // 5)
+    found, wanted = both(metrics="R@1", ci=0, split=split, **data)
+    what = "scores are given" if given == "scores" else "retrieved lists are given"
+    assert found.notes == (*wanted.notes, f"{what}, and a FAISS index searches vectors: it was not used")
+
+
+@pytest.mark.parametrize("name", ["run.json", "run.trec"])
+def test_saved_lists(name: str, tmp_path: Path) -> None:
+    data = small("copies")
+    for backend in ("faiss", "numpy"):
+        (tmp_path / backend).mkdir()
+        vb.evaluate(*data, metrics="R@1", save_run=tmp_path / backend / name, depth=33, ci=0, backend=backend)
+    files = sorted((tmp_path / "numpy").iterdir())
+    assert files and all(f.read_bytes() == (tmp_path / "faiss" / f.name).read_bytes() for f in files)
+
+
+def test_no_gpu_is_touched_where_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def touched(*_: Any) -> Any:
+        raise AssertionError("a GPU was touched")
+
+    for name in ("GpuIndexFlatIP", "StandardGpuResources", "index_cpu_to_gpu", "index_cpu_to_all_gpus", "knn_gpu"):
+        monkeypatch.setattr(faiss, name, touched, raising=False)
+    data = small("normal")
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
+    monkeypatch.setattr(backends, "NVIDIA", Path(__file__))
+    both(*data, metrics="R@1", ci=0)
+    monkeypatch.setattr(faiss, "get_num_gpus", touched)  # ends the process in older versions, without a driver
+    monkeypatch.setattr(backends, "NVIDIA", Path("/no/driver"))
+    both(*data, metrics="R@1", ci=0)
+
+
+class FakeGpuIndex:
+    """An index that lists like one on a GPU, and fails like one."""
+
+    searches = 0
+    fails = False
+
+    def __init__(self, _: object, dim: int) -> None:
+        self.index = faiss.IndexFlatIP(dim)
+
+    def add(self, vectors: Any) -> None:
+        self.index.add(np.array(vectors))
+
+    def search(self, vectors: Any, k: int) -> Any:
+        assert k <= 2048
+        FakeGpuIndex.searches += 1
+        if FakeGpuIndex.fails:
+            raise RuntimeError("Error in a file\nOut of memory")
+        return self.index.search(vectors, k)
+
+
+def test_index_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(backends, "NVIDIA", Path(__file__))
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
+    monkeypatch.setattr(faiss, "StandardGpuResources", object, raising=False)
+    monkeypatch.setattr(faiss, "GpuIndexFlatIP", FakeGpuIndex, raising=False)
+    both(*small("copies"), metrics=METRICS, ci=0, similarity="cosine")
+    assert FakeGpuIndex.searches
+    monkeypatch.setattr(FakeGpuIndex, "fails", True)
+    with pytest.raises(BadInput, match="FAISS failed on the GPU: Out of memory") as caught:
+        vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
+    assert caught.value.fix is not None and "--backend numpy" in caught.value.fix
+
+
+def test_threads_of_openmp_are_as_before() -> None:
+    before = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(2)
+    try:
+        vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss", threads=1)
+        assert faiss.omp_get_max_threads() == 2
+    finally:
+        faiss.omp_set_num_threads(before)
+
+
+def test_depths_of_lists() -> None:
+    assert top_certified.deepest(2048) == 2048 and top_certified.deepest(2049) == 2032
+    x, y = small("normal", images=5)
+    assert len(both(x, y, metrics="R@100", ci=0)[0].results) == 2  # k beyond the gallery
+
+
+def test_version_is_in_the_provenance() -> None:
+    report = vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
+    assert report.provenance is not None
+    assert any(name.startswith("faiss") for name in json.loads(json.dumps(report.provenance["packages"])))

@@ -1,0 +1,113 @@
+"""Which metrics a back-end can measure that lists only the top of every ranking, and what it says about the others.
+
+Metrics of binary judgements are measured together, and so are those that read gains: where one of them reads deeper,
+all scores have to be computed anyhow, and the others are taken from the same pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ..graded.plan import plan as rankings_of
+from ..metrics import Metric
+from ..rank import backends
+from ..rank.order import EXPECTED
+from ..rank.scorers import Dot
+from ..types import AllItems, Direction
+from .inputs import Input
+from .intervals import some_names
+from .plan import Plan
+
+Reasons = dict[str, list[str]]  # what a list does not have -> names of the metrics, or options, that read it
+COMPLETE, INSIDE = "complete rankings", "the items of a fold"
+
+
+def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[Plan, backends.Ranker, dict[Direction, int]]:
+    """The plan with notes, the functions to rank with, and how deep the lists for binary judgements have to be.
+
+    Args:
+        plan: what is measured.
+        data: what is ranked.
+        ranker: of the requested back-end.
+
+    Returns:
+        The ranker is without ``listed`` where metrics of binary judgements are ranked by the reference, and without
+        ``order`` where graded ones are.
+    """
+    listed, notes = ranker.listed, list(plan.notes)
+    if listed is None:
+        return plan, ranker, {}
+    if not isinstance(data.scorer, Dot):
+        what = "scores are given" if data.lists is None else "retrieved lists are given"
+        notes.append(f"{what}, and {listed.name} searches vectors: it was not used")
+        return replace(plan, notes=tuple(notes)), replace(ranker, order=None, listed=None), {}
+    needed, binary = _binary(plan, listed)
+    graded = _graded(plan, listed)
+    if plan.intra:
+        notes.append(f"images among images and captions among captions were ranked by numpy, not by {listed.name}")
+    if binary:
+        notes.append(_note(binary, listed, plan.binary, "metrics of binary judgements"))
+        ranker = replace(ranker, listed=None)
+    if graded:
+        notes.append(_note(graded, listed, plan.graded, "graded metrics"))
+        ranker = replace(ranker, order=None)
+    return replace(plan, notes=tuple(notes)), ranker, needed
+
+
+def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], Reasons]:
+    """Up to which rank metrics of binary judgements read, by direction, and what they read beyond lists."""
+    needed: dict[Direction, int] = {}
+    reasons: Reasons = {}
+    for request in plan.requests:
+        direction = request.relevance.direction
+        most = listed.deepest(_gallery(plan, direction))
+        for m in (m for m in plan.binary if m.view == request.view):
+            size = int(request.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
+            deep = min(size, _gallery(plan, direction))
+            if not isinstance(request.candidates, AllItems):
+                _add(reasons, INSIDE, str(m))
+            elif m.family.depth not in ("k", "R") or plan.ties == EXPECTED:
+                _add(reasons, COMPLETE, str(m))
+            elif deep > most:
+                _add(reasons, f"more than the first {most:,} items", str(m))
+            else:
+                needed[direction] = max(needed.get(direction, 0), deep)
+    for direction in plan.directions:
+        most = listed.deepest(_gallery(plan, direction))
+        if min(plan.depth or 0, _gallery(plan, direction)) > most:
+            _add(reasons, f"more than the first {most:,} items", f"lists of {plan.depth:,}")
+    return needed, reasons
+
+
+def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
+    """What metrics of gains read beyond lists."""
+    reasons: Reasons = {}
+    expected = plan.ties == EXPECTED
+    rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.resampling is not None)
+    for ranking in rankings:
+        most = listed.deepest(len(ranking.gallery))
+        for m in ranking.metrics:
+            if m.family.depth == "all" or expected:
+                _add(reasons, COMPLETE, str(m))
+            elif replace(ranking, metrics=(m,)).depth > most:
+                _add(reasons, f"more than the first {most:,} items", str(m))
+    return reasons
+
+
+def _gallery(plan: Plan, direction: Direction) -> int:
+    return len(plan.split.caption_ids if direction == "i2t" else plan.split.image_ids)
+
+
+def _add(reasons: Reasons, what: str, name: str) -> None:
+    names = reasons.setdefault(what, [])
+    if name not in names:
+        names.append(name)
+
+
+def _note(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], kind: str) -> str:
+    """Which metrics read what lists do not have, and what ranked them."""
+    read = "; ".join(f"{some_names(names)}: {what}" for what, names in reasons.items())
+    lost = {name for names in reasons.values() for name in names}
+    others = "" if all(str(m) in lost for m in metrics) else f", and in the same pass the other {kind}"
+    return f"numpy ranked what {listed.name} does not list ({read}){others}"

@@ -1,0 +1,128 @@
+"""The vectors of one gallery in a flat index of FAISS, which finds the largest float32 inner products of a query.
+
+An index of the first GPU where there is one, else the search of the processor. The products are float32 sums in an
+order that FAISS chooses, so they are within the error bound of the canonical scores (``exact``), and ``top_certified``
+makes canonical lists of them.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput
+from ..memory import require
+from ..types import Direction, Float, Int, Vectors
+from .scorers import Dot, unit_vectors
+
+MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
+
+
+def gpus(driver: bool) -> int:
+    """How many GPUs FAISS can use.
+
+    Args:
+        driver: whether the driver of a GPU is loaded. Where it is not, FAISS is not asked: older versions then ended
+            the process (facebookresearch/faiss, issue 4251).
+    """
+    import faiss
+
+    return int(faiss.get_num_gpus()) if driver else 0
+
+
+class FlatIndex:
+    """The index of the gallery of one direction.
+
+    Args:
+        scorer: inner products of vectors.
+        direction: side of the queries.
+        gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None.
+        driver: whether the driver of a GPU is loaded.
+
+    Raises:
+        BadInput: the vectors of the gallery need more memory than is free, of the machine or of the GPU.
+    """
+
+    def __init__(self, scorer: Dot, direction: Direction, gallery: Int | None = None, driver: bool = False):
+        self.scorer, self.direction, self.gallery = scorer, direction, gallery
+        (self.own, items), (self.scale, scales) = (scorer.images, scorer.captions), scorer.scales
+        if direction == "t2i":
+            (self.own, items), (self.scale, scales) = (items, self.own), (scales, self.scale)
+        if gallery is not None or scorer.cosine:
+            copied = 4 * items.shape[1] * (len(items) if gallery is None else len(gallery))
+            require(copied, fix="use --backend numpy, which needs no copy of the vectors")
+        if gallery is not None:
+            items, scales = items[gallery], scales[gallery]
+        self.vectors = np.ascontiguousarray(unit_vectors(items, scales) if scorer.cosine else items)
+        self.error = scorer.error()[0 if direction == "i2t" else 1]
+        self._lock = threading.Lock()
+        self._index = _on_gpu(self.vectors) if gpus(driver) else None
+
+    @property
+    def size(self) -> int:
+        """How many candidates there are."""
+        return len(self.vectors)
+
+    def search(self, queries: Int, k: int) -> tuple[Vectors, Int]:
+        """(query, k) float32 scores, descending, and their positions among the candidates, -1 for none.
+
+        Every other candidate has a float32 score that is not larger than the last one.
+
+        Args:
+            queries: (query,) int64 indices.
+            k: at most ``MOST_ITEMS`` and the number of candidates.
+        """
+        import faiss
+
+        vectors = self.own[queries]
+        if self.scorer.cosine:
+            vectors = unit_vectors(vectors, self.scale[queries])
+        if self._index is not None:
+            with self._lock:  # an index on a GPU serves one thread at a time
+                scores, items = _failing(self._index.search, vectors, k)
+            return scores, items
+        # Blocks of queries are searched in threads, so every search has one; the setting is that of this thread.
+        before = faiss.omp_get_max_threads()
+        faiss.omp_set_num_threads(1)
+        try:
+            scores, items = faiss.knn(vectors, self.vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+        finally:
+            faiss.omp_set_num_threads(before)
+        return scores, items
+
+    def pairs(self, queries: Int, positions: Int) -> Float:
+        """(pair,) float64 canonical scores of queries with candidates, these as positions."""
+        items = self.items(positions)
+        rows, cols = (queries, items) if self.direction == "i2t" else (items, queries)
+        return self.scorer.pairs(rows, cols, 1)
+
+    def rows(self, queries: Int) -> Vectors:
+        """(query, candidate) float32 scores, as ``search`` and with the same error bound, of numpy."""
+        scores = self.scorer.scores_of(self.direction, queries, np.float32)
+        return np.asarray(scores if self.gallery is None else scores[:, self.gallery])
+
+    def items(self, positions: Int) -> Int:
+        """The gallery indices of positions among the candidates."""
+        return positions if self.gallery is None else self.gallery[positions]
+
+
+def _on_gpu(vectors: Vectors) -> Any:
+    import faiss
+
+    def make() -> Any:
+        index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), vectors.shape[1])
+        index.add(vectors)
+        return index
+
+    return _failing(make)
+
+
+def _failing(call: Any, *arguments: Any) -> Any:
+    """The result of a call of FAISS on a GPU; raises BadInput when it fails, as for want of memory."""
+    try:
+        return call(*arguments)
+    except RuntimeError as error:
+        what = f"FAISS failed on the GPU: {str(error).strip().splitlines()[-1][:200]}"
+        raise BadInput(what, fix="use --backend numpy, or hide the GPU with CUDA_VISIBLE_DEVICES=") from None
