@@ -280,6 +280,21 @@ def test_ranks_are_of_paired_differences(tmp_path):
     assert values == sorted(values, reverse=True)
 
 
+def test_tables_say_what_their_ranks_rest_on(tmp_path):
+    folder = worlds.folder(tmp_path / "board")
+    for name, noise in {"a": 1.0, "b": 2.0}.items():
+        worlds.report(noise).save(tmp_path / f"{name}.json")
+        submit.add(tmp_path / f"{name}.json", name, folder=folder)
+    notes = {t.by[0]: t.notes[1] for t in site.tables_of(read(folder)) if t.group.level == "recomputed"}
+    assert "(95 %, by their difference on the same images)" in notes["RSum"]
+    assert "(95 %, by their intervals)" in notes["MedR"]  # a median is no sum over images
+
+
+def test_tables_of_a_paper_are_in_its_order():
+    page = site.build(read(BOARD))["index.html"].decode()
+    assert "II, III, IV, V, VI, VII, VIII, IX" in page and ">1, 2, 3, 4, 5<" in page
+
+
 def test_best_and_second_are_marked(tmp_path):
     values = [("a", 0.5), ("b", 0.7), ("c", 0.7), ("d", 0.6)]
     (found,) = tables([entry(n, v, "split:b") for n, v in values], tmp_path)

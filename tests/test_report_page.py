@@ -255,6 +255,15 @@ def test_figures(tmp_path, kind, start):
         )
 
 
+def test_every_group_of_bars_has_its_label(tmp_path):
+    pytest.importorskip("vl_convert")
+    ends = [("7.8", "9.4"), ("9.4", "10"), ("10", "10.6"), ("10.6", "11.2"), ("11.2", "19.6")]
+    marks = tuple(Mark(0, f"{low} to below {high}", 0.5) for low, high in ends)
+    write([Panel("a", "R@1", "bars", "words", "R@1", marks)], NAMES[:1], tmp_path, "svg")
+    text = (tmp_path / "a.svg").read_text()
+    assert all(f">{low} to<" in text and f">below {high}<" in text for low, high in ends)
+
+
 def test_systems_of_one_long_name_are_told_apart(tmp_path):
     pytest.importorskip("vl_convert")
     marks = tuple(Mark(i, k, 0.1 * k, None) for i in range(2) for k in (1, 5))

@@ -50,7 +50,7 @@ def numbers(texts: list[str]) -> list[float]:
 
 
 def test_a_column_is_sorted_by_its_numbers(browser):
-    with browser.open(SITE / "coco-5k.html") as page:
+    with browser.open(SITE / "coco-1k-block.html") as page:
         heading = page.locator("#t1 thead tr:nth-child(2) th", has_text="R@5").first
         before = numbers(column(page, "#t1", 4))
         assert before != sorted(before, reverse=True)
@@ -89,11 +89,11 @@ def test_rows_are_filtered(browser):
 
 
 def test_pages_are_complete_without_scripts(browser):
-    with browser.open(SITE / "coco-5k.html", scripts=False) as page:
-        assert page.locator("#t1 tbody tr").count() == 34 and page.locator("input").count() == 0
+    with browser.open(SITE / "coco-1k-block.html", scripts=False) as page:
+        assert page.locator("#t1 tbody tr").count() == 38 and page.locator("input").count() == 0
         assert page.locator("#t1 tbody tr").first.is_visible()
-    with browser.open(SITE / "coco-5k.html") as page:
-        assert page.locator("#t1 tbody tr").count() == 34 and page.locator("#t1 input").count() == 1
+    with browser.open(SITE / "coco-1k-block.html") as page:
+        assert page.locator("#t1 tbody tr").count() == 38 and page.locator("#t1 input").count() == 1
 
 
 def test_links_lead_through_the_site(browser):
@@ -120,6 +120,13 @@ def test_every_kind_of_page_fits_its_window(browser, made, width, dark):
             assert browsers.overflow(page) <= 0, path.name
             colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
             assert (sum(map(int, re.findall(r"\d+", colour)[:3])) < 200) == dark
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_names_of_facts_stay_in_their_column(browser, width):
+    with browser.open(SITE / "entries" / "small-scenes-10k-mh.html", width=width) as page:
+        assert page.get_by_text("model.normalise_images").count() == 1
+        assert page.evaluate("[...document.querySelectorAll('dt')].every(e => e.scrollWidth <= e.clientWidth)")
 
 
 def test_names_stay_text(browser, made):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Sequence
 
 from .benchmarks import described
@@ -55,11 +57,19 @@ def _best(tables: Sequence[Table]) -> tuple[str, str]:
     return "-", "-"
 
 
+def _number(table: str) -> tuple[int, str]:
+    """The place of a table in its paper: of "4" and "IV" the fourth; what is no number comes last."""
+    roman = re.fullmatch("(X*)(IX|IV|V?)(I{0,3})", table)
+    if roman:
+        return 10 * len(roman[1]) + {"": 0, "IV": 4, "V": 5, "IX": 9}[roman[2]] + len(roman[3]), table
+    return int(table) if table.isdecimal() else sys.maxsize, table
+
+
 def _papers(board: Board) -> str:
     rows = []
     for key, paper in board.papers.items():
         own = [e for e in board.entries if e.paper == key]
-        tables = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in own))
+        tables = ", ".join(sorted({e.table.removeprefix("Table ") for e in own}, key=_number))
         cite = f"{text(paper.authors)}. {link(paper.url, text(paper.title))}. {text(paper.venue)}."
         cite += "".join(f'<span class="setting">{text(note)}</span>' for note in paper.notes)
         rows.append((text(paper.name), cite, tables, str(sum(len(e.values) for e in own))))

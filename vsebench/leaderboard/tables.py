@@ -106,13 +106,16 @@ def table(group: Group, board: Board) -> Table:
     known = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
     others = [line for line in lines if _sound(line[0], by) is None]
     entries = [line[0] for line in known]
-    places = None if group.level == "published" else ranks(entries, by, _changes(entries, by, board))
+    changes = _changes(entries, by, board)
+    places = None if group.level == "published" else ranks(entries, by, changes)
     columns = [_numbers([line[0] for line in (*known, *others)], column) for column in group.columns]
     rows = []
     for i, line in enumerate((*known, *others)):
         rank = str(places[i]) if places is not None and i < len(known) else ""
         rows.append(Row(tuple(line), rank, _source(line, board), tuple(column[i] for column in columns)))
-    return Table(group, _title(group.family), by, tuple(rows), tuple(_notes(group, by, rows, places is not None)))
+    how = "their intervals" if changes is None else "their difference on the same images"
+    notes = _notes(group, by, rows, None if places is None else how)
+    return Table(group, _title(group.family), by, tuple(rows), tuple(notes))
 
 
 def _merged(group: Group) -> list[list[Entry]]:
@@ -212,11 +215,11 @@ def _title(family: str) -> str:
     return f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
 
 
-def _notes(group: Group, by: Column, rows: Sequence[Row], ranked: bool) -> list[str]:
+def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> list[str]:
+    """The sentences below a table; ``how`` says what entries are told apart by, None for no ranks."""
     notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
-    if ranked:
+    if how is not None:
         what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
-        how = "their difference on the same images" if group.level == "recomputed" else "their intervals"
         notes.append(
             f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
             "entries that cannot be told apart share a rank."

@@ -18,6 +18,8 @@ SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross"
 FORMATS = ("svg", "png", "pdf")
 WIDTH, HEIGHT = 330, 190
 _NAME = 40  # characters of a name in a legend
+# A long label of bars, such as "7.8 to below 9.4", takes two lines: on one, every second label would have no place.
+_TWO_LINES = r"length(datum.label) > 9 ? split(replace(datum.label, ' to ', ' to\n'), '\n') : datum.label"
 
 
 @dataclass(frozen=True)
@@ -155,7 +157,7 @@ def chart(panel: Panel, systems: Sequence[str], *, legend: bool, ink: str) -> An
         order = list(dict.fromkeys(str(mark.x) for mark in panel.marks))
         x = alt.X(
             "x:N", title=printable(panel.x), sort=order, scale=alt.Scale(paddingInner=0.22),
-            axis=alt.Axis(labelAngle=0, labelOverlap=True, labelLimit=90, grid=False),
+            axis=alt.Axis(labelAngle=0, labelOverlap=True, labelLimit=90, labelExpr=_TWO_LINES, grid=False),
         )  # fmt: skip
         beside = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names, paddingInner=0.06))
         bars = base.mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
