@@ -393,6 +393,16 @@ def test_means_over_seeds(tmp_path):
     assert entry.benchmark == "scenes-10k-test" and entry.value_of("RSum", None).value == pytest.approx(1.5)
 
 
+def test_the_file_of_the_scheduled_suite_has_what_it_can_run():
+    """Runs on other data would be lost when the job replaces the file."""
+    suites = read(BOARD).suites
+    assert {run.data for run in suites["small"].runs.values()} == {"scenes-10k"}
+    assert {claim.data for claim in suites["small_coco-objects"].claims} == {"coco-objects"}
+    commands = {entry.id: entry.reproduce[0] for entry in read(BOARD).entries if entry.level == "reproduced"}
+    assert commands["small-scenes-10k-mh"].endswith("--suite small --out runs/suite-small")
+    assert commands["small-coco-objects-mh"].endswith(" --data coco-objects:FILE --set data.images=FILE")
+
+
 def test_a_single_seed_has_no_interval(tmp_path):
     folder = worlds.folder(tmp_path)
     worlds.write(folder / "suites" / "small.json", worlds.suite(seeds=(0,), claims=False))

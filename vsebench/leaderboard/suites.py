@@ -117,11 +117,14 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         for key, value in settings.items()
         if not (part == "train" and key == "seed") and value not in ("", None)
     }  # fmt: skip
+    command = f"vsebench train-reference --suite {suite.suite} --out runs/suite-{suite.suite}"
+    if data == "coco-objects":  # a suite runs on it only where its files are named
+        command += " --data coco-objects:FILE --set data.images=FILE"
     return Entry(
         id=slug(f"{suite.suite} {data} {variant}".replace("%", "pc")), level="reproduced",
         model=Model(name=variant, description=f"trained by vsebench train-reference with the loss {first.loss}"),
         benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=facts,
-        reproduce=(f"vsebench train-reference --suite {suite.suite} --out runs/suite-{suite.suite}",),
+        reproduce=(command,),
         notes=(f"Means of both directions{'' if len(runs) == 1 else f' and of {len(runs)} seeds'}.",),
     )  # fmt: skip
 
