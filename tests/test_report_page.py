@@ -287,6 +287,9 @@ def test_the_command(tmp_path):
     assert len(document["figures"]) == len(document["charts"]) == len(list((tmp_path / "figures").iterdir()))
     again = run(*words, "--figures", tmp_path / "figures", "-o", tmp_path / "figures" / "r.html")
     assert again.exit_code == 0 and "48 queries" in again.stdout
+    table = run(tmp_path / "a.json", "-o", tmp_path / "R.MD", "--resamples", 50)
+    assert table.exit_code == 0 and table.stdout.endswith("R.MD: 1 system, 0.0 MB\n")
+    assert (tmp_path / "R.MD").read_text().startswith("#")
 
 
 @pytest.mark.parametrize(

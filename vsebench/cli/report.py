@@ -51,7 +51,7 @@ def run(
     from ..report import charts
     from ..report.render import ENDINGS
 
-    if output.suffix not in ENDINGS:
+    if output.suffix.lower() not in ENDINGS:
         what = "its ending is that of no format"
         endings = dict.fromkeys([".html", *ENDINGS])  # the page first
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(endings)}")
@@ -78,6 +78,8 @@ def run(
         return
     queries = sum((facts["explorer"] or {"queries": {}})["queries"].values())
     names = f"{len(page.systems)} system{'s' * (len(page.systems) > 1)}"
-    terminal.say(f"{output}: {names}, {len(page.panels)} charts, {queries:,} queries, {size / MEGABYTE:.1f} MB")
+    if ENDINGS[output.suffix.lower()] == "html":
+        names += f", {len(page.panels)} charts, {queries:,} queries"
+    terminal.say(f"{output}: {names}, {size / MEGABYTE:.1f} MB")
     if written:
         terminal.say(f"{len(written)} charts are in {figures}")
