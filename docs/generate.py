@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from benchmarks.peers.document import stored_page
 from docs import examples
 from docs.api_page import api_page
 from docs.claims_page import claims_page
@@ -202,6 +203,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "api.md": api_page,
     "environment.md": environment_page,
     "studies/claims.md": claims_page,
+    "benchmarks.md": stored_page,
 }
 
 

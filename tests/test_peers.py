@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from benchmarks import synthetic
 from benchmarks.harness import Usage
 from benchmarks.peers import __main__ as command
+from benchmarks.peers import document
 from benchmarks.peers.compare import compare
 from benchmarks.peers.inputs import Inputs, sample
 from benchmarks.peers.table import PEERS
@@ -124,3 +126,47 @@ def test_the_command_ends_with_1_when_values_differ(monkeypatch, capsys):
     with pytest.raises(SystemExit, match="1"):
         command.main()
     assert len(json.loads(capsys.readouterr().out)[0]["differences"]) == 10
+
+
+def rows_of(page, heading):
+    """The cells of every row of the table with this heading."""
+    lines = page[page.index(heading) :].splitlines()
+    return [[c.strip() for c in line.strip("|").split("|")] for line in lines[2 : lines.index("")]]
+
+
+def test_the_stored_table_is_complete_and_says_where_it_was_measured():
+    stored = json.loads(document.STORED.read_text(encoding="utf-8"))
+    assert {r["name"] for r in stored["rows"]} | set(stored["left_out"]) == set(PEERS)
+    assert not stored["quick"] and (stored["images"], stored["dim"]) == (synthetic.COCO_IMAGES, command.DIM)
+    assert stored["machine"]["cpu"] and stored["machine"]["cores"] >= 1
+    for row in stored["rows"]:
+        peer = PEERS[row["name"]]
+        assert row["differences"] == [] and row["numbers"] > 0 and row["largest"] <= peer.tolerance, peer.name
+        assert not peer.package or stored["versions"][peer.package] == row["version"]
+        assert (row["mib"] is None) == (row["measured"] < 1)
+    assert not re.search(r"20\d\d-\d\d-\d\d|/home/|/tmp/", json.dumps(stored))
+
+
+def test_the_page_states_the_stored_numbers():
+    page = document.stored_page()
+    stored = {r["name"]: r for r in json.loads(document.STORED.read_text(encoding="utf-8"))["rows"]}
+    measured = rows_of(page, "| peer | what it computes |")
+    assert len(measured) == len(stored)
+    for cells, (name, row) in zip(measured, stored.items(), strict=True):
+        assert cells[0] == name + (" (E)" if row["measured"] < 1 else "")
+        wall, cpu = (float(x.replace(",", "")) for x in cells[5].split(", "))
+        assert wall == pytest.approx(row["seconds"] / row["our_seconds"], rel=0.03)
+        assert cpu == pytest.approx(row["cpu"] / row["our_cpu"], rel=0.03)
+        floors = float(re.search(r"\(([\d.]+) F\)", cells[4])[1])
+        assert floors == pytest.approx(row["our_seconds"] / row["floor"], abs=0.006)
+        if PEERS[name].goal:
+            assert cells[6].endswith("**not met**") == (row["seconds"] / row["our_seconds"] < PEERS[name].goal)
+    assert [cells[0] for cells in rows_of(page, "| peer | numbers compared |")] == list(stored)
+    assert all(f"- **{p.name}**: {p.difference}\n" in page for p in PEERS.values())
+
+
+def test_a_record_is_read_as_it_was_written():
+    stored = document.STORED.read_text(encoding="utf-8")
+    assert document.text(document.read(stored)) == stored
+    record = dataclasses.replace(document.read(stored), rows=[], left_out={"ranx": "module 'ranx' is not installed"})
+    assert "Left out: ranx (module 'ranx' is not installed)." in document.page(record)

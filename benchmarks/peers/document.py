@@ -173,7 +173,9 @@ def _lines(heading: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[st
 
 
 def _machine(machine: dict[str, Any]) -> str:
-    return f"{machine['cores']} cores of {machine['cpu']}, {machine['blas']}"
+    load = machine["load"] or 0.0
+    busy = f". Other work ran at the same time (load {load:g} at the start): times are longer than on an idle machine"
+    return f"{machine['cores']} cores of {machine['cpu']}, {machine['blas']}{busy if load > machine['cores'] else ''}"
 
 
 def _cells(r: Measured) -> tuple[str, ...]:
@@ -199,11 +201,7 @@ def _goal(reached: float, goal: float | None) -> str:
 
 
 def _left_out(record: Record) -> str:
-    return (
-        "; ".join(f"{name} ({reason})" for name, reason in record.left_out.items()) + "."
-        if record.left_out
-        else "none."
-    )
+    return "; ".join(f"{name} ({reason})" for name, reason in record.left_out.items()) or "none"
 
 
 def _seconds(x: float) -> str:
@@ -211,7 +209,7 @@ def _seconds(x: float) -> str:
 
 
 def _times(x: float) -> str:
-    return f"{x:,.0f}" if x >= 20 else f"{x:.1f}"
+    return f"{x:,.0f}" if x >= 20 else f"{x:.2f}" if x < 2 else f"{x:.1f}"
 
 
 def _off(r: Measured) -> str:
