@@ -6,7 +6,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from tests.fuzz import __main__ as driver
 from tests.fuzz import bundle, change, contract
 from tests.fuzz.__main__ import CASES, ROOT
 from tests.fuzz.targets import TARGETS, Target
@@ -32,9 +32,9 @@ EVERY = pytest.mark.parametrize("target", TARGETS.values(), ids=lambda target: t
 
 
 def require(target: Target) -> None:
-    """Skip a target whose package is not installed."""
-    if target.package is not None and find_spec(target.package) is None:
-        pytest.skip(f"{target.package} is not installed")
+    """Skip a target whose packages are not installed."""
+    if target.missing is not None:
+        pytest.skip(f"{target.missing} is not installed")
 
 
 @EVERY
@@ -147,3 +147,50 @@ def test_the_driver_lists_targets_and_repeats_cases(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{tmp_path / 'case'}: as it should be\n")
     wrong = run("--target", "nzp")
     assert wrong.returncode == 2 and "unknown target 'nzp'" in wrong.stderr
+
+
+def test_without_atheris_there_is_a_command_to_install_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["fuzz", "--target", "npz"])
+    monkeypatch.setattr(driver.importlib.util, "find_spec", lambda name: None)
+    assert driver.main() == 2
+    assert capsys.readouterr().err.startswith("atheris is not installed\n  fix: pip install --group fuzz")
+
+
+def test_a_fault_is_kept_once_with_its_command(tmp_path: Path) -> None:
+    known: set[str] = set()
+    for data in (b"one", b"two"):
+        try:
+            contract.accepts(int, "x")
+        except contract.Broken as error:
+            driver._keep("npz", data, error, tmp_path, known)
+    (kept,) = (path for path in tmp_path.iterdir() if path.suffix != ".txt")
+    about = kept.with_name(kept.name + ".txt").read_text(encoding="utf-8")
+    assert kept.read_bytes() == b"one" and len(known) == 1
+    assert about.startswith(f"python -m tests.fuzz --target npz --replay {kept}\n") and "ValueError" in about
+
+
+def test_a_search(tmp_path: Path) -> None:
+    pytest.importorskip("atheris")
+    arguments = [
+        "--target",
+        "metric-names",
+        "--seconds",
+        "2",
+        "--corpus",
+        tmp_path / "corpus",
+        "--faults",
+        tmp_path / "f",
+    ]
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.fuzz", *map(str, arguments)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=250,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    name, count, words, *_ = done.stdout.split()
+    assert (name, words) == ("metric-names", "inputs") and int(count.replace(",", "")) > 100
+    assert list((tmp_path / "corpus" / "metric-names").iterdir()) and not list((tmp_path / "f").iterdir())

@@ -206,7 +206,7 @@ def assign(config: Config, assignments: list[str]) -> Config:
             raise UsageError(f"--set {text}", fix="write --set section.key=value, such as --set train.lr=0.001")
         if section not in SECTIONS:
             raise unknown("section", section, SECTIONS)
-        if key.startswith("settings."):
+        if key.startswith("settings.") and isinstance(values[section].get("settings"), dict):
             values[section]["settings"][key.removeprefix("settings.")] = _value(value.strip())
         else:
             values[section][key] = _value(value.strip())

@@ -81,8 +81,8 @@ def _arguments() -> argparse.Namespace:
 
 def _run(target: Target, seconds: int, corpus: Path | None, faults: Path) -> int:
     """Search in a process of its own; the number of new files with faults."""
-    if target.package and not importlib.util.find_spec(target.package):
-        print(f"{target.name:16} left out: {target.package} is not installed")
+    if target.missing is not None:
+        print(f"{target.name:16} left out: {target.missing} is not installed")
         return 0
     faults.mkdir(parents=True, exist_ok=True)
     before, start = set(faults.iterdir()), time.monotonic()

@@ -40,6 +40,7 @@ def arrays(data: bytes, folder: Path, name: str = "e.npz") -> None:
 def one_array(data: bytes, folder: Path) -> None:
     """An .npy file: the same, and a list of queries."""
     arrays(data, folder, "e.npy")
+    reads(_pair, folder / "e.npy")
     reads(_queries, folder / "e.npy")
     reads(_queries, folder / "e.npy", IMAGE_IDS)
 
@@ -368,7 +369,7 @@ def other_name(data: bytes, folder: Path) -> None:
 
 
 def assignment(data: bytes, folder: Path) -> None:
-    """An assignment of a configuration."""
+    """Assignments of a configuration, one a line."""
     from train_reference.config import Config, assign
 
-    accepts(lambda t: assign(Config(), [t]), _text(data))
+    accepts(lambda t: assign(Config(), t.split("\n")), _text(data))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import io
 import struct
+import warnings
 import zipfile
 from collections.abc import Callable
 from typing import Any
@@ -132,23 +134,30 @@ def _tensor(array: Any) -> Any:
 @st.composite
 def torch_files(draw: Draw) -> bytes:
     """Dictionaries of odd tensors: sparse, complex, quantised, expanded, with gradients, on no device; and lists."""
+    found: dict[Any, Any] = {name: _tensor(array) for name, array in draw(contents()).items()}
+    odd = _odd_tensors()
+    found[draw(st.sampled_from((*NAMES, 1, None, ("a", 1))))] = draw(st.sampled_from(odd))
+    return seeds_arrays.torch_file(draw(st.sampled_from((found, found, {"model": found}, odd[0]))))
+
+
+@functools.cache
+def _odd_tensors() -> tuple[Any, ...]:
     import torch
 
     floats = torch.arange(12.0).reshape(4, 3)
-    odd: tuple[Any, ...] = (
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # kinds of tensors that torch will change
+        odd = (torch.quantize_per_tensor(floats, 0.1, 0, torch.qint8), torch.nested.nested_tensor([floats, floats[:2]]))
+    return (
+        *odd,
         floats.to_sparse(), floats.to(torch.complex64).conj(), torch.zeros(1).expand(1 << 40, 16),
         torch.nn.Parameter(floats),
-        torch.quantize_per_tensor(floats, 0.1, 0, torch.qint8), floats.T, floats[::2], torch.imag(floats * 1j).neg(),
+        floats.T, floats[::2], torch.imag(floats * 1j).neg(),
         floats.to(torch.float8_e4m3fn), torch.empty(4, 3, device="meta"),
-        torch.nested.nested_tensor([floats, floats[:2]]), torch.zeros(1).expand(4, 3),
+        torch.zeros(1).expand(4, 3),
         [1, 1 << 70], ["a", 1], [], ("a", "b" * 999), {1: {2: {3: floats}}},
         None, 1.5, "x",
     )  # fmt: skip
-    found: dict[Any, Any] = {name: _tensor(array) for name, array in draw(contents()).items()}
-    found[draw(st.sampled_from((*NAMES, 1, None, ("a", 1))))] = draw(st.sampled_from(odd))
-    stream = io.BytesIO()
-    torch.save(draw(st.sampled_from((found, found, {"model": found}, odd[0]))), stream)
-    return stream.getvalue()
 
 
 @st.composite

@@ -60,7 +60,7 @@ def safetensors_files() -> list[bytes]:
     return [save(half), *(save(tensors, {"format": "pt"}) for tensors in whole)]
 
 
-def _torch(value: Any, **options: Any) -> bytes:
+def torch_file(value: Any, **options: Any) -> bytes:
     import torch
 
     stream = io.BytesIO()
@@ -78,14 +78,16 @@ def _tensors() -> list[Any]:
 
 def torch_files() -> list[bytes]:
     """Dictionaries of tensors and a tensor, also in the format before torch 1.6."""
-    return [_torch(value) for value in _tensors()] + [_torch(_tensors()[1], _use_new_zipfile_serialization=False)]
+    return [torch_file(value) for value in _tensors()] + [
+        torch_file(_tensors()[1], _use_new_zipfile_serialization=False)
+    ]
 
 
 def torch_members() -> list[bytes]:
     """The same as the members of an archive."""
     found = []
     for value in _tensors():
-        with zipfile.ZipFile(io.BytesIO(_torch(value))) as archive:
+        with zipfile.ZipFile(io.BytesIO(torch_file(value))) as archive:
             names = [name for name in archive.namelist() if not name.startswith("archive/.")]
             found.append(bundle.pack({name: archive.read(name) for name in names}))
     return found

@@ -236,4 +236,4 @@ def other_names() -> list[bytes]:
 
 def assignments() -> list[bytes]:
     """Assignments of a configuration."""
-    return [b"train.lr=0.001", b"loss.settings.tau=3", b"model.text=gru", b"loss.settings={tau=[1, 2]}"]
+    return [b"train.lr=0.001", b"loss.settings.tau=3", b"model.text=gru", b"loss.settings={tau=[1, 2]}\ntrain.seed=1"]

@@ -7,6 +7,7 @@ import os
 import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Literal
 
@@ -26,7 +27,7 @@ class Target:
         content: how inputs are changed beside their bytes: ``binary``, ``text`` of lines and cells, ``json``, a
             ``bundle`` of files, or a ``name``.
         formats: the entries of ``FORMATS`` and ``LIST_FORMATS`` that it reads.
-        package: that it needs, or None.
+        needs: packages without which it cannot run.
     """
 
     name: str
@@ -34,7 +35,12 @@ class Target:
     seeds: Callable[[], list[bytes]]
     content: Literal["binary", "text", "json", "bundle", "name"]
     formats: tuple[str, ...] = ()
-    package: str | None = None
+    needs: tuple[str, ...] = ()
+
+    @property
+    def missing(self) -> str | None:
+        """The first package that is needed and not installed."""
+        return next((name for name in self.needs if find_spec(name) is None), None)
 
     def __call__(self, data: bytes) -> None:
         """Run an input in a folder and a cache of its own."""
@@ -60,16 +66,17 @@ TARGETS: dict[str, Target] = {
         Target("npz", _arrays("e.npz"), seeds_arrays.npz_files, "binary", ("npz",)),
         Target("npz-members", loaders.npz_members, seeds_arrays.npz_members, "bundle", ("npz",)),
         Target(
-            "safetensors", _arrays("e.safetensors"), seeds_arrays.safetensors_files, "binary", ("safetensors",), "torch"
+            "safetensors", _arrays("e.safetensors"), seeds_arrays.safetensors_files, "binary", ("safetensors",),
+            ("safetensors", "torch"),
         ),
-        Target("torch", _arrays("e.pt"), seeds_arrays.torch_files, "binary", ("torch",), "torch"),
-        Target("torch-members", loaders.torch_members, seeds_arrays.torch_members, "bundle", ("torch",), "torch"),
-        Target("hdf5", loaders.hdf5, seeds_arrays.hdf5_files, "binary", ("hdf5",), "h5py"),
-        Target("parquet", loaders.table, seeds_arrays.parquet_files, "binary", ("parquet",), "pyarrow"),
-        Target("arrow", loaders.table, seeds_arrays.arrow_files, "binary", ("arrow",), "pyarrow"),
+        Target("torch", _arrays("e.pt"), seeds_arrays.torch_files, "binary", ("torch",), ("torch",)),
+        Target("torch-members", loaders.torch_members, seeds_arrays.torch_members, "bundle", ("torch",), ("torch",)),
+        Target("hdf5", loaders.hdf5, seeds_arrays.hdf5_files, "binary", ("hdf5",), ("h5py",)),
+        Target("parquet", loaders.table, seeds_arrays.parquet_files, "binary", ("parquet",), ("pyarrow",)),
+        Target("arrow", loaders.table, seeds_arrays.arrow_files, "binary", ("arrow",), ("pyarrow",)),
         Target(
             "clip-retrieval", loaders.clip_retrieval, seeds_arrays.clip_retrieval_folders, "bundle", ("folder",),
-            "pyarrow",
+            ("pyarrow",),
         ),
         Target("trec", loaders.runs, seeds_text.trec_runs, "text", ("trec",)),
         Target("eccv-json", loaders.runs, seeds_text.eccv_lists, "json", ("eccv-json",)),
@@ -84,13 +91,13 @@ TARGETS: dict[str, Target] = {
         Target("run-folder", loaders.run_folder, seeds_text.run_folders, "bundle"),
         Target("flickr8k", loaders.flickr8k, seeds_text.flickr8k, "bundle"),
         Target("cxc", loaders.cxc, seeds_text.cxc, "bundle"),
-        Target("precomputed", loaders.precomputed, seeds_arrays.precomputed_folders, "bundle", package="torch"),
-        Target("karpathy", loaders.karpathy, seeds_text.karpathy_files, "json", package="torch"),
-        Target("karpathy-val", loaders.karpathy_val, seeds_text.validation_images, "text", package="torch"),
-        Target("objects", loaders.objects, seeds_text.objects, "json", package="torch"),
-        Target("checkpoint", loaders.checkpoint, seeds_arrays.checkpoints, "binary", package="torch"),
-        Target("configuration", loaders.configuration, seeds_text.configurations, "text", package="torch"),
-        Target("assignments", loaders.assignment, seeds_text.assignments, "name", package="torch"),
+        Target("precomputed", loaders.precomputed, seeds_arrays.precomputed_folders, "bundle", needs=("torch",)),
+        Target("karpathy", loaders.karpathy, seeds_text.karpathy_files, "json", needs=("torch", "PIL")),
+        Target("karpathy-val", loaders.karpathy_val, seeds_text.validation_images, "text", needs=("torch",)),
+        Target("objects", loaders.objects, seeds_text.objects, "json", needs=("torch",)),
+        Target("checkpoint", loaders.checkpoint, seeds_arrays.checkpoints, "binary", needs=("torch", "safetensors")),
+        Target("configuration", loaders.configuration, seeds_text.configurations, "text", needs=("torch",)),
+        Target("assignments", loaders.assignment, seeds_text.assignments, "name", needs=("torch",)),
         Target("metric-names", loaders.metric_name, seeds_text.metric_names, "name"),
         Target("gains-names", loaders.gains_specification, seeds_text.gains_specifications, "name"),
         Target("other-names", loaders.other_name, seeds_text.other_names, "name"),

@@ -43,7 +43,7 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     if not is_karpathy(document):
         raise BadInput("not a Karpathy file", where=name, fix="give dataset_coco.json or dataset_flickr30k.json")
     paths = karpathy_files(document)
-    there = {image.get("split") for image in document["images"]}
+    there = {str(image.get("split")) for image in document["images"] if isinstance(image, dict)}
     splits: dict[PartName, Split] = {}
     for part, names in PARTS_OF.items():
         rows = [karpathy_rows(document, name, n) for n in names if n in there or n == names[0]]

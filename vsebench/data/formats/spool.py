@@ -85,16 +85,15 @@ def converted(array: Array, dtype: npt.DTypeLike, rows: npt.NDArray[np.int64] | 
     Raises:
         DiskError: as ``room``.
     """
-    n = len(array) if rows is None else len(rows)
-    shape = (n, *array.shape[1:])
+    shape = array.shape if rows is None else (len(rows), *array.shape[1:])
     same = rows is None and array.dtype == np.dtype(dtype) and array.flags.c_contiguous
     if same:
         return array
     if fits(math.prod(shape) * np.dtype(dtype).itemsize):
-        return np.ascontiguousarray(array if rows is None else array[rows], dtype=dtype)
+        return np.asarray(array if rows is None else array[rows], dtype, order="C")  # no dimension is added to a number
     out = room(shape, dtype, why)
     step = max(1, PIECE // max(1, math.prod(shape[1:]) * out.itemsize))
-    for start in range(0, n, step):
+    for start in range(0, shape[0], step):
         part: Any = slice(start, start + step) if rows is None else rows[start : start + step]
         out[start : start + step] = array[part]
     return out

@@ -61,10 +61,10 @@ def torch_members(path: Path) -> list[Member]:
             what = f"holds a Python object ({found[1]}), and reading it could run code" if found else _REFUSED
             raise BadInput(what, where=path, fix=_TRUSTED if found else _SAVE) from None
     if isinstance(loaded, torch.Tensor):
-        return [_member("tensor", loaded)]
+        return [_member("tensor", loaded, path)]
     if not isinstance(loaded, dict):
         raise BadInput(f"holds a {type(loaded).__name__}, not a dict of tensors", where=path, fix=_SAVE)
-    return [member for name, value in _flat(loaded) if (member := _value(name, value)) is not None]
+    return [member for name, value in _flat(loaded) if (member := _value(name, value, path)) is not None]
 
 
 def _check_archive(path: Path) -> None:
@@ -93,11 +93,11 @@ def _flat(loaded: dict[Any, Any]) -> list[tuple[str, Any]]:
     return out
 
 
-def _value(name: str, value: Any) -> Member | None:
+def _value(name: str, value: Any, path: Path) -> Member | None:
     import torch
 
     if isinstance(value, torch.Tensor):
-        return _member(name, value)
+        return _member(name, value, path)
     if isinstance(value, (list, tuple)) and value and {type(item) for item in value} in ({int}, {str}):
         try:
             array = text_array(value, name) if isinstance(value[0], str) else np.array(value)
@@ -108,7 +108,7 @@ def _value(name: str, value: Any) -> Member | None:
     return None
 
 
-def _member(name: str, tensor: Any) -> Member:
+def _member(name: str, tensor: Any, path: Path) -> Member:
     import torch
 
     dtype = str(tensor.dtype).removeprefix("torch.")
@@ -122,7 +122,8 @@ def _member(name: str, tensor: Any) -> Member:
     half = dtype == "bfloat16"
 
     def load() -> Any:
-        detached = tensor.detach().resolve_neg().resolve_conj()
-        return (detached.float() if half else detached).numpy()
+        with reading(path, f"tensor '{name}' of {dtype} cannot be read", TypeError, RuntimeError, fix=_SAVE):
+            detached = tensor.detach().resolve_neg().resolve_conj()
+            return (detached.float() if half else detached).numpy()
 
     return Member(name, shape, dtype, size * 2 if half else size if size > stored else 0, stored, load)
