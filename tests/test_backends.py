@@ -48,7 +48,9 @@ def test_orders_block_by_block_give_the_values_of_shared_products() -> None:
     metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
     scorer = Dot(images, captions)
     expected = run(scorer, world.split, metrics, gains, threads=2)
-    for order_of in (full_order.order_of,):
+    others = [b for name, b in backends.BACKENDS.items() if b.installed and name != "numpy"]
+    orders = [ranker.order for b in others if (ranker := b.make("cpu") if b.devices else b.make()).order is not None]
+    for order_of in (full_order.order_of, *orders):
         found = run(scorer, world.split, metrics, gains, threads=2, block=16, order_of=order_of)
         for key, values in expected.items():
             assert np.array_equal(found[key].values, values.values, equal_nan=True), key

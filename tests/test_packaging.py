@@ -21,7 +21,7 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "scenes", "clip", "cpu", "all"}
+EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "scenes", "clip", "cpu", "gpu", "all"}
 
 
 def names(requirements: list[str]) -> set[str]:
@@ -48,6 +48,7 @@ def test_the_extra_all():
         "sentence",
         "clip",
         "cpu",
+        "gpu",
     }
 
 
@@ -55,7 +56,7 @@ def test_every_optional_package_is_imported():
     """An extra for code that does not exist yet would be a promise."""
     modules = {"eccv-caption": "eccv_caption", "vl-convert-python": "vl_convert", "POT": "ot", "jpype1": "jpype"}
     modules |= {"sentence-transformers": "sentence_transformers", "Pillow": "PIL", "open_clip_torch": "open_clip"}
-    modules |= {"faiss-cpu": "faiss"}
+    modules |= {"faiss-cpu": "faiss", "faiss-gpu-cu12": "faiss"}
     sources = "".join(p.read_text() for top in ("vsebench", "train_reference") for p in (ROOT / top).rglob("*.py"))
     for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
         for name in names(requirements) - {"vsebench"}:
@@ -68,7 +69,7 @@ def test_doctor_lists_every_optional_package():
     in_extras = {name for requirements in extras.values() for name in names(requirements)} - {"vsebench"}
     in_extras -= {"tomli"}  # part of Python 3.11 and newer
     listed = {finding.name: finding for finding in health.examine()}
-    assert in_extras - {"faiss-cpu"} | {"faiss"} <= set(listed)
+    assert in_extras - {"faiss-cpu", "faiss-gpu-cu12"} | {"faiss"} <= set(listed)
     for name, (extra, _) in health.OPTIONAL.items():
         assert name in names(extras[extra])
     absent = health._optional("no-such-package", "report", "figures")

@@ -128,7 +128,10 @@ def run(
     interval: Interval = "bca",
     no_per_query: NoPerQuery = False,
     threads: Threads = None,
-    backend: Annotated[str, typer.Option(help="What ranks: auto, numpy, or faiss; never changes a digit.")] = "auto",
+    backend: Annotated[
+        str,
+        typer.Option(help="What ranks: auto, numpy, torch (torch:cpu, torch:cuda:1) or faiss; never changes a digit."),
+    ] = "auto",
     memory: Annotated[
         str | None,
         typer.Option(help="Memory that the process may take, such as 2G; larger vectors are mapped from their file."),

@@ -74,6 +74,7 @@ def examine() -> list[Finding]:
         *_splits(),
         _torch(),
         _faiss(),
+        *_backends(),
         _java(),
     ]
 
@@ -188,6 +189,25 @@ def _faiss() -> Finding:
         return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
     where = f"{found} GPUs, of which the first is used" if found else "the index of the processor"
     return Finding("faiss", "ok", f"{faiss.__version__}, {where}")
+
+
+def _backends() -> list[Finding]:
+    """What ``--backend auto`` takes here and why, and what each back-end works with."""
+    from ..errors import VsebenchError
+    from ..rank import backends
+
+    name, reason = backends.chosen(backends.AUTO)
+    found = [Finding("back-end", "ok", f"{name} ({reason})")]
+    for key, about in backends.BACKENDS.items():
+        title = f"back-end {key}"
+        try:
+            backends.check(key)
+            found.append(Finding(title, "ok", f"{about.words}: {backends.chosen(key)[0]}"))
+        except VsebenchError as error:
+            found.append(Finding(title, "absent", error.what, error.fix))
+        except Exception as error:  # a broken installation raises anything
+            found.append(Finding(title, "fault", f"{about.module} does not import: {error}", f"install {about.module}"))
+    return found
 
 
 def _installed(name: str) -> bool:

@@ -117,8 +117,9 @@ def evaluate(
         seed: of the resamples.
         interval: ``bca`` or ``percentile``.
         threads: of the kernels; never changes a result.
-        backend: what ranks: ``auto``, ``numpy`` (the reference), or ``faiss`` for metrics of the top of rankings (a
-            note says which metrics read more and are ranked by numpy); never changes a result.
+        backend: what ranks: ``auto``, ``numpy`` (the reference), ``torch`` (``torch:cpu``, ``torch:cuda:1``), or
+            ``faiss`` for metrics of the top of rankings (a note says which metrics read more and are ranked by numpy);
+            never changes a result.
         memory: bytes that the process may take, such as ``2G``, besides the pages of mapped files; by default what is
             free. Vectors that take more than a quarter of it are mapped from their file, or copied to a temporary one
             where they are compressed; never changes a result.

@@ -11,13 +11,17 @@ bound of the canonical scores (``rank.exact``), and near-ties are decided by the
 
 A back-end that finds only the top of every ranking has ``listed`` in addition, and its ``order`` is of that depth too:
 where the metrics read deeper, the functions of the reference are used (``evaluation.depths``).
+
+A name may have a device behind a colon, as in ``torch:cpu`` or ``torch:cuda:1``.
 """
 
 from __future__ import annotations
 
 import importlib.util
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from ..errors import MissingPackage, UsageError
@@ -47,11 +51,17 @@ class Listed:
 
 @dataclass(frozen=True)
 class Ranker:
-    """The functions of a back-end, see the module."""
+    """The functions of a back-end, see the module.
+
+    Attributes:
+        scan, order: see the module.
+        device: of torch, where gains and pairs of Kendall's tau are to be counted there as well; None: by numba.
+    """
 
     scan: observe.Scan
     order: OrderOf | None = None
     listed: Listed | None = None
+    device: str | None = None
 
 
 @dataclass(frozen=True)
@@ -60,17 +70,19 @@ class Backend:
 
     Attributes:
         words: what it computes with, as shown by ``vsebench doctor``.
-        make: makes its functions; imports what it needs.
+        make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
         extra: the extra of vsebench that installs the module, or None.
         packages: what may install the module; their versions are in the provenance of a report.
+        devices: a name may say on which device, as in ``torch:cuda:1``.
     """
 
     words: str
-    make: Callable[[], Ranker]
+    make: Callable[..., Ranker]
     module: str | None = None
     extra: str | None = None
     packages: tuple[str, ...] = ()
+    devices: bool = False
 
     @property
     def installed(self) -> bool:
@@ -90,6 +102,14 @@ def _faiss() -> Ranker:
     return Ranker(observe.scan_tiles, indexes.order_of, Listed(indexes.observe, deepest, "a FAISS index"))
 
 
+def _torch(device: str | None) -> Ranker:
+    from .torch_backend import order, scan, settings
+
+    found = settings.device_of(device)
+    at = str(found) if found.type == "cuda" else None
+    return Ranker(partial(scan.scan, found), partial(order.order_of, found), device=at)
+
+
 BACKENDS: dict[str, Backend] = {
     "numpy": Backend("numpy and numba on the processor: the reference", _numpy),
     "faiss": Backend(
@@ -99,7 +119,25 @@ BACKENDS: dict[str, Backend] = {
         "cpu",
         ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
     ),
+    "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "gpu", ("torch",), True),
 }
+
+
+def parts(name: str) -> tuple[str, str | None]:
+    """A back-end and the device behind the colon, or None.
+
+    Raises:
+        UsageError: an unknown back-end or device.
+    """
+    backend, colon, device = name.partition(":")
+    if backend not in BACKENDS:
+        near = closest(backend, [AUTO, *BACKENDS])
+        fix = f"use {near[0]}" if near else f"use {AUTO}, {', '.join(BACKENDS)}"
+        raise UsageError(f"--backend is '{name}'", fix=fix)
+    if colon and not (BACKENDS[backend].devices and re.fullmatch(r"cpu|cuda(:\d{1,3})?", device, re.ASCII)):
+        several = f"use {backend}, {backend}:cpu, {backend}:cuda or {backend}:cuda:1"
+        raise UsageError(f"--backend is '{name}'", fix=several if BACKENDS[backend].devices else f"use {backend}")
+    return backend, device or None
 
 
 def check(name: str) -> None:
@@ -111,31 +149,53 @@ def check(name: str) -> None:
     """
     if name == AUTO:
         return
-    if name not in BACKENDS:
-        near = closest(name, [AUTO, *BACKENDS])
-        fix = f"use {near[0]}" if near else f"use {AUTO}, {', '.join(BACKENDS)}"
-        raise UsageError(f"--backend is '{name}'", fix=fix)
-    found = BACKENDS[name]
+    backend = parts(name)[0]
+    found = BACKENDS[backend]
     if not found.installed:
-        raise MissingPackage(f"the back-end {name} needs {found.module}", fix=f"pip install 'vsebench[{found.extra}]'")
+        fix = f"pip install 'vsebench[{found.extra}]'"
+        raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=fix)
 
 
 def chosen(name: str) -> tuple[str, str]:
-    """The name of the back-end that will be used, and why.
+    """The name of the back-end that will be used, with its device where it has one, and why.
+
+    ``auto`` takes torch where it finds a GPU. Torch is imported only where the driver of a GPU is loaded.
 
     Args:
         name: of a back-end, or ``auto``.
+
+    Raises:
+        UsageError: a device that this machine does not have.
     """
     if name != AUTO:
-        return name, "requested"
-    return "numpy", "no GPU"
+        return _with_device(name), "requested"
+    if not NVIDIA.exists():
+        return "numpy", "no GPU"
+    if not BACKENDS["torch"].installed:
+        return "numpy", "there is a GPU, but torch is not installed"
+    try:
+        found = _with_device("torch")
+    except (ImportError, OSError):
+        return "numpy", "there is a GPU, but torch does not import"
+    return (found, "there is a GPU") if found != "torch:cpu" else ("numpy", "torch finds no GPU")
+
+
+def _with_device(name: str) -> str:
+    backend, device = parts(name)
+    if not BACKENDS[backend].devices:
+        return backend
+    from .torch_backend.settings import device_of
+
+    return f"{backend}:{device_of(device)}"
 
 
 def ranker(name: str) -> Ranker:
     """The functions of a back-end, or of the one that ``auto`` chooses.
 
     Raises:
-        UsageError, MissingPackage: as ``check``.
+        UsageError, MissingPackage: as ``check`` and ``chosen``.
     """
     check(name)
-    return BACKENDS[chosen(name)[0]].make()
+    backend, device = parts(chosen(name)[0])
+    found = BACKENDS[backend]
+    return found.make(device) if found.devices else found.make()

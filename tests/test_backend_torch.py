@@ -1,0 +1,299 @@
+"""The torch back-end gives the bits of the reference, on the processor and on a GPU where there is one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from tests import worlds
+from tests.graded_worlds import FakeGains, large_world
+from tests.hard_vectors import hard_vectors
+from vsebench.errors import BadInput, UsageError
+from vsebench.graded.run import run
+from vsebench.metrics import parse
+from vsebench.rank import backends, full_order
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot, Matrix, Scorer
+from vsebench.types import DIRECTIONS, Direction, Int, SameFold, Without
+
+torch = pytest.importorskip("torch", reason="torch is not installed")
+from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: E402
+
+NO_GPU = "no CUDA device"
+on_gpu = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)])
+DEVICES = ("cpu", on_gpu)
+
+
+@pytest.fixture(params=DEVICES)
+def device(request: pytest.FixtureRequest) -> Any:
+    """Every test runs on the processor, and on a GPU where there is one."""
+    return settings.device_of(request.param)
+
+
+def same_observations(scorer: Scorer, requests: list[Request], device: Any, **options: Any) -> None:
+    """Ranks and lists of both scans are equal."""
+    want = observe(scorer, requests, threads=2, **options)
+    found = observe(scorer, requests, threads=2, scan=partial(scan.scan, device), **options)
+    assert set(found) == set(want)
+    for direction, expected in want.items():
+        assert set(found[direction].ranks) == set(expected.ranks)
+        for view, ranks in expected.ranks.items():
+            got = found[direction].ranks[view]
+            assert np.array_equal(got.rank, ranks.rank) and np.array_equal(got.tied, ranks.tied), (direction, view)
+        assert (found[direction].top is None) == (expected.top is None)
+        if expected.top is not None:
+            top = found[direction].top
+            assert np.array_equal(top.items, expected.top.items) and top.items.dtype == expected.top.items.dtype
+            assert np.array_equal(top.scores, expected.top.scores)
+
+
+def same_reports(found: Any, want: Any) -> None:
+    """All values, those of the queries too, and the lists."""
+    assert len(found.results) == len(want.results)
+    for got, expected in zip(found.results, want.results, strict=True):
+        assert (got.metric, got.direction, got.value) == (expected.metric, expected.direction, expected.value)
+        if expected.per_query is not None:
+            assert np.array_equal(got.per_query, expected.per_query, equal_nan=True), (got.metric, got.direction)
+    for top, expected in zip(found.lists, want.lists, strict=True):
+        assert np.array_equal(top.items, expected.items) and np.array_equal(top.scores, expected.scores)
+
+
+def scorers(world: worlds.World) -> Iterator[Scorer]:
+    """Inner products, cosines of vectors that are not of unit length, and matrices of both dtypes."""
+    scores = world.scores("i2t")
+    yield Dot(world.images, world.captions)
+    yield Dot(world.images, world.captions, cosine=True)
+    yield Matrix(scores)
+    yield Matrix(scores.astype(np.float16), np.arange(len(scores))[::-1].copy(), None)
+
+
+@pytest.mark.parametrize("reach", [1, 3, 40])
+@pytest.mark.parametrize("shape", [None, (9, 70), (64, 640)])
+def test_ranks_and_lists_of_ties(reach: int, shape: tuple[int, int] | None, device: Any) -> None:
+    world = worlds.tied_world(40, 700, 3, reach, seed=reach)
+    requests = [Request("x", r) for r in world.judged.values()]
+    for scorer, (i, c) in zip(scorers(world), ((1, 200), (200, 10), (10, 1), (700, 40)), strict=True):
+        same_observations(scorer, requests, device, depth={"i2t": i, "t2i": c}, tile_shape=shape)
+
+
+def test_all_scores_equal(device: Any) -> None:
+    judged = [worlds.relevance("i2t", {3: [5, 250], 7: [0]}), worlds.relevance("t2i", {9: [4], 200: [0, 12]})]
+    requests = [Request("x", r) for r in judged]
+    ones = Dot(np.ones((13, 8), np.float32), np.ones((300, 8), np.float32))
+    for scorer in (ones, Matrix(np.zeros((13, 300)))):
+        same_observations(scorer, requests, device, depth={"i2t": 7, "t2i": 3})
+
+
+@pytest.mark.parametrize("ordered", ["ascending", "descending"])
+def test_lists_of_galleries_in_order(ordered: str, device: Any) -> None:
+    line = np.arange(5000.0) * (1 if ordered == "ascending" else -1)
+    same_observations(Matrix(line[None, :]), [], device, depth={"i2t": 7}, tile_shape=(1, 640))
+    same_observations(Matrix(line[:, None]), [], device, depth={"t2i": 7}, tile_shape=(640, 1))
+
+
+def test_folds_and_excluded_items(device: Any) -> None:
+    rng = np.random.default_rng(3)
+    images, captions = rng.integers(-2, 3, (60, 5)), rng.integers(-2, 3, (300, 5))
+    images[:, 0], captions[:, 0] = 1, 1
+    scorer = Dot(images.astype(np.float32), captions.astype(np.float32))
+    image_fold = rng.permutation(np.arange(60) % 4)
+    caption_fold = np.sort(np.arange(300) % 4)
+    inside = {d: {} for d in DIRECTIONS}  # type: dict[Direction, dict[int, list[int]]]
+    for i, c in itertools.product(range(60), range(0, 300, 11)):
+        if image_fold[i] == caption_fold[c]:
+            inside["i2t"].setdefault(i, []).append(c)
+            inside["t2i"].setdefault(c, []).append(i)
+    requests = [
+        Request("fold", worlds.relevance("i2t", inside["i2t"]), SameFold(image_fold, caption_fold)),
+        Request("fold", worlds.relevance("t2i", inside["t2i"]), SameFold(caption_fold, image_fold)),
+        Request("all", worlds.relevance("i2t", inside["i2t"])),
+        Request(
+            "without", worlds.relevance("i2t", {i: [2 * i] for i in range(60)}),
+            Without(worlds.relevance("i2t", {i: [2 * i + 1, 299] for i in range(0, 60, 2)})),
+        ),
+    ]  # fmt: skip
+    for shape in (None, (17, 130)):
+        same_observations(scorer, requests, device, tile_shape=shape)
+
+
+def blocks(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> full_order.Order:
+    """The reference, a query at a time."""
+    parts = [full_order.order_of(scorer, direction, queries[i : i + 1], k, gallery) for i in range(len(queries))]
+    return full_order.Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
+
+
+def same_orders(scorer: Scorer, device: Any) -> None:
+    """Orders of all and of some queries and items, at depths on both sides of ``SHALLOW``."""
+    for direction in DIRECTIONS:
+        n, m = scorer.shape if direction == "i2t" else scorer.shape[::-1]
+        for queries, gallery in ((np.arange(n), None), (np.arange(1, n, 3), np.arange(0, m, 2))):
+            width = m if gallery is None else len(gallery)
+            for k in sorted({1, 10, min(70, width), width}):
+                want = blocks(scorer, direction, queries, k, gallery)
+                found = order.order_of(device, scorer, direction, queries, k, gallery)
+                assert found.items.dtype == np.int32 and np.array_equal(found.items, want.items), (direction, k)
+                assert np.array_equal(found.tied, want.tied), (direction, k)
+
+
+@pytest.mark.parametrize("by_numpy", [True, False])
+def test_orders_of_ties(by_numpy: bool, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "SORT_BY_NUMPY", by_numpy)
+    for reach in (1, 40):
+        for scorer in scorers(worlds.tied_world(40, 300, 3, reach, seed=reach)):
+            same_orders(scorer, device)
+
+
+@pytest.mark.parametrize("dim", [16, 1024])
+def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(order, "BLOCK", 1000)  # several blocks, and vectors converted in pieces
+    monkeypatch.setattr(order, "PIECE", 40 * dim)
+    monkeypatch.setattr(vectors, "KEPT_DOUBLE", 0)
+    for name, images, captions, exact in hard_vectors(dim, np.random.default_rng(dim)):
+        scorer = Dot(images, captions)
+        for direction, scores in zip(DIRECTIONS, (exact, exact.T), strict=True):
+            best = np.argsort(-scores, axis=1, kind="stable")
+            for k in (1, 10, 71):
+                found = order.order_of(device, scorer, direction, np.arange(len(best)), k, None)
+                assert np.array_equal(found.items, best[:, :k]), (name, direction, k)
+        judged = worlds.relevance("i2t", {i: [i, 0] for i in range(len(images))})
+        for cosine in (False, True):
+            scorer = Dot(images, captions, cosine)
+            same_observations(scorer, [Request("x", judged)], device, depth={"i2t": 5, "t2i": 5}, tile_shape=(9, 70))
+
+
+@pytest.mark.parametrize("dim", [1, 31, 32, 33, 100, 1024])
+def test_canonical_scores_have_the_bits_of_the_reference(dim: int, device: Any, rng: np.random.Generator) -> None:
+    images, captions = (rng.normal(size=(n, dim)).astype(np.float32) for n in (11, 17))
+    images[0] *= 1e-12
+    rows, cols = rng.integers(0, 11, 500), rng.integers(0, 17, 500)
+    for cosine in (False, True):
+        scorer = Dot(images, captions, cosine)
+        pairs = (torch.tensor(a, device=device) for a in (rows, cols))
+        found = vectors.pair_scores(vectors.resident(scorer, device), *pairs)
+        assert found.cpu().numpy().tobytes() == scorer.pairs(rows, cols, 1).tobytes()
+
+
+NAMES = (
+    "cider:CS@30", "cider:CS[captions=all]@100", "cider:Kendall[gt=out]", "cider:NCS@5", "cider:SR[m=4]@3",
+    "cider:nDCG[on=folds]@5", "cider:CS[on=block]@20",
+)  # fmt: skip
+
+
+def test_graded_metrics(device: Any) -> None:
+    world = large_world(70, 3, seed=5)
+    rng = np.random.default_rng(5)
+    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
+    metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
+    for scorer in (Dot(images, captions), Dot(images, captions, cosine=True), Matrix(world.scores)):
+        want = run(scorer, world.split, metrics, gains, threads=2, influence=True)
+        found = run(
+            scorer, world.split, metrics, gains, threads=2, block=16, influence=True,
+            order_of=partial(order.order_of, device),
+        )  # fmt: skip
+        for key, values in want.items():
+            assert np.array_equal(found[key].values, values.values, equal_nan=True), key
+            assert np.array_equal(found[key].influence, values.influence, equal_nan=True), key
+
+
+def test_settings_of_the_user_are_restored(device: Any) -> None:
+    before = torch.get_float32_matmul_precision(), torch.get_num_threads()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        torch.set_num_threads(2)
+        world = worlds.tied_world(20, 60, 3, 2, seed=1)
+        requests = [Request("x", r) for r in world.judged.values()]
+        observe(Dot(world.images, world.captions), requests, threads=2, scan=partial(scan.scan, device))
+        order.order_of(device, Dot(world.images, world.captions), "i2t", np.arange(5), 3, None)
+        assert torch.get_float32_matmul_precision() == "medium"
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_float32_matmul_precision(before[0])
+        torch.set_num_threads(before[1])
+
+
+def test_products_are_not_of_reduced_precision(device: Any) -> None:
+    before = torch.get_float32_matmul_precision()
+    try:
+        torch.set_float32_matmul_precision("medium")
+        with torch.autocast(device.type, dtype=torch.bfloat16), settings.exact(device):
+            x = torch.full((64, 64), 1 + 2.0**-20, device=device)
+            assert torch.mm(x, torch.eye(64, device=device)).eq(x).all()
+    finally:
+        torch.set_float32_matmul_precision(before)
+
+
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_too_little_memory(attempts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    world, shares = worlds.tied_world(40, 300, 3, 2, seed=1), list[int]()
+    scorer, requests = Dot(world.images, world.captions), [Request("x", r) for r in world.judged.values()]
+    made = scan._Scan.run
+
+    def run(self: Any, progress: Any) -> Any:
+        shares.append(self.height)
+        if len(shares) <= attempts:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return made(self, progress)
+
+    monkeypatch.setattr(scan._Scan, "run", run)
+    if attempts == 1:
+        same_observations(scorer, requests, torch.device("cpu"))
+    else:
+        with pytest.raises(BadInput, match="the device cpu has too little free memory"):
+            observe(scorer, requests, scan=partial(scan.scan, torch.device("cpu")))
+    assert shares == [40, 5]
+
+
+@pytest.mark.parametrize("name", ["torch:gpu", "torch:", "torch:cuda:", "torch:cuda:x", "torch:cpu:0", "numpy:cpu"])
+def test_unknown_devices(name: str) -> None:
+    with pytest.raises(UsageError, match=f"--backend is '{name}'"):
+        backends.check(name)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match="backend is 'torch:cuda', but torch finds no CUDA device"):
+        vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="torch:cuda")
+
+
+def test_auto_takes_torch_where_it_finds_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(backends, "NVIDIA", tmp_path / "absent")
+    assert backends.chosen("auto") == ("numpy", "no GPU")
+    monkeypatch.setattr(backends, "NVIDIA", tmp_path)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert backends.chosen("auto") == ("numpy", "torch finds no GPU")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert backends.chosen("auto") == ("torch:cuda:0", "there is a GPU")
+    assert backends.chosen("torch:cuda:1") == ("torch:cuda:1", "requested")
+    with pytest.raises(UsageError, match=r"'torch:cuda:2', but torch finds 2 CUDA devices"):
+        backends.chosen("torch:cuda:2")
+
+
+def test_evaluate_names_the_device() -> None:
+    options: dict[str, Any] = {"captions_per_image": 1, "metrics": "binary", "ci": 0, "trust": True, "lists": 2}
+    want = vb.evaluate(np.eye(4), np.eye(4)[::-1], **options)
+    found = vb.evaluate(np.eye(4), np.eye(4)[::-1], backend="torch:cpu", **options)
+    assert found.provenance is not None and found.provenance["backend"] == "torch:cpu"
+    same_reports(found, want)
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_report_of_coco_5k(real_data: Path, device: Any) -> None:
+    """Vectors of images made from object labels, thousands of them equal to another one."""
+    with np.load(real_data / "proxy" / "coco5k_label_proxy.npz") as file:
+        images = file["images"]
+    with np.load(real_data / "proxy" / "coco5k_minilm_proxy.npz") as file:
+        vector = images, file["captions"]
+    options: dict[str, Any] = {"split": "coco-5k", "trust": True, "ci": 0, "lists": 10}
+    options["metrics"] = "binary,cider:CS@100,cider:nDCG@10"
+    want = vb.evaluate(*vector, backend="numpy", **options)
+    found = vb.evaluate(*vector, backend=f"torch:{device}", **options)
+    same_reports(found, want)

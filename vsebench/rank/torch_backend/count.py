@@ -1,0 +1,133 @@
+"""Counting the candidates above relevant pairs, as ``kernels.count_rows`` and ``count_columns`` do.
+
+A tile is cut into spans of ``SPAN`` candidates. The largest score of every span says which spans have a score that is
+not certainly below a threshold; only these are compared with it. Scores between the two thresholds of a pair are
+compared by canonical score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from ...types import Direction
+from ..observe import Counter
+from .vectors import Resident, Tensor, canonical, tensor
+
+SPAN = 128  # candidates of a span; a multiple of 8
+SPANS = 1 << 14  # spans compared together
+
+
+@dataclass(frozen=True, eq=False)
+class Tile:
+    """Scores of some images with some captions.
+
+    Attributes:
+        scores: (image, caption) scores; padded to complete spans with minus infinity.
+        rows, columns: (first, last + 1) images and captions.
+    """
+
+    scores: Tensor
+    rows: tuple[int, int]
+    columns: tuple[int, int]
+
+    def spans(self, direction: Direction) -> tuple[Tensor, Tensor]:
+        """(query, span, candidate) view of the scores, and (query, span) the largest score of each span."""
+        view = self.scores if direction == "i2t" else self.scores.t()
+        return view.unflatten(1, (-1, SPAN)), self._row_maxima if direction == "i2t" else self._column_maxima.t()
+
+    def sides(self, direction: Direction) -> tuple[tuple[int, int], tuple[int, int]]:
+        """(first, last + 1) queries and candidates."""
+        return (self.rows, self.columns) if direction == "i2t" else (self.columns, self.rows)
+
+    @cached_property
+    def _row_maxima(self) -> Tensor:
+        return self.scores.unflatten(1, (-1, SPAN)).amax(2)
+
+    @cached_property
+    def _column_maxima(self) -> Tensor:
+        return self.scores.unflatten(0, (-1, SPAN)).amax(1)
+
+
+class PairCounter:
+    """The counts of one ``observe.Counter``, on the device.
+
+    Args:
+        counter: the pairs; unchanged until ``finish``.
+        of: the vectors, None where the tiles have the canonical scores.
+        device: where the tiles are.
+        threads: how many count at once.
+    """
+
+    def __init__(self, counter: Counter, of: Resident | None, device: torch.device, threads: int):
+        self.counter, self.of, pairs = counter, of, counter.pairs
+        self.query, self.item, self.exact, self.high, self.low = (
+            tensor(a, device) for a in (pairs.query, pairs.item, pairs.exact, pairs.high, pairs.low)
+        )
+        self.first, self.last = (tensor(a, device) for a in (pairs.first, pairs.last))
+        self.total = torch.zeros((3, threads, len(pairs.query)), dtype=torch.int64, device=device)
+
+    def count(self, tile: Tile, part: int) -> None:
+        """Count one tile; ``part`` is the row of counts of the calling thread."""
+        direction = self.counter.direction
+        (q0, q1), (g0, _) = tile.sides(direction)
+        begin, end = self.counter.pairs.indptr[[q0, q1]].tolist()
+        if begin == end:
+            return
+        scores, maxima = tile.spans(direction)
+        row = self.query[begin:end] - q0
+        pairs, spans = (maxima[row] >= self.low[begin:end, None]).nonzero(as_tuple=True)
+        for a in range(0, len(pairs), SPANS):
+            p, s = pairs[a : a + SPANS], spans[a : a + SPANS]
+            self._compare(scores[row[p], s], p + begin, s * SPAN + g0, part)
+
+    def _compare(self, values: Tensor, pair: Tensor, start: Tensor, part: int) -> None:
+        """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
+        above, before, after = self.total[:, part]
+        over = values > self.high[pair, None]
+        near = values >= self.low[pair, None]
+        if self.counter.fold is not None:
+            inside = self._candidates(pair, start)
+            over &= inside
+            near &= inside
+        near ^= over  # what is above the higher threshold is above the lower one
+        own = self.item[pair] - start
+        mine = ((own >= 0) & (own < SPAN)).nonzero()[:, 0]
+        near[mine, own[mine]] = False
+        above.index_add_(0, pair, _row_sums(over))
+        if not near.any():
+            return
+        span, place = near.nonzero(as_tuple=True)
+        pair, item = pair[span], start[span] + place
+        if self.of is None:
+            value = values[span, place].double()
+        else:
+            value = canonical(self.of, self.counter.direction, self.query[pair], item)
+        for counts, chosen in (
+            (above, value > self.exact[pair]),
+            (before, (value == self.exact[pair]) & (item < self.item[pair])),
+            (after, (value == self.exact[pair]) & (item > self.item[pair])),
+        ):
+            counts.index_add_(0, pair, chosen.long())
+
+    def _candidates(self, pair: Tensor, start: Tensor) -> Tensor:
+        """(span, SPAN) whether an item is in the fold of the query."""
+        item = start[:, None] + torch.arange(SPAN, device=start.device)
+        if self.counter.direction == "i2t":
+            image, caption = self.query[pair, None], item
+        else:
+            image, caption = item.clamp(max=len(self.first) - 1), self.query[pair, None]
+        return (self.first[image] <= caption) & (caption < self.last[image])
+
+    def finish(self) -> None:
+        """Add the counts to those of the counter."""
+        self.counter.counts[:, 0] += self.total.sum(1).cpu().numpy().astype(np.int32)
+
+
+def _row_sums(flags: Tensor) -> Tensor:
+    """(span,) int64, how many of ``flags`` (span, SPAN) are set: eight at once, as the bytes of an integer."""
+    octets = flags.view(torch.int64).sum(1)  # no byte exceeds SPAN / 8
+    return sum((octets >> shift) & 0xFF for shift in range(0, 64, 8))

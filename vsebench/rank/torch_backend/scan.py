@@ -1,0 +1,133 @@
+"""One pass over tiles of scores on the device: ``observe.scan_tiles`` as tensor code."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import torch
+
+from ...numeric.parallel import in_threads
+from ...types import Direction, TopK
+from ..observe import Counter, Depths
+from ..scorers import Dot, Scorer
+from ..stream import Progress, tiles
+from .count import SPAN, PairCounter, Tile
+from .settings import exact, within_memory
+from .top import TopLists
+from .vectors import Resident, Tensor, dtype_of, resident, tensor
+
+DEVICE_TILE = 1 << 26  # scores of a tile on a CUDA device
+
+
+def scan(
+    device: torch.device,
+    scorer: Scorer,
+    counters: Sequence[Counter],
+    depth: Depths,
+    threads: int,
+    tile_shape: tuple[int, int] | None,
+    progress: Progress | None,
+) -> dict[Direction, TopK]:
+    """Add to the counts of ``counters``, and list the top of every query; see ``observe.scan_tiles``.
+
+    Args:
+        device: where it is computed; on a CUDA device by one thread.
+
+    Raises:
+        BadInput: the device has too little memory.
+    """
+    with exact(device):
+        return within_memory(
+            device, lambda share: _Scan(device, scorer, counters, depth, threads, tile_shape, share).run(progress)
+        )
+
+
+class _Scan:
+    """One attempt; the counters change at its end."""
+
+    def __init__(
+        self,
+        device: torch.device,
+        scorer: Scorer,
+        counters: Sequence[Counter],
+        depth: Depths,
+        threads: int,
+        tile_shape: tuple[int, int] | None,
+        share: int,
+    ):
+        self.device, self.scorer = device, scorer
+        self.threads = 1 if device.type == "cuda" else threads
+        self.of = resident(scorer, device) if isinstance(scorer, Dot) else None
+        self.counters = [PairCounter(counter, self.of, device, self.threads) for counter in counters]
+        self.lists = {d: TopLists(scorer, self.of, d, k, device) for d, k in depth.items()}
+        height, width = tile_shape or _tile_shape(scorer, device, self.threads)
+        self.height, self.width = max(1, min(height, scorer.shape[0]) // share), min(width, scorer.shape[1])
+
+    def run(self, progress: Progress | None) -> dict[Direction, TopK]:
+        """Compute every tile once, and give the lists."""
+        n_image, n_caption = self.scorer.shape
+        corners = [(r, c) for c in range(0, n_caption, self.width) for r in range(0, n_image, self.height)]
+        waiting: Iterator[tuple[int, int]] = iter(corners)
+        lock, stop = threading.Lock(), threading.Event()
+        done = 0
+
+        def work(part: int) -> None:
+            nonlocal done
+            size = _padded(self.height) * _padded(self.width)
+            room = torch.empty(size, dtype=dtype_of(self.scorer), device=self.device)
+            with exact(self.device):
+                while not stop.is_set():
+                    with lock:
+                        corner = next(waiting, None)
+                    if corner is None:
+                        return
+                    tile = self._tile(*corner, room)
+                    for counter in self.counters:
+                        counter.count(tile, part)
+                    for top in self.lists.values():
+                        top.add(tile)
+                    with lock:
+                        done += 1
+                        if progress:
+                            progress(done, len(corners))
+
+        in_threads(work, min(self.threads, len(corners)), stop)
+        for counter in self.counters:
+            counter.finish()
+        return {d: top.finish() for d, top in self.lists.items()}
+
+    def _tile(self, r0: int, c0: int, room: Tensor) -> Tile:
+        r1, c1 = min(r0 + self.height, self.scorer.shape[0]), min(c0 + self.width, self.scorer.shape[1])
+        height, width = _padded(r1 - r0), _padded(c1 - c0)
+        scores = room[: height * width].view(height, width)
+        scores[r1 - r0 :] = -torch.inf
+        scores[:, c1 - c0 :] = -torch.inf
+        out = scores[: r1 - r0, : c1 - c0]
+        if self.of is None:
+            given = np.empty(out.shape, self.scorer.dtype)
+            out.copy_(tensor(self.scorer.tile(r0, r1, c0, c1, given), self.device))
+        else:
+            _products(self.of, slice(r0, r1), slice(c0, c1), out)
+        return Tile(scores, (r0, r1), (c0, c1))
+
+
+def _products(of: Resident, images: slice, captions: slice, out: Tensor) -> None:
+    """Fill ``out`` (image, caption) with float32 products; for the cosine, of vectors that are scaled before."""
+    x, y = of.images.vectors[images], of.captions.vectors[captions]
+    if of.cosine:
+        x, y = x * of.images.scale[images, None].float(), y * of.captions.scale[captions, None].float()
+    torch.mm(x, y.t(), out=out)
+
+
+def _tile_shape(scorer: Scorer, device: torch.device, threads: int) -> tuple[int, int]:
+    """(image, caption) size of a tile."""
+    if device.type != "cuda":
+        return tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
+    width = min(scorer.shape[1], max(SPAN, DEVICE_TILE // scorer.shape[0]))
+    return min(scorer.shape[0], DEVICE_TILE // width), width
+
+
+def _padded(n: int) -> int:
+    return -(-n // SPAN) * SPAN

@@ -1,0 +1,118 @@
+"""Vectors on the device, float64 products of them, and canonical scores of single pairs."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+import weakref
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from ...types import Direction
+from ..kernels import LANES
+from ..scorers import Dot, Scorer
+
+PIECE = 1 << 22  # numbers that canonical scores are computed from together
+KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept
+Tensor = Any  # torch counts as untyped
+
+_LOCK = threading.Lock()
+_KEPT: weakref.WeakKeyDictionary[Scorer, dict[str, Resident]] = weakref.WeakKeyDictionary()
+
+
+@dataclass(eq=False)
+class Side:
+    """The images or the captions.
+
+    Attributes:
+        vectors: (item, dim) float32.
+        scale: (item,) float64 factors on inner products.
+        double: (item, dim) float64, the vectors, once they were needed and are not too large.
+    """
+
+    vectors: Tensor
+    scale: Tensor
+    double: Tensor | None = field(default=None)
+
+    def float64(self, items: Tensor | slice) -> Tensor:
+        """(item, dim) float64 vectors of some items."""
+        if self.double is None and 8 * self.vectors.numel() <= KEPT_DOUBLE:
+            self.double = self.vectors.double()
+        return self.vectors[items].double() if self.double is None else self.double[items]
+
+
+@dataclass(frozen=True, eq=False)
+class Resident:
+    """What scores are computed from, on the device; ``cosine``: inner products are scaled."""
+
+    device: torch.device
+    images: Side
+    captions: Side
+    cosine: bool
+
+    def sides(self, direction: Direction) -> tuple[Side, Side]:
+        """Queries and gallery."""
+        return (self.images, self.captions) if direction == "i2t" else (self.captions, self.images)
+
+
+def tensor(array: Any, device: torch.device) -> Tensor:
+    """An array on the device; on the processor the same memory where the array has one stride an axis of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # arrays are read-only; nothing here writes to them
+        return torch.from_numpy(np.ascontiguousarray(array)).to(device)
+
+
+def resident(scorer: Dot, device: torch.device) -> Resident:
+    """The vectors of a scorer on the device; copied once."""
+    with _LOCK:
+        kept = _KEPT.setdefault(scorer, {})
+        if str(device) not in kept:
+            sides = zip((scorer.images, scorer.captions), scorer.scales, strict=True)
+            images, captions = (Side(tensor(vectors, device), tensor(scale, device)) for vectors, scale in sides)
+            kept[str(device)] = Resident(device, images, captions, scorer.cosine)
+        return kept[str(device)]
+
+
+def pair_scores(of: Resident, images: Tensor, captions: Tensor) -> Tensor:
+    """(pair,) float64 canonical scores, with the bits of ``kernels.pair_dots``.
+
+    The product of two float32 numbers is exact in float64, so only the order of the additions matters: ``LANES``
+    interleaved partial sums, added in a fixed tree.
+    """
+    out = torch.empty(len(images), dtype=torch.float64, device=of.device)
+    step = max(1, PIECE // max(of.images.vectors.shape[1], 1))
+    for a in range(0, len(images), step):
+        r, c = images[a : a + step], captions[a : a + step]
+        dot = _dots(of.images.vectors[r], of.captions.vectors[c])
+        out[a : a + step] = dot * of.images.scale[r] * of.captions.scale[c]
+    return out
+
+
+def canonical(of: Resident, direction: Direction, queries: Tensor, items: Tensor) -> Tensor:
+    """(pair,) float64 canonical scores of queries (pair,) with gallery items (pair,)."""
+    return pair_scores(of, *((queries, items) if direction == "i2t" else (items, queries)))
+
+
+def dtype_of(scorer: Scorer) -> torch.dtype:
+    """The dtype of the scorer's tiles."""
+    return torch.float64 if np.dtype(scorer.dtype) == np.float64 else torch.float32
+
+
+def _dots(x: Tensor, y: Tensor) -> Tensor:
+    n, dim = x.shape
+    terms = x.double().mul_(y.double())
+    lane = torch.zeros((n, LANES), dtype=torch.float64, device=x.device)
+    stop = dim - dim % LANES
+    for k in range(0, stop, LANES):
+        lane += terms[:, k : k + LANES]
+    rest = torch.zeros(n, dtype=torch.float64, device=x.device)
+    for k in range(stop, dim):
+        rest += terms[:, k]
+    width = LANES // 2
+    while width:
+        lane[:, :width] += lane[:, width : 2 * width]
+        width //= 2
+    return lane[:, 0] + rest
