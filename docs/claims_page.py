@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from vsebench.errors import count_of
+
 FOLDER = Path(__file__).parent.parent / "leaderboards" / "suites"
 INTRODUCTION = """# Do the claims of the papers hold here?
 
@@ -38,7 +40,7 @@ def _provenance(summary: dict[str, Any]) -> list[str]:
     versions = ", ".join(f"{name} {version}" for name, version in summary["versions"].items())
     machine = summary["machine"]
     return [
-        f"{len(summary['runs'])} runs, seeds {', '.join(map(str, summary['seeds']))}, "
+        f"{count_of(len(summary['runs']), 'run')}, seeds {', '.join(map(str, summary['seeds']))}, "
         f"{summary['seconds'] / 60:.0f} minutes on {machine['platform']} with {machine['cores']} cores, "
         f"begun {summary['started']}; Python {summary['python']}, "
         f"{versions}.\n\n",

@@ -135,10 +135,10 @@ def test_edge_cases_are_noted() -> None:
     gains = cider.load(split_of(references), None, {"own": "out"})
     everything(gains)
     assert gains.notes == (
-        "1 captions have no tokens (first: id 101): their CIDEr is 0, and as references they count as 0",
-        "1 captions have fewer than 4 tokens; the n-gram lengths they lack count as 0",
+        "1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
+        "1 caption has fewer than 4 tokens; longer n-grams count as 0",
         "2 images have one caption only, which then has no references and CIDEr 0",
-        "2 n-grams occur with every image of the split and have weight 0 (first: 'a')",
+        "2 n-grams occur with every image of the split: weight 0 (first: 'a')",
     )
 
 
@@ -146,7 +146,7 @@ def test_an_image_without_captions_has_no_gains() -> None:
     split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
     gains = cider.load(split, None, WHITESPACE)
     assert not everything(gains)[:, 1].any()
-    assert "1 images have no captions, and CIDEr 0 with every caption" in gains.notes
+    assert "1 image has no captions, and CIDEr 0 with every caption" in gains.notes
 
 
 def test_captions_may_be_in_any_order() -> None:

@@ -133,7 +133,7 @@ def test_categories(two: list[str], tmp_path: Path) -> None:
     whole = found(two[0], "--by", "column", "--file", texts, "--direction", "i2t")[0]
     assert [b["label"] for b in whole["bins"]] == ["cat", "cat; dog", "dog; dog"]
     text = invoke(two[0], "--by", "category", "--file", texts, "--direction", "i2t", "--top", "1").stdout
-    assert "1 smaller slices are not shown (--top)." in text and "6 of 24 queries are in no slice." in text
+    assert "1 smaller slice is not shown (--top)." in text and "6 of 24 queries are in no slice." in text
 
 
 def test_parquet(two: list[str], tmp_path: Path) -> None:
@@ -210,7 +210,7 @@ def test_captions_one_a_line(two: list[str], tmp_path: Path) -> None:
     )
     texts.write_text("one\n")
     short = invoke(path, "--by", "length", "--captions", str(texts))
-    assert short.exit_code == 3 and "holds 1 lines for the 72 captions of split 'custom'" in short.stderr
+    assert short.exit_code == 3 and "holds 1 line for the 72 captions of split 'custom'" in short.stderr
 
 
 def inside_a_modality(path: str) -> str:
@@ -295,7 +295,7 @@ def test_what_is_refused(two: list[str], args: list[str], code: int, message: st
     ("columns", "code", "message"),
     [
         ({"name": [1], "x": [2]}, 3, "has no column of ids (columns: name, x)"),
-        ({"id": [1], "x": [2]}, 3, "none of its 1 ids is one of split 'custom' (first: 1)"),
+        ({"id": [1], "x": [2]}, 3, "none of its ids (1) is one of split 'custom' (first: 1)"),
         ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 is in more than one row"),
         ({"id": [100, None], "x": [2, 3]}, 3, "has a row without an id"),
         ({"id": [100, 1100], "x": [2, 3]}, 3, "its ids could be of images as well as of captions"),

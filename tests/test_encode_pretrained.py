@@ -279,7 +279,7 @@ def test_captions_that_are_cut_are_counted(open_clip_model, sentence_model, tmp_
     for model in (open_clip_model, sentence_model):
         found = vsebench.encode(model, folder, table)
         (note,) = [n for n in found.notes if "tokens" in n]
-        assert note == f"2 of 4 captions are longer than {clip_models.CONTEXT} tokens and were cut", model
+        assert note == f"2 of 4 captions are longer than {clip_models.CONTEXT} tokens, and cut there", model
         assert np.abs(found.captions.vectors[2] - found.captions.vectors[3]).max() < 1e-6
         assert np.abs(found.captions.vectors[0] - found.captions.vectors[1]).max() > 1e-3
 
@@ -294,7 +294,7 @@ def test_captions_that_are_cut_by_a_tokenizer_of_transformers(open_clip_model, s
     table = tmp_path / "long.csv"
     table.write_text(f"image,caption\na.png,dog\na.png,{full}\na.png,{full} dog\n")
     found = vsebench.encode(folder, clip_models.photos(tmp_path / "one", ["a.png"]), table)
-    assert found.notes == (f"1 of 3 captions are longer than {clip_models.CONTEXT} tokens and were cut",)
+    assert found.notes == (f"1 of 3 captions is longer than {clip_models.CONTEXT} tokens, and cut there",)
     assert re.fullmatch(r"CLIPTokenizer#[0-9a-f]{8}", found.about["tokenizer"])
     assert vsebench.encode(sentence_model, tmp_path / "one", table).about["tokenizer"] == found.about["tokenizer"]
 
@@ -355,7 +355,7 @@ def test_a_declared_split(open_clip_model, data):
         (["--images", "none", "--captions", "c.csv"], 3, "none: no such folder of images"),
         (["--images", "empty", "--captions", "c.csv"], 3, "empty: no image is in this folder"),
         (["--images", "photos", "--captions", "c.csv", "--device", "mps"], 2, "the device is 'mps'"),
-        (["--images", "photos", "--captions", "more.csv"], 3, "photos: 1 of the 2 images with captions have no file"),
+        (["--images", "photos", "--captions", "more.csv"], 3, "photos: 1 of the 2 images with captions has no file"),
         (["--images", "broken", "--captions", "c.csv"], 3, "broken/a.png: cannot be read as an image"),
         (["--images", "photos", "--captions", "c.csv", "-o", "none/emb.npz"], 2, "no such folder"),
     ],

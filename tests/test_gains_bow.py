@@ -134,7 +134,7 @@ def test_words_without_a_vector_are_noted(tmp_path: Path) -> None:
     gains = load_gains(f"bow:{path}", split)
     assert gains.notes == (
         "2 of 5 distinct words (50.0% of all) have no vector and are left out (most frequent: 'a', 'zebra')",
-        "1 captions have no word with a vector (first: caption row 1); their gains are 0",
+        "1 caption has no word with a vector, and gain 0 (first: caption row 1)",
     )
     with one_blas_thread():
         assert not gains.rows("t2i", 1, 2).any()

@@ -83,7 +83,7 @@ def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
     assert np.array_equal(gains.rows("t2i", 1, 2), VALUES.T[1:2])
     assert np.array_equal(gains.at("t2i", np.array([2, 0]), np.array([[1, 0], [0, 0]])), [[7.5, 2.0], [0.5, 0.5]])
     np.savez(path, gains=VALUES, image_ids=np.array([3, 6]))
-    with pytest.raises(BadInput, match=r"g.npz: 1 of the 2 image ids of split 'custom' are missing \(first: 5\)"):
+    with pytest.raises(BadInput, match=r"g.npz: 1 of the 2 image ids of split 'custom' is missing \(first: 5\)"):
         load_gains(str(path), SPLIT)
     np.savez(path, mine=VALUES)
     assert load_gains(str(path), SPLIT).notes == (

@@ -107,7 +107,7 @@ def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random
         assert np.array_equal(gains.at("i2t", images[:, 0], captions), full[images[:, :1], captions])
         assert np.array_equal(gains.at("t2i", captions[:, 0], images), full.T[captions[:, :1], images])
         assert gains.at("t2i", np.arange(3), np.empty((3, 0), np.int64)).shape == (3, 0)
-    assert "images have no caption; their gains are 0" in gains.notes[-1]
+    assert "images have no caption, and gain 0" in gains.notes[-1]
     assert not full[np.bincount(image_of, minlength=1000) == 0].any()
 
 
@@ -132,7 +132,7 @@ def test_equal_captions_have_exactly_one(rng: np.random.Generator) -> None:
 
 def test_own_out_of_a_single_caption_is_zero() -> None:
     gains = from_vectors(split_of([0, 1, 1]), np.eye(3, dtype=np.float32) + 1, own="out")
-    assert gains.notes == ("1 images have a single caption; with own=out its gain is 0",)
+    assert gains.notes == ("1 image has a single caption; with own=out its gain is 0",)
     assert whole(gains)[0, 0] == 0
 
 
@@ -174,7 +174,7 @@ def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:
     np.savez(tmp_path / "e.npz", captions=vectors[order], text_ids=order)
     assert np.array_equal(whole(load_gains(f"sentence:{tmp_path / 'e.npz'}", split)), want)
     np.savez(tmp_path / "f.npz", captions=vectors, text_ids=np.array([0, 1, 9]))
-    with pytest.raises(BadInput, match=r"f.npz: 1 of the 3 text ids of split 'custom' are missing \(first: 2\)"):
+    with pytest.raises(BadInput, match=r"f.npz: 1 of the 3 text ids of split 'custom' is missing \(first: 2\)"):
         load_gains(f"sentence:{tmp_path / 'f.npz'}", split)
     np.save(tmp_path / "short.npy", vectors[:2])
     with pytest.raises(BadInput, match=r"short\.npy: 2 vectors for the 3 captions of split 'custom'"):

@@ -63,7 +63,7 @@ def test_sis_lets_an_image_stand_for_its_captions(tmp_path: Path) -> None:
 
 
 def test_items_outside_the_split(tmp_path: Path) -> None:
-    with pytest.raises(BadInput, match=r"rates 1 captions that are not in split 'custom' \(first: 77\)"):
+    with pytest.raises(BadInput, match=r"rates 1 caption that is not in split 'custom' \(first: 77\)"):
         task(tmp_path, "sits", [(77, 20, 5, "c2i_original")])
 
 

@@ -366,7 +366,7 @@ def test_commands(tmp_path, submitted):
     assert (done.exit_code, done.stdout) == (0, "all entries are valid\n")
     edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 1e-4))
     done = run("leaderboard", "validate", "--folder", str(folder))
-    assert done.exit_code == 1
+    assert done.exit_code == 1 and done.stderr == "· 4 entries (2 published, 2 recomputed), 1 fault\n"
     assert "entries/a-model-custom.json: R@1 (i2t): the entry says" in done.stdout
     assert "fix: make the entry again: vsebench leaderboard add RESULT.json" in done.stdout
     done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")

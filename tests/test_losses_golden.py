@@ -209,7 +209,7 @@ def test_a_text_like_that_of_the_pair_is_no_negative_of_bcls():
 @pytest.mark.parametrize(
     ("name", "settings", "message"),
     [
-        ("ladder", {"margins": (0.2,)}, "ladder has 1 margins, 2 betas and 1 thresholds"),
+        ("ladder", {"margins": (0.2,)}, "ladder has 1 margin, 2 betas and 1 threshold"),
         ("ladder", {**L3, "thresholds": (0.5, 0.6)}, "thresholds of ladder are"),
         ("ladder", {"sampling": "all"}, "ladder: sampling is 'all'"),
         ("sam", {"sampler": "hardest"}, "sam: sampler is 'hardest'"),

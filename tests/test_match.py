@@ -105,8 +105,8 @@ def test_what_a_custom_split_refuses(change: dict[str, Any], message: str) -> No
 def test_images_without_a_text_give_a_warning() -> None:
     found = match_rows(rows_with(image_of_text=np.minimum(IMAGE_OF, 2)))
     assert len(found.split.image_ids) == 4 and found.warnings == (
-        "1 of the 4 images have no text (first: image row 3): "
-        "they are candidates in text-to-image and no queries in image-to-text",
+        "1 of the 4 images has no text (first: image row 3): "
+        "candidates in text-to-image, and no queries in image-to-text",
     )
 
 
@@ -311,9 +311,9 @@ def test_what_a_declared_split_refuses(coco: Split) -> None:
     cases: list[tuple[dict[str, Any], str | None, str]] = [
         ({"image_ids": text[:5000]}, "coco-5k", "images and texts look swapped: the image ids are the other side's"),
         ({"n_image": 25000, "n_text": 5000, "image_ids": text, "text_ids": image}, None, "images and texts look swap"),
-        ({"image_ids": edited(image, 3, 7)}, None, f"1 of the 5,000 image ids of split 'coco-5k' are missing (first: "
-         f"{image[3]}); 1 image ids are unknown to it (first: 7)"),
-        ({"n_image": 4999, "image_ids": image[1:]}, "coco-5k", "1 of the 5,000 image ids of split 'coco-5k' are miss"),
+        ({"image_ids": edited(image, 3, 7)}, None, f"1 of the 5,000 image ids of split 'coco-5k' is missing (first: "
+         f"{image[3]}); 1 image id is unknown to it (first: 7)"),
+        ({"n_image": 4999, "image_ids": image[1:]}, "coco-5k", "1 of the 5,000 image ids of split 'coco-5k' is miss"),
         ({"image_ids": edited(image, 3, image[9])}, "coco-5k", f"1 image id occurs more than once (first: {image[9]}, "
          "in rows 3 and 9)"),
         ({"image_ids": None, "n_image": 4999}, "coco-5k", "4,999 image rows, but split 'coco-5k' has 5,000 images"),

@@ -224,7 +224,7 @@ def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
     assert len(all_of_file(karpathy, "val").caption_id) == 4 + 5
     catalogue.build("k-val", karpathy, part="val", captions_per_image=4)
     assert vsebench.load_split("k-val", captions=True).captions == tuple(f"{i} {j}" for i in (2, 3) for j in range(4))
-    with pytest.raises(BadInput, match=r"1 images have fewer than 5 captions \(first: 2\.jpg, 4\)"):
+    with pytest.raises(BadInput, match=r"1 image has fewer than 5 captions \(first: 2\.jpg, 4\)"):
         catalogue.build("k-val", karpathy, part="val", captions_per_image=5, force=True)
     with pytest.raises(BadInput, match=r"no image has split 'dev' \(there are train, test, val\)"):
         catalogue.build("dev", karpathy, part="dev")

@@ -23,7 +23,7 @@ from vsebench.analysis.agreement import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.slices import slice
 from vsebench.cli import app
-from vsebench.errors import printable
+from vsebench.errors import count_of, printable
 from vsebench.human.study import correlate
 from vsebench.report.correlation import Study
 from vsebench.report.packed import pack, unpack
@@ -304,3 +304,18 @@ def test_joiners_of_scripts_and_emoji_stay() -> None:
     family, word = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
     assert printable(family) == family and printable(word) == word
     assert printable("a\u200eb\u2066c") == r"a\u200eb\u2066c"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((0, "fault"), "0 faults"),
+        ((1, "fault"), "1 fault"),
+        ((2000, "fault"), "2,000 faults"),
+        ((1, "entry", "entries"), "1 entry"),
+        ((3, "entry", "entries"), "3 entries"),
+        ((1, "caption has", "captions have"), "1 caption has"),
+    ],
+)
+def test_what_is_counted_is_singular_or_plural(words, text):
+    assert count_of(*words) == text

@@ -65,7 +65,7 @@ def test_json_of_two_files(tmp_path: Path) -> None:
     with pytest.raises(BadInput, match=f"holds i2t, as does {one}"):
         read_runs([one, two], ["i2t", "i2t"])
     refused(write(tmp_path / "4", BOTH), "holds i2t and t2i, but was given as i2t", "leave out", directions=["i2t"])
-    with pytest.raises(UsageError, match="1 directions for 2 runs"):
+    with pytest.raises(UsageError, match="1 direction for 2 runs"):
         read_runs([one, two], ["i2t"])
     with pytest.raises(UsageError, match="no run was given"):
         read_runs([])

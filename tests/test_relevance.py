@@ -83,7 +83,7 @@ def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(UsageError, match="unknown direction 'i2i'"):
         relevance.load("gt", coco, "i2i")  # type: ignore[arg-type]
     part = Split("coco-5k", coco.image_ids[1:], coco.caption_ids[5:], coco.image_of[5:] - 1)
-    with pytest.raises(BadInput, match="1 judged queries are not in split 'coco-5k'"):
+    with pytest.raises(BadInput, match="1 judged query is not in split 'coco-5k'"):
         relevance.load("cxc", part, "i2t")
     named = Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))
     with pytest.raises(BadInput, match="are not COCO ids"):

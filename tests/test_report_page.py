@@ -215,7 +215,7 @@ def test_thumbnails_are_found_by_the_number_in_the_name(tmp_path):
     with image.open(io.BytesIO(found.explorer.thumbnails[3])) as small:
         assert small.size == (144, 96) and abs(small.getpixel((5, 5))[1] - 200) < 6
     notes = " ".join(found.explorer.notes)
-    assert "files of 6 of 12 images" in notes and "1 image files cannot be read" in notes
+    assert "files of 6 of 12 images" in notes and "1 image file cannot be read" in notes
 
 
 def test_thumbnails_are_bounded(tmp_path, monkeypatch):

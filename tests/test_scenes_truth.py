@@ -159,7 +159,7 @@ def test_gains_are_the_truth_of_the_items_of_the_split(scenes_split: Split) -> N
     items = np.array([[4, 0], [21, 4]])
     assert np.array_equal(gains.at("t2i", np.array([7, 109]), items), expected.T[[[7], [109]], items])
     nothing = sum(oracle.stated(facts) == 0 for facts in stated)
-    assert nothing and gains.notes == (f"{nothing} captions state no fact and have truth 0 with every image",)
+    assert nothing and gains.notes == (f"{nothing} captions state no fact: truth 0 with every image",)
     # Other items, in another order and without strings: the same values.
     order = np.random.default_rng(1).permutation(110)[:60]
     part = Split(

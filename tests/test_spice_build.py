@@ -102,7 +102,7 @@ def test_a_caption_that_ends_the_worker_is_found(log, word):
         "KILL": "killed by signal 9",
         "MEMORY": "Java ran out of memory (more: --java-heap)",
         "NONSENSE": "an answer that is not JSON",
-        "SHORT": "0 answers for 1 captions",
+        "SHORT": "0 answers for 1 caption",
         "CHAOS": "an invalid answer",
     }[word]
     assert reason in done.broken[bad]

@@ -105,7 +105,7 @@ def test_broken_captions_are_reported_by_text(tmp_path):
     result = invoke("build", "spice", "--captions", str(path))
     assert result.exit_code == 0
     assert "the parser fails on 'a BROKEN horse': NullPointerException: null" in result.stderr
-    assert "warning: the parser fails on 1 captions" in result.stderr
+    assert "warning: the parser fails on 1 caption, which has no tuples" in result.stderr
     found = document("build", "spice", "--captions", str(path), "--retry")
     assert found["broken"] == [{"caption": "a BROKEN horse", "why": "NullPointerException: null"}]
     assert (found["before"], found["parsed"]) == (1, 1)
@@ -183,7 +183,7 @@ def test_list(captions, monkeypatch):
     monkeypatch.setenv("VSEBENCH_CACHE_LIMIT", "2M")
     shown = words(invoke("list").stdout)
     assert "spice 2 captions" in shown
-    assert "spice-graphs 1 files 2.0 KiB" in shown
+    assert "spice-graphs 1 file 2.0 KiB" in shown
     assert "tools CoreNLP 3.6.0 4.9 KiB" in shown
     assert "of at most 2.0 MiB in" in shown
     found = document("list")
@@ -197,7 +197,7 @@ def test_clear_needs_a_confirmation(captions):
     invoke("build", "spice", "--captions", captions)
     result = invoke("clear", "spice")
     assert result.exit_code == 2
-    assert re.search(r"this would remove 1 files \(0.\d KiB\) from .*\n  fix: add --yes", result.stderr)
+    assert re.search(r"this would remove 1 file \(0.\d KiB\) from .*\n  fix: add --yes", result.stderr)
     assert len(tuple_cache.pack_files()) == 1
     assert document("clear", "spice", "--yes")["removed"] == 1
     assert tuple_cache.pack_files() == []
@@ -222,7 +222,7 @@ def test_export_and_import(captions, tmp_path, monkeypatch, log):
     assert (result.exit_code, result.stdout) == (0, f"2 captions are in {file}\n")
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "elsewhere"))
     assert document("import", "spice", file) == {"file": file, "captions": 2, "words": 3, "broken": 0, "new": 2}
-    assert invoke("import", "spice", file).stdout == "2 captions were read, 0 of them are new\n"
+    assert invoke("import", "spice", file).stdout == "2 captions were read, 0 of them new\n"
     assert document("build", "spice", "--captions", captions)["before"] == 2
     assert len(requested(log)) == 2
 

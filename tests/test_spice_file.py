@@ -149,9 +149,9 @@ def test_an_export_to_a_missing_folder(tmp_path):
         ('{"caption_id": 1}\n', "not a file of SPICE tuples"),
         ("{\n", "line 1: not valid JSON"),
         (lines(CAPTION, MAN, head={"tools": "SPICE 2"}), "made with other tools .'SPICE 2'"),
-        (lines(CAPTION, MAN, head={"captions": 2}), "has 1 captions and 1 words, its first line declares 2 and 1"),
+        (lines(CAPTION, MAN, head={"captions": 2}), "has 1 caption and 1 word, its first line declares 2 and 1"),
         (lines(CAPTION, MAN)[:-3], "line 3: not valid JSON"),
-        (lines(CAPTION, MAN).rsplit("\n", 2)[0], "has 1 captions and 0 words"),
+        (lines(CAPTION, MAN).rsplit("\n", 2)[0], "has 1 caption and 0 words"),
         (lines(CAPTION), "no synsets for the word 'man' of caption 'a man'"),
         (lines(CAPTION, CAPTION, MAN), "line 3: caption 'a man' is repeated"),
         (lines({"caption": "a  man", "tuples": []}), "line 2: caption 'a  man' is repeated or has odd spaces"),
@@ -222,7 +222,7 @@ def test_rows_in_the_order_of_captions(tmp_path):
 @pytest.mark.parametrize(
     ("tuples", "synsets", "message"),
     [
-        (["[]"], "man\t1\n", "1 rows of tuples for 2 captions"),
+        (["[]"], "man\t1\n", "1 row of tuples for 2 captions"),
         (["[]", "[]", "[]"], "man\t1\n", "3 rows of tuples for 2 captions"),
         (["[]", "{"], "man\t1\n", r"t.jsonl: line 2: not valid JSON"),
         (["[]", '["man"]'], "man\t1\n", "t.jsonl: line 2: 'man' is not a tuple"),

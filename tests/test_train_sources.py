@@ -164,7 +164,7 @@ def test_images_of_the_test_part_are_not_validated_on(coco_objects, tmp_path):
     with pytest.raises(BadInput, match=rf"2 images are of the test part \(first: {min(test)}\)"):
         open_data(config.override(coco_objects, data_name=f"coco-objects:{tmp_path / 'val.txt'}"))
     (tmp_path / "val.txt").write_text("1\n")
-    with pytest.raises(BadInput, match=r"1 images are not of COCO val2014 \(first: 1\)"):
+    with pytest.raises(BadInput, match=r"1 image is not of COCO val2014 \(first: 1\)"):
         open_data(config.override(coco_objects, data_name=f"coco-objects:{tmp_path / 'val.txt'}"))
 
 

@@ -117,7 +117,7 @@ def test_precomputed_warns() -> None:
     assert warning == "distances are not symmetric: [1, 3] is 5 and [3, 1] is 7; the row is the query"
     diagonal = SQUARE.copy()
     diagonal[2, 2] = 0.25
-    assert precomputed(diagonal).warnings == ("1 items are not at distance 0 from themselves (item 2: 0.25)",)
+    assert precomputed(diagonal).warnings == ("1 item is not at distance 0 from themselves (item 2: 0.25)",)
     # rounding errors of a symmetric float32 matrix give no warning
     assert precomputed((SQUARE / 3).astype(np.float32) + np.float32(1e-7) * np.tri(4, dtype=np.float32)).warnings == ()
 

@@ -235,9 +235,7 @@ def test_wrong_inputs(rng: np.random.Generator) -> None:
     vectors, labels = rng.standard_normal((4, 3)), euclidean(np.eye(4))
     with pytest.raises(BadInput, match=r"4 queries of 4 items leave nothing to retrieve\n  fix: .*keep_queries=True"):
         evaluate(vectors, labels, range(4))
-    with pytest.raises(
-        BadInput, match="1 queries of 1 items leave nothing to retrieve\n  fix: give at least two items"
-    ):
+    with pytest.raises(BadInput, match="1 query of 1 item leaves nothing to retrieve\n  fix: give at least two items"):
         evaluate(vectors[:1], euclidean([[1.0]]))
     with pytest.raises(BadInput, match="query 4 is not a row of 4 items"):
         evaluate(vectors, labels, [0, 4])

@@ -156,7 +156,7 @@ def test_ratings_of_other_items_are_refused() -> None:
     vectors = np.eye(4, dtype=np.float32)
     with pytest.raises(UsageError, match="sts does not rate images\n  fix: give the ratings sis"):
         results(vectors, "image", rated("sts", (100, 101, 3)))
-    with pytest.raises(BadInput, match=r"ratings\.csv: 1 rated images are not in split 'custom' \(first: 99\)"):
+    with pytest.raises(BadInput, match=r"ratings\.csv: 1 rated image is not in split 'custom' \(first: 99\)"):
         results(vectors, "image", rated("sis", (10, 99, 3)))
     with pytest.raises(BadInput, match=r"cxc:R@1 \(i2t\): no query has a relevant item"):
         results(vectors, "image", rated("sis", (10, 20, 1)))

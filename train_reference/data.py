@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from vsebench.errors import BadInput
+from vsebench.errors import BadInput, count_of
 from vsebench.types import Int, Split
 
 from . import text
@@ -62,7 +62,7 @@ class Part:
 
     def __post_init__(self) -> None:
         if len(self.images) != len(self.split.image_ids):
-            what = f"{len(self.images):,} images and {len(self.split.image_ids):,} image ids"
+            what = f"{count_of(len(self.images), 'image')} and {count_of(len(self.split.image_ids), 'image id')}"
             raise BadInput(what, where=self.split.name, fix="give one row of features an image")
         if self.split.captions is None:
             raise BadInput("no captions", where=self.split.name, fix="give the captions of every part")

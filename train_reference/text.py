@@ -9,7 +9,7 @@ from functools import cached_property
 
 import torch
 
-from vsebench.errors import BadInput
+from vsebench.errors import BadInput, count_of
 from vsebench.text.tokenise import tokenise
 
 PAD, START, END, OTHER = range(4)
@@ -54,7 +54,7 @@ def build(captions: Sequence[str], count: int) -> Vocabulary:
     found = Counter(word for words in words_of(captions) for word in words)
     words = [word for word, n in sorted(found.items(), key=lambda item: (-item[1], item[0])) if n >= count]
     if not words:
-        what = f"no word occurs {count} times in the training captions"
+        what = f"no word occurs {count_of(count, 'time')} in the training captions"
         raise BadInput(what, fix="check that they are captions, or give a smaller word_count in [data]")
     return Vocabulary((*SPECIAL, *words))
 

@@ -41,6 +41,17 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
+def count_of(number: int, one: str, many: str | None = None) -> str:
+    """A number and what it counts, in the singular or the plural: ``1 fault``, ``2,000 faults``.
+
+    Args:
+        number: at least 0.
+        one: behind a 1, with the verb or more where that depends on the number: ``entry``, ``caption has``.
+        many: behind all other numbers; ``one`` with an s by default.
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 JOINERS = "\u200c\u200d"  # emoji and several scripts need them; they move nothing
 
 

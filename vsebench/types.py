@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from .errors import BadInput, UsageError
+from .errors import BadInput, UsageError, count_of
 from .memory import text_array
 
 Direction = Literal["i2t", "t2i", "i2i", "t2t"]
@@ -74,7 +74,7 @@ def _check_unique(ids: Ids, what: str) -> None:
     unique, count = np.unique(ids, return_counts=True)
     if len(unique) != len(ids):
         first = f"first: {unique[count > 1][0]}, {count[count > 1][0]} times"
-        text = f"{int((count > 1).sum())} {what} ids occur more than once ({first})"
+        text = f"{count_of(int((count > 1).sum()), f'{what} id occurs', f'{what} ids occur')} more than once ({first})"
         raise BadInput(text, fix=f"give every {what} one row and one id")
 
 
@@ -117,7 +117,8 @@ class Split:
             what = f"split '{self.name}' is empty: {n_image} images, {n_caption} captions"
             raise BadInput(what, fix="give at least one image and one caption")
         if len(self.image_of) != n_caption:
-            what = f"image_of_text has {len(self.image_of)} entries for {n_caption} captions"
+            entries = count_of(len(self.image_of), "entry", "entries")
+            what = f"image_of_text has {entries} for {count_of(n_caption, 'caption')}"
             raise BadInput(what, fix="give one image row for every caption")
         if self.image_of.min() < 0 or self.image_of.max() >= n_image:
             bad = int(np.flatnonzero((self.image_of < 0) | (self.image_of >= n_image))[0])
@@ -130,7 +131,7 @@ class Split:
                 raise UsageError(f"captions holds {odd!r:.60} ({type(odd).__name__})", fix="give a list of strings")
             object.__setattr__(self, "captions", strings)
         if self.captions is not None and len(self.captions) != n_caption:
-            raise BadInput(f"{len(self.captions)} caption strings for {n_caption} captions")
+            raise BadInput(f"{count_of(len(self.captions), 'caption string')} for {count_of(n_caption, 'caption')}")
         if self.fold is not None:
             object.__setattr__(self, "fold", frozen(self.fold, np.int64))
             if len(self.fold) != n_image or (np.diff(self.fold) < 0).any():
@@ -169,7 +170,7 @@ class Embeddings:
             raise UsageError(f"{self.modality} vectors are {vectors.dtype}", fix="give numbers")
         object.__setattr__(self, "vectors", frozen(np.require(vectors, np.float32, ["C", "A"])))
         if self.vectors.ndim != 2 or len(self.vectors) != len(self.ids):
-            raise BadInput(f"{self.modality} vectors of shape {self.vectors.shape} for {len(self.ids)} ids")
+            raise BadInput(f"{self.modality} vectors of shape {self.vectors.shape} for {count_of(len(self.ids), 'id')}")
 
     @property
     def dim(self) -> int:

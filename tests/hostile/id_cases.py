@@ -160,7 +160,7 @@ CASES = [
         "image without a text",
         lambda f: npz(f, **changed("image_of_text", slice(5, 10), 0)),
         0,
-        "1 of the 60 images have no text (first: image row 1 (id 1001)): they are candidates in",
+        "1 of the 60 images has no text (first: image row 1 (id 1001)): candidates in",
     ),
     Case(
         "sides exchanged, by shape",
@@ -255,7 +255,7 @@ CASES = [
         "COCO image missing",
         lambda f: coco(f, images=slice(1, None)),
         3,
-        "e.npz: 1 of the 5,000 image ids of split 'coco-5k' are missing (first: 391895)",
+        "e.npz: 1 of the 5,000 image ids of split 'coco-5k' is missing (first: 391895)",
         COCO,
     ),
     Case(
@@ -269,7 +269,7 @@ CASES = [
         "COCO caption unknown",
         lambda f: coco(f, text_ids=replaced(3, 1)),
         3,
-        "e.npz: 1 of the 25,000 text ids of split 'coco-5k' are missing (first: 776154); 1 text",
+        "e.npz: 1 of the 25,000 text ids of split 'coco-5k' is missing (first: 776154); 1 text",
         COCO,
     ),
     Case(
@@ -304,7 +304,7 @@ CASES = [
         "unknown image ids as coco-5k",
         lambda f: [*npz(f), "--split", "coco-5k"],
         3,
-        "e.npz: 5,000 of the 5,000 image ids of split 'coco-5k' are missing (first: 391895); 60",
+        "e.npz: 5,000 of the 5,000 image ids of split 'coco-5k' is missing (first: 391895); 60",
         COCO,
     ),
     Case(

@@ -70,14 +70,14 @@ CASES = [
         "run with an unknown item",
         lambda f: run(f, first("i2t", lambda x: [*x, 1])),
         3,
-        "r.json: i2t: 1 of the 40 lists hold items that are not in split 'coco-5k' (first: item 1",
+        "r.json: i2t: 1 of the 40 lists holds items that are not in split 'coco-5k' (first: item 1",
         COCO,
     ),
     Case(
         "run with an unknown query",
         lambda f: run(f, {"i2t": {**lists("i2t"), "1": [2]}}),
         3,
-        "r.json: i2t: 1 of the 41 query ids are not in split 'coco-5k' (first: 1)",
+        "r.json: i2t: 1 of the 41 query ids is not in split 'coco-5k' (first: 1)",
         COCO,
     ),
     Case(
@@ -90,7 +90,7 @@ CASES = [
         "run of unknown ids, split named",
         lambda f: run(f, {"i2t": {"a": ["b"]}}, "--split", "coco-5k"),
         3,
-        "r.json: i2t: 1 of the 1 query ids are not in split 'coco-5k' (first: a)",
+        "r.json: i2t: 1 of the 1 query ids is not in split 'coco-5k' (first: a)",
         COCO,
     ),
     Case(

@@ -7,7 +7,7 @@ from typing import Literal
 
 import torch
 
-from vsebench.errors import UsageError
+from vsebench.errors import UsageError, count_of
 
 from . import loss
 from .batch import Reduction, checked, diagonal, graded, reduced
@@ -100,7 +100,10 @@ def _check(
     margins: Sequence[float], thresholds: Sequence[float], betas: Sequence[float], sampling: str, positives: str
 ) -> None:
     if not len(margins) == len(betas) == len(thresholds) + 1:
-        what = f"ladder has {len(margins)} margins, {len(betas)} betas and {len(thresholds)} thresholds"
+        what = (
+            f"ladder has {count_of(len(margins), 'margin')}, {count_of(len(betas), 'beta')} and "
+            f"{count_of(len(thresholds), 'threshold')}"
+        )
         raise UsageError(what, fix="give a margin and a beta for every level, and one threshold fewer")
     if any(a <= b for a, b in zip(thresholds, list(thresholds)[1:], strict=False)):
         raise UsageError(f"thresholds of ladder are {tuple(thresholds)}", fix="give them from high to low")

@@ -11,7 +11,7 @@ import numpy as np
 
 from vsebench import load_split
 from vsebench.data.splits import packages
-from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.errors import BadInput, MissingPackage, UsageError, count_of
 from vsebench.types import Ids, Split
 
 from ..config import Config
@@ -85,7 +85,9 @@ def _check_val(val: Ids, known: Ids, test: Split, where: str) -> None:
                         (np.intersect1d(val, test.image_ids), "of the test part")):  # fmt: skip
         if len(wrong):
             raise BadInput(
-                f"{len(wrong):,} images are {what} (first: {wrong[0]})", where=where, fix=f"give {VAL_FILES}"
+                f"{count_of(len(wrong), 'image is', 'images are')} {what} (first: {wrong[0]})",
+                where=where,
+                fix=f"give {VAL_FILES}",
             )
 
 

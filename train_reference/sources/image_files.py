@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from vsebench.errors import BadInput, MissingPackage
+from vsebench.errors import BadInput, MissingPackage, count_of
 from vsebench.types import Int
 
 from ..data import Batch
@@ -165,6 +165,7 @@ def check_there(folder: Path, names: list[str], update: Callable[[int, int], Non
             update(n, len(names))
     missing = [name for name in names if name not in found]
     if missing:
-        what = f"{len(missing):,} of {len(names):,} images are missing (first: {missing[0]})"
+        counted = count_of(len(missing), f"of {len(names):,} images is", f"of {len(names):,} images are")
+        what = f"{counted} missing (first: {missing[0]})"
         raise BadInput(what, where=folder, fix="copy the images into this folder, or name another with data.images")
     return found

@@ -17,7 +17,7 @@ import torch
 
 from vsebench.data.formats.npy import npy_member
 from vsebench.data.textfile import check_file, read_text, text_lines
-from vsebench.errors import BadInput
+from vsebench.errors import BadInput, count_of
 from vsebench.types import Int, Split
 
 from ..config import Config
@@ -105,7 +105,7 @@ def _repeats(array: npt.NDArray[Any], captions: int, features: Path, file: Path)
     """
     rows = len(array)
     if captions % rows:
-        what = f"{captions:,} captions, and {rows:,} images in {features}"
+        what = f"{count_of(captions, 'caption')}, and {count_of(rows, 'image')} in {features}"
         raise BadInput(what, where=file, fix="give the same number of captions for every image, one a line")
     if rows != captions or rows % 5:
         return 1

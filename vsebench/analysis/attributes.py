@@ -297,7 +297,9 @@ def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[M
     counts = {side: int((at >= 0).sum()) for side, at in found.items()}
     best = max(counts, key=lambda side: counts[side])
     if counts[best] == 0:
-        what = f"none of its {len(ids):,} ids is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
+        what = (
+            f"none of its ids ({len(ids):,}) is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
+        )
         fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
         raise BadInput(what, where=path, fix=fix)
     if len(sides) == 2 and counts["image"] == counts["caption"]:

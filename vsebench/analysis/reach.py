@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..errors import count_of
 from ..report.comparison import Rules, Test
 from ..stats.correction import CORRECTIONS
 from ..stats.paired import smallest_p
@@ -42,7 +43,7 @@ def unreachable(tests: Sequence[Test], rules: Rules) -> list[str]:
     if alone <= rules.alpha:
         return []
     if bound > 1 / (1 + rules.permutations):  # every permutation is counted
-        images = f"{max(differing)} image{'s' * (max(differing) != 1)}"
+        images = count_of(max(differing), "image")
         why = f"the systems differ on at most {images}, so no p-value is below {bound:.3g}"
         fix = "more images"
     else:

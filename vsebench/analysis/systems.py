@@ -13,7 +13,7 @@ import numpy as np
 
 from .. import signature
 from ..arguments import public
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
@@ -114,7 +114,7 @@ def load_systems(reports: Reports, needed: int = 1) -> list[System]:
             raise UsageError(f"holds {len(found)} systems with names", where=str(source), fix=f"leave out '{own}='")
         loaded += [(name if joint else own, source, report) for name, report in found]
     if len(loaded) < needed:
-        count = f"{len(loaded)} report{'s' * (len(loaded) != 1)}"
+        count = count_of(len(loaded), "report")
         fix = "name more reports; one is made by vsebench eval FILE -o A.json"
         raise UsageError(f"{count} given, {needed} needed", fix=fix)
     names = names_of([(name, source) for name, source, _ in loaded])

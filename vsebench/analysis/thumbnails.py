@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, MissingPackage
+from ..errors import BadInput, MissingPackage, count_of
 from ..types import Split
 
 SIDE = 144  # pixels of the longer side
@@ -71,7 +71,7 @@ def make(
     if len(files) < len(split.image_ids):
         notes.append(f"The folder has files of {len(files):,} of {len(split.image_ids):,} images.")
     if unreadable:
-        notes.append(f"{unreadable:,} image files cannot be read.")
+        notes.append(f"{count_of(unreadable, 'image file')} cannot be read.")
     return made, tuple(notes)
 
 

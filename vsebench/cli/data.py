@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import GATE_NOT_MET, UsageError
+from ..errors import GATE_NOT_MET, UsageError, count_of
 from ..scenes.settings import is_name
 from .results import deliver, output_format
 from .shared import Output, Style
@@ -110,7 +110,7 @@ def build(
     else:
         terminal.say(f"{name} is in {path}")
         if (found := splits.declared(name)).order == "file":
-            counts = f"{found.images:,} images, {found.captions:,} captions"
+            counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
             terminal.say(f"{counts}; use it with --split {name}")
 
 
@@ -137,7 +137,7 @@ def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: b
     terminal.say(
         f"{len(found.images):,} images of {pixels}, {len(found.facts):,} captions, {len(found.regions):,} regions"
     )
-    terminal.say("splits: " + ", ".join(f"{split} ({images:,} images)" for split, images in splits.items()))
+    terminal.say("splits: " + ", ".join(f"{split} ({count_of(images, 'image')})" for split, images in splits.items()))
     terminal.say(f"next: vsebench data describe {found.name}; vsebench eval FILE --split {found.name}-test")
 
 

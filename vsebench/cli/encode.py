@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import UsageError
+from ..errors import UsageError, count_of
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 from .train import trainer
 
@@ -102,8 +102,12 @@ def _pretrained(
         document = {"file": str(target), **counts, "kind": "embeddings"}
         terminal.emit({**document, "encoder": found.about, "notes": list(found.notes)})
     else:
-        terminal.say(f"{target}: {counts['images']:,} images and {counts['captions']:,} captions of {counts['split']}")
+        terminal.say(f"{target}: {_counted(counts)} of {counts['split']}")
         terminal.note(f"· float32 vectors of length 1, {found.images.dim:,} numbers, by {found.about['model']}")
+
+
+def _counted(counts: dict[str, Any]) -> str:
+    return f"{count_of(counts['images'], 'image')} and {count_of(counts['captions'], 'caption')}"
 
 
 def _checkpoint(
@@ -133,4 +137,4 @@ def _checkpoint(
     if terminal.json:
         terminal.emit({"file": str(target), **counts, "kind": "scores" if "scores" in result else "embeddings"})
     else:
-        terminal.say(f"{target}: {counts['images']:,} images and {counts['captions']:,} captions of {split.name}")
+        terminal.say(f"{target}: {_counted(counts)} of {split.name}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from ..errors import GATE_NOT_MET
+from ..errors import GATE_NOT_MET, count_of
 from .results import deliver, output_format
 from .shared import Output, Style
 from .terminal import Json, NoProgress, Quiet, Terminal, command
@@ -68,7 +68,7 @@ def add(
         return
     for file in files:
         terminal.say(file)
-    terminal.note(f"· {len(entry.values)} numbers on {entry.benchmark}; next: vsebench leaderboard build")
+    terminal.note(f"· {count_of(len(entry.values), 'number')} on {entry.benchmark}; next: vsebench leaderboard build")
 
 
 @app.command("validate")
@@ -102,7 +102,9 @@ def validate(
     else:
         _show(terminal, faults)
         counts = ", ".join(f"{number} {level}" for level, number in levels.items())
-        terminal.note(f"· {len(board.entries)} entries ({counts}), {len(faults)} faults")
+        terminal.note(
+            f"· {count_of(len(board.entries), 'entry', 'entries')} ({counts}), {count_of(len(faults), 'fault')}"
+        )
         if not faults:
             terminal.say("all entries are valid")
     if faults:
@@ -143,7 +145,8 @@ def build(
     else:
         for path, data in changes.items():
             terminal.say(f"{'would be removed' if data is None else 'would change'}: {path}" if check else str(path))
-        terminal.note(f"· {len(board.entries)} entries, {len(names)} files {'out of date' if check else 'written'}")
+        counts = f"{count_of(len(board.entries), 'entry', 'entries')}, {count_of(len(names), 'file')}"
+        terminal.note(f"· {counts} {'out of date' if check else 'written'}")
         if check and not names:
             terminal.say("the site is current")
     if check and names:
@@ -258,7 +261,8 @@ def drift(
         for one in beyond:
             terminal.say(one.words)
         counts = f"{len(found)} moved, {len(beyond)} beyond their interval"
-        terminal.say(f"{numbers} numbers of {len(now.runs)} runs: {counts}; {len(runs)} runs drifted")
+        measured = f"{count_of(numbers, 'number')} of {count_of(len(now.runs), 'run')}"
+        terminal.say(f"{measured}: {counts}; {count_of(len(runs), 'run')} drifted")
     if runs:
         terminal.warn(f"drift of {', '.join(runs)}: see why, or store the new numbers with --update")
         raise typer.Exit(GATE_NOT_MET)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def build(
         terminal.emit({"kind": kind, "needed": False}) if terminal.json else terminal.say(words)
         return
     strings = _captions(split, captions, text)
-    with terminal.progress(f"parsing {len(strings):,} captions") as bar:
+    with terminal.progress(f"parsing {count_of(len(strings), 'caption')}") as bar:
         done = parse(
             strings,
             java=java,
@@ -75,7 +75,8 @@ def build(
         )
     if done.broken:
         terminal.warn(
-            f"the parser fails on {len(done.broken):,} captions; they have no tuples (try again with --retry)"
+            f"the parser fails on {count_of(len(done.broken), 'caption, which has', 'captions, which have')} no tuples "
+            "(try again with --retry)"
         )
     if terminal.json:
         broken = [{"caption": caption, "why": why} for caption, why in done.broken.items()]
@@ -151,7 +152,8 @@ def clear(
         raise unknown("kind in the cache", kind, sorted({*kinds, TOOLS}))
     sizes = [path.stat().st_size for path in found] if kind == TOOLS else [entry.size for entry in entries]
     if sizes and not yes:
-        question = f"remove {len(sizes):,} files ({_size(sum(sizes))}) from {folder if kind == TOOLS else store.root()}"
+        place = folder if kind == TOOLS else store.root()
+        question = f"remove {count_of(len(sizes), 'file')} ({_size(sum(sizes))}) from {place}"
         if terminal.json or not sys.stdin.isatty():
             raise UsageError(f"this would {question}", fix="add --yes")
         if not typer.confirm(f"{question}?", err=True):
@@ -164,7 +166,7 @@ def clear(
     if terminal.json:
         terminal.emit({"removed": len(removed), "bytes": sum(removed)})
     else:
-        terminal.say(f"removed {len(removed):,} files, {_size(sum(removed))}")
+        terminal.say(f"removed {count_of(len(removed), 'file')}, {_size(sum(removed))}")
 
 
 @app.command("export")
@@ -192,7 +194,7 @@ def export(
     else:
         tuples = cache.load_tuples(_captions(split, captions, text), _command(split, captions, text))
     cache.export_tuples(output, tuples)
-    _report(terminal, f"{len(tuples.texts):,} captions are in {output}", output, tuples)
+    _report(terminal, f"{count_of(len(tuples.texts), 'caption is', 'captions are')} in {output}", output, tuples)
 
 
 @app.command("import")
@@ -226,7 +228,8 @@ def import_(
     else:
         tuples = read_rows(file, synsets, _captions(split, captions, text))
     new = cache.add_agreeing(tuples, file)
-    _report(terminal, f"{len(tuples.texts):,} captions were read, {new:,} of them are new", file, tuples, new=new)
+    words = f"{count_of(len(tuples.texts), 'caption was', 'captions were')} read, {new:,} of them new"
+    _report(terminal, words, file, tuples, new=new)
 
 
 def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
@@ -287,15 +290,15 @@ def _report(terminal: Terminal, words: str, file: Path, tuples: Tuples, **more: 
 
 def _content(kind: str, files: int) -> str:
     if kind != "spice":
-        return f"{files:,} files"
+        return count_of(files, "file")
     from ..relevance.spice import cache
 
     try:
         tuples = cache.stored()
     except BadInput:
-        return f"{files:,} files, one damaged"
+        return f"{count_of(files, 'file')}, one damaged"
     broken = f", {len(tuples.broken):,} broken" if tuples.broken else ""
-    return f"{len(tuples.texts):,} captions{broken}"
+    return f"{count_of(len(tuples.texts), 'caption')}{broken}"
 
 
 def _size(count: int) -> str:

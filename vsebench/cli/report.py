@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from ..errors import count_of
 from .shared import Force, Level, Metrics, Resamples, Seed, Threads
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 
@@ -77,9 +78,9 @@ def run(
         terminal.emit({**facts, "page": str(output), "bytes": size, "figures": [str(path) for path in written]})
         return
     queries = sum((facts["explorer"] or {"queries": {}})["queries"].values())
-    names = f"{len(page.systems)} system{'s' * (len(page.systems) > 1)}"
+    words = [count_of(len(page.systems), "system")]
     if ENDINGS[output.suffix.lower()] == "html":
-        names += f", {len(page.panels)} charts, {queries:,} queries"
-    terminal.say(f"{output}: {names}, {size / MEGABYTE:.1f} MB")
+        words += [count_of(len(page.panels), "chart"), count_of(queries, "query", "queries")]
+    terminal.say(f"{output}: {', '.join(words)}, {size / MEGABYTE:.1f} MB")
     if written:
-        terminal.say(f"{len(written)} charts are in {figures}")
+        terminal.say(f"{count_of(len(written), 'chart is', 'charts are')} in {figures}")

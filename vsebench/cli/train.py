@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import GATE_NOT_MET, MissingPackage, UsageError
+from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
 from .shared import ReportOutput, ReportStyle
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
@@ -124,7 +124,8 @@ def _suite(
         terminal.warn(f"{entry['loss']} does not improve {entry['metric']}: {found}")
     for name, run in summary["diverged"].items():
         terminal.warn(f"{name} diverged: {run['message']}; --resume tries it again")
-    terminal.note(f"· {len(summary['runs'])} runs, {summary['seconds']:.0f} s; summary in {folder / runner.SUMMARY}")
+    runs = count_of(len(summary["runs"]), "run")
+    terminal.note(f"· {runs}, {summary['seconds']:.0f} s; summary in {folder / runner.SUMMARY}")
     if failed or (summary["diverged"] and chosen.must_learn):
         raise typer.Exit(GATE_NOT_MET)
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput, MissingPackage, UsageError
+from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
@@ -116,7 +116,7 @@ def align_embeddings(
         repeated = times
     for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
-            what = f"{len(ids):,} {side} ids for {len(array):,} {side} rows"
+            what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
             raise BadInput(what, where=where, fix="save one id a row")
         if array.dtype == np.float64 and _rounds(array):
             notes.append(f"{side} vectors are float64: rounded to float32")
@@ -231,7 +231,7 @@ def _with_captions(split: Split, captions: tuple[str, ...] | None, rows: Int | N
     if captions is None or split.name != "custom":
         return split
     if len(captions) != len(split.caption_ids):
-        what = f"{len(captions):,} captions for {len(split.caption_ids):,} text rows"
+        what = f"{count_of(len(captions), 'caption')} for {count_of(len(split.caption_ids), 'text row')}"
         raise BadInput(what, where=where, fix="save one caption a text row")
     return replace(split, captions=captions if rows is None else tuple(captions[row] for row in rows.tolist()))
 
@@ -335,8 +335,9 @@ def _indices(
 ) -> dict[int, Int]:
     unknown = [q for q in lists if q not in query]
     if unknown:
+        of = f"of the {len(lists):,} query ids"
         raise BadInput(
-            f"{direction}: {len(unknown):,} of the {len(lists):,} query ids are not in split '{split}' "
+            f"{direction}: {count_of(len(unknown), f'{of} is', f'{of} are')} not in split '{split}' "
             f"(first: {shown(unknown[0])})",
             where=where,
             fix="leave them out or give the right --split",
@@ -349,8 +350,9 @@ def _indices(
             missing.append((q, items[indices.index(-1)]))
         out[query[q]] = np.array(indices, np.int64)
     if missing:
+        of = f"of the {len(lists):,} lists"
         raise BadInput(
-            f"{direction}: {len(missing):,} of the {len(lists):,} lists hold items that are not in split '{split}' "
+            f"{direction}: {count_of(len(missing), f'{of} holds', f'{of} hold')} items that are not in split '{split}' "
             f"(first: item {shown(missing[0][1])} of query {missing[0][0]})",
             where=where,
             fix="rank the items of the split and nothing else",

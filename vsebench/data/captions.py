@@ -11,7 +11,7 @@ from typing import Any, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput, MissingPackage, UsageError
+from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..types import Ids, Int, Split
 from .formats.sniff import sniff
 from .match import rows_of
@@ -95,10 +95,10 @@ def in_arrays(path: Path) -> tuple[Ids | None, tuple[str, ...]] | None:
 def _in_rows(split: Split, lines: Sequence[str], rows: Int | None, path: Path | None = None) -> tuple[str, ...]:
     """Captions in the order of a declared split, or for a custom split in that of the text vectors."""
     if len(lines) != len(split.caption_ids):
-        what = f"holds {len(lines):,} lines for the {len(split.caption_ids):,} captions of split '{split.name}'"
-        fix = "give one caption a line, in the order of the text vectors"
-        if path is None:
-            what, fix = what.replace("holds", "captions has").replace("lines", "strings"), fix.replace("line", "vector")
+        unit, verb = ("line", "holds") if path is not None else ("string", "captions has")
+        given, wanted = count_of(len(lines), unit), count_of(len(split.caption_ids), "caption")
+        what = f"{verb} {given} for the {wanted} of split '{split.name}'"
+        fix = f"give one caption a {'line' if path is not None else 'vector'}, in the order of the text vectors"
         raise BadInput(what, where=path, fix=fix)
     return tuple(lines) if rows is None or split.name != "custom" else tuple(lines[i] for i in rows.tolist())
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, MissingPackage
+from ..errors import BadInput, MissingPackage, count_of
 from ..types import Ids
 from .formats.ids import number_in
 
@@ -55,7 +55,8 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
             raise BadInput(what, where=folder, fix="give a folder that has every image once")
         (found if fitting else missing).append(fitting[0] if fitting else name)
     if missing:
-        what = f"{len(missing):,} of the {len(image_ids):,} images with captions have no file (first: {missing[0]})"
+        of = f"of the {len(image_ids):,} images with captions"
+        what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no file (first: {missing[0]})"
         fix = f"copy them there (it has {files[0]}), or give --captions FILE with the names of their files"
         raise BadInput(what, where=folder, fix=fix)
     owner: dict[str, str] = {}

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, UsageError
+from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
@@ -196,8 +196,8 @@ def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, 
     if len(wrong):
         row = int(wrong[0]) if text_rows is None else int(text_rows[wrong[0]])
         raise BadInput(
-            f"image_of_text contradicts split '{split.name}': {len(wrong):,} texts belong to another image "
-            f"(first: text row {row})",
+            f"image_of_text contradicts split '{split.name}': {count_of(len(wrong), 'text belongs', 'texts belong')} "
+            f"to another image (first: text row {row})",
             where=file.where,
             fix="save image_ids and text_ids so that rows can be matched, or give --split custom",
         )
@@ -227,12 +227,11 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     if len(missing) or len(unknown):
         parts = []
         if len(missing):
-            parts.append(
-                f"{len(missing):,} of the {len(known):,} {side} ids of split '{split}' are missing "
-                f"(first: {shown(missing[0])})"
-            )
+            of = f"of the {len(known):,} {side} ids of split '{split}'"
+            parts.append(f"{count_of(len(missing), f'{of} is', f'{of} are')} missing (first: {shown(missing[0])})")
         if len(unknown):
-            parts.append(f"{len(unknown):,} {side} ids are unknown to it (first: {shown(unknown[0])})")
+            counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
+            parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
         raise BadInput("; ".join(parts), where=where, fix=f"encode every {side} of the split and nothing else")
     order = np.argsort(ids, kind="stable")
     return order[np.searchsorted(ids[order], known)]
@@ -258,7 +257,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
             if len(ids) != n:
-                what = f"{len(ids):,} {side} ids for {n:,} {side} rows"
+                what = f"{count_of(len(ids), f'{side} id')} for {count_of(n, f'{side} row')}"
                 raise BadInput(what, where=file.where, fix="save one id a row")
     if file.image_of_text is not None:
         if captions_per_image is not None:
@@ -298,9 +297,10 @@ def _images_without_texts(image_row: Int, file: FileRows) -> tuple[str, ...]:
         return ()
     first = int(without[0])
     name = "" if file.image_ids is None else f" (id {shown(file.image_ids[first])})"
+    of = f"of the {file.n_image:,} images"
     return (
-        f"{len(without):,} of the {file.n_image:,} images have no text (first: image row {first}{name}): "
-        "they are candidates in text-to-image and no queries in image-to-text",
+        f"{count_of(len(without), f'{of} has', f'{of} have')} no text "
+        f"(first: image row {first}{name}): candidates in text-to-image, and no queries in image-to-text",
     )
 
 
@@ -399,7 +399,7 @@ def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
     if absent.any():
         first = int(np.flatnonzero(absent)[0])
         raise BadInput(
-            f"{int(absent.sum()):,} texts belong to images that are not in the file "
+            f"{count_of(int(absent.sum()), 'text belongs', 'texts belong')} to images that are not in the file "
             f"(first: caption {text_ids[first]} of image {image_of[first]})",
             where=file.where,
             fix="save the images of all texts, or leave those texts out",

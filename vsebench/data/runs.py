@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..memory import unpacked
 from ..types import Direction
 from .formats.guard import reading
@@ -48,7 +48,10 @@ def read_runs(
     if not files:
         raise UsageError("no run was given", fix="give at least one file")
     if directions and len(directions) != len(files):
-        raise UsageError(f"{len(directions)} directions for {len(files)} runs", fix="give one direction a run")
+        raise UsageError(
+            f"{count_of(len(directions), 'direction')} for {count_of(len(files), 'run')}",
+            fix="give one direction a run",
+        )
     lists: dict[str, _Lists] = {}
     tied: dict[str, _Ties] = {}
     origin: dict[str, Path] = {}

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from ..arguments import as_arguments, check, numbers, public, shown
 from ..data.splits import catalogue
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..report.report import Report
 from ..types import Embeddings, Split, Vectors, as_array
 from .options import Options
@@ -197,7 +197,8 @@ class Accumulator:
             known = self._row_of.get(side)
             strange = [] if known is None else [x for x in named if x not in known]
             if strange:
-                what = f"{len(strange):,} {side} ids are not in split '{self._split.name}' (first: {strange[0]})"  # type: ignore[union-attr]
+                counted = count_of(len(strange), f"{side} id is", f"{side} ids are")
+                what = f"{counted} not in split '{self._split.name}' (first: {strange[0]})"  # type: ignore[union-attr]
                 raise BadInput(what, fix="give ids of the split; rows counted from 0 are ids")
             keys.append(named if known is None else [known[x] for x in named])
         if self._split is not None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..metrics import Metric
 from ..rank.lists import ranks_from_lists
 from ..report.model import Result
@@ -58,7 +58,7 @@ def measure(
             raise BadInput(f"{m} ({direction}): no relevant item is in the gallery", fix="check the ids")
     if no_positive == "miss" and skipped:
         if m.unit == "rank":
-            what = f"{m} ({direction}) has no value for the {skipped} queries without positives"
+            what = f"{m} ({direction}) has no value for {count_of(skipped, 'query', 'queries')} without positives"
             raise UsageError(what, fix="leave out --no-positive miss, or the metric")
         missed, skipped = np.zeros(skipped), 0
     else:

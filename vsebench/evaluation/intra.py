@@ -16,7 +16,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
 from ..relevance.judgements.pairs import from_pairs
@@ -163,7 +163,8 @@ def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
     rows = np.array([place.get(str(name), -1) for name in rated.tolist()], np.int64)
     if len(rows) and rows.min() < 0:
         unknown = np.unique(rated[rows < 0])
-        what = f"{len(unknown):,} rated {modality}s are not in split '{split.name}' (first: {unknown[0]})"
+        counted = count_of(len(unknown), f"rated {modality} is", f"rated {modality}s are")
+        what = f"{counted} not in split '{split.name}' (first: {unknown[0]})"
         fix = "rate the split that the ratings were made for: the test file for coco-5k"
         raise BadInput(what, where=where, fix=fix)
     return rows

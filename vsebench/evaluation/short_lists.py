@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from ..data.align import AlignedLists
-from ..errors import BadInput
+from ..errors import BadInput, count_of
 from ..graded.plan import deepest_rank
 from ..graded.plan import plan as rankings_of
 from ..graded.run import usable
@@ -115,7 +115,7 @@ def leave_out(
 
 
 def _detail(query: object, has: int, wanted: int) -> str:
-    return f"query {query} has {has:,} usable items and {wanted:,} are needed"
+    return f"query {query} has {count_of(has, 'usable item')} and {wanted:,} are needed"
 
 
 def _missing(absent: int, queries: int, first: object) -> str:

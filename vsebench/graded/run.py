@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..metrics.declare import Metric
 from ..numeric.parallel import default_threads, in_threads
 from ..rank.full_order import Order, OrderOf
@@ -260,8 +260,8 @@ def _refuse_short(ranking: Ranking, known: Int, queries: Int) -> None:
         if len(lacking):
             query, has = int(queries[lacking[0]]), int(known[lacking[0]])
             raise BadInput(
-                f"the lists are too short for {m} ({ranking.direction}): query {query} has {has:,} usable items "
-                f"and {needed:,} are needed",
+                f"the lists are too short for {m} ({ranking.direction}): query {query} has "
+                f"{count_of(has, 'usable item')} and {needed:,} are needed",
                 fix="store longer lists, or leave the metric out (--short-lists miss is for binary judgements)",
             )
 

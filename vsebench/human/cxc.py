@@ -14,7 +14,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, count_of
 from ..types import Bool, Float, Int, Modality, frozen
 from .judgements import bad, find, number, rows
 
@@ -92,7 +92,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None, part: str
     own: list[bool] = []
     for line, cells in lines:
         if len(cells) != 4:
-            raise bad(path, line, f"{len(cells)} columns, expected 4")
+            raise bad(path, line, f"{count_of(len(cells), 'column')}, expected 4")
         for cell, column, pattern, side in zip(cells, ids, patterns, TASKS[task], strict=False):
             match = pattern.fullmatch(cell)
             if match is None:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, count_of
 from ..types import Float, Int, frozen
 from .judgements import bad, find, number, rows
 
@@ -98,7 +98,7 @@ def _rated(path: Path, images: dict[str, int], captions: dict[str, int]) -> Rate
     image, caption, scores = [], [], []
     for line, cells in rows(path, "\t"):
         if len(cells) != 5:
-            raise bad(path, line, f"{len(cells)} columns, expected 5")
+            raise bad(path, line, f"{count_of(len(cells), 'column')}, expected 5")
         for cell, known, key in ((cells[0], images, _image(cells[0])), (cells[1], captions, _caption(cells[1]))):
             if key not in known:
                 raise bad(path, line, f"'{cell[:60]}' has no caption in {FILES[0]}")

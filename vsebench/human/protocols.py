@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..errors import BadInput
+from ..errors import BadInput, count_of
 from ..report.correlation import Over, Row, Tau
 from ..report.model import Resampling
 from ..types import Bool, Float, Ids, Int, Modality, Split, frozen
@@ -85,8 +85,9 @@ def cxc_task(ratings: CxcRatings, split: Split) -> Task:
         found = _rows(split.ids(side), ids)
         strange = ids[found < 0]
         if len(strange):
+            counted = count_of(len(np.unique(strange)), f"{side} that is", f"{side}s that are")
             raise BadInput(
-                f"rates {len(np.unique(strange)):,} {side}s that are not in split '{split.name}' (first: {strange[0]})",
+                f"rates {counted} not in split '{split.name}' (first: {strange[0]})",
                 where=ratings.where,
                 fix="give the file of the test half, and a split with all of its items (coco-5k)",
             )

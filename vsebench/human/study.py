@@ -12,7 +12,7 @@ from ..arguments import public
 from ..data import read
 from ..data.align import align_embeddings
 from ..data.splits import catalogue
-from ..errors import MissingPackage, UsageError
+from ..errors import MissingPackage, UsageError, count_of
 from ..registry import unknown
 from ..relevance.kinds import load_gains
 from ..report.correlation import Over, Row, Study
@@ -190,7 +190,7 @@ def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[s
     if missing:
         what = "; ".join(f"({n}) {text}" for n, text in enumerate(missing, 1))
         fix = "; ".join(f"({n}) {text}" for n, text in enumerate(missing.values(), 1))
-        raise MissingPackage(f"{len(missing)} things are missing: {what}", fix=fix)
+        raise MissingPackage(f"{count_of(len(missing), 'thing is', 'things are')} missing: {what}", fix=fix)
 
 
 def _groups(

@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Sequence
 
+from ..errors import count_of
 from .benchmarks import described
 from .html import items, link, outside, page, table, text
 from .pages import file_of
@@ -29,13 +30,15 @@ def index_page(board: Board, tables: Sequence[Table], verdicts: str) -> str:
     headings = ("Test set", *LEVELS, "best", "published number")
     measured = sum(e.level != "published" for e in board.entries)
     numbers = sum(len(e.values) for e in board.entries)
+    entries = count_of(len(board.entries), "entry", "entries")
+    found = count_of(measured, "entry is", "entries are")
     body = (
         "<h1>Leaderboards of image-text retrieval</h1>\n"
-        f'<p class="lead">{len(board.entries)} entries with {numbers:,} numbers, each with the place it comes from: '
+        f'<p class="lead">{entries} with {count_of(numbers, "number")}, each with the place it comes from: '
         "what papers print, what the values of every query give when they are computed again, and what the reference "
         "trainer reproduces. Numbers that were not measured alike are never ranked together.</p>\n"
         f"{table('Test sets', headings, rows, words=(0, 5))}"
-        + (f"<p>{measured} entries are measured; the others are printed in papers.</p>\n" if measured else
+        + (f"<p>{found} measured; the others are printed in papers.</p>\n" if measured else
            '<p>All entries so far are printed in papers. '
            f'{link("about.html#submit", "Submit one that is measured")}.</p>\n')
         + verdicts + _papers(board)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import count_of
 from .benchmarks import described
 from .charts import Mark, dots
 from .facts import facts
@@ -50,8 +51,8 @@ def _contents(tables: Sequence[Table]) -> str:
     if len(tables) < 2:
         return ""
     links = "".join(
-        f'<li><a href="#t{n}">{text(t.title)}</a> <span class="dim">{t.group.level}, {len(t.rows)} '
-        f"{'row' if len(t.rows) == 1 else 'rows'}</span></li>\n"
+        f'<li><a href="#t{n}">{text(t.title)}</a> <span class="dim">{t.group.level}, '
+        f"{count_of(len(t.rows), 'row')}</span></li>\n"
         for n, t in enumerate(tables, start=1)
     )
     return f'<nav aria-label="Tables of this page" class="contents"><ul>\n{links}</ul></nav>\n'

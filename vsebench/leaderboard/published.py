@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from ..errors import UsageError
+from ..errors import UsageError, count_of
 from .facts import facts
 from .schema import Entry, Model, Side, Strict, Value
 
@@ -82,7 +82,9 @@ class PrintedTable(Strict):
             raise ValueError("a column is listed twice")
         for row in self.rows:
             if len(row.cells) != len(keys):
-                raise ValueError(f"row '{row.model}' has {len(row.cells)} cells for {len(keys)} columns")
+                raise ValueError(
+                    f"row '{row.model}' has {count_of(len(row.cells), 'cell')} for {count_of(len(keys), 'column')}"
+                )
             if unknown := sorted(row.notes.keys() - set(keys)):
                 raise ValueError(f"row '{row.model}' has a note for '{unknown[0]}', which is no column")
             for cell in row.cells:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from ..errors import count_of
 from .published import slug
 from .schema import Entry, Model, Value
 
@@ -106,7 +107,7 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
     facts = {
         "suite": suite.suite, "data": data, "loss": first.loss, "seeds": seeds,
         "epochs": ", ".join(dict.fromkeys(str(run.epochs) for run in runs)),
-        "training time": f"{sum(run.seconds for run in runs):.0f} s for {len(runs)} runs",
+        "training time": f"{sum(run.seconds for run in runs):.0f} s for {count_of(len(runs), 'run')}",
         "versions": ", ".join(f"{name} {version}" for name, version in suite.versions.items()),
         "Python": suite.python,
         "machine": ", ".join(f"{key} {value}" for key, value in suite.machine.items()),

@@ -18,7 +18,7 @@ from ..data.captions import with_captions
 from ..data.image_files import find_images, read_image
 from ..data.splits import catalogue
 from ..data.splits.sources import with_image_files
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..types import Embeddings, Split, Vectors
 from . import names
 from .device import device_of, facts, float32
@@ -213,9 +213,11 @@ def _notes(encoder: Encoder, unused: int, captions: Sequence[str], parts: Parts)
         notes.append(f"images of the folder without a caption are left out: {unused:,}")
     cut = sum(sum(encoder.is_cut(list(captions[at : at + 4096]))) for at in range(0, len(captions), 4096))
     if cut:
-        notes.append(f"{cut:,} of {len(captions):,} captions are longer than {encoder.context} tokens and were cut")
+        of = f"of {len(captions):,} captions"
+        counted = count_of(cut, f"{of} is", f"{of} are")
+        notes.append(f"{counted} longer than {encoder.context} tokens, and cut there")
     if parts.restored:
-        notes.append(f"{parts.restored:,} vectors are those of an interrupted call")
+        notes.append(f"{count_of(parts.restored, 'vector is that', 'vectors are those')} of an interrupted call")
     if parts.lost is not None:
         notes.append(f"should this call have been interrupted, its vectors would be {parts.lost}")
     return tuple(notes)

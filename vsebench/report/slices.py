@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..errors import count_of
 from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
@@ -123,7 +124,9 @@ class Slices(Rendered):
         rows.append((*cells("all queries", f"{b.n:,}"), *(Cell(printed(value, unit)) for value in b.values)))
         notes = []
         if len(b.bins) > self.top:
-            notes.append(f"{len(b.bins) - self.top} smaller slices are not shown (--top).")
+            notes.append(
+                f"{count_of(len(b.bins) - self.top, 'smaller slice is', 'smaller slices are')} not shown (--top)."
+            )
         if b.outside:
             notes.append(f"{b.outside:,} of {b.n:,} queries are in no slice.")
         arrow = "" if b.metric.higher_is_better else " ↓"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput
+from ..errors import BadInput, count_of
 from ..numeric.parallel import each
 from ..types import Direction, Float, Ids, Int, Modality, Split
 from .model import MetricName, Result
@@ -110,7 +110,10 @@ def _restored(result: Result, column: ColumnDocument, items: Split) -> Result:
     at = np.arange(len(ids)) if column.queries is None else _integers(column.queries, name, len(ids))
     values = _unpacked(column.values, name, len(at))
     if values.dtype.kind not in "if" or not np.isfinite(values).all() or len(values) != len(at):
-        raise BadInput(f"{name} has {len(values)} values for {len(at)} queries", fix="write the report again")
+        raise BadInput(
+            f"{name} has {count_of(len(values), 'value')} for {count_of(len(at), 'query', 'queries')}",
+            fix="write the report again",
+        )
     given = column.queries is not None and len(at)
     if given and (at.min() < 0 or at.max() >= len(ids) or len(np.unique(at)) != len(at)):
         raise BadInput(f"{name} names a query twice, or one that does not exist", fix="write the report again")

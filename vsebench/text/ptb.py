@@ -15,6 +15,7 @@ from itertools import chain
 
 import numpy as np
 
+from ..errors import count_of
 from ..types import Int
 from .ptb_rules import BEFORE_STOP, NEEDS_NEXT, REACHES_ON, RULES, SPLIT_WORDS, Rule
 from .tokens import Int32, Numbers, Tokens
@@ -174,6 +175,6 @@ def _notes(captions: Sequence[str]) -> tuple[str, ...]:
     characters = sorted(set(_UNCERTAIN.findall("".join(uncertain))))
     shown = ", ".join(f"U+{ord(c):04X}" for c in characters[:3]) + (" ..." if len(characters) > 3 else "")
     return (
-        f"{len(uncertain):,} captions hold characters for which the tokens may differ from those of the Java tokeniser "
-        f"({shown}); tokens=ptb-java runs that one",
+        f"{count_of(len(uncertain), 'caption holds', 'captions hold')} characters for which the tokens may differ from "
+        f"those of the Java tokeniser ({shown}); tokens=ptb-java runs that one",
     )

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import BadInput
+from ..errors import BadInput, count_of
 from ..types import Float, Int
 from .queries import Selection
 
@@ -152,7 +152,8 @@ def _square_warnings(matrix: Array, largest: float, where: str | Path | None) ->
                 fix="save distances, for example 1 - similarity",
             )
         count = int((diagonal > TOLERANCE * largest).sum())
-        out.append(f"{count:,} items are not at distance 0 from themselves (item {row}: {diagonal[row]:g})")
+        counted = count_of(count, "item is", "items are")
+        out.append(f"{counted} not at distance 0 from themselves (item {row}: {diagonal[row]:g})")
     step = max(1, CHUNK // len(matrix))
     for start in range(0, len(matrix), step):
         apart = np.abs(np.subtract(matrix[start : start + step], matrix[:, start : start + step].T, dtype=np.float64))
@@ -168,7 +169,11 @@ def _square_warnings(matrix: Array, largest: float, where: str | Path | None) ->
 def check_length(labels: int, items: int, where: str | Path | None) -> None:
     """Refuse another number of labels than items; raises BadInput."""
     if labels != items:
-        raise BadInput(f"holds {labels:,} labels for {items:,} items", where=where, fix="give one label an item")
+        raise BadInput(
+            f"holds {count_of(labels, 'label')} for {count_of(items, 'item')}",
+            where=where,
+            fix="give one label an item",
+        )
 
 
 def fingerprint(array: Array) -> str:

@@ -17,7 +17,7 @@ from ..data.formats.members import floats, members_of
 from ..data.formats.raw import Member
 from ..data.formats.sniff import expect, sniff
 from ..data.formats.table import array_suffixes
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate
 
@@ -156,7 +156,9 @@ def _check_ids(ids: Ids | None, n: int, path: Path) -> None:
     if ids is None:
         return
     if len(ids) != n:
-        raise BadInput(f"holds {len(ids):,} ids for {n:,} rows", where=path, fix="save one id a row")
+        raise BadInput(
+            f"holds {count_of(len(ids), 'id')} for {count_of(n, 'row')}", where=path, fix="save one id a row"
+        )
     unique, count = np.unique(ids, return_counts=True)
     if len(unique) != n:
         raise BadInput(f"id {unique[count > 1][0]} occurs more than once", where=path, fix="give every row its own id")

@@ -13,7 +13,7 @@ from ..data.formats.ids import as_ids
 from ..data.formats.npy import npy_member
 from ..data.formats.sniff import expect, sniff
 from ..data.textfile import read_text, text_lines
-from ..errors import BadInput, UsageError
+from ..errors import BadInput, UsageError, count_of
 from ..memory import text_array
 from ..types import Ids, Int
 
@@ -65,7 +65,12 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
     gallery = np.arange(n) if kept else np.setdiff1d(np.arange(n), chosen)
     if len(gallery) - kept < 1:
         fix = "give at least two items" if kept else "name fewer queries, or leave them in the gallery (--keep-queries)"
-        raise BadInput(f"{len(chosen):,} queries of {n:,} items leave nothing to retrieve", where=where, fix=fix)
+        of = f"of {count_of(n, 'item')}"
+        raise BadInput(
+            f"{count_of(len(chosen), f'query {of} leaves', f'queries {of} leave')} nothing to retrieve",
+            where=where,
+            fix=fix,
+        )
     own = chosen if kept else np.full(len(chosen), -1)
     return Selection(chosen, gallery, own, kept)
 
@@ -73,7 +78,7 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
 def first_queries(count: int, n: int) -> Int:
     """The indices of the first ``count`` of ``n`` items, (query,); raises UsageError unless 1 <= count < n."""
     if not 1 <= count < n:
-        raise UsageError(f"--queries is {count} for {n:,} items", fix=f"use 1 to {n - 1}, or name a file")
+        raise UsageError(f"--queries is {count} for {count_of(n, 'item')}", fix=f"use 1 to {n - 1}, or name a file")
     return np.arange(count)
 
 

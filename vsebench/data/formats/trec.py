@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import IO
 
-from ...errors import BadInput, UsageError
+from ...errors import BadInput, UsageError, count_of
 from ...memory import memory_limit, size
 from .raw import FileLists, Order
 
@@ -162,7 +162,7 @@ def _refuse_repeated_rank(query: str, found: list[_Row], where: Path) -> None:
 
 def _bad_line(parts: list[str], number: int, where: Path) -> BadInput:
     if len(parts) != 6:
-        what = f"line {number} has {len(parts)} columns, expected 6: {' '.join(parts)[:80]!r}"
+        what = f"line {number} has {count_of(len(parts), 'column')}, expected 6: {' '.join(parts)[:80]!r}"
     elif _is_integer(parts[3]):
         what = f"line {number}: score '{parts[4][:40]}' is not a finite number"
     else:

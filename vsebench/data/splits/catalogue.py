@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from ...arguments import public
-from ...errors import BadInput, MissingPackage, UsageError
+from ...errors import BadInput, MissingPackage, UsageError, count_of
 from ...registry import unknown
 from ...scenes.settings import is_name
 from ...types import Split
@@ -334,7 +334,7 @@ def _check_captions(rows: CaptionRows) -> Check:
     if rows.captions is None:
         return Check("texts", False, f"no captions here, only ids: {INSTALL}")
     empty = [i for i, caption in enumerate(rows.captions) if not caption.strip()]
-    detail = f"{len(rows.captions):,} captions, {len(empty)} empty"
+    detail = f"{count_of(len(rows.captions), 'caption')}, {len(empty)} empty"
     return Check("texts", not empty, detail + (f" (first: id {rows.caption_id[empty[0]]})" if empty else ""))
 
 

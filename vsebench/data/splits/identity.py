@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from ...types import Ids, Int
 from . import own, packages
 from .declared import DECLARED, DeclaredSplit
@@ -63,7 +63,8 @@ def settle(rows: CaptionRows, split: DeclaredSplit) -> CaptionRows:
     n_image, n_caption = len(np.unique(rows.image_id)), len(rows.caption_id)
     if (n_image, n_caption) != (split.images, split.captions):
         raise BadInput(
-            f"{n_caption:,} captions of {n_image:,} images; '{split.name}' has {split.captions:,} of {split.images:,}",
+            f"{count_of(n_caption, 'caption')} of {count_of(n_image, 'image')}; "
+            f"'{split.name}' has {split.captions:,} of {split.images:,}",
             where=rows.origin,
             fix=fix,
         )
@@ -87,7 +88,7 @@ def _differing_ids(rows: CaptionRows, split: DeclaredSplit) -> str:
     if split.order == "package" and packages.has_ids() and rows.caption_id.dtype.kind == "i":
         unknown = np.setdiff1d(rows.caption_id, packages.coco_id_rows().caption_id)
         if len(unknown):
-            return f"{what}: {len(unknown):,} captions are unknown, first {unknown[0]}"
+            return f"{what}: {count_of(len(unknown), 'caption is', 'captions are')} unknown, first {unknown[0]}"
     first: Any = rows.caption_id[0].item()
     return f"{what}: the first caption id is {first!r}"
 

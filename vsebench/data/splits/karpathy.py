@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from ..textfile import field, shown
 from .rows import CaptionRows
 
@@ -57,7 +57,7 @@ def karpathy_rows(
     for at, image in test:
         sentences = field(image, "sentences", list, at)
         if len(sentences) < (most or 1):
-            what = f"{len(sentences)} sentences, expected at least {most or 1}"
+            what = f"{count_of(len(sentences), 'sentence')}, expected at least {most or 1}"
             raise BadInput(what, where=at, fix="copy or download the file again")
         name: int | str = field(image, "cocoid", int, at) if coco else field(image, "filename", str, at)
         for j, sentence in enumerate(sentences[:most]):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from ...types import Ids, Int, frozen
 
 
@@ -44,7 +44,8 @@ class CaptionRows:
         if len(unique) != n:
             again = first[count > 1].min()
             raise BadInput(
-                f"{int((count > 1).sum())} caption ids occur more than once (first: {self.caption_id[again]})",
+                f"{count_of(int((count > 1).sum()), 'caption id occurs', 'caption ids occur')} more than once "
+                f"(first: {self.caption_id[again]})",
                 where=self.origin,
                 fix="give every caption one row and one id",
             )
@@ -77,6 +78,7 @@ def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
     if (found < count).any():
         first = int(np.flatnonzero(found < count)[0])
         name = rows.image_id[np.flatnonzero(image_of == first)[0]]
-        what = f"{int((found < count).sum()):,} images have fewer than {count} captions (first: {name}, {found[first]})"
+        short = count_of(int((found < count).sum()), "image has", "images have")
+        what = f"{short} fewer than {count} captions (first: {name}, {found[first]})"
         raise BadInput(what, where=rows.origin, fix="give a smaller --captions-per-image, or leave it out")
     return rows.take(np.flatnonzero(nth < count))

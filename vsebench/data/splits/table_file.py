@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator
 
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from .records import Fields, Record, find_fields, no_fields
 
 SEPARATORS = "\t|;,"
@@ -49,7 +49,8 @@ def table_records(text: str, where: str) -> Iterator[Record]:
                 names = values
             elif len(values) != len(names):
                 raise BadInput(
-                    f"{len(values)} values, and line 1 names {len(names)} columns", where=f"{where}: {at}",
+                    f"{count_of(len(values), 'value')}, and line 1 names {count_of(len(names), 'column')}",
+                    where=f"{where}: {at}",
                     fix='put captions that contain the separator in quotes, as in "a dog, a cat"',
                 )  # fmt: skip
             else:

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BadInput, UsageError
+from ...errors import BadInput, UsageError, count_of
 from ...text.tokenise import tokenise
 from ...types import Bool, Direction, Float, Int, Split, Vectors
 from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
@@ -121,7 +121,8 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
         notes.append(f"there is one image in {where}, so every n-gram has weight 0 and CIDEr is 0 for every pair")
     elif len(df) and (everywhere := int((df >= images).sum())):
         example = _spelled(found, int(np.flatnonzero(df >= images)[0]))
-        notes.append(f"{everywhere:,} n-grams occur with every image of {where} and have weight 0 (first: '{example}')")
+        counted = count_of(everywhere, "n-gram occurs", "n-grams occur")
+        notes.append(f"{counted} with every image of {where}: weight 0 (first: '{example}')")
     if source != "split" and len(df) and (unseen := float((df == 0).mean())) > 0.5:
         notes.append(f"{unseen:.0%} of the n-grams of the captions do not occur in {where}")
     return np.log(float(images)) - np.log(np.maximum(df, 1).astype(np.float64)), corpus, tuple(notes)
@@ -133,17 +134,20 @@ def _edge_cases(found: Grams, split: Split, own: str) -> list[str]:
     notes = []
     if empty := np.flatnonzero(length == 0).tolist():
         notes.append(
-            f"{len(empty):,} captions have no tokens (first: id {split.caption_ids[empty[0]]}): "
-            "their CIDEr is 0, and as references they count as 0"
+            f"{count_of(len(empty), 'caption has', 'captions have')} no tokens (first: id "
+            f"{split.caption_ids[empty[0]]}): CIDEr 0, also as a reference"
         )
     if short := int(((length > 0) & (length < 4)).sum()):
-        notes.append(f"{short:,} captions have fewer than 4 tokens; the n-gram lengths they lack count as 0")
+        notes.append(
+            f"{count_of(short, 'caption has', 'captions have')} fewer than 4 tokens; longer n-grams count as 0"
+        )
     references = np.bincount(split.image_of, minlength=len(split.image_ids))
     if none := int((references == 0).sum()):
-        notes.append(f"{none:,} images have no captions, and CIDEr 0 with every caption")
+        notes.append(f"{count_of(none, 'image has', 'images have')} no captions, and CIDEr 0 with every caption")
     single: Bool = references == 1
     if own == "out" and single.any():
-        notes.append(f"{int(single.sum()):,} images have one caption only, which then has no references and CIDEr 0")
+        alone = count_of(int(single.sum()), "image has", "images have")
+        notes.append(f"{alone} one caption only, which then has no references and CIDEr 0")
     return notes
 
 

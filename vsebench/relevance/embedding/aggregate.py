@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ...errors import count_of
 from ...types import Bool, Direction, Int, Split, Vectors, frozen
 from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
 from ..kinds.sentence import AGGREGATES, OWN
@@ -143,9 +144,10 @@ def caption_cosine(
     noted = list(notes)
     count = np.diff(first)
     if own == "out" and (count == 1).any():
-        noted.append(f"{int((count == 1).sum()):,} images have a single caption; with own=out its gain is 0")
+        alone = count_of(int((count == 1).sum()), "image has", "images have")
+        noted.append(f"{alone} a single caption; with own=out its gain is 0")
     if (count == 0).any():
-        noted.append(f"{int((count == 0).sum()):,} images have no caption; their gains are 0")
+        noted.append(f"{count_of(int((count == 0).sum()), 'image has', 'images have')} no caption, and gain 0")
     if agg == "max":
         sorted_by_image = bool((members == np.arange(n_caption)).all())
         references, starts = candidates if sorted_by_image else _padded(candidates, members, REFERENCES), first

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from ...errors import BadInput, UsageError
+from ...errors import BadInput, UsageError, count_of
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
 from ...types import Float, Int, Split, Vectors
@@ -139,7 +139,6 @@ def _notes(tokenised: Tokens, row_of: Int, sizes: Int) -> tuple[str, ...]:
         )
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
-        notes.append(
-            f"{len(empty):,} captions have no word with a vector (first: caption row {empty[0]}); their gains are 0"
-        )
+        counted = count_of(len(empty), "caption has", "captions have")
+        notes.append(f"{counted} no word with a vector, and gain 0 (first: caption row {empty[0]})")
     return tuple(notes)

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 from ...data.formats.sniff import expect, sniff
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from ...memory import unpacked
 from ...types import Vectors
 from ..gains import Progress
@@ -149,7 +149,9 @@ def _spaced_word(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> 
 
 def _wrong_length(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> BadInput:
     return BadInput(
-        f"line {number} has {line.count(sep)} numbers, expected {dim}: {_shown(line)}", where=path, fix=TEXT_FORM
+        f"line {number} has {count_of(line.count(sep), 'number')}, expected {dim}: {_shown(line)}",
+        where=path,
+        fix=TEXT_FORM,
     )
 
 

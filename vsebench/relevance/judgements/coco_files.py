@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ...data.splits.packages import has_ids, judgement_file, read_judgements
-from ...errors import BadInput, UsageError
+from ...errors import BadInput, UsageError, count_of
 from ...types import Direction, Ids, Int, Relevance, Split, frozen
 from .pairs import from_pairs
 
@@ -55,7 +55,8 @@ def _load(
     query = _index(queries, query_ids)
     if (query < 0).any():
         unknown_ids = query_ids[query < 0]
-        what = f"{len(unknown_ids):,} judged queries are not in split '{split.name}' (first: {unknown_ids[0]})"
+        counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
+        what = f"{counted} not in split '{split.name}' (first: {unknown_ids[0]})"
         raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
     skipped = len(queries) - len(query_ids) if all_queries else 0
     return from_pairs(name, direction, np.repeat(query, sizes), _index(gallery, positive_ids), skipped=skipped)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...errors import UsageError
+from ...errors import UsageError, count_of
 from ...scenes.encode import FACTS_COUNT
 from ...types import Direction, Int, Split, Vectors
 from ..checks import as_pairs, check_range
@@ -69,5 +69,6 @@ def load(
         raise UsageError(f"truth takes no '{argument}'", fix="write truth alone")
     truth = truth_of(split)
     none = int((truth.facts[:, FACTS_COUNT] == 0).sum())
-    notes = (f"{none:,} captions state no fact and have truth 0 with every image",) if none else ()
+    stating = count_of(none, "caption states", "captions state")
+    notes = (f"{stating} no fact: truth 0 with every image",) if none else ()
     return TruthGains(truth, {"scenes": fingerprint(truth)}, notes)

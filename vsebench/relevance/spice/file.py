@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ...data.textfile import parse_json, read_text, shown
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from .tuples import TOOLS, Tuples, normal, words
 
 FORMAT = "vsebench/spice-tuples/1"
@@ -87,7 +87,7 @@ def _unpack(path: Path) -> Tuples:
         texts[text] = () if "broken" in record else checked(record.get("tuples"), at, known)
     if (len(texts), len(synsets)) != (header.get("captions"), header.get("words")):
         raise BadInput(
-            f"has {len(texts):,} captions and {len(synsets):,} words, its first line declares "
+            f"has {count_of(len(texts), 'caption')} and {count_of(len(synsets), 'word')}, its first line declares "
             f"{shown(header.get('captions'))} and {shown(header.get('words'))}",
             where=path,
             fix="copy or export it again, it is not complete",

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...data import store
-from ...errors import BadInput, UsageError
+from ...errors import BadInput, UsageError, count_of
 from ...types import Direction, Int, Split, Vectors
 from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
 from ..gains import Progress
@@ -162,7 +162,8 @@ def _postings(
 ) -> Postings:
     missing = [text for text in texts if text not in tuples.row]
     if missing:
-        what = f"{len(missing):,} of {len(texts):,} captions have no SPICE tuples (first: '{missing[0][:60]}')"
+        of = f"of {len(texts):,} captions"
+        what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no SPICE tuples (first: '{missing[0][:60]}')"
         raise BadInput(what, fix=f"run: {_build(split)}")
     rows = np.fromiter((tuples.row[text] for text in texts), np.int64, len(texts))
     return postings(
@@ -174,11 +175,11 @@ def _postings(
 def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *more: str) -> SpiceGains:
     captions = np.bincount(split.image_of, minlength=len(split.image_ids))
     cases = [
-        (broken, "caption{s} could not be parsed, gain 0 with every image"),
-        (int((found.caption_size == 0).sum()) - broken, "caption{s} without a tuple, gain 0 with every image"),
-        (int((captions == 0).sum()), "image{s} without captions, gain 0 with every caption"),
-        (int((captions == 1).sum()) if own == "out" else 0, "image{s} with one caption, gain 0 with it (own=out)"),
+        (broken, "caption", " could not be parsed, gain 0 with every image"),
+        (int((found.caption_size == 0).sum()) - broken, "caption", " without a tuple, gain 0 with every image"),
+        (int((captions == 0).sum()), "image", " without captions, gain 0 with every caption"),
+        (int((captions == 1).sum()) if own == "out" else 0, "image", " with one caption, gain 0 with it (own=out)"),
     ]
-    notes = tuple(f"spice: {n:,} " + what.format(s="s" * (n != 1)) for n, what in cases if n > 0) + more
+    notes = tuple(f"spice: {count_of(n, what)}{rest}" for n, what, rest in cases if n > 0) + more
     settings = {"text": text, "own": own, "tuples": found.fingerprint[:8]}
     return SpiceGains(split, found, settings, notes)

@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 
 from ...data.textfile import parse_json, read_text, shown
-from ...errors import BadInput
+from ...errors import BadInput, count_of
 from .file import Known, checked, require_synsets
 from .tuples import Tuples, normal, select
 
@@ -28,7 +28,7 @@ def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], cap
     while lines and not lines[-1].strip():
         lines.pop()
     if len(lines) != len(captions):
-        what = f"{len(lines):,} rows of tuples for {len(captions):,} captions"
+        what = f"{count_of(len(lines), 'row')} of tuples for {count_of(len(captions), 'caption')}"
         raise BadInput(what, where=where, fix="give the split (or file of captions) that the rows were made from")
     known: Known = {}
     found: dict[str, tuple[tuple[str, ...], ...]] = {}

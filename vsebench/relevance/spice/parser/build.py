@@ -16,7 +16,7 @@ from time import monotonic
 from typing import Any
 
 from ....data import store
-from ....errors import BadInput, MissingPackage, VsebenchError
+from ....errors import BadInput, MissingPackage, VsebenchError, count_of
 from ....numeric import parallel
 from ....text import java as java_runtime
 from .. import cache
@@ -187,7 +187,9 @@ class _Run:
         self.worker = None
         why = f"{failure}" if str(failure) != "Java ran out of memory" else f"{failure} (more: --java-heap)"
         if not retried:
-            self.note(f"the parser ended early ({why}); {len(captions)} captions are tried again")
+            self.note(
+                f"the parser ended early ({why}); {count_of(len(captions), 'caption is', 'captions are')} tried again"
+            )
             self.chunks.appendleft((captions, True))
         elif len(captions) > 1:
             middle = len(captions) // 2

@@ -14,6 +14,8 @@ import threading
 from pathlib import Path
 from typing import IO, Any
 
+from ....errors import count_of
+
 COMMAND = (sys.executable, "-m", "vsebench.relevance.spice.parser.worker")
 START_LIMIT = 300.0  # seconds for loading the models; an idle machine needs 4 to 8
 
@@ -83,7 +85,10 @@ class Worker:
         try:
             answer = self._exchange({"captions": captions}, limit)
             if len(answer["results"]) != len(captions):
-                raise WorkerFailed(f"{len(answer['results'])} answers for {len(captions)} captions", self._log_tail())
+                raise WorkerFailed(
+                    f"{count_of(len(answer['results']), 'answer')} for {count_of(len(captions), 'caption')}",
+                    self._log_tail(),
+                )
         except (KeyError, TypeError) as error:
             self.close()
             raise WorkerFailed(f"an answer without {error}", self._log_tail()) from error
