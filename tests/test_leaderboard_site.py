@@ -21,7 +21,7 @@ import vsebench
 from tests import leaderboard_worlds as worlds
 from vsebench.cli import app
 from vsebench.data.atomic import write_atomically
-from vsebench.leaderboard import site, submit
+from vsebench.leaderboard import pages, site, submit
 from vsebench.leaderboard.charts import nice
 from vsebench.leaderboard.check import check
 from vsebench.leaderboard.html import aligned
@@ -68,6 +68,7 @@ class Page(HTMLParser):
         self.tags: list[tuple[str, dict[str, str | None]]] = []
         self.open: list[str] = []
         self.words = ""
+        self.captions: list[str] = []
         self.feed(data.decode("utf-8"))
 
     def handle_starttag(self, tag, attrs):
@@ -83,6 +84,8 @@ class Page(HTMLParser):
 
     def handle_data(self, data):
         self.words += data
+        if self.open and self.open[-1] == "caption":
+            self.captions.append(data)
 
 
 def test_the_site_of_the_repository_is_current():
@@ -234,12 +237,33 @@ def test_entries_that_were_not_measured_alike_have_tables_of_their_own(tmp_path)
     assert "Measured alike: split:b#1|ties:index" in found[0].notes
     assert "Evaluated by different versions of vsebench: 0.1.0, 0.2.0." in found[0].notes
     assert not [note for note in found[1].notes if note.startswith("Evaluated by")]
+    assert [t.heading for t in found] == ["Recall (ties index)", "Recall (ties optimistic)"]
+
+
+def test_headings_of_a_page_are_distinct(tmp_path):
+    """Two data sets of users are both called custom, and their numbers are on one page."""
+    base = "vsebench:0.1.0|split:b#{}|score:dot|ties:{}"
+    kinds = {"a": ("1", "index"), "b": ("2", "index"), "c": ("2", "expected"), "d": ("1", "index")}
+    entries = [entry(n, 0.5, base.format(*kind)) for n, kind in kinds.items()]
+    found = tables([*entries, entry("e", 0.5, "no signature")], tmp_path)
+    page = Page(pages.benchmark_page("b", found).encode())
+    named = [one.strip() for one in page.captions]
+    assert named == [
+        "Recall (no signature)", "Recall (split b#1, ties index)", "Recall (split b#2, ties expected)",
+        "Recall (split b#2, ties index)",
+    ]  # fmt: skip
+    (alone,) = tables(entries[:1], tmp_path)
+    assert alone.heading == "Recall"
 
 
 def test_intervals_that_overlap_share_a_rank(tmp_path):
     made = [(0.9, (0.88, 0.92)), (0.87, (0.85, 0.89)), (0.83, (0.80, 0.86)), (0.5, (0.4, 0.6))]
     (found,) = tables([entry(f"e{i}", v, "split:b", ends) for i, (v, ends) in enumerate(made)], tmp_path)
     assert [row.rank for row in found.rows] == ["1", "1", "2", "4"]
+    assert any("need not be in that order" in note for note in found.notes)
+    less_certain = [(0.85, (0.83, 0.87)), (0.8, (0.79, 0.81)), (0.78, (0.6, 0.9))]
+    (found,) = tables([entry(f"e{i}", v, "split:b", ends) for i, (v, ends) in enumerate(less_certain)], tmp_path)
+    assert [row.rank for row in found.rows] == ["1", "2", "1"], "as the note says"
     (bare,) = tables([entry("a", 0.5, "split:b"), entry("b", 0.6, "split:b")], tmp_path)
     assert [row.rank for row in bare.rows] == ["", ""] and "No ranks: one seed gives no interval." in bare.notes
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 import vsebench as vb
 from tests import browser as browsers
+from vsebench.analysis import thumbnails
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 from vsebench.report import explorer
@@ -232,6 +233,12 @@ def test_folders_of_images_that_are_refused(tmp_path):
         vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path / "nowhere")
     with pytest.raises(BadInput, match="has no image of the split"):
         vb.report_page(report(0.3), captions=CAPTIONS, images=tmp_path)
+    ids = np.array(["\x1b[31m\n" + "i" * 1000, *map(str, range(1, IMAGES))])
+    hostile = vb.Split("custom", ids, np.arange(IMAGES * PER), OWNER, tuple(CAPTIONS))
+    with pytest.raises(BadInput) as caught:
+        thumbnails.make(tmp_path, hostile, [0])
+    assert re.fullmatch(r"has no image of the split \(such as '\\x1b\[31m\\ni+….jpg'\)", caught.value.what)
+    assert len(caught.value.what) < 120
 
 
 # ---- figures and the command

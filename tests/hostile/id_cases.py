@@ -304,7 +304,7 @@ CASES = [
         "unknown image ids as coco-5k",
         lambda f: [*npz(f), "--split", "coco-5k"],
         3,
-        "e.npz: 5,000 of the 5,000 image ids of split 'coco-5k' is missing (first: 391895); 60",
+        "e.npz: 5,000 of the 5,000 image ids of split 'coco-5k' are missing (first: 391895); 60",
         COCO,
     ),
     Case(

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, MissingPackage, count_of
+from ..data.audit import shown
+from ..errors import BadInput, MissingPackage, count_of, printable
 from ..types import Split
 
 SIDE = 144  # pixels of the longer side
@@ -52,7 +53,7 @@ def make(
         raise MissingPackage("thumbnails need Pillow", fix="pip install 'vsebench[report]'") from None
     files = _files(path, split)
     if not files:
-        what = f"has no image of the split (such as {split.image_ids[0]}.jpg)"
+        what = f"has no image of the split (such as '{printable(shown(split.image_ids[0]))}.jpg')"
         raise BadInput(what, where=path, fix="name the files after the image ids")
     made: dict[int, bytes] = {}
     unreadable, size = 0, 0

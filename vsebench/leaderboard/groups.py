@@ -34,6 +34,8 @@ class Group:
         rules: the fields of their signatures that can move a digit of these metrics; empty for published numbers.
         columns: those of one direction together.
         entries: each has at least one of the columns.
+        apart: the fields of the rules that distinguish it from other groups of its test set, level and kind of metric;
+            empty for published numbers, and where it is the only one.
     """
 
     benchmark: str
@@ -42,6 +44,7 @@ class Group:
     rules: str
     columns: tuple[Column, ...]
     entries: tuple[Entry, ...]
+    apart: str = ""
 
 
 def groups(entries: Iterable[Entry]) -> list[Group]:
@@ -59,10 +62,17 @@ def groups(entries: Iterable[Entry]) -> list[Group]:
             own[1].append((value.metric, value.direction))
     tables = []
     for (benchmark, level, family, alike), members in found.items():
+        others = [key[3] for key in found if key[:3] == (benchmark, level, family)]
         columns = ordered(column for _, own in members.values() for column in own)
         some = tuple(entry for entry, _ in members.values())
-        tables.append(Group(benchmark, family, level, alike, columns, some))
+        tables.append(Group(benchmark, family, level, alike, columns, some, _apart(alike, others)))
     return sorted(tables, key=_place)
+
+
+def _apart(own: str, every: Iterable[str]) -> str:
+    """The fields of some rules that not all rules have, in words; two different rules give different words."""
+    common = set.intersection(*(set(rules.split("|")) for rules in every))
+    return ", ".join(field.replace(":", " ", 1) for field in own.split("|") if field not in common)
 
 
 def _place(group: Group) -> tuple[int, str, int, int, str, str]:

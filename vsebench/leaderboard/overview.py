@@ -95,7 +95,8 @@ contradicts, such as a sum that is not that of its parts; it is neither best nor
 <li>Below a number: its 95 % interval, over images for recomputed entries, over seeds for reproduced
 ones.</li>
 <li>Entries share a rank when they cannot be told apart: the rank of an entry is one more than the number of entries
-that are better beyond chance. Published numbers have no intervals, and so no ranks.</li>
+that are better beyond chance. Ranks need not be in the order of the numbers: a row whose number is less certain can
+have a better rank than a row above it. Published numbers have no intervals, and so no ranks.</li>
 <li>Fractions are printed times 100, ranks as ranks; ↓ marks metrics where lower is better.</li>
 </ul>
 <h2>What is never mixed</h2>

@@ -51,7 +51,7 @@ def _contents(tables: Sequence[Table]) -> str:
     if len(tables) < 2:
         return ""
     links = "".join(
-        f'<li><a href="#t{n}">{text(t.title)}</a> <span class="dim">{t.group.level}, '
+        f'<li><a href="#t{n}">{text(t.heading)}</a> <span class="dim">{t.group.level}, '
         f"{count_of(len(t.rows), 'row')}</span></li>\n"
         for n, t in enumerate(tables, start=1)
     )
@@ -83,7 +83,7 @@ def leaderboard(found: Table, ident: str) -> str:
     notes = "".join(f"<li>{text(note)}</li>\n" for note in found.notes)
     return (
         f'<section class="table" id="{ident}">\n<div class="scroll" tabindex="0" role="region" '
-        f'aria-label="{attribute(found.title)}">\n<table class="board">\n<caption>{text(found.title)}</caption>\n'
+        f'aria-label="{attribute(found.heading)}">\n<table class="board">\n<caption>{text(found.heading)}</caption>\n'
         f"<thead>\n<tr>{above}</tr>\n<tr>{below}</tr>\n</thead>\n<tbody>\n{''.join(lines)}</tbody>\n</table>\n</div>\n"
         f'<ul class="notes">\n{notes}</ul>\n</section>\n'
     )

@@ -92,6 +92,11 @@ class Table:
     notes: tuple[str, ...]
 
     @property
+    def heading(self) -> str:
+        """The title, with what distinguishes the table from others of this title."""
+        return f"{self.title} ({shortened(self.group.apart)})" if self.group.apart else self.title
+
+    @property
     def ranked(self) -> bool:
         """Whether the rows have ranks."""
         return any(row.rank for row in self.rows)
@@ -224,6 +229,10 @@ def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> li
             f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
             "entries that cannot be told apart share a rank."
         )
+        notes.append(
+            "Rows are in the order of this number. Ranks are groups of significance, and need not be in that order: a "
+            "row whose number is less certain can have a better rank than a row above it."
+        )
     elif group.level == "reproduced":
         notes.append("No ranks: one seed gives no interval.")
     versions = sorted({version(entry) for row in rows for entry in row.entries} - {""})
@@ -276,7 +285,7 @@ def grid(found: Table, *, intervals: bool = True) -> Grid:
         name = f"{row.name} ({row.setting})" if row.setting else row.name
         first = ((Cell(row.rank),) if found.ranked else ()) + (Cell(name), Cell(row.source))
         lines.append((*first, *(_cell(n, intervals) for n in row.numbers)))
-    title = f"{described(group.benchmark).title} · {found.title} · {group.level}"
+    title = f"{described(group.benchmark).title} · {found.heading} · {group.level}"
     headings = (*head, *(heading(c, group) for c in group.columns))
     return Grid(title, headings, len(head), tuple(lines), found.notes, groups=("",) * len(head) + tuple(above))
 
