@@ -327,6 +327,31 @@ def test_the_difference_is_that_of_the_reports():
             assert difference == pytest.approx(a - b, abs=1e-6)
 
 
+def test_images_without_a_query_of_a_metric_add_nothing():
+    """The variance over images, against a bootstrap over images of the mean of the queries that there are.
+
+    A third of the images have no caption, and so no query image-to-text; the others have one to three captions.
+    """
+    rng = np.random.default_rng(5)
+    owner = np.repeat(np.arange(120), rng.integers(1, 4, 120))
+    vectors = rng.standard_normal((180, 8))
+    texts = vectors[owner] + 0.8 * rng.standard_normal((len(owner), 8))
+    split = vb.Split("custom", np.arange(180), np.arange(len(owner)), owner)
+    found = vb.evaluate(vectors, texts, split=split, metrics="R@1,mAP@R", ci=0, trust=True)
+    for metric in ("R@1", "mAP@R"):
+        i2t, t2i = (found[metric, way] for way in ("i2t", "t2i"))
+        assert (len(i2t.per_query), len(t2i.per_query)) == (120, len(owner))
+        given = claims.contributions(found, metric)
+        assert given.shape == (180,) and given.mean() == pytest.approx((i2t.value + t2i.value) / 2, abs=1e-12)
+        assert given[120:] == pytest.approx(np.full(60, given.mean()), abs=1e-12)
+        means = []
+        for _ in range(4000):
+            times = np.bincount(rng.integers(0, 180, 180), minlength=180)
+            both = ((times[:120], i2t.per_query), (times[owner], t2i.per_query))
+            means.append(np.mean([(w * v).sum() / w.sum() for w, v in both]))
+        assert given.std(ddof=1) / 180**0.5 == pytest.approx(np.std(means), rel=0.05)
+
+
 def test_one_seed_decides_nothing():
     (found,) = claims.judge(made_up(3.0, 0.5, seeds=1), one())
     assert found["verdict"] == OPEN and found["parts"][0]["low"] is None
