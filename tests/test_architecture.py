@@ -14,6 +14,8 @@ from pathlib import Path
 
 import pytest
 
+from vsebench.data import run_folder
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("vsebench", "train_reference")
 MAX_LINES = 600
@@ -352,6 +354,16 @@ def test_vsebench_prints_only_from_the_command_line():
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
     ]
     assert prints == []
+
+
+def test_names_of_the_files_of_a_run_are_declared_once():
+    """The trainer writes them and vsebench reads them: they stand in one file, which the trainer imports."""
+    declared = Path(run_folder.__file__).resolve()
+    names = {f'"{name}"' for name in (run_folder.ABOUT, run_folder.LAST, run_folder.RESULT, run_folder.SUMMARY)}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            again = sorted(name for name in names if name in path.read_text(encoding="utf-8"))
+            assert path == declared or not again, f"{path.name} has {again}"
 
 
 def test_numba_is_imported_in_one_place():

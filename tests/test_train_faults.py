@@ -264,6 +264,16 @@ def test_streams(tmp_path):
         ({"loss": {"settings": {"margin": "wide"}}}, r"loss 'mh' with margin = 'wide'(.|\n)*margin = 0\.2"),
         ({"loss": {"name": "sam", "settings": {"sampler": "best"}}}, r"sampler is 'best'"),
         ({"train": {"select": "eccv:mAP@R"}}, r"has no view 'eccv'"),
+        ({"train": {"lr": 0}}, r"train\.lr is 0(.|\n)*fix: give a number above 0 and below 10, such as 0\.0002"),
+        ({"train": {"decay": 0}}, r"train\.decay is 0(.|\n)*fix: give a number above 0, such as 0\.1"),
+        (
+            {"model": {"crop": "ten"}},
+            r"^model\.crop has no meaning: the images are regions, not pixels",
+        ),
+        (
+            {"model": {"pretrained": False, "finetune": True}},
+            r"model\.pretrained and model\.finetune have no meaning(.|\n)*leave them out",
+        ),
     ],
 )
 def test_settings_that_cannot_be_used_are_found_before_training(changes, message, tmp_path):

@@ -9,7 +9,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 
-from train_reference import config  # noqa: E402
+from train_reference import config, start  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 from train_reference.sources import SOURCES  # noqa: E402
 from vsebench.relevance.kinds import parse_spec  # noqa: E402
@@ -30,6 +30,13 @@ def test_a_recipe_is_a_complete_configuration(name):
     assert set(found.loss.settings) <= set(get_loss(found.loss.name).settings)
     if get_loss(found.loss.name).needs_degree:
         parse_spec(found.loss.relevance)
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_a_recipe_has_settings_of_pixels_only_with_pixels(name):
+    for found in (config.read(name).model, start.configured(config=name, smoke=True).model):
+        of_pixels = found.crop, found.pretrained, found.finetune
+        assert found.image != "linear" or of_pixels == ("center", True, False)
 
 
 @pytest.mark.parametrize("name", PAPERS)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -181,30 +182,55 @@ def test_a_damaged_checkpoint(tmp_path):
         checkpoint.read(tmp_path.parent)
 
 
-def test_two_processes_equal_one(tmp_path):
-    """``torchrun`` with gloo: negatives of the complete batch, gradients added up."""
-    import socket
-
+def two_processes(*options: str | Path) -> tuple[list[int], list[tuple[str, str]]]:
+    """The exit codes and (stdout, stderr) of a run in two processes, as ``torchrun`` starts them, with gloo."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    train.train(small(train={"epochs": 2}), tmp_path / "one", say=silent)
     world = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "GLOO_SOCKET_IFNAME": "lo"}
     processes = [
         subprocess.Popen(
-            [*COMMAND, "--epochs", "2", "--out", str(tmp_path / "two")],
+            [*COMMAND, *map(str, options)],
             env={**os.environ, **world, "RANK": str(rank), "LOCAL_RANK": str(rank)},
             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         )
         for rank in range(2)
     ]  # fmt: skip
-    outputs = [process.communicate(timeout=200) for process in processes]
-    assert [process.returncode for process in processes] == [0, 0], outputs
+    outputs = [process.communicate(timeout=300) for process in processes]
+    return [process.returncode for process in processes], outputs
+
+
+def test_two_processes_equal_one(tmp_path):
+    """``torchrun`` with gloo: negatives of the complete batch, gradients added up."""
+    train.train(small(train={"epochs": 2}), tmp_path / "one", say=silent)
+    codes, outputs = two_processes("--epochs", "2", "--out", tmp_path / "two")
+    assert codes == [0, 0], outputs
     assert "R@1" in outputs[0][0]
     assert outputs[1] == ("", "")  # the first process prints the result
     one, two = (checkpoint.read(tmp_path / name).weights for name in ("one", "two"))
     for name in one:
         assert torch.allclose(one[name], two[name], atol=1e-5), name
+
+
+FEW = {"batch": "100", "loss.neighbours": "45", "data.first": "0.6", "loss.relevance": "cider"}
+
+
+def test_two_processes_divide_batches_of_few_captions(tmp_path):
+    """60 captions of 12 images: 55 of them are drawn, which leaves no caption of another image to be a neighbour."""
+    options = [word for key, value in FEW.items() if key != "batch" for word in ("--set", f"{key}={value}")]
+    codes, outputs = two_processes(*options, "--batch", FEW["batch"], "--epochs", "1", "--out", tmp_path / "two")
+    assert codes == [0, 0], outputs
+    assert "steps of" in outputs[0][1] and (tmp_path / "two" / "result.json").is_file()
+
+
+def test_batches_that_two_processes_cannot_divide(tmp_path):
+    codes, outputs = two_processes("--batch", "7", "--out", tmp_path / "a")
+    assert codes == [2, 2] and "train.batch is 7, for 2 processes" in outputs[0][1], outputs
+    options = ("--set", "loss.neighbours=3", "--set", "loss.relevance=cider", "--batch", "4", "--out", tmp_path / "b")
+    codes, outputs = two_processes(*options)
+    assert codes == [2, 2], outputs
+    assert "a batch may have no more than 1 pair, for 2 processes" in outputs[0][1]
+    assert "loss.neighbours" in outputs[0][1] and not (tmp_path / "b").exists()
 
 
 @pytest.mark.parametrize(
@@ -233,8 +259,13 @@ def test_configurations_from_files_and_options(tmp_path):
         {"betas": [1.0, 0.5], "sampling": "sum"},
     )
     file.write_text("[train\n")
-    with pytest.raises(BadInput, match="not TOML"):
+    with pytest.raises(BadInput, match="not TOML: "):
         config.read(file)
+    file.write_bytes(b"\x80\x04\x95 pickled")
+    with pytest.raises(BadInput, match=r"a\.toml: is a binary file, not TOML\n  fix: give a TOML file"):
+        config.read(file)
+    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
+        config.read(tmp_path)
     with pytest.raises(BadInput, match=r"no such configuration(.|\n)*scenes/mh"):
         config.read(tmp_path / "b.toml")
     with pytest.raises(UsageError, match="loss 'mh' has no setting 'tau'"):

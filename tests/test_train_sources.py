@@ -340,6 +340,16 @@ def test_image_files_that_are_wrong(tmp_path):
         open_data(of(name=str(tmp_path / "other.json"), images=str(photos)))
 
 
+def test_a_home_in_the_paths_of_a_configuration(tmp_path, monkeypatch):
+    karpathy(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("USERPROFILE", str(tmp_path))
+    parts = open_data(of(name="~/dataset_coco.json", images="~/photos"))
+    assert len(parts["test"].captions) == 40
+    (tmp_path / "objects.tsv").write_text("1\tdog,cat\n")
+    assert read_objects("~/objects.tsv").categories == ("cat", "dog")
+
+
 def test_the_mean_of_crops_is_the_mean_of_their_features():
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 5))
     images = torch.randn(3, 4, 3, 2, 2)

@@ -15,13 +15,14 @@ import torch
 from torch import nn
 
 from vsebench.data.atomic import write_atomically
+from vsebench.data.run_folder import LAST
 from vsebench.errors import BadInput, MissingPackage
 
 from .config import Config, from_dict
 from .text import Vocabulary
 
 SCHEMA = "vsebench/checkpoint/1"
-BEST, LAST = "best.safetensors", "last.safetensors"
+BEST = "best.safetensors"
 _MODEL, _STATE, _RANDOM = "model.", "optimiser.", "random."
 
 

@@ -233,6 +233,11 @@ def override(config: Config, **changes: Any) -> Config:
 def _toml(file: Path) -> dict[str, Any]:
     try:
         return _loads(file.read_text(encoding="utf-8"))
+    except UnicodeDecodeError as error:
+        what = "is a binary file, not TOML"
+        raise BadInput(what, where=file, fix="give a TOML file; docs/training.md has an example") from error
+    except (IsADirectoryError, PermissionError) as error:
+        raise BadInput(f"cannot be read: {error.strerror}", where=file, fix="give a TOML file") from error
     except FileNotFoundError:
         known = ", ".join(sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")))
         raise BadInput("no such configuration", where=file, fix=f"give a TOML file, or one of {known}") from None
@@ -272,25 +277,25 @@ def _check_type(name: str, value: Any, kind: Any, where: str) -> None:
 
 
 def _checked(config: Config, where: str) -> Config:
-    t = config.train
+    t, near = config.train, config.loss.neighbours
     limits = (
-        ("data.first", config.data.first, 0 < config.data.first <= 1, "a share above 0, up to 1"),
+        ("data.first", config.data.first, 0 < config.data.first <= 1, "a share above 0, at most 1"),
         ("model.dim", config.model.dim, config.model.dim >= 1, "at least 1"),
         ("model.word_dim", config.model.word_dim, config.model.word_dim >= 1, "at least 1"),
         ("train.epochs", t.epochs, t.epochs >= 0, "0 or more"),
         ("train.batch", t.batch, t.batch >= 2, "at least 2: a batch needs negatives"),
-        ("train.lr", t.lr, 0 < t.lr < 10, "above 0, such as 0.0002"),
+        ("train.lr", t.lr, 0 < t.lr < 10, "a number above 0 and below 10, such as 0.0002"),
         ("train.clip", t.clip, t.clip >= 0, "0 (none) or more"),
         ("train.decay_every", t.decay_every, t.decay_every >= 0, "0 (never) or more"),
-        ("train.decay", t.decay, t.decay > 0, "above 0, such as 0.1"),
+        ("train.decay", t.decay, t.decay > 0, "a number above 0, such as 0.1"),
         ("train.weight_decay", t.weight_decay, t.weight_decay >= 0, "0 (none) or more"),
         ("train.finetune_from", t.finetune_from, t.finetune_from >= 0, "0 or more"),
-        ("train.finetune_lr", t.finetune_lr, 0 < t.finetune_lr < 10, "above 0, such as 0.00002"),
+        ("train.finetune_lr", t.finetune_lr, 0 < t.finetune_lr < 10, "a number above 0 and below 10, such as 0.00002"),
         ("train.threads", t.threads, t.threads >= 0, "0 (torch chooses) or more"),
         ("train.seed", t.seed, 0 <= t.seed < 2**63, "0 or more"),
         ("data.word_count", config.data.word_count, config.data.word_count >= 1, "at least 1"),
         ("loss.warmup", config.loss.warmup, config.loss.warmup >= 0, "0 or more"),
-        ("loss.neighbours", config.loss.neighbours, 0 <= config.loss.neighbours < t.batch, "less than the batch"),
+        ("loss.neighbours", near, 0 <= near < t.batch, f"0 to {t.batch - 1}: a batch has {t.batch} pairs"),
     )
     for name, value, holds, fix in limits:
         if not holds:

@@ -182,7 +182,8 @@ class Loader:
         seed: of the order.
         degree: (rows of images, rows of captions) -> (b, b) relevance, for losses that take it.
         neighbours: pairs of a batch that are near the others by relevance, chosen by ``near``.
-        near: (caption, count, generator) -> captions.
+        near: (caption, count, generator) -> captions; there may be fewer than ``count``.
+        processes: among which every batch is divided: pairs that are left over are left out of it.
     """
 
     part: Part
@@ -192,6 +193,7 @@ class Loader:
     degree: Callable[[Int, Int], npt.NDArray[Any]] | None = None
     neighbours: int = 0
     near: Callable[[Int, int, np.random.Generator], Int] | None = None
+    processes: int = 1
 
     @property
     def steps(self) -> int:
@@ -206,7 +208,7 @@ class Loader:
             rows = captions[step * self.batch :][: self.batch - self.neighbours]
             if self.neighbours and self.near is not None:
                 rows = np.concatenate([rows, self.near(rows, self.batch - len(rows), rng)])
-            yield rows.astype(np.int64)
+            yield rows[: len(rows) - len(rows) % self.processes].astype(np.int64)
 
     def __call__(self, epoch: int) -> Iterator[Batch]:
         """The batches of an epoch; the next one is chosen and prepared by a thread while one is used."""

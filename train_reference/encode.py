@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from vsebench.data import run_folder
 from vsebench.data.atomic import write_atomically
 from vsebench.errors import UsageError
 from vsebench.pretrained import device as devices
@@ -22,8 +23,7 @@ from .model import DualEncoder, scores
 from .towers import build_for
 
 BLOCK = 256  # images or captions of one call of an encoder
-EMBEDDINGS, RUN = "embeddings.npz", "run.json"
-SCHEMA = "vsebench/run/1"
+EMBEDDINGS = "embeddings.npz"
 Update = Callable[[int, int], None]
 
 
@@ -105,14 +105,14 @@ def write(
     found = embeddings(model, vocabulary, part, config, device, update)
     write_file(found, part, out / EMBEDDINGS)
     about = {
-        "schema": SCHEMA,
+        "schema": run_folder.SCHEMA,
         "file": EMBEDDINGS,
         "kind": "scores" if "scores" in found else "embeddings",
         "similarity": found.get("similarity"),
         "split": part.split.name,
         "config": config.to_dict(),
     }
-    with write_atomically(out / RUN, "w") as stream:
+    with write_atomically(out / run_folder.ABOUT, "w") as stream:
         stream.write(json.dumps(about, indent=2) + "\n")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import torch
 from torch import distributed
 
-from vsebench.errors import UsageError
+from vsebench.errors import UsageError, count_of
 
 
 def start() -> None:
@@ -48,18 +48,34 @@ def wait() -> None:
         distributed.all_reduce(torch.zeros(1))
 
 
-def check(batch: int) -> None:
-    """Refuse a batch that cannot be divided among the processes; raises UsageError."""
-    if active() and batch % distributed.get_world_size():
-        what = f"train.batch is {batch}, for {distributed.get_world_size()} processes"
+def count() -> int:
+    """The number of processes."""
+    return int(distributed.get_world_size()) if active() else 1
+
+
+def check(batch: int, least: int) -> None:
+    """Refuse batches that cannot be divided among the processes.
+
+    Args:
+        batch: pairs in a batch.
+        least: pairs that every batch has at least: there may be fewer captions, or fewer neighbours by relevance.
+
+    Raises:
+        UsageError: the batch is no multiple of the number of processes, or a process could have no pair.
+    """
+    if batch % count():
+        what = f"train.batch is {batch}, for {count()} processes"
         raise UsageError(what, fix="give a multiple of the number of processes")
+    if least < count():
+        what = f"a batch may have no more than {count_of(least, 'pair')}, for {count()} processes"
+        raise UsageError(what, fix="start fewer processes, lower loss.neighbours, or give more training captions")
 
 
 def slice_of(batch: dict[str, Any]) -> dict[str, Any]:
     """The share of a batch that this process encodes; everything, without other processes."""
     if not active():
         return batch
-    share = len(batch["lengths"]) // distributed.get_world_size()
+    share = len(batch["lengths"]) // count()
     mine = slice(distributed.get_rank() * share, (distributed.get_rank() + 1) * share)
     return {k: v[mine] if k in ("images", "mask", "words", "lengths") else v for k, v in batch.items()}
 
@@ -68,7 +84,7 @@ def gathered(share: torch.Tensor) -> torch.Tensor:
     """The embeddings of all processes, in their order; only the share of this one has a gradient."""
     if not active():
         return share
-    parts = [torch.empty_like(share) for _ in range(distributed.get_world_size())]
+    parts = [torch.empty_like(share) for _ in range(count())]
     distributed.all_gather(parts, share.detach().contiguous())
     parts[distributed.get_rank()] = share
     return torch.cat(parts)

@@ -22,17 +22,17 @@ from typing import Any
 
 import vsebench as vb
 from vsebench.data.atomic import make_folder, write_atomically
+from vsebench.data.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.report.report import Report
 
-from . import claims, encode
+from . import claims
 from .config import Data, from_dict
 from .data import Bar, no_bar, open_data
 from .suites import DESIGNED, UNTRAINED, Measures, Planned, Suite, measures
-from .train import LOG, RESULT, Say, train
+from .train import LOG, Say, train
 
 SCHEMA = "vsebench/suite/1"
-SUMMARY = "suite.json"
 PACKAGES = ("vsebench", "torch", "numpy", "scipy", "numba")
 
 
@@ -243,9 +243,9 @@ def headline(summary: dict[str, Any]) -> tuple[list[str], list[list[str]]]:
 def _check_same(plan: Planned, folder: Path) -> None:
     """Refuse a finished run of another configuration."""
     try:
-        stored = from_dict(json.loads((folder / encode.RUN).read_text(encoding="utf-8"))["config"])
+        stored = from_dict(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["config"])
     except (OSError, ValueError, KeyError) as error:
-        raise BadInput("is damaged", where=folder / encode.RUN, fix="delete the folder of this run") from error
+        raise BadInput("is damaged", where=folder / ABOUT, fix="delete the folder of this run") from error
     if stored != plan.config:
         fix = "delete the folder of this run, or choose another --out"
         raise UsageError("was trained with other settings than the suite has now", where=folder, fix=fix)

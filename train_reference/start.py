@@ -12,10 +12,11 @@ from . import parallel
 from .config import Config
 from .data import Bar, no_bar
 from .losses import get_loss
-from .towers import WIDTHS
+from .towers import OF_PIXELS, WIDTHS
 from .train import Say, train
 
-SMOKE = {
+# Of --smoke, for one run of any recipe.
+SMOKE_RUN = {
     "data_name": "scenes-tiny", "train_epochs": 16, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
     "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
 }  # fmt: skip
@@ -58,9 +59,10 @@ def configured(
     if loss is not None and loss != found.loss.name:
         found = configs.override(found, loss_name=get_loss(loss).name, loss_settings={})
     if smoke:
-        found = configs.override(found, **SMOKE, loss_warmup=8 if found.loss.warmup else 0)
+        found = configs.override(found, **SMOKE_RUN, loss_warmup=8 if found.loss.warmup else 0)
         if found.model.image in WIDTHS:
-            found = configs.override(found, model_image="linear", model_finetune=False)
+            changes = {f"model_{name}": getattr(configs.Model(), name) for name in OF_PIXELS}
+            found = configs.override(found, model_image="linear", **changes)
     given = {
         "data_name": data,
         "train_epochs": epochs,

@@ -131,8 +131,9 @@ def measures(data: str) -> Measures:
     return MEASURES[data]
 
 
-# One thread, as the matrices are too small for two. With 16 dimensions an untrained model has a Kendall's tau of 0.1.
-SMOKE = {
+# Of --suite smoke, for every loss. One thread, as the matrices are too small for two. With 16 dimensions an untrained
+# model has a Kendall's tau of 0.1.
+SMOKE_SUITE = {
     "train_epochs": 16, "train_batch": 32, "train_lr": 0.01, "train_threads": 1, "train_decay_every": 0,
     "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0,
 }  # fmt: skip
@@ -140,9 +141,9 @@ SMOKE = {
 
 def _smoke(objects: Data | None = None) -> tuple[list[Planned], list[str]]:
     data = "scenes-tiny"
-    runs = [Planned(data, UNTRAINED, override(configured("mh", data), **{**SMOKE, "train_epochs": 0}))]
+    runs = [Planned(data, UNTRAINED, override(configured("mh", data), **{**SMOKE_SUITE, "train_epochs": 0}))]
     for name in loss_names():
-        found = override(configured(name, data), **SMOKE)
+        found = override(configured(name, data), **SMOKE_SUITE)
         select = MEASURES[data].of(DESIGNED.get(name, "RSum"))  # the best epoch is the best of what is tested
         warmup = 6 if found.loss.warmup else 0
         runs.append(Planned(data, name, override(found, loss_warmup=warmup, train_select=select)))

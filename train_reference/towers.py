@@ -13,6 +13,7 @@ from .data import Images
 from .model import DualEncoder, SmallCNN
 
 WIDTHS = {"vgg19": 4096, "resnet152": 2048}
+OF_PIXELS = ("crop", "pretrained", "finetune")  # settings that only networks of pixels have
 
 
 class Crops(nn.Module):
@@ -39,9 +40,15 @@ def build(settings: Model, images: Images, words: int) -> DualEncoder:
     """The model for images of a kind; its weights are drawn from torch's generator.
 
     Raises:
-        UsageError: the image network does not fit the images.
+        UsageError: the image network does not fit the images, or settings of networks of pixels are given without one.
         MissingPackage: torchvision is not installed.
     """
+    default = Model()
+    given = [name for name in OF_PIXELS if getattr(settings, name) != getattr(default, name)]
+    if given and settings.image == "linear":
+        names = " and ".join(f"model.{name}" for name in given)
+        what = f"{names} {'has' if len(given) == 1 else 'have'} no meaning: the images are {images.kind}, not pixels"
+        raise UsageError(what, fix=f"leave {'it' if len(given) == 1 else 'them'} out, or give data with image files")
     return build_for(settings, images.kind, images.width, words)
 
 

@@ -26,13 +26,14 @@ from torch import nn
 import vsebench as vb
 from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.lock import locked
+from vsebench.data.run_folder import ABOUT, LAST, RESULT
 from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError
 from vsebench.report.format import printed
 from vsebench.report.report import Report
 from vsebench.types import Split
 
 from . import checkpoint, encode, parallel, relevance, text
-from .checkpoint import BEST, LAST, Progress
+from .checkpoint import BEST, Progress
 from .config import Config
 from .data import Bar, Loader, Part, PartName, no_bar, open_data
 from .losses import Loss, get_loss
@@ -41,7 +42,6 @@ from .towers import build
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"
-RESULT = "result.json"
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,7 +162,7 @@ def prepare(config: Config, bar: Bar) -> Run:
     model = build(config.model, parts["train"].images, len(vocabulary.words)).to(device)
     loader = _loader(config, loss, parts["train"], vocabulary, bar)
     optimiser = torch.optim.Adam(_groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
-    parallel.check(min(t.batch, len(parts["train"].captions)))
+    parallel.check(t.batch, min(t.batch - config.loss.neighbours, len(parts["train"].captions)))
     return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
 
 
@@ -255,7 +255,7 @@ def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
     checkpoint.restore(found, run.optimiser)
     say(f"resumed after epoch {found.progress.epoch} of {run.config.train.epochs}")
     if found.progress.epoch < run.config.train.epochs and parallel.is_first():
-        for name in (encode.RUN, RESULT):  # of the epochs so far
+        for name in (ABOUT, RESULT):  # of the epochs so far
             (out / name).unlink(missing_ok=True)
     return found.progress
 
@@ -363,7 +363,8 @@ def _loader(config: Config, loss: Loss, part: Part, vocabulary: text.Vocabulary,
         image_of, reference = part.split.image_of, config.loss.reference
         near = relevance.nearest(gains, image_of, reference) if config.loss.neighbours else None
     t = config.train
-    return Loader(part, vocabulary.encode(part.captions), t.batch, t.seed, degree, config.loss.neighbours, near)
+    words, few = vocabulary.encode(part.captions), config.loss.neighbours
+    return Loader(part, words, t.batch, t.seed, degree, few, near, parallel.count())
 
 
 def _groups(model: DualEncoder, config: Config) -> list[dict[str, Any]]:

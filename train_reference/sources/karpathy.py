@@ -36,7 +36,7 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
         BadInput: the file is of another kind or damaged, or images are missing: all are looked for before training.
         MissingPackage: Pillow is not installed.
     """
-    name, folder = config.data.name, Path(config.data.images).expanduser()
+    name, folder = str(Path(config.data.name).expanduser()), Path(config.data.images).expanduser()
     if not config.data.images:
         raise UsageError("no folder of images", where=name, fix="name it: --set data.images=FOLDER")
     document = parse_json(read_text(name), name)

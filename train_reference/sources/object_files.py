@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ def read_objects(path: str) -> Objects:
     Raises:
         BadInput: the file is missing, damaged or of another kind.
     """
+    path = str(Path(path).expanduser())
     text = read_text(path)
     if text.lstrip()[:1] == "{":
         return _of_instances(parse_json(text, path), path)

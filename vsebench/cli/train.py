@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..data.run_folder import SUMMARY
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
 from .shared import ReportOutput, ReportStyle
 from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
@@ -125,7 +126,7 @@ def _suite(
     for name, run in summary["diverged"].items():
         terminal.warn(f"{name} diverged: {run['message']}; --resume tries it again")
     runs = count_of(len(summary["runs"]), "run")
-    terminal.note(f"· {runs}, {summary['seconds']:.0f} s; summary in {folder / runner.SUMMARY}")
+    terminal.note(f"· {runs}, {summary['seconds']:.0f} s; summary in {folder / SUMMARY}")
     if failed or (summary["diverged"] and chosen.must_learn):
         raise typer.Exit(GATE_NOT_MET)
 

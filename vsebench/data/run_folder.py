@@ -1,4 +1,7 @@
-"""Folders that the reference trainer wrote: which of their files is evaluated, and how."""
+"""Folders that the reference trainer wrote: which of their files is evaluated, and how.
+
+The names of files that both sides must know are declared here; the trainer imports them.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,8 @@ from ..errors import BadInput
 
 ABOUT = "run.json"
 LAST = "last.safetensors"  # the checkpoint of the last epoch
+RESULT = "result.json"  # the report of the test part
+SUMMARY = "suite.json"  # of a folder of runs
 SCHEMA = "vsebench/run/1"
 
 

@@ -18,6 +18,7 @@ from pydantic import Field, ValidationError
 
 from ..analysis.systems import load
 from ..data.atomic import write_atomically
+from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
 from ..report.model import Resampling
 from .schema import Strict, faults_of
@@ -26,7 +27,6 @@ from .suites import Suite
 
 SCHEMA: Literal["vsebench/baseline/1"] = "vsebench/baseline/1"
 SHARE = 1 / 3
-SUMMARY, RESULT = "suite.json", "result.json"
 
 
 class Stored(Strict):
