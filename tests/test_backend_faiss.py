@@ -19,7 +19,7 @@ from vsebench.rank import backends, full_order, top_certified
 from vsebench.rank.observe import Request
 from vsebench.rank.scorers import Dot
 from vsebench.report.report import Report
-from vsebench.types import Relevance, SameFold
+from vsebench.types import Direction, Relevance, SameFold
 
 faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
 
@@ -192,13 +192,21 @@ def test_graded_metrics(cosine: bool, influence: bool) -> None:
         assert values.influence is None or np.array_equal(found[key].influence, values.influence), key
 
 
-@pytest.mark.parametrize("kind", ["integers", "near", "copies"])
-def test_orders_have_the_ties_of_the_reference(kind: str) -> None:
-    scorer, queries = Dot(*small(kind), cosine=True), np.arange(4, 60)
-    for direction, gallery in (("i2t", None), ("i2t", np.arange(0, 350, 5)), ("t2i", None)):
-        wanted = full_order.order_of(scorer, direction, queries, 20, gallery)  # type: ignore[arg-type]
-        found = Indexes().order_of(scorer, direction, queries, 20, gallery)  # type: ignore[arg-type]
-        assert np.array_equal(found.items, wanted.items) and np.array_equal(found.tied, wanted.tied)
+@pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies"])
+@pytest.mark.parametrize("queries", [np.arange(4, 60), np.array([4, 9, 10, 33])])
+def test_orders_by_definition(kind: str, queries: np.ndarray) -> None:
+    """Those of the index, and those of the reference that back-ends are compared with."""
+    scorer = Dot(*small(kind), cosine=True)
+    directions: list[tuple[Direction, Any]] = [("i2t", None), ("i2t", np.arange(0, 350, 5)), ("t2i", None)]
+    for direction, gallery in directions:
+        items = np.arange(scorer.shape[direction == "i2t"]) if gallery is None else gallery
+        pairs = [np.repeat(queries, len(items)), np.tile(items, len(queries))]
+        exact = scorer.pairs(*(pairs if direction == "i2t" else pairs[::-1]), 1).reshape(len(queries), -1)
+        order = np.argsort(-exact, axis=1, kind="stable")[:, :20]
+        tied = np.diff(np.take_along_axis(exact, order, axis=1), axis=1) == 0
+        for order_of in (Indexes().order_of, full_order.order_of):
+            found = order_of(scorer, direction, queries, 20, gallery)
+            assert np.array_equal(found.items, order) and np.array_equal(found.tied[:, 1:], tied)
 
 
 def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
@@ -338,3 +346,15 @@ def test_version_is_in_the_provenance() -> None:
     report = vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
     assert report.provenance is not None
     assert any(name.startswith("faiss") for name in json.loads(json.dumps(report.provenance["packages"])))
+
+
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_coco_5k(real_data: Path) -> None:
+    pytest.importorskip("eccv_caption", reason="eccv-caption is not installed (extra: text)")
+    path = real_data / "proxy" / "coco5k_minilm_proxy.npz"
+    found, wanted = both(path, metrics="R@1,R@5,R@10,RSum,eccv,cxc", lists=10, resamples=50)
+    assert not any("numpy ranked" in note for note in found.notes)
+    assert found["R@1", "i2t"].value == wanted["R@1", "i2t"].value > 0.8
+    found, _ = both(path, metrics=None, resamples=50)
+    assert any("(MedR, MeanR: complete rankings; 1k:R@1, 1k:R@5, 1k:R@10 and 2 more" in note for note in found.notes)

@@ -249,7 +249,7 @@ def order_of(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery
     Args:
         scorer: the scores.
         direction: side of the queries.
-        queries: (query,) int64 consecutive indices of the queries.
+        queries: (query,) int64 indices of the queries, ascending; best consecutive ones.
         k: depth of the order, at most the size of the gallery.
         gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None. The order is in
             positions among these.
@@ -257,6 +257,8 @@ def order_of(scorer: Scorer, direction: Direction, queries: Int, k: int, gallery
     start, stop = int(queries[0]), int(queries[-1]) + 1
     room = np.empty((stop - start) * scorer.shape[1 if direction == "i2t" else 0], scorer.dtype)
     tile, bound = rows_of(scorer, direction, start, stop, k, room)
+    if len(queries) < len(tile):
+        tile, bound = tile[queries - start], bound.take(queries - start)
     return order_rows(scorer, direction, tile if gallery is None else tile[:, gallery], queries, k, bound, gallery)
 
 
