@@ -198,7 +198,7 @@ def hdf5_files(draw: Draw) -> bytes:
                 file[name] = np.float64(1)
         kind = draw(st.integers(0, 5))
         if kind == 0:
-            file["scores"] = h5py.SoftLink("/nowhere")
+            file["link"] = h5py.SoftLink("/nowhere")
         elif kind == 1:
             file["loop"] = h5py.SoftLink("/loop")
         elif kind == 2:
