@@ -84,7 +84,7 @@ def _run(target: Target, seconds: int, corpus: Path | None, faults: Path) -> int
         done = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace")
     hits = re.findall(r"stat::number_of_executed_units: +(\d+)", done.stderr)
     edges = re.findall(r" cov: (\d+)", done.stderr)
-    new = sorted(path for path in set(faults.iterdir()) - before if path.suffix != ".txt")
+    new = sorted(path for path in set(faults.glob(f"{target.name}-*")) - before if path.suffix != ".txt")
     reached = f"{int(edges[-1]) if edges else 0:6,} edges"
     print(
         f"{target.name:16} {int(hits[-1]) if hits else 0:9,} inputs {reached} {len(new):3} faults"

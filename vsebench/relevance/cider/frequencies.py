@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ...data.atomic import write_atomically
+from ...data.formats.guard import check_size
 from ...data.formats.npz import npz_members
 from ...data.splits.jsonl import is_jsonl
 from ...data.textfile import check_file, field, parse_json, read_text, shown
@@ -157,13 +158,15 @@ def _require_tokens(found: Frequencies, tokens: str, path: Path) -> Frequencies:
 
 def _read_npz(path: Path) -> Frequencies:
     check_file(path, _FIX)
-    stored = {member.name: member.load() for member in npz_members(path) if member.name in _FIELDS}
+    members = [member for member in npz_members(path) if member.name in _FIELDS]
+    check_size(members, path)
+    stored = {member.name: member.load() for member in members}
     try:
         if str(stored["format"]) != FORMAT:
             raise BadInput(f"format '{stored['format']}' is not known", where=path, fix="count the frequencies again")
         words = tuple(stored["words"].astype(np.uint8).tobytes().decode().split("\n"))
         parent, last, df = (np.asarray(stored[key], np.int32) for key in ("parent", "last", "df"))
-        images = int(stored["images"])
+        images, tokens = int(stored["images"]), str(stored["tokens"])
     except (KeyError, UnicodeDecodeError, TypeError, ValueError, OverflowError, SystemError) as error:
         if isinstance(error, BadInput):
             raise
@@ -172,7 +175,7 @@ def _read_npz(path: Path) -> Frequencies:
     valid = parent.ndim == 1 and parent.shape == last.shape == df.shape and len(words) <= max(len(parent), 1)
     if valid and len(parent):
         valid = bool((parent < place).all() and parent.min() >= -1 and last.min() >= 0 and last.max() < len(words))
-    return _checked(Frequencies(str(stored["tokens"]), images, words, parent, last, df), valid, path)
+    return _checked(Frequencies(tokens, images, words, parent, last, df), valid, path)
 
 
 def _from_json(content: dict[str, Any], path: Path) -> Frequencies:
