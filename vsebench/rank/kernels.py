@@ -286,7 +286,7 @@ def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
 
 
 @nb.njit(nogil=True, cache=True)
-def _prune(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
+def _keep_possible(value, index, n, k, slack):
     """Remove candidates that cannot be among the k best; return the number that remains and the new floor."""
     kth = np.partition(value[:n].copy(), n - k)[n - k]
     # In the tile's dtype, rounded down.
@@ -295,10 +295,16 @@ def _prune(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row)
     floor = np.nextafter(limit, lowest)[0]
     kept = 0
     for i in range(n):
-        if value[i] >= floor:
-            value[kept] = value[i]
-            index[kept] = index[i]
-            kept += 1
+        score = value[i]
+        value[kept], index[kept] = score, index[i]
+        kept += score >= floor
+    return kept, floor
+
+
+@nb.njit(nogil=True, cache=True)
+def _prune(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
+    """``_keep_possible``, and where nearly all remain only the k best by canonical score."""
+    kept, floor = _keep_possible(value, index, n, k, slack)
     if kept > n - n // 4:
         # So many near-ties that the buffer would be full again at once: compare their canonical scores now.
         chosen = _best(_canonical(x, y, row_scale, col_scale, value, index, kept, query, by_row), index[:kept], k)
@@ -334,32 +340,43 @@ def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value
     for r in range(start, stop):
         q = r + q0
         row = np.ascontiguousarray(tile[r])
+        values, indices, n, least = value[q], index[q], fill[q], floor[q]
         for s in range(0, width, STRIP):
             e = min(s + STRIP, width)
             if e - s == STRIP:
-                limit[:] = floor[q]
+                limit[:] = least
                 if _any_above(row[s:e], limit) == 0:
                     continue
-            for c in range(s, e):
-                if row[c] >= floor[q]:
-                    if fill[q] == capacity:
-                        fill[q], floor[q] = _prune(
-                            x, y, row_scale, col_scale, value[q], index[q], capacity, k, slack[q], q, by_row
-                        )
-                        if row[c] < floor[q]:
-                            continue
-                    value[q, fill[q]] = row[c]
-                    index[q, fill[q]] = c + g0
-                    fill[q] += 1
+            for f in range(s, e, PIECE):
+                if n + PIECE > capacity:
+                    n, least = _prune(x, y, row_scale, col_scale, values, indices, n, k, slack[q], q, by_row)
+                for c in range(f, min(f + PIECE, e)):
+                    # Every score is written and only a possible one is kept: there is no branch to be predicted.
+                    values[n] = row[c]
+                    indices[n] = c + g0
+                    n += row[c] >= least
+        fill[q], floor[q] = n, least
 
 
 @nb.njit(nogil=True, cache=True)
-def conclude(start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, k, items, scores):
-    """Write the k best of the buffers of queries ``start:stop``, by canonical score, then lower index."""
+def keep_possible(start, stop, value, index, fill, slack, k):
+    """Remove from the buffers of queries ``start:stop`` what cannot be among the k best."""
+    for q in range(start, stop):
+        fill[q], _ = _keep_possible(value[q], index[q], fill[q], k, slack[q])
+
+
+@nb.njit(nogil=True, cache=True)
+def conclude(start, stop, exact, offset, index, fill, k, items, scores):
+    """Write the k best of the buffers of queries ``start:stop``, by canonical score, then lower index.
+
+    Args:
+        exact: (candidate,) float64 canonical scores of the candidates of all queries, one query after the other.
+        offset: (query,) int64 where those of a query begin.
+    """
     for q in range(start, stop):
         n = fill[q]
-        exact = _canonical(x, y, row_scale, col_scale, value[q], index[q], n, q, by_row)
-        chosen = _best(exact, index[q, :n], k)
+        own = exact[offset[q] : offset[q] + n]
+        chosen = _best(own, index[q, :n], k)
         for i in range(k):
             items[q, i] = index[q, chosen[i]]
-            scores[q, i] = exact[chosen[i]]
+            scores[q, i] = own[chosen[i]]

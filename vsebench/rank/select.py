@@ -14,13 +14,15 @@ import numpy.typing as npt
 
 from ..errors import UsageError
 from ..numeric.parallel import spread
-from ..types import Direction, TopK
-from .kernels import collect, conclude
+from ..types import Direction, Float, Int, TopK
+from .kernels import PIECE, collect, conclude, keep_possible
 from .scorers import Scorer
+
+TOGETHER = 1 << 20  # candidates that are scored together
 
 
 def _capacity(k: int, gallery: int) -> int:
-    return min(2 * k + 128, gallery)
+    return min(2 * k + 128, gallery + PIECE)  # at least ``PIECE`` places are free after candidates are removed
 
 
 def buffer_bytes(k: int, gallery: int, itemsize: int) -> int:
@@ -69,11 +71,31 @@ class Selector:
         n = len(self.fill)
         items, scores = np.empty((n, self.k), np.int64), np.empty((n, self.k))
 
-        def work(start: int, stop: int, _part: int) -> None:
-            conclude(
-                start, stop, self.by_row, *self.scorer.exact_arguments,
-                self.value, self.index, self.fill, self.k, items, scores,
-            )  # fmt: skip
+        def shorten(start: int, stop: int, _part: int) -> None:
+            keep_possible(start, stop, self.value, self.index, self.fill, self.slack, self.k)
 
-        spread(work, n, threads)
+        spread(shorten, n, threads)
+        step = max(1, TOGETHER // self.value.shape[1])
+        for first in range(0, n, step):
+            some = slice(first, min(first + step, n))
+            fill, index = self.fill[some], self.index[some]
+            exact, offset = self._exact(first, fill, index, threads), np.cumsum(fill) - fill
+
+            def work(
+                start: int, stop: int, _part: int, given: Any = (exact, offset, index, fill), at: Any = some
+            ) -> None:
+                conclude(start, stop, *given, self.k, items[at], scores[at])
+
+            spread(work, len(fill), threads)
         return TopK(items, scores)
+
+    def _exact(self, first: int, fill: Int, index: npt.NDArray[np.int32], threads: int) -> Float:
+        """(candidate,) canonical scores of the candidates of the queries from ``first`` on."""
+        query = np.repeat(np.arange(first, first + len(fill)), fill)
+        item = index[np.arange(index.shape[1]) < fill[:, None]].astype(np.int64)
+        # One item after the other: loading vectors from anywhere takes more time than multiplying them.
+        turn = np.argsort(item, kind="stable")
+        rows, cols = (query[turn], item[turn]) if self.by_row else (item[turn], query[turn])
+        exact = np.empty(len(turn))
+        exact[turn] = self.scorer.pairs(rows, cols, threads)
+        return exact

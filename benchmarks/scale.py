@@ -1,0 +1,276 @@
+"""``python -m benchmarks.scale``: large galleries: top-1000 lists with exact ranks, and a file beyond the memory."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from . import harness
+from .bench import Bench, Row, parser, print_comparisons
+from .check import Comparison
+from .harness import MIB, Usage
+
+QUERIES, DEPTH = 2_000, 1_000
+SIZES = (50_000, 100_000, 200_000)
+LARGE = (1_000_000, 25_000)  # images and captions of the file beyond the memory
+BLOCK = 20_000  # candidates whose scores the floor makes together
+NOISE = 4.0  # length of the noise by that of the signal, so that ranks are spread over the gallery
+
+Array = npt.NDArray[Any]
+
+
+def gallery(n: int, dim: int, seed: int = 0) -> Array:
+    """(n, dim) float32 random unit vectors."""
+    vectors = np.random.default_rng(seed).standard_normal((n, dim), dtype=np.float32)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors
+
+
+def queries(candidates: Array, n: int, seed: int = 1) -> tuple[Array, Array]:
+    """(n, dim) float32 unit vectors near (n,) random candidates, one each."""
+    rng = np.random.default_rng(seed)
+    positive = np.sort(rng.choice(len(candidates), n, replace=len(candidates) < n))
+    noise = rng.standard_normal((n, candidates.shape[1]), dtype=np.float32)
+    vectors = candidates[positive] + NOISE / candidates.shape[1] ** 0.5 * noise
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors, positive
+
+
+class Floor:
+    """F: the float32 product of all queries with all candidates, in blocks of candidates into one array."""
+
+    def __init__(self, left: Array, right: Array):
+        self.left, self.right = left, right
+        self.out = np.zeros((len(left), min(BLOCK, len(right))), np.float32)
+        self.measure()
+
+    def measure(self) -> tuple[float, float]:
+        """Wall and CPU seconds."""
+
+        def work() -> None:
+            for start in range(0, len(self.right), BLOCK):
+                part = self.right[start : start + BLOCK]
+                np.matmul(self.left, part.T, out=self.out[:, : len(part)])
+
+        return harness.timed(work)[:2]
+
+
+def ours(left: Array, right: Array, positive: Array, depth: int, backend: str = "numpy") -> Callable[[], Any]:
+    """The top of every ranking, and the exact rank of the positive of every query."""
+    from vsebench.rank import backends
+    from vsebench.rank.observe import Request, observe
+    from vsebench.rank.scorers import Dot
+    from vsebench.types import Relevance
+
+    n = len(left)
+    relevance = Relevance("gt", "i2t", np.arange(n), np.arange(n + 1), positive, np.zeros(n, np.int64))
+    scan = backends.ranker(backend).scan
+
+    def work() -> Any:
+        return observe(Dot(left, right), [Request("gt", relevance)], depth={"i2t": depth}, scan=scan)["i2t"]
+
+    return work
+
+
+def of_faiss(left: Array, right: Array, depth: int) -> Callable[[], Any]:
+    """The top of every ranking by the flat index of FAISS, which has no ranks beyond it; ImportError without it."""
+    import faiss
+
+    index = faiss.IndexFlatIP(right.shape[1])
+    index.add(right)
+    return lambda: index.search(left, depth)
+
+
+def inside(what: str, n: int, dim: int, repeats: int) -> Usage:
+    """Measure ``ours`` or ``faiss`` in this process."""
+    right = gallery(n, dim)
+    left, positive = queries(right, QUERIES)
+    make: dict[str, Callable[[], Callable[[], Any]]] = {
+        "ours": lambda: ours(left, right, positive, DEPTH),
+        "faiss": lambda: of_faiss(left, right, DEPTH),
+    }
+    warm = ours(left[:50], right[:2000], positive[:50] % 2000, 10)
+    warm()  # kernels are loaded before the memory is measured
+    work = make[what]()
+    added = harness.added_mib(work)
+    used = harness.interleaved(lambda: bool(work()), Floor(left, right), repeats)
+    return Usage(used.seconds, used.cpu, used.floor, used.floor_cpu, used.ratio, added, repeats=repeats)
+
+
+def growth(bench: Bench, sizes: Sequence[int], dim: int) -> None:
+    """Add rows of every size of the gallery."""
+    for n in sizes:
+        bench.goals = n >= SIZES[-1] and dim >= 1024 and not bench.quick
+        bench.add(Row(f"-- {QUERIES:,} queries x {n:,} candidates, dim {dim}, top {DEPTH:,}"))
+        arguments = [str(n), str(dim), str(bench.repeats)]
+        found = Usage(**harness.child("scale", "--inside", "ours", *arguments))
+        bench.floor(found)
+        bench.against_floor("lists and exact ranks", found, 1.15)
+        bench.memory("  memory over the vectors", found.added_mib)
+        try:
+            peer = Usage(**harness.child("scale", "--inside", "faiss", *arguments))
+        except RuntimeError as error:
+            bench.notes.append(f"faiss row left out: {str(error).splitlines()[-1][:120]}")
+            continue
+        bench.against_floor("faiss: lists", peer)
+        times = peer.ratio / found.ratio
+        bench.add(Row("  its time over ours", ratio=times, unit="x"), ">= 1 x", times >= 1)
+
+
+def large(bench: Bench, images: int, captions: int, dim: int, memory: str, folder: Path) -> None:
+    """Add rows of ``vsebench eval`` on a file that is larger than the memory it may take."""
+    path = folder / "large.npz"
+    write(path, images, captions, dim)
+    bench.add(Row(f"-- {captions:,} queries x {images:,} candidates, dim {dim}, {path.stat().st_size / MIB:,.0f} MiB"))
+    command = [sys.executable, "-m", "vsebench", "eval", str(path), "--memory", memory, "--direction", "t2i"]
+    command += ["--metrics", "R@1,R@5,R@10,MedR,MeanR", "--json", "--no-progress", "--no-per-query"]
+    seconds, cpu, own, resident = watched(command)
+    limit = _mib(memory)
+    bench.add(Row(f"command: vsebench eval --memory {memory}, exact ranks", seconds, cpu))
+    bench.add(Row("  its own memory at most", mib=own), f"<= {limit:,.0f} MiB", own <= limit)
+    bench.add(Row("  resident, with pages of mapped files", mib=resident))
+    scores = images * captions
+    part = gallery(BLOCK, dim)
+    floor = Floor(queries(part, QUERIES)[0], part)
+    once = sorted(floor.measure() for _ in range(3))[1]
+    scale = scores / (BLOCK * QUERIES)
+    bench.add(Row("  F (E)", once[0] * scale, once[1] * scale, 1.0, 1.0, "F"))
+    ratios = seconds / (once[0] * scale), cpu / (once[1] * scale)
+    bench.add(Row("  the command over F", ratio=ratios[0], cpu_ratio=ratios[1], unit="F"))
+    bench.notes.append(f"F (E): from {QUERIES:,} x {BLOCK:,} scores; the command also reads and checks the file")
+    path.unlink()
+
+
+def write(path: Path, images: int, captions: int, dim: int) -> None:
+    """An .npz of float32 vectors, uncompressed, made in blocks; caption i is near image i * images / captions."""
+    import zipfile
+
+    rng = np.random.default_rng(0)
+    owner = (np.arange(captions) * images) // captions
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED, allowZip64=True) as archive:
+
+        def member(name: str, shape: tuple[int, ...], dtype: str, blocks: Any) -> None:
+            header = {"descr": dtype, "fortran_order": False, "shape": shape}
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array_header_1_0(stream, header)
+                for block in blocks:
+                    stream.write(block.tobytes())
+
+        near: list[Array] = []
+
+        def vectors() -> Any:
+            for start in range(0, images, BLOCK):
+                block = gallery(min(BLOCK, images - start), dim, seed=start)
+                near.append(block[owner[(owner >= start) & (owner < start + BLOCK)] - start])
+                yield block
+
+        member("image_embeddings", (images, dim), "<f4", vectors())
+        noise = (NOISE / dim**0.5 * rng.standard_normal(block.shape, dtype=np.float32) for block in near)
+        member("text_embeddings", (captions, dim), "<f4", (a + b for a, b in zip(near, noise, strict=True)))
+        member("image_of_text", (captions,), "<i8", [owner.astype("<i8")])
+
+
+def watched(command: Sequence[str]) -> tuple[float, float, float, float]:
+    """Wall and CPU seconds of a command, and the peaks of its own and of its resident memory in MiB.
+
+    Raises:
+        RuntimeError: it failed.
+    """
+    import resource
+
+    peaks, started = [0.0, 0.0], time.perf_counter()
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    with tempfile.TemporaryFile("w+") as errors:
+        child = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=errors, cwd=harness.ROOT)
+
+        def watch() -> None:
+            while child.poll() is None:
+                try:
+                    lines = Path(f"/proc/{child.pid}/status").read_text().splitlines()
+                except OSError:
+                    return
+                fields = dict(line.split(":", 1) for line in lines if line.startswith("Rss"))
+                mib = {name: int(value.split()[0]) / 1024 for name, value in fields.items()}
+                own = mib.get("RssAnon", 0.0) + mib.get("RssShmem", 0.0)
+                peaks[:] = max(peaks[0], own), max(peaks[1], sum(mib.values()))
+                time.sleep(0.02)
+
+        thread = threading.Thread(target=watch)
+        thread.start()
+        code = child.wait()
+        thread.join()
+        errors.seek(0)
+        if code:
+            raise RuntimeError(f"{' '.join(command)} ended with {code}: {errors.read().strip()[-2000:]}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return time.perf_counter() - started, cpu, peaks[0], peaks[1]
+
+
+def _mib(size: str) -> float:
+    from vsebench.memory import parse_size
+
+    return parse_size(size, "--memory") / MIB
+
+
+def compare() -> list[Comparison]:
+    """Lists and ranks against a complete sort of float64 scores, and the lists of FAISS, on small data."""
+    right = gallery(3_000, 64)
+    left, positive = queries(right, 200)
+    found = ours(left, right, positive, 100)()
+    scores = left.astype(np.float64) @ right.T.astype(np.float64)
+    order = np.argsort(-scores, axis=1, kind="stable")
+    rank = np.argmax(order == positive[:, None], axis=1) + 1
+    compared = {
+        "lists of 3,000 candidates and a complete sort": (found.top.items, order[:, :100]),
+        "ranks and a complete sort": (found.ranks["gt"].rank, rank),
+    }
+    with contextlib.suppress(ImportError):
+        compared["lists and those of faiss (float32)"] = found.top.items, of_faiss(left, right, 100)()[1]
+    return [Comparison(name, a.size, _differences(a, b)) for name, (a, b) in compared.items()]
+
+
+def _differences(a: Array, b: Array) -> tuple[str, ...]:
+    return tuple(f"{tuple(map(int, at))}: {a[tuple(at)]} and {b[tuple(at)]}" for at in np.argwhere(a != b))
+
+
+def main() -> None:
+    """Command line."""
+    options = parser("scale", __doc__, 5)
+    options.add_argument("--dim", type=int, nargs="+", default=[1024])
+    options.add_argument("--large", action="store_true", help="also a file of 1,000,000 images and 25,000 captions")
+    options.add_argument("--memory", default="2G", help="the budget of --large")
+    options.add_argument("--folder", type=Path, help="where the file of --large (4.2 GB) is made, by default in /tmp")
+    options.add_argument("--inside", nargs=4, help="used by this program: what, candidates, dimension, repetitions")
+    arguments = options.parse_args()
+    if arguments.inside:
+        what, n, dim, repeats = arguments.inside
+        harness.report_usage(inside(what, int(n), int(dim), int(repeats)))
+        return
+    if arguments.check:
+        sys.exit(print_comparisons(compare(), arguments.json))
+    bench = Bench(0, 1 if arguments.quick else arguments.repeats, arguments.quick)
+    for dim in [64] if arguments.quick else arguments.dim:
+        growth(bench, [5_000] if arguments.quick else SIZES, dim)
+    if arguments.large or arguments.quick:
+        bench.goals = True
+        size = (40_000, 1_000, 256) if arguments.quick else (*LARGE, arguments.dim[0])
+        with tempfile.TemporaryDirectory(prefix="vsebench-scale-", dir=arguments.folder) as folder:
+            large(bench, *size, "1G" if arguments.quick else arguments.memory, Path(folder))
+    bench.notes.append("F is timed before and after every repetition; ratios are medians over repetitions")
+    bench.notes.append("own memory: anonymous and shared pages of the process, which the budget is about")
+    bench.print(arguments.json)
+
+
+if __name__ == "__main__":
+    main()
