@@ -138,3 +138,34 @@ def test_converted_in_pieces_takes_little_memory(nothing_fits: None, monkeypatch
     array, rows = np.arange(4 << 20, dtype=np.float64).reshape(-1, 16), np.arange(1 << 18)[::-1].copy()
     assert peak(lambda: spool.converted(array, np.float32, rows, "x")) < 1
     assert (spool.converted(array, np.float32, rows, "x") == array[::-1].astype(np.float32)).all()
+
+
+def test_pages_of_mapped_files_are_released(
+    tmp_path: Path, nothing_fits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not memory.used_memory():
+        pytest.skip("the memory of a process is known on Linux")
+    rng = np.random.default_rng(0)
+    for name, n in (("i.npy", 2_000), ("t.npy", 40_000)):
+        np.save(tmp_path / name, rng.standard_normal((n, 256), dtype=np.float32))
+    raw = read_embeddings(tmp_path / "i.npy", texts=tmp_path / "t.npy")
+
+    def resident() -> int:
+        text = Path("/proc/self/status").read_text(encoding="ascii")
+        return int(text.split("RssFile:")[1].split()[0]) >> 10
+
+    before = resident()
+    assert raw.texts.sum() and resident() - before > 30
+    memory.release(raw.images, raw.texts[5:], IMAGES)
+    assert resident() - before < 10
+
+
+def test_a_budget_changes_no_value(tmp_path: Path, nothing_fits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("vsebench.rank.exact", "vsebench.rank.stream"):
+        monkeypatch.setattr(f"{module}.RELEASED", 1 << 12)
+    for name, array in (("i.npy", IMAGES), ("t.npy", TEXTS)):
+        np.save(tmp_path / name, array)
+    found = vb.evaluate(
+        tmp_path / "i.npy", tmp_path / "t.npy", metrics="R@1,MedR", ci=0, captions_per_image=5, memory="8G"
+    )
+    assert values(found) == values(vb.evaluate(IMAGES, TEXTS, metrics="R@1,MedR", ci=0, captions_per_image=5))

@@ -13,6 +13,7 @@ import contextlib
 import contextvars
 import gzip
 import io
+import mmap
 import os
 import re
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,7 @@ MOST = 64 << 30  # bytes that are used at most where it is not known how much is
 LARGE = 16 << 20  # bytes that any file may take
 RATIO = 200  # bytes in memory by bytes in the file; captions and lists shrink to a third up to a thirtieth
 WIDE = 16  # bytes of an array of texts of one width by those of the texts themselves
+RELEASED = 256 << 20  # bytes of a mapped file that are used before its pages are released
 SMALLEST = 64 << 20  # a budget leaves at least so much
 JSON_BYTES = 10  # in memory for a byte of text that is decoded, cut into lines and parsed; measured 3 to 9
 Where = str | os.PathLike[str] | None
@@ -110,7 +112,8 @@ def budget(nbytes: int | None) -> Iterator[None]:
     """Within it this process takes at most ``nbytes`` of memory, or what is free where this is None.
 
     What counts is memory of the process itself, modules and compiled kernels included. Pages of mapped files do not
-    count: the system takes them back whenever memory is short.
+    count: the system takes them back whenever memory is short. They are released now and then (``release``), so that
+    the resident memory does not grow to the size of the files.
 
     Raises:
         UsageError: the process has taken so much already that less than ``SMALLEST`` is left.
@@ -143,8 +146,21 @@ def memory_limit() -> int:
 
 
 def is_limited() -> bool:
-    """Whether there is a budget."""
+    """Whether there is a budget; asked in the thread that set it."""
     return _BUDGET.get() is not None
+
+
+def release(*arrays: npt.NDArray[Any]) -> None:
+    """Give the resident pages of arrays that are mapped from files back to the system.
+
+    They are read again, from its cache or from the file, when they are used. Nothing happens to other arrays.
+    """
+    for array in arrays:
+        base: Any = array
+        while isinstance(base, np.ndarray) and base.base is not None:
+            base = base.base
+        if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
+            base.madvise(mmap.MADV_DONTNEED)
 
 
 def size(nbytes: float) -> str:

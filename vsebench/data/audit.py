@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..memory import is_limited, release
 from ..types import SAFE_LENGTH, Ids
 
 Array = npt.NDArray[Any]
@@ -130,6 +131,8 @@ def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
         if len(hits):
             first = start + int(hits[0]) if first < 0 else first
             count += len(hits)
+        if is_limited():
+            release(array)
     return None if first < 0 else (first, count)
 
 

@@ -48,7 +48,7 @@ def measure(
         ``sums0``: (entry,) int64, ``too_large0``: (metric,) bool (``Influence.nonzero``); likewise for the others.
     """
     out = {ranking: make_room(ranking) for ranking in shared.rankings}
-    work = Work(gains, out, threads, np.dtype(scorer.dtype), None)
+    work = Work(gains, out, threads, scorer, None)
     work.do(row_tasks(shared, scorer, threads, None, order_of, queries))
     found: Arrays = {}
     for i, ranking in enumerate(shared.rankings):

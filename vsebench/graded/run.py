@@ -10,11 +10,11 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
+from ..memory import is_limited, release
 from ..metrics.declare import Metric
 from ..numeric.parallel import default_threads, in_threads
 from ..rank.full_order import Order, OrderOf
@@ -123,7 +123,7 @@ def run(
     scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
     products = [] if order_of else shared_products(scorers, threads, tile_scores(threads), block)
     paired = {side for p in products for side in (p.captions, p.images)}
-    work = Work(gains, out, threads, np.dtype(scorer.dtype), progress)
+    work = Work(gains, out, threads, scorer, progress)
     apart = (shared for shared in scorers if shared not in paired)
     rows = [t for shared in apart for t in row_tasks(shared, scorers[shared], threads, block, order_of)]
     lists = [shortlist_tasks(p, threads, block) for p in products]
@@ -142,8 +142,9 @@ def run(
 class Work:
     """Tasks in threads, with progress over all of them."""
 
-    def __init__(self, gains: Mapping[str, Gains], out: Outs, threads: int, dtype: Any, progress: Progress | None):
-        self.gains, self.out, self.threads, self.dtype, self.progress = gains, out, threads, dtype, progress
+    def __init__(self, gains: Mapping[str, Gains], out: Outs, threads: int, scorer: Scorer, progress: Progress | None):
+        self.gains, self.out, self.threads, self.progress = gains, out, threads, progress
+        self.dtype, self.mapped = np.dtype(scorer.dtype), scorer.mapped
         self.done = self.total = 0
 
     def do(self, tasks: Sequence[Task]) -> None:
@@ -153,6 +154,7 @@ class Work:
         waiting = iter(tasks)
         lock, stop = threading.Lock(), threading.Event()
         room = max(task.scores for task in tasks)
+        limited = is_limited()
 
         def work(_: int) -> None:
             buffer = np.empty(room, self.dtype)
@@ -163,6 +165,8 @@ class Work:
                     return
                 task.run(self.gains, buffer, self.out)
                 with lock:
+                    if limited:
+                        release(*self.mapped)
                     self.done += 1
                     if self.progress:
                         self.progress(self.done, max(self.total, self.done))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..memory import RELEASED, is_limited, release
 from ..numeric.parallel import in_threads
 from .scorers import Scorer
 
@@ -48,10 +49,11 @@ def stream(
     corners = [(r, c) for c in range(0, n_caption, width) for r in range(0, n_image, height)]
     waiting: Iterator[tuple[int, int]] = iter(corners)
     lock, stop = threading.Lock(), threading.Event()
-    done = 0
+    done = used = 0
+    limited, row_bytes = is_limited(), sum(a.shape[-1] * a.itemsize for a in scorer.mapped)
 
     def work(part: int) -> None:
-        nonlocal done
+        nonlocal done, used
         buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
         while not stop.is_set():
             with lock:
@@ -64,6 +66,10 @@ def stream(
             process(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
             with lock:
                 done += 1
+                used += (r1 - r0 + c1 - c0) * row_bytes
+                if limited and used > RELEASED:
+                    release(*scorer.mapped)
+                    used = 0
                 if progress:
                     progress(done, len(corners))
 

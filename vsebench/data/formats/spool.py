@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import DiskError
-from ...memory import memory_limit, size
+from ...memory import memory_limit, release, size
 from .raw import Array
 
 SHARE = 4  # an array that takes more than one in so many of the free bytes is not held in memory
@@ -96,4 +96,5 @@ def converted(array: Array, dtype: npt.DTypeLike, rows: npt.NDArray[np.int64] | 
     for start in range(0, shape[0], step):
         part: Any = slice(start, start + step) if rows is None else rows[start : start + step]
         out[start : start + step] = array[part]
+        release(out, array)
     return out
