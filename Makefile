@@ -75,11 +75,11 @@ clean:
 
 $(VENV)/.stamp-demo: EXTRAS = .[text]
 $(VENV)/.stamp-demo: WHAT = vsebench and the packages that carry the COCO captions
-$(VENV)/.stamp-test: EXTRAS = .[text,formats,spice,wmd,report,scenes] --group test
+$(VENV)/.stamp-test: EXTRAS = .[text,formats,spice,wmd,report,scenes,dask] --group test
 $(VENV)/.stamp-test: WHAT = vsebench, file formats, Java for SPICE and the test tools
 $(VENV)/.stamp-dev: EXTRAS = .[text,formats] --group dev
 $(VENV)/.stamp-dev: WHAT = vsebench and the development tools
-$(VENV)/.stamp-docs: EXTRAS = .[text,scenes] --group docs
+$(VENV)/.stamp-docs: EXTRAS = .[text,scenes,dask] --group docs
 $(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
 $(VENV)/.stamp-train: EXTRAS = .[text,scenes,train]
 $(VENV)/.stamp-train: WHAT = vsebench and the reference trainer, with torch (about 5 GB)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
-PAGES = ("getting-started.md", "report.md", "own-data.md", "scenes.md")
+PAGES = ("getting-started.md", "report.md", "own-data.md", "scenes.md", "distributed.md")
 COLUMNS = 100  # of the terminal
 FENCE = re.compile(r"^```(python|console)\n(.*?)^```$", re.S | re.M)
 
@@ -30,7 +30,7 @@ def rerun(page: str) -> str:
     Raises:
         RuntimeError: a command fails; the message has its output.
     """
-    names: dict[str, Any] = {}
+    names: dict[str, Any] = {"__name__": "__main__"}
 
     def block(found: re.Match[str]) -> str:
         if found[1] == "python":

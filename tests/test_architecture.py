@@ -52,9 +52,9 @@ ONLY_IN = [
 ]
 # Imported inside the function that needs them, never when a module of vsebench is loaded.
 LATE = [
-    "PIL", "altair", "dask", "eccv_caption", "faiss", "h5py", "huggingface_hub", "jinja2", "joblib", "jpype",
-    "open_clip", "pandas", "pyarrow", "pycocoevalcap", "safetensors", "scipy", "sentence_transformers", "torch",
-    "transformers", "vl_convert",
+    "PIL", "altair", "dask", "distributed", "eccv_caption", "faiss", "h5py", "huggingface_hub", "jinja2", "joblib",
+    "jpype", "open_clip", "pandas", "pyarrow", "pycocoevalcap", "safetensors", "scipy", "sentence_transformers",
+    "torch", "transformers", "vl_convert",
 ]  # fmt: skip
 # Tensor code: these may import torch when they are loaded, and are themselves imported late.
 TENSOR_CODE = ["vsebench.rank.torch_backend"]

@@ -54,6 +54,8 @@ def test_every_metric_view_and_exit_code_is_documented():
 def test_examples_print_what_the_page_shows(name):
     if name == "report.md":
         pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
+    if name == "distributed.md":
+        pytest.importorskip("distributed", reason="distributed is not installed (pip install 'vsebench[dask]')")
     page = (ROOT / "docs" / name).read_text(encoding="utf-8")
     assert examples.rerun(page) == page, "run python -m docs.generate"
 

@@ -21,7 +21,21 @@ else:
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-EXTRAS = {"sentence", "wmd", "train", "text", "spice", "report", "formats", "scenes", "clip", "cpu", "gpu", "all"}
+EXTRAS = {
+    "sentence",
+    "wmd",
+    "train",
+    "text",
+    "spice",
+    "report",
+    "formats",
+    "scenes",
+    "clip",
+    "cpu",
+    "gpu",
+    "dask",
+    "all",
+}
 
 
 def names(requirements: list[str]) -> set[str]:

@@ -40,7 +40,7 @@ OF_THE_RESULT = {
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",
 }
 # Arguments that count something: at least 1.
-COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image", "batch")
+COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image", "batch", "workers")
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:

@@ -25,7 +25,7 @@ EXIT_CODES: dict[int, str] = {
     USAGE: "the command line is wrong: unknown option, metric, split or value",
     BAD_INPUT: "the data is wrong: unreadable, misshapen, unmatched or suspicious",
     MISSING_PACKAGE: "an optional package, tool or data set is not installed; the message has the command",
-    ENGINE_FAILURE: "an unexpected failure inside vsebench, or training that diverges",
+    ENGINE_FAILURE: "an unexpected failure inside vsebench, lost workers (`--engine dask`), or training that diverges",
     DISK: "the disk or the system refuses to write or read: no space, no permission, a read-only folder",
     INTERRUPTED: "interrupted from the keyboard",
 }
@@ -89,7 +89,7 @@ class VsebenchError(Exception):
 _OPTION = re.compile(
     r"(?P<command>\b(?:vsebench|pip|git|python3?) [^`,;()\n]*)"
     r"|(?<![\w/.-])--(?P<name>[a-z][a-z-]*)"
-    r"(?:[ =](?P<value>(?=[\w./:=@,-]*[A-Z0-9]|(?:miss|custom|dot|euclidean|column)\b)"
+    r"(?:[ =](?P<value>(?=[\w./:=@,-]*[A-Z0-9]|(?:miss|custom|dot|euclidean|column|dask)\b)"
     r"[\w./:=@-]+(?:,[\w./:=@-]+)*))?"
 )
 
@@ -136,6 +136,12 @@ class DiskError(VsebenchError):
     """The system refuses to write a file: no space is left, no permission, a read-only file system."""
 
     exit_code = DISK
+
+
+class WorkersLost(VsebenchError):
+    """The other processes of an evaluation cannot be reached, or end before their work does."""
+
+    exit_code = ENGINE_FAILURE
 
 
 class Diverged(VsebenchError):

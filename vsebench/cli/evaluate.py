@@ -136,6 +136,19 @@ def run(
         str | None,
         typer.Option(help="Memory that the process may take, such as 2G; larger vectors are mapped from their file."),
     ] = None,
+    engine: Annotated[
+        str, typer.Option(help="Where it is computed: local, or dask (docs/distributed.md); never changes a digit.")
+    ] = "local",
+    scheduler: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Of --engine dask: a running scheduler; by default one on this machine."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option(min=1, help="Of --engine dask: processes on this machine; 2 by default.")
+    ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Of --engine dask: continue an evaluation that was ended.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     no_progress: NoProgress = False,
@@ -166,7 +179,8 @@ def run(
                 short_lists=short_lists, run_order=run_order, captions_per_image=captions_per_image,
                 image_key=image_key, text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run,
                 depth=depth, lists=lists, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
-                backend=backend, memory=memory, progress=progress,
+                backend=backend, memory=memory, engine=engine, scheduler=scheduler, workers=workers,
+                resume=resume, progress=progress,
             )  # fmt: skip
         reports[name] = with_command(report)
         result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated

@@ -30,6 +30,7 @@ OPTIONAL: dict[str, tuple[str, str]] = {
     "sentence-transformers": ("sentence", "gains of sentence encoders, encoding with CLIP models"),
     "open_clip_torch": ("clip", "encoding with CLIP models"),
     "Pillow": ("scenes", "export of scenes"),
+    "distributed": ("dask", "--engine dask"),
     "POT": ("wmd", "word mover's distance"),
     "altair": ("report", "figures"),
     "vl-convert-python": ("report", "figures as .png and .svg"),

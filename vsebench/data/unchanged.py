@@ -11,7 +11,7 @@ from typing import NamedTuple
 from ..errors import BadInput
 
 
-class _State(NamedTuple):
+class State(NamedTuple):
     """What tells two versions of a file apart: which file it is, its size, and when it was last written to."""
 
     file: tuple[int, int]
@@ -29,16 +29,22 @@ def unchanged(paths: Iterable[Path]) -> Iterator[None]:
     Raises:
         BadInput: a file was written to, replaced or removed.
     """
-    before = {path: state for path in _files(paths) if (state := _state(path)) is not None}
+    before = states(paths)
     try:
         yield
     except Exception:
-        _refuse_changed(before)  # the change may be what the other error is about
+        refuse_changed(before)  # the change may be what the other error is about
         raise
-    _refuse_changed(before)
+    refuse_changed(before)
 
 
-def _refuse_changed(before: dict[Path, _State]) -> None:
+def states(paths: Iterable[Path]) -> dict[Path, State]:
+    """The state of every file, also of those in folders; what is not there is left out."""
+    return {path: state for path in _files(paths) if (state := _state(path)) is not None}
+
+
+def refuse_changed(before: dict[Path, State]) -> None:
+    """Refuse files that are not as they were; raises BadInput."""
     for path, old in before.items():
         new = _state(path)
         if new == old:
@@ -56,7 +62,7 @@ def _files(paths: Iterable[Path]) -> Iterator[Path]:
             yield from sorted(path.glob("*/*")) if path.is_dir() else []
 
 
-def _state(path: Path) -> _State | None:
+def _state(path: Path) -> State | None:
     """The state of a regular file; None for anything else."""
     try:
         found = path.stat()
@@ -64,4 +70,4 @@ def _state(path: Path) -> _State | None:
         return None
     if not stat.S_ISREG(found.st_mode):
         return None
-    return _State((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)
+    return State((found.st_dev, found.st_ino), found.st_size, found.st_mtime_ns)

@@ -56,6 +56,8 @@ def _is_matrix(given: Sequence[Any]) -> bool:
 
 
 def _spec(given: Any) -> Spec:
+    if isinstance(given, Spec):
+        return given
     if isinstance(given, str):
         return parse_spec(given)
     if hasattr(given, "__fspath__"):

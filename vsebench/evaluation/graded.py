@@ -8,21 +8,19 @@ import numpy as np
 
 from ..graded import run
 from ..graded.plan import pseudo_positives
-from ..rank.full_order import OrderOf
 from ..rank.order import EXPECTED
 from ..report.model import Result
 from ..types import Ids
+from .engines import Engine
 from .inputs import Input
 from .intervals import Key
 from .options import Options
 from .plan import Plan
 
 
-def results(
-    plan: Plan, data: Input, options: Options, order_of: OrderOf | None = None
-) -> tuple[dict[Key, Result], list[str]]:
+def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[dict[Key, Result], list[str]]:
     """One result a metric and direction, without sums, and warnings about undefined metrics and small galleries."""
-    found, split = _measured(plan, data, options, order_of), plan.split
+    found, split = _measured(plan, data, options, engine), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
@@ -52,7 +50,7 @@ def results(
     return out, warnings
 
 
-def _measured(plan: Plan, data: Input, options: Options, order_of: OrderOf | None) -> run.Found:
+def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.Found:
     influence = plan.resampling is not None
     if data.scorer is None:
         assert data.lists is not None
@@ -60,7 +58,8 @@ def _measured(plan: Plan, data: Input, options: Options, order_of: OrderOf | Non
         return run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied, influence)
     return run.run(
         data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
-        threads=options.threads, progress=options.progress, influence=influence, order_of=order_of,
+        threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
+        fill=engine.fill,
     )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "short_lists": ("refuse", "miss"),
     "run_order": ("score", "rank"),
     "interval": ("bca", "percentile"),
+    "engine": ("local", "dask"),
 }
 MOST = 100  # items a query that a report keeps
 
@@ -63,6 +64,10 @@ class Options:
     lists: int = 0
     backend: str = backends.AUTO
     memory: str | int | None = None
+    engine: str = "local"
+    scheduler: str | None = None
+    workers: int | None = None
+    resume: bool = False
 
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})
@@ -72,7 +77,17 @@ class Options:
             raise UsageError(f"--lists is {self.lists}", fix=f"give 0 to {MOST} items, such as 10")
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
+        self._check_engine()
         _ = self.resampling, self.budget  # a wrong level or size is refused before anything is read
+
+    def _check_engine(self) -> None:
+        given = {"--scheduler": self.scheduler, "--workers": self.workers, "--resume": self.resume or None}
+        for flag, value in given.items():
+            if value is not None and self.engine == "local":
+                raise UsageError(f"{flag} has no meaning without --engine dask", fix="add it, or leave this out")
+        if self.scheduler is not None and self.workers is not None:
+            what = "--workers has no meaning with --scheduler, whose workers are started already"
+            raise UsageError(what, fix="leave it out")
 
     @property
     def directions(self) -> tuple[Direction, ...]:

@@ -35,9 +35,10 @@ def start() -> Clock:
 
 
 def attach(
-    report: Report, clock: Clock, threads: int | None, sources: Sequence[Path], backend: str = "numpy"
-) -> Report:
-    """The report with its provenance; ``sources`` are the files that were read, ``backend`` what ranked them."""
+    report: Report, clock: Clock, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
+    engine: str = "local",
+) -> Report:  # fmt: skip
+    """The report with its provenance: files that were read, the back-end that ranked them, where."""
     from ..numeric import compiled
     from ..numeric.parallel import default_threads
     from ..rank import backends
@@ -52,6 +53,7 @@ def attach(
         "packages": versions((*PACKAGES, *backends.BACKENDS[used.partition(":")[0]].packages)),
         "threads": threads or default_threads(),
         "backend": used,
+        "engine": engine,
         "inputs": [describe(p) for p in sources if p.is_file()],
     }
     return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)

@@ -13,7 +13,6 @@ of the rankings where it is kept, ``provenance`` what was evaluated, where and w
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -27,14 +26,13 @@ from ..data.formats import spool
 from ..data.unchanged import unchanged
 from ..memory import budget
 from ..metrics.suites import Names
-from ..rank import backends
-from ..rank.observe import observe
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
-from . import assemble, binary, depths, graded, inputs, intra, misread, provenance, saved_run, top_lists
+from . import assemble, binary, engines, graded, inputs, intra, misread, provenance, saved_run, shards, top_lists
 from .inputs import Input
 from .options import GainsLike, Options, PathLike, Progress
-from .plan import Plan, check_names, make_plan
+from .plan import check_names, make_plan
+from .shards import Source
 
 Vectors = npt.ArrayLike | Embeddings
 
@@ -72,6 +70,10 @@ def evaluate(
     threads: int | None = None,
     backend: str = "auto",
     memory: str | int | None = None,
+    engine: str = "local",
+    scheduler: str | None = None,
+    workers: int | None = None,
+    resume: bool = False,
     progress: Progress | None = None,
 ) -> Report:
     """Rank, measure and report; the same names and defaults as ``vsebench eval``.
@@ -123,12 +125,19 @@ def evaluate(
         memory: bytes that the process may take, such as ``2G``, besides the pages of mapped files; by default what is
             free. Vectors that take more than a quarter of it are mapped from their file, or copied to a temporary one
             where they are compressed; never changes a result.
+        engine: which processes compute: ``local``, this one with threads, or ``dask``, the workers of a Dask cluster,
+            which read the input from its files (see ``docs/distributed.md``); never changes a result.
+        scheduler: the address of a running Dask scheduler, such as ``tcp://10.0.0.1:8786``; by default one is started
+            on this machine.
+        workers: worker processes of that one; 2 by default.
+        resume: continue an evaluation with ``engine="dask"`` that was ended, with the shards that were finished.
         progress: called with (done, in all).
 
     Raises:
         BadInput: unreadable, misshapen, unmatched or suspicious data; metrics that cannot be measured with it.
         UsageError: unknown metrics, splits or options, or options that do not fit together.
         MissingPackage: a format, a split or a kind of gains needs a package that is not installed.
+        WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
     started = provenance.start()
     images, scores, similarity, split = inputs.of_run_folder(images, texts, scores, similarity, split)
@@ -136,10 +145,13 @@ def evaluate(
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
         captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order, lists,
-        backend, memory,
+        backend, memory, engine, scheduler, workers, resume,
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     check_names(options, split)
+    source = None
+    if options.engine != "local" and run is None:
+        source = shards.source_of(images, texts, scores, split, image_key, text_key, scores_key, options)
     paths = inputs.paths_of(images, texts, scores, run, options)
     with budget(options.budget), spool.notes() as said, unchanged(paths):
         if scores is not None:
@@ -151,40 +163,42 @@ def evaluate(
         sources = [*data.sources, *inputs.beside(options)]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-        report, observed = run_evaluation(data, options)
+        report, observed = run_evaluation(data, options, source)
         report = replace(report, notes=(*report.notes, *said))
-        report = provenance.attach(report, started, threads, sources, options.backend)
+        report = provenance.attach(report, started, threads, sources, options.backend, options.engine)
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, kept)
     return report
 
 
-def run_evaluation(data: Input, options: Options) -> tuple[Report, dict[Direction, Observation]]:
-    """Plan, rank, score and report; also returns the ranks and the top of the rankings."""
+def run_evaluation(
+    data: Input, options: Options, source: Source | None = None
+) -> tuple[Report, dict[Direction, Observation]]:
+    """Plan, rank, score and report; also returns the ranks and the top of the rankings.
+
+    Args:
+        data: what is ranked.
+        options: how.
+        source: where other processes read ``data``, for engines that need it.
+    """
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
     warned = list(misread.check(data, plan.directions, options.trust))
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
-    plan, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
-    if data.scorer is None:
-        plan, observed, more = binary.from_lists(plan, data)
-        warned += more
-    else:
-        ranked = functools.partial(observe, scan=ranker.scan)
-        if ranker.listed:
-            ranked = functools.partial(ranker.listed.observe, needed=needed)
-        observed = ranked(
-            data.scorer, plan.requests, ties=plan.ties, depth=_depth(plan), threads=options.threads,
-            progress=options.progress,
-        )  # fmt: skip
-    results = binary.results(plan, observed)
-    if plan.graded:
-        found, more = graded.results(plan, data, options, ranker.order)
-        results, warned = results | found, [*warned, *more]
-    report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
+    with engines.start(source, data, plan, options) as engine:
+        plan = engine.plan
+        if data.scorer is None:
+            plan, observed, more = binary.from_lists(plan, data)
+            warned += more
+        else:
+            observed = engine.observe(
+                data.scorer, plan.requests, ties=plan.ties, depth=shards.depths(plan), threads=options.threads,
+                progress=options.progress,
+            )  # fmt: skip
+        results = binary.results(plan, observed)
+        if plan.graded:
+            found, more = graded.results(plan, data, options, engine)
+            results, warned = results | found, [*warned, *more]
+        report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
     return replace(report, lists=top_lists.make(plan, data, observed)), observed
-
-
-def _depth(plan: Plan) -> dict[Direction, int]:
-    return {} if plan.depth is None else dict.fromkeys(plan.directions, plan.depth)

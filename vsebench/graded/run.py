@@ -139,6 +139,18 @@ def run(
     return _collect(rankings, out)
 
 
+def shared_rankings(
+    split: Split,
+    metrics: Sequence[Metric],
+    gains: Mapping[str, Gains],
+    directions: Sequence[Direction],
+    expected: bool,
+    influence: bool,
+) -> list[SharedScores]:
+    """The rankings that ``run`` makes, those that share their scores together, always in the same order."""
+    return share_scores(_rankings(split, metrics, gains, directions, expected, influence))
+
+
 class Work:
     """Tasks in threads, with progress over all of them."""
 

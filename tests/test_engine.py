@@ -1,0 +1,436 @@
+"""``--engine dask``: the values of one process; workers that are killed; a killed run that is continued; its errors."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import vsebench as vb
+from vsebench.cli import app
+from vsebench.data import unchanged
+from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
+from vsebench.evaluation import dask_engine, inputs, shard_files, shards
+from vsebench.evaluation.options import Options
+from vsebench.evaluation.plan import make_plan
+
+N = 90  # images, with two captions each
+METRICS = "recall,MedR,mAP@R,matrix:NCS@5,matrix:CS@10,matrix:nDCG@20,matrix:Kendall,matrix:SR[m=3]@5"
+SETTINGS: dict[str, Any] = {"captions_per_image": 2, "resamples": 20, "metrics": METRICS, "trust": True}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Vectors of small integers, whose scores have many ties, and gains in steps of 1/4."""
+    rng = np.random.default_rng(7)
+    path = tmp_path_factory.mktemp("engine")
+    images = rng.integers(-3, 4, (N, 6)).astype(np.float32)
+    captions = np.repeat(images, 2, axis=0) + rng.integers(-2, 3, (2 * N, 6))
+    captions[~captions.any(axis=1), 0] = images[~images.any(axis=1), 0] = 1
+    np.savez(path / "e.npz", image_embeddings=images, text_embeddings=captions.astype(np.float32))
+    np.save(path / "scores.npy", rng.integers(0, 30, (N, 2 * N)).astype(np.float32))
+    np.save(path / "gains.npy", rng.integers(0, 9, (N, 2 * N)).astype(np.float32) / 4)
+    return path
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Any]:
+    """A scheduler and two workers, which start again when they are killed."""
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address="127.0.0.1:0", silence_logs=50
+    ) as found:
+        yield found
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A cache of its own, so that no shards are found that another test has left."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(shards, "SCORES", N * 2 * N // 6)  # six shards a pass
+    return tmp_path / "cache"
+
+
+def same(one: vb.Report, other: vb.Report) -> None:
+    """All values, those of queries, intervals and lists are the same, to the last bit."""
+    assert one.signature == other.signature and len(one.results) == len(other.results) > 10
+    for a, b in zip(one.results, other.results, strict=True):
+        assert (a.metric, a.direction, a.value, a.interval) == (b.metric, b.direction, b.value, b.interval)
+        assert (a.per_query is None) == (b.per_query is None)
+        if a.per_query is not None and b.per_query is not None:
+            assert a.per_query.tobytes() == b.per_query.tobytes()
+    assert one.to_dict()["results"] == other.to_dict()["results"]
+
+
+def lines(path: Path) -> list[str]:
+    return [p.read_text() for d in ("i2t", "t2i") for p in [path.with_name(f"{path.stem}.{d}.trec")]]
+
+
+@pytest.mark.parametrize("kind", ["vectors", "scores", "expected", "faiss"])
+def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_path: Path) -> None:
+    given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy")}
+    given |= {"scores": folder / "scores.npy"} if kind == "scores" else {"images": folder / "e.npz"}
+    given |= {"ties": "expected", "metrics": "all", "direction": "t2i"} if kind == "expected" else {}
+    if kind == "faiss":
+        pytest.importorskip("faiss", reason="faiss is not installed")
+        given["backend"] = "faiss"
+    more = {"save_run": tmp_path / "one.trec", "depth": 40, "lists": 3} if kind == "vectors" else {}
+    seen: list[tuple[int, int]] = []
+    local = vb.evaluate(**given, **more)
+    more |= {"save_run": tmp_path / "two.trec"} if more else {}
+    found = vb.evaluate(
+        **given, **more, engine="dask", scheduler=cluster.scheduler_address, progress=lambda *x: seen.append(x)
+    )
+    same(local, found)
+    assert found.provenance is not None and found.provenance["engine"] == "dask"
+    assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
+    assert seen[0][1] == len(shards.shards_of(make_plan(*planned(given)))) >= (7 if kind == "expected" else 18)
+    if more:
+        assert lines(tmp_path / "one.trec") == lines(tmp_path / "two.trec")
+        assert local.to_dict()["lists"] == found.to_dict()["lists"]
+
+
+def planned(given: dict[str, Any]) -> tuple[inputs.Input, Options]:
+    names = {k: v for k, v in given.items() if k not in ("images", "scores")}
+    options = Options(**names)
+    if "scores" in given:
+        return inputs.from_scores(given["scores"], None, None, options), options
+    return inputs.from_vectors(given["images"], None, None, None, None, options), options
+
+
+def test_workers_that_are_killed(folder: Path, cluster: Any) -> None:
+    given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz"}
+    killed: list[int] = []
+
+    def progress(done: int, total: int) -> None:
+        if done == 2 and not killed:
+            for worker in cluster.workers.values():
+                os.kill(worker.pid, signal.SIGKILL)
+                killed.append(worker.pid)
+
+    found = vb.evaluate(**given, engine="dask", scheduler=cluster.scheduler_address, progress=progress)
+    assert len(killed) == 2 and not {worker.pid for worker in cluster.workers.values()} & {*killed}
+    same(vb.evaluate(**given), found)
+
+
+def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: Path) -> None:
+    script = f"""
+        import os, psutil, sys
+        import vsebench as vb
+        from vsebench.evaluation import shards
+
+        def progress(done, total):
+            if done == 5:
+                print(*(p.pid for p in psutil.Process().children(recursive=True)), flush=True)
+                os.kill(os.getpid(), 9)
+
+        if __name__ == "__main__":
+            shards.SCORES = {shards.SCORES}
+            vb.evaluate({str(folder / "e.npz")!r}, gains={str(folder / "gains.npy")!r}, engine="dask", workers=1,
+                        progress=progress, **{SETTINGS!r})
+    """
+    path = cache.parent / "script.py"
+    path.write_text(textwrap.dedent(script))
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, timeout=200, check=False)
+    assert done.returncode == -signal.SIGKILL, done.stderr
+    assert wait_for_end([int(pid) for pid in done.stdout.split()]), "workers end with the process that started them"
+    files = sorted(cache.glob("shards/*/*.npz"))
+    assert len(files) == 5
+    broken = bytearray(files[0].read_bytes())
+    broken[-100] ^= 1
+    files[0].write_bytes(broken)  # a damaged file is computed again
+    files[1].write_bytes(files[1].read_bytes()[:-7])
+    given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), "images": folder / "e.npz"}
+    seen: list[tuple[int, int]] = []
+    found = vb.evaluate(
+        **given, engine="dask", scheduler=cluster.scheduler_address, resume=True, progress=lambda *x: seen.append(x)
+    )
+    assert seen[0][0] == 4 and f"--resume: 3 of {seen[0][1]} shards were finished before" in found.notes
+    same(vb.evaluate(**given), found)
+    assert not list(cache.glob("shards/*/*"))
+
+
+def wait_for_end(pids: list[int]) -> bool:
+    """Whether processes end within some seconds."""
+    import psutil
+
+    assert pids
+    until = time.monotonic() + 60
+    while time.monotonic() < until:
+        alive = [p for p in pids if psutil.pid_exists(p) and psutil.Process(p).status() != psutil.STATUS_ZOMBIE]
+        if not alive:
+            return True
+        time.sleep(0.2)
+    return False
+
+
+def test_the_command_starts_workers_of_its_own(folder: Path, cluster: Any, tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "vsebench", "eval", str(folder / "e.npz"), "--metrics", "recall", "--json"]
+    words += ["--captions-per-image", "2", "--ci", "0", "--trust"]
+    found = []
+    for more in ([], ["--engine", "dask", "--workers", "1"]):
+        done = subprocess.run([*words, *more], capture_output=True, text=True, timeout=200, check=True, cwd=tmp_path)
+        found.append(json.loads(done.stdout))
+    assert found[0]["results"] == found[1]["results"] and found[0]["per_query"] == found[1]["per_query"]
+    assert [f["provenance"]["engine"] for f in found] == ["local", "dask"]
+
+
+def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[shards.Shard]]:
+    given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
+    data, options = planned({**given, "images": folder / "e.npz"})
+    plan = make_plan(data, options)
+    source = shards.source_of(folder / "e.npz", None, None, None, None, None, None, options)
+    return shards.make_job(source, data, plan, options), shards.shards_of(plan)
+
+
+def arrays_of(job: shards.Job, shard: shards.Shard) -> shards.Arrays:
+    found = shards.compute(job, shard)
+    assert isinstance(found, dict), found
+    return found
+
+
+def error_of(job: shards.Job, shard: shards.Shard) -> VsebenchError:
+    found = shards.compute(job, shard)
+    assert isinstance(found, VsebenchError)
+    return found
+
+
+def test_a_job_is_computed_only_from_the_same_files(folder: Path, tmp_path: Path) -> None:
+    for name in ("e.npz", "gains.npy"):
+        shutil.copy2(folder / name, tmp_path / name)
+    job, pieces = job_of(tmp_path)
+    first = arrays_of(job, pieces[0])
+    os.utime(tmp_path / "e.npz")  # another time, the same content: a copy on another machine
+    again = arrays_of(job, pieces[0])
+    assert {k: v.tobytes() for k, v in first.items()} == {k: v.tobytes() for k, v in again.items()}
+    assert job_of(tmp_path)[0].key == job.key
+    np.save(tmp_path / "gains.npy", np.load(tmp_path / "gains.npy")[::-1])
+    os.utime(tmp_path / "gains.npy", (1, 1))
+    error = error_of(job, pieces[0])
+    assert isinstance(error, BadInput) and error.where == str(tmp_path / "gains.npy")
+    assert "has another content on" in error.what
+    assert job_of(tmp_path)[0].key != job.key
+    np.save(tmp_path / "gains.npy", np.zeros((2, 2)))
+    assert "bytes on" in error_of(job, pieces[0]).what
+    (tmp_path / "gains.npy").unlink()
+    assert "cannot read it: No such file" in error_of(job, pieces[0]).what
+
+
+def test_a_job_is_computed_only_with_the_same_plan_and_version(folder: Path) -> None:
+    job, pieces = job_of(folder)
+    other = shards.replace(job, plan="0" * 64)
+    assert "metrics, judgements, captions or gains are others on" in error_of(other, pieces[0]).what
+    error = error_of(shards.replace(job, version="0.0.1"), pieces[0])
+    assert "has vsebench" in error.what and error.fix == "install the same version on all machines"
+
+
+def test_files_that_change_in_the_work_on_a_shard(folder: Path, tmp_path: Path, monkeypatch: Any) -> None:
+    for name in ("e.npz", "gains.npy"):
+        shutil.copy2(folder / name, tmp_path / name)
+    job, pieces = job_of(tmp_path)
+    compute = shards.compute_prepared
+
+    def meanwhile(*given: Any) -> Any:
+        os.utime(tmp_path / "e.npz", (5, 5))
+        return compute(*given)
+
+    monkeypatch.setattr(shards, "compute_prepared", meanwhile)
+    assert "was written to while it was evaluated" in error_of(job, pieces[0]).what
+
+
+def test_the_key_of_an_evaluation(folder: Path) -> None:
+    key = job_of(folder)[0].key
+    assert key == job_of(folder, threads=1)[0].key, "what changes no value does not matter"
+    for more in ({"metrics": "R@1"}, {"direction": "i2t"}, {"depth": 3}, {"similarity": "dot"}, {"ties": "expected"}):
+        given = {"metrics": "R@1", **more} if "ties" in more else more
+        assert job_of(folder, **given)[0].key != key
+
+
+def test_shards_cover_every_query_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most, scores in ((128, 500), (4, 500), (128, 10**9)):
+        monkeypatch.setattr(shards, "MOST", most)
+        monkeypatch.setattr(shards, "SCORES", scores)
+        _, pieces = job_of(folder)
+        assert len({s.name for s in pieces}) == len(pieces)
+        for kind, number, n in (("scan", 0, N), ("graded", 0, N), ("graded", 1, 2 * N)):
+            own = [s for s in pieces if (s.kind, s.number) == (kind, number)]
+            assert [s.start for s in own] + [n] == [0, *(s.stop for s in own)]
+            assert len(own) == max(1, min(most, n, -(-2 * N * N // scores)))
+
+
+def test_files_of_shards(tmp_path: Path, cache: Path) -> None:
+    arrays = {"a": np.arange(5), "b": np.zeros((2, 0)), "c": np.array([np.nan, -0.0])}
+    with shard_files.opened("ab" * 32, resume=False) as at:
+        shard_files.write(at / "s.npz", arrays)
+        found = shard_files.read_again(at / "s.npz")
+        assert {k: (v.dtype, v.shape, v.tobytes()) for k, v in found.items()} == {
+            k: (v.dtype, v.shape, v.tobytes()) for k, v in arrays.items()
+        }
+        stored = (at / "s.npz").read_bytes()
+        for damaged in (b"", stored[:40], stored[:-1], stored + b"x", stored[:90] + b"\x55" + stored[91:]):
+            (at / "s.npz").write_bytes(damaged)
+            assert shard_files.read(at / "s.npz") is None
+        with pytest.raises(DiskError, match="was changed or removed before it was read back"):
+            shard_files.read_again(at / "s.npz")
+        taken = pytest.raises(DiskError, match="the same evaluation is in work by another process")
+        with taken, shard_files.opened("ab" * 32, resume=True):
+            pass
+    assert not at.exists()
+
+
+def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) -> None:
+    for resume, expected in ((False, False), (True, True), (False, False)):
+        with pytest.raises(BadInput), shard_files.opened("cd" * 32, resume) as at:
+            assert (at / "s.npz").exists() == expected
+            shard_files.write(at / "s.npz", {"a": np.arange(3)})
+            raise BadInput("something")
+        assert (at / "s.npz").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"engine": "ray"}, "--engine is 'ray'"),
+        ({"resume": True}, "--resume has no meaning without --engine dask"),
+        ({"workers": 2}, "--workers has no meaning without --engine dask"),
+        ({"scheduler": "tcp://a:1"}, "--scheduler has no meaning without --engine dask"),
+        ({"engine": "dask", "workers": 2, "scheduler": "tcp://a:1"}, "--workers has no meaning with --scheduler"),
+        ({"engine": "dask", "images": np.eye(3), "texts": np.eye(3)}, "--engine dask reads files, and images is in"),
+        ({"engine": "dask", "gains": np.eye(3)}, "--engine dask reads files, and gains is in memory"),
+        ({"engine": "dask", "captions": ["a", "b"]}, "--engine dask reads files, and captions is in memory"),
+        (
+            {"engine": "dask", "split": vb.Split("custom", np.arange(2), np.arange(2), np.arange(2))},
+            "--engine dask reads files, and split is in memory",
+        ),
+    ],
+)
+def test_options_that_are_refused(given: dict[str, Any], message: str, folder: Path) -> None:
+    with pytest.raises(UsageError) as caught:
+        vb.evaluate(**{"images": folder / "e.npz", **given})
+    assert caught.value.what.startswith(message) and caught.value.fix
+
+
+def test_retrieved_lists_need_no_engine(tmp_path: Path) -> None:
+    path = tmp_path / "run.trec"
+    path.write_text("".join(f"{i} Q0 {c} {r} {9 - r} x\n" for i in range(3) for r, c in enumerate((i, (i + 1) % 3))))
+    ids = np.arange(3)
+    found = vb.evaluate(
+        run={"i2t": path}, split=vb.Split("custom", ids, ids, ids), metrics="R@1", trust=True, ci=0, engine="dask"
+    )
+    assert found["R@1", "i2t"].value == 1
+    assert any("--engine dask: retrieved lists have no scores" in note for note in found.notes)
+
+
+def test_dask_that_is_not_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingPackage, match="engine='dask' needs distributed") as caught:
+        vb.evaluate(folder / "e.npz", engine="dask", **{**SETTINGS, "metrics": "R@1"})
+    assert caught.value.fix == "pip install 'vsebench[dask]'"
+
+
+def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(dask_engine, "CONNECT", 1.0)
+    words = [
+        "eval",
+        str(folder / "e.npz"),
+        "--captions-per-image",
+        "2",
+        "--metrics",
+        "R@1",
+        "--trust",
+        "--engine",
+        "dask",
+        "--scheduler",
+    ]
+    for address in ("tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"):
+        done = CliRunner().invoke(app, [*words, address])
+        assert done.exit_code == 5 and f"no scheduler answers at '{address}'" in done.stderr
+        assert "dask scheduler" in done.stderr
+
+
+def test_workers_without_vsebench_or_with_another_version(cluster: Any) -> None:
+    from distributed import Client
+
+    def hide(version: str | None) -> None:
+        import sys
+
+        import vsebench
+
+        if version is None:
+            sys.modules["vsebench"] = None  # type: ignore[assignment]
+        else:
+            vsebench.__version__ = version
+
+    def show() -> None:
+        import sys
+
+        del sys.modules["vsebench"]
+
+    with Client(cluster, set_as_default=False) as client:
+        client.run(hide, "0.0.1")
+        with pytest.raises(WorkersLost, match=r"has vsebench 0\.0\.1, and this is"):
+            dask_engine._check_workers(client)
+        client.run(hide, None)
+        with pytest.raises(MissingPackage, match="does not import vsebench"):
+            dask_engine._check_workers(client)
+        client.run(show)
+        dask_engine._check_workers(client)
+
+
+def test_a_scheduler_without_workers(folder: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setattr(dask_engine, "PATIENCE", 1.0)
+    empty = distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0", silence_logs=50)
+    with empty, pytest.raises(WorkersLost, match="has had no worker for 1 seconds"):
+        given = {**SETTINGS, "metrics": "R@1", "scheduler": empty.scheduler_address}
+        vb.evaluate(folder / "e.npz", engine="dask", **given)
+
+
+def test_workers_that_end_in_every_attempt(cluster: Any) -> None:
+    from distributed import Client
+
+    def end() -> None:
+        import os
+        import signal
+
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    cluster.scheduler.allowed_failures, before = 0, cluster.scheduler.allowed_failures
+    try:
+        with Client(cluster, set_as_default=False) as client, client.as_current():
+            future = client.submit(end, pure=False)
+            with pytest.raises(WorkersLost, match="workers ended 1 times in the work on shard scan-0-0-9") as caught:
+                dask_engine._arrays(future, shards.Shard("scan", 0, 0, 9))
+            assert "give them more" in str(caught.value.fix)
+            client.wait_for_workers(2, timeout=60)
+            for wrong, kind in ((MemoryError, WorkersLost), (ImportError, MissingPackage), (OSError, WorkersLost)):
+                failed = client.submit(fail, wrong, pure=False)
+                with pytest.raises(kind):
+                    dask_engine._arrays(failed, shards.Shard("scan", 0, 0, 9))
+            wrong_input = client.submit(BadInput, "bad", where="f.npz", fix="mend it", pure=False)
+            with pytest.raises(BadInput) as found:
+                dask_engine._arrays(wrong_input, shards.Shard("scan", 0, 0, 9))
+            assert (found.value.what, found.value.where, found.value.fix) == ("bad", "f.npz", "mend it")
+    finally:
+        cluster.scheduler.allowed_failures = before
+
+
+def fail(kind: type[Exception]) -> None:
+    raise kind("a reason")
+
+
+def test_states_of_files(tmp_path: Path) -> None:
+    (tmp_path / "f").write_text("x")
+    assert list(unchanged.states([tmp_path / "f", tmp_path / "absent"])) == [tmp_path / "f"]

@@ -1,0 +1,79 @@
+"""Engines: which processes compute the scores and the values of an evaluation.
+
+``local`` is this process, with threads. ``dask`` computes shards in the processes of a Dask cluster (``dask_engine``),
+keeps every finished one in a file (``shard_files``) and joins them here (``shards``). No engine changes a value.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from ..graded.run import Fill
+from ..rank import backends
+from ..rank.full_order import OrderOf
+from ..rank.observe import in_memory, observe
+from ..types import Direction, Observation
+from . import dask_engine, depths, shard_files, shards
+from .inputs import Input
+from .options import Options
+from .plan import Plan
+
+LISTS = "--engine dask: retrieved lists have no scores to compute, and were evaluated in one process"
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What an evaluation gets its ranks and values from.
+
+    Attributes:
+        plan: of the evaluation, with notes about the engine and the back-end.
+        observe: ranks of relevant items and top lists, as ``rank.observe``.
+        order: orders of galleries for graded metrics, see ``rank.backends``.
+        fill: writes values of graded metrics that are computed elsewhere, see ``graded.run``; or None.
+    """
+
+    plan: Plan
+    observe: Callable[..., dict[Direction, Observation]]
+    order: OrderOf | None
+    fill: Fill | None = None
+
+
+@contextmanager
+def start(source: shards.Source | None, data: Input, plan: Plan, options: Options) -> Iterator[Engine]:
+    """The engine of the options; what other processes compute is finished when the block begins.
+
+    Args:
+        source: where the input was read from; not used by the engine ``local``.
+        data, plan, options: of the evaluation.
+
+    Raises:
+        MissingPackage, WorkersLost, BadInput, DiskError: as ``dask_engine.compute`` and ``shard_files.opened``.
+    """
+    routed, ranker, needed = depths.route(plan, data, backends.ranker(options.backend))
+    if options.engine == "local" or source is None or data.scorer is None:
+        lists = options.engine != "local" and data.scorer is None
+        ranked = functools.partial(observe, scan=in_memory(ranker.scan))
+        if ranker.listed:
+            ranked = functools.partial(ranker.listed.observe, needed=needed)
+        yield Engine(_noted(routed, *[LISTS] * lists), ranked, ranker.order)
+        return
+    dask_engine.check_installed()
+    job, pieces = shards.make_job(source, data, plan, options), shards.shards_of(plan)
+    with shard_files.opened(job.key, options.resume) as folder:
+        kept = dask_engine.compute(job, pieces, folder, options)
+
+        def read(shard: shards.Shard) -> shards.Arrays:
+            return shard_files.read_again(folder / f"{shard.name}.npz")
+
+        notes = [f"--resume: {kept} of {len(pieces)} shards were finished before"] * options.resume
+        if ranker.listed:
+            notes.append(f"--engine dask: numpy ranked metrics of binary judgements, not {ranker.listed.name}")
+        ranked = functools.partial(observe, scan=shards.scan_of(pieces, read))
+        yield Engine(_noted(routed, *notes), ranked, None, shards.fill_of(pieces, read))
+
+
+def _noted(plan: Plan, *notes: str) -> Plan:
+    return replace(plan, notes=(*plan.notes, *notes))

@@ -1,0 +1,87 @@
+"""The folder of the finished shards of an evaluation: one file a shard, complete or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..data.atomic import refused, write_atomically
+from ..data.cache import cache_dir
+from ..data.lock import locked
+from ..errors import DiskError
+
+Arrays = dict[str, npt.NDArray[Any]]
+_DIGEST = 32  # bytes of the SHA-256 in front of the arrays
+
+
+@contextlib.contextmanager
+def opened(key: str, resume: bool) -> Iterator[Path]:
+    """The folder of an evaluation, in the user's cache; removed when the block ends without an error.
+
+    Args:
+        key: of the evaluation, hexadecimal digits.
+        resume: keep the shards that are there already, of a run that was ended; otherwise they are removed first.
+
+    Raises:
+        DiskError: the cache cannot be written, or another process has the same evaluation in work.
+        UsageError: the cache is no folder.
+    """
+    folder = cache_dir() / "shards" / key[:32]
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.with_suffix(".lock"), "the same evaluation is in work"):
+            if not resume:
+                shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(exist_ok=True)
+            yield folder
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise refused(folder, error) from error
+
+
+def write(path: Path, arrays: Arrays) -> None:
+    """Write the arrays of a shard.
+
+    Raises:
+        DiskError: no space is left.
+    """
+    buffer = io.BytesIO()
+    np.savez(buffer, **arrays)  # type: ignore[arg-type]
+    data = buffer.getvalue()
+    with write_atomically(path) as stream:
+        stream.write(hashlib.sha256(data).digest())
+        stream.write(data)
+
+
+def read(path: Path) -> Arrays | None:
+    """The arrays of a shard; None where it is not finished or a bit of its file has changed."""
+    try:
+        stored = path.read_bytes()
+        if hashlib.sha256(stored[_DIGEST:]).digest() != stored[:_DIGEST]:
+            return None
+        with np.load(io.BytesIO(stored[_DIGEST:]), allow_pickle=False) as arrays:
+            return dict(arrays)
+    except (OSError, ValueError, zipfile.BadZipFile):
+        return None
+
+
+def read_again(path: Path) -> Arrays:
+    """The arrays of a shard that was finished a moment ago.
+
+    Raises:
+        DiskError: its file has been changed or removed since.
+    """
+    arrays = read(path)
+    if arrays is None:
+        fix = "leave the cache alone while an evaluation runs; --resume continues with the other shards"
+        raise DiskError("was changed or removed before it was read back", where=path, fix=fix)
+    return arrays

@@ -1,0 +1,355 @@
+"""Shards: an evaluation in pieces that other processes compute, from the same files.
+
+::
+
+    here:       plan -> Job, shards                        arrays of all shards -> scan, fill -> the values
+    elsewhere:         Job -> prepare -> compute(shard) -> arrays
+
+A shard of the scan is a range of images with all captions (``rank.part``); a shard of graded metrics is a range of
+queries of rankings that share their scores (``graded.part``). Their results join with the same bits in any order. A
+``Job`` names files, never arrays: every process reads them and makes the plan again, and refuses to compute when a file
+or the plan is not the same as here.
+"""
+
+from __future__ import annotations
+
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from .. import __version__
+from ..data import unchanged
+from ..data.store import fingerprint
+from ..errors import BadInput, UsageError, VsebenchError
+from ..graded import part as graded_part
+from ..graded.plan import SharedScores
+from ..graded.run import Fill, shared_rankings
+from ..graded.tasks import Outs, restrict
+from ..memory import budget
+from ..numeric.parallel import default_threads
+from ..rank import backends
+from ..rank import part as scan_part
+from ..rank.observe import Counter, Depths, Scan, make_counters
+from ..rank.order import EXPECTED
+from ..types import Relevance, SameFold, Split
+from . import depths as backend_depths
+from . import gains as gains_of
+from . import inputs, provenance
+from .inputs import Input
+from .options import Options
+from .plan import Plan, make_plan
+
+LAYOUT = 1  # of the arrays of a shard
+SCORES = 1 << 24  # scores of a shard; COCO 5K has 8 shards a pass
+MOST = 128  # shards of a pass
+
+Arrays = dict[str, npt.NDArray[Any]]
+
+
+class Shard(NamedTuple):
+    """A piece of the work.
+
+    Attributes:
+        kind: ``scan``, with a range of images, or ``graded``, with a range of queries.
+        number: of the rankings that share their scores; 0 for a scan.
+        start, stop: the range.
+    """
+
+    kind: Literal["scan", "graded"]
+    number: int
+    start: int
+    stop: int
+
+    @property
+    def name(self) -> str:
+        """Of its file."""
+        return f"{self.kind}-{self.number}-{self.start}-{self.stop}"
+
+
+class File(NamedTuple):
+    """An input file: absolute path, size in bytes, time of the last change in ns, and SHA-256."""
+
+    path: str
+    size: int
+    written: int
+    sha256: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """What is evaluated, as paths and names; the fields are arguments of ``vsebench.evaluate``."""
+
+    images: str | None
+    texts: str | None
+    scores: str | None
+    split: str | None
+    image_key: str | None
+    text_key: str | None
+    scores_key: str | None
+
+
+@dataclass(frozen=True)
+class Job:
+    """What another process needs to compute shards.
+
+    Attributes:
+        source, options: what is evaluated and how, with absolute paths.
+        files: all input files.
+        plan: ``identity`` of the plan.
+        key: of the evaluation: the same for the same contents of files, plan and version.
+        version: of vsebench.
+    """
+
+    source: Source
+    options: Options
+    files: tuple[File, ...]
+    plan: str
+    key: str
+    version: str = __version__
+
+
+def source_of(
+    images: Any, texts: Any, scores: Any, split: Split | str | None, image_key: str | None, text_key: str | None,
+    scores_key: str | None, options: Options,
+) -> Source:  # fmt: skip
+    """The arguments of an evaluation as paths and names.
+
+    Raises:
+        UsageError: one of them is in memory, where other processes cannot read it.
+    """
+    gains = any(spec.values is not None for spec in gains_of.choose(options.gains).values())
+    captions = options.captions is not None and not inputs.is_path(options.captions)
+    given = {"images": images, "texts": texts, "scores": scores}
+    memory = [name for name, x in given.items() if x is not None and not inputs.is_path(x)]
+    memory += ["gains"] * gains + ["captions"] * captions
+    if isinstance(split, Split) or memory:
+        memory.append("split")
+        fix = "write it to a file and give the path (a split: its name), or leave out --engine dask"
+        raise UsageError(f"--engine dask reads files, and {memory[0]} is in memory", fix=fix)
+    paths = {name: None if x is None else _absolute(x) for name, x in given.items()}
+    return Source(**paths, split=split, image_key=image_key, text_key=text_key, scores_key=scores_key)
+
+
+def _absolute(path: Any) -> str:
+    return str(Path(path).expanduser().absolute())
+
+
+def _is_file(argument: str | None) -> bool:
+    return argument is not None and Path(argument).expanduser().is_file()
+
+
+def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
+    """The job of an evaluation whose input is read and planned here."""
+    gains: Any = [
+        replace(spec, argument=_absolute(spec.argument)) if _is_file(spec.argument) else spec
+        for spec in gains_of.choose(options.gains).values()
+    ]
+    elsewhere = replace(
+        options, gains=gains,
+        captions=_absolute(options.captions) if inputs.is_path(options.captions) else None,
+        engine="local", scheduler=None, workers=None, resume=False, progress=None,
+    )  # fmt: skip
+    named = inputs.paths_of(source.images, source.texts, source.scores, None, elsewhere)
+    files = tuple(map(_describe, unchanged.states(named)))
+    decided = identity(data, plan)
+    contents = [f.sha256 for f in files]
+    keys = [str(key) for key in (source.image_key, source.text_key, source.scores_key)]
+    key = fingerprint(__version__, LAYOUT, SCORES, contents, keys, decided)
+    return Job(source, elsewhere, files, decided, key)
+
+
+def _describe(path: Path) -> File:
+    found = path.stat()
+    return File(str(path), found.st_size, found.st_mtime_ns, provenance.describe(path)["sha256"])
+
+
+def identity(data: Input, plan: Plan) -> str:
+    """A hash of all that decides the values, besides the contents of the files."""
+    split, rows = plan.split, [b"" if r is None else np.ascontiguousarray(r).tobytes() for r in data.rows]
+    parts: list[Any] = [data.score, *rows, _ids(split.image_ids), _ids(split.caption_ids), split.image_of.tobytes()]
+    parts += [b"" if split.fold is None else split.fold.tobytes(), list(split.captions or ())]
+    parts += [[str(m) for m in plan.single], list(plan.directions), str(plan.depth), str(plan.ties == EXPECTED)]
+    parts += [str(plan.resampling is not None)]
+    for request in plan.requests:
+        judged: Relevance = request.relevance
+        parts += [request.view, judged.direction, str(isinstance(request.candidates, SameFold))]
+        parts += [judged.queries.tobytes(), judged.indptr.tobytes(), judged.items.tobytes()]
+    for view, gains in plan.gains.items():
+        parts += [view, gains.name, {str(k): str(v) for k, v in gains.settings.items()}]
+    return fingerprint(*parts)
+
+
+def _ids(ids: npt.NDArray[Any]) -> bytes:
+    return str(ids.dtype).encode() + ids.tobytes()
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """The input and the plan of a job, read and made once a process.
+
+    Attributes:
+        states: of the input files, to see that they do not change.
+    """
+
+    job: Job
+    data: Input
+    plan: Plan
+    states: dict[Path, unchanged.State] = field(default_factory=dict)
+
+    @cached_property
+    def counters(self) -> list[Counter]:
+        """Of the relevant pairs."""
+        assert self.data.scorer is not None
+        return make_counters(self.data.scorer, self.plan.requests, self.threads)
+
+    @cached_property
+    def rankings(self) -> list[SharedScores]:
+        """Of graded metrics."""
+        return rankings_of(self.plan)
+
+    @cached_property
+    def ranker(self) -> backends.Ranker:
+        """The functions of the back-end; what lists only the top of rankings orders graded metrics alone."""
+        return backend_depths.route(self.plan, self.data, backends.ranker(self.job.options.backend))[1]
+
+    @property
+    def threads(self) -> int:
+        """Of a shard."""
+        return self.job.options.threads or default_threads()
+
+
+def rankings_of(plan: Plan) -> list[SharedScores]:
+    """The rankings of graded metrics that share their scores, always in the same order."""
+    if not plan.graded:
+        return []
+    return shared_rankings(
+        plan.split, plan.graded, plan.gains, plan.directions, plan.ties == EXPECTED, plan.resampling is not None
+    )
+
+
+def shards_of(plan: Plan) -> list[Shard]:
+    """The pieces of the work; the same whatever the number of workers, so that a run can be continued with others."""
+    found: list[Shard] = []
+    n_image, n_caption = len(plan.split.image_ids), len(plan.split.caption_ids)
+    if plan.requests or plan.depth:
+        found += [Shard("scan", 0, *edge) for edge in _edges(n_image, n_caption)]
+    for number, shared in enumerate(rankings_of(plan)):
+        first = shared.first
+        found += [Shard("graded", number, *edge) for edge in _edges(len(first.queries), len(first.gallery))]
+    return found
+
+
+def _edges(queries: int, gallery: int) -> Iterator[tuple[int, int]]:
+    parts = max(1, min(MOST, queries, -(-queries * gallery // SCORES)))
+    return itertools.pairwise(queries * i // parts for i in range(parts + 1))
+
+
+def depths(plan: Plan) -> Depths:
+    """How many items of every ranking are listed."""
+    return {} if plan.depth is None else dict.fromkeys(plan.directions, plan.depth)
+
+
+_lock = threading.Lock()
+_kept: list[Prepared] = []  # of this process: the last job
+
+
+def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
+    """The arrays of a shard, in a process that has nothing but the job; one shard at a time.
+
+    What is wrong with the input or the installation is returned, not raised: it would be the same at a second attempt.
+    """
+    try:
+        with _lock, budget(job.options.budget):
+            prepared = _prepare(job)
+            arrays = compute_prepared(prepared, shard)
+            unchanged.refuse_changed(prepared.states)
+            return arrays
+    except VsebenchError as error:
+        return error
+
+
+def _prepare(job: Job) -> Prepared:
+    if job.version != __version__:
+        what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
+        raise UsageError(what, where="--engine dask", fix="install the same version on all machines")
+    if _kept and _kept[0].job == job and unchanged.states(list(_kept[0].states)) == _kept[0].states:
+        return _kept[0]
+    _kept.clear()  # before the next input needs its memory
+    states = unchanged.states([Path(f.path) for f in job.files])
+    for file in job.files:
+        _refuse_other(file)
+    _kept.append(replace(prepare(job), states=states))
+    return _kept[0]
+
+
+def prepare(job: Job) -> Prepared:
+    """Read and plan as ``vsebench.evaluate`` does.
+
+    Raises:
+        BadInput: the plan is another one here.
+    """
+    s, options = job.source, job.options
+    if s.scores is not None:
+        data = inputs.from_scores(s.scores, s.split, s.scores_key, options)
+    else:
+        data = inputs.from_vectors(s.images, s.texts, s.split, s.image_key, s.text_key, options)
+    plan = make_plan(data, options)
+    if identity(data, plan) != job.plan:
+        what = f"metrics, judgements, captions or gains are others on {_host()} than where the evaluation was started"
+        fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"
+        raise BadInput(what, where=job.files[0].path, fix=fix)
+    return Prepared(job, data, plan)
+
+
+def _refuse_other(file: File) -> None:
+    path, fix = Path(file.path), "put it at the same path on all machines, best on a file system that they share"
+    try:
+        found = path.stat()
+    except OSError as error:
+        raise BadInput(f"a worker on {_host()} cannot read it: {error.strerror}", where=path, fix=fix) from None
+    if found.st_size != file.size:
+        what = f"has {found.st_size:,} bytes on {_host()} and {file.size:,} where the evaluation was started"
+        raise BadInput(what, where=path, fix=fix)
+    if found.st_mtime_ns != file.written and provenance.describe(path)["sha256"] != file.sha256:
+        raise BadInput(f"has another content on {_host()} than where the evaluation was started", where=path, fix=fix)
+
+
+def _host() -> str:
+    import socket
+
+    return socket.gethostname()
+
+
+def compute_prepared(prepared: Prepared, shard: Shard) -> Arrays:
+    """The arrays of a shard."""
+    scorer, plan, ranker, threads = prepared.data.scorer, prepared.plan, prepared.ranker, prepared.threads
+    assert scorer is not None
+    queries = (shard.start, shard.stop)
+    if shard.kind == "scan":
+        return scan_part.count(ranker.scan, scorer, prepared.counters, depths(plan), threads, queries)
+    shared = prepared.rankings[shard.number]
+    own = restrict(scorer, shared.first)
+    return graded_part.measure(shared, own, plan.gains, queries, threads, ranker.order)
+
+
+def scan_of(finished: Sequence[Shard], read: Any) -> Scan:
+    """The scan that the finished shards are together; ``read`` gives the arrays of one."""
+    return scan_part.joined(((s.start, s.stop), read(s)) for s in finished if s.kind == "scan")
+
+
+def fill_of(finished: Sequence[Shard], read: Any) -> Fill:
+    """Writes the values of graded metrics; ``read`` gives the arrays of a finished shard."""
+
+    def fill(rankings: Sequence[SharedScores], out: Outs) -> None:
+        for s in finished:
+            if s.kind == "graded":
+                graded_part.add(rankings[s.number], out, (s.start, s.stop), read(s))
+
+    return fill
