@@ -29,8 +29,12 @@ any time counts. `python -m benchmarks.peers` makes this table for your machine 
 METHOD = """
 F is the time of the float32 matrix product of the same vectors alone, measured around every run of vsebench. Peers run
 once, vsebench is warm; the compilation of kernels of both is not counted. Loops in Python use one core, matrix products
-use all. Wall times of a shared machine vary by some 20 %, CPU times less. Memory is the peak beyond the inputs and the
-imported modules; it is not given where a part was measured. Goals are for wall time, on two cores at these sizes.
+use all. Memory is the peak beyond the inputs and the imported modules; it is not given where a part was measured.
+
+Goals are for wall time on two idle cores, and are judged by the wall time that was measured. On a busy machine that is
+uncertain: in two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two, and those
+of CPU time by less than a third in all rows but one (torchmetrics hit rate, 1.7 times). CPU time does not count that
+vsebench uses all cores and loops in Python use one.
 """
 VALUES = """## Are the values the same?
 
