@@ -10,5 +10,7 @@
 - ``plan``: metrics, judgements and candidates, decided once; ``gains``: the kinds of gains and loading them
 - ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:
   image-image and text-text retrieval of CxC
+- ``engines``: which processes compute; ``shards``: the work in pieces for other processes, ``shard_files`` what they
+  have finished, ``dask_engine`` the workers
 - ``assemble``: sums, signature and the report; ``intervals``, ``warnings``, ``provenance``: what is added to it
 """

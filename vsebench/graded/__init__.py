@@ -23,5 +23,6 @@ Gains are computed once a block and view: complete rows, or single pairs where f
 - ``block``: the retrieved items, gains and ideal gains of a block; ``measure``: from these to values
 - ``expected``: values as means over the orders of tied items
 - ``influence``, ``removal``: what every image adds, as a candidate, to the values of other queries
+- ``part``: some of the queries in another process, and their values joined
 - ``run``: the public functions, threads and progress
 """
