@@ -33,12 +33,14 @@ class Engine:
         observe: ranks of relevant items and top lists, as ``rank.observe``.
         order: orders of galleries for graded metrics, see ``rank.backends``.
         fill: writes values of graded metrics that are computed elsewhere, see ``graded.run``; or None.
+        device: of torch, where gains are computed as well, see ``rank.backends``; or None.
     """
 
     plan: Plan
     observe: Callable[..., dict[Direction, Observation]]
     order: OrderOf | None
     fill: Fill | None = None
+    device: str | None = None
 
 
 @contextmanager
@@ -58,7 +60,7 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         ranked = functools.partial(observe, scan=in_memory(ranker.scan))
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
-        yield Engine(_noted(routed, *[LISTS] * lists), ranked, ranker.order)
+        yield Engine(_noted(routed, *[LISTS] * lists), ranked, ranker.order, device=ranker.device)
         return
     dask_engine.check_installed()
     job, pieces = shards.make_job(source, data, plan, options), shards.shards_of(plan)

@@ -59,7 +59,7 @@ def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.
     return run.run(
         data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
         threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
-        fill=engine.fill,
+        fill=engine.fill, device=engine.device,
     )  # fmt: skip
 
 

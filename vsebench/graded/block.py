@@ -144,7 +144,7 @@ class Block:
         ranking, m = found.ranking, group.pseudo_positives
         if "gain_order" in group.needs:
             order = gain_order(np.ascontiguousarray(ranking.gains), ranking.count)
-            ranking = replace(ranking, gain_order=order)
+            ranking = replace(ranking, gain_order=replace(order, device=self.ranking.device))
         if not m:
             return ranking
         if group.by_image:

@@ -21,6 +21,7 @@ from ..rank.full_order import Order, OrderOf
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
 from ..types import DIRECTIONS, Direction, Float, Int, Split
+from .device import on_device
 from .measure import Out, make_room, measure
 from .plan import Ranking, SharedScores, deepest_rank, plan, share_scores
 from .shared_product import shared_products
@@ -90,6 +91,7 @@ def run(
     influence: bool = False,
     order_of: OrderOf | None = None,
     fill: Fill | None = None,
+    device: str | None = None,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -106,6 +108,8 @@ def run(
         influence: also compute the influence of the images as candidates, which intervals need.
         order_of: of another back-end, see ``rank.backends``; each direction is then ranked by itself.
         fill: writes the values, which other processes have measured (``part``), instead of measuring here.
+        device: of torch, where rows of CIDEr-D and SPICE are computed and pairs of Kendall's tau are counted; None: by
+            the compiled kernels.
 
     Raises:
         UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
@@ -113,6 +117,9 @@ def run(
         BadInput: gains outside what a metric allows.
     """
     rankings = _rankings(split, metrics, gains, directions, expected, influence)
+    if device is not None:
+        rankings = [replace(ranking, device=device) for ranking in rankings]
+        gains = {view: on_device(each, device) for view, each in gains.items()}
     if scorer.shape != (len(split.image_ids), len(split.caption_ids)):
         raise UsageError(f"scores of shape {scorer.shape} for a split of {_shape(split)}")
     out = {r: make_room(r) for r in rankings}

@@ -21,11 +21,13 @@ class GainOrder:
         items: (query, width) int32 indices; in a ``GradedRanking`` the ranks, counted from 0, of the retrieved items.
         gains: (query, width) float32.
         listed: (query,) int64, how many items of a query are listed.
+        device: of torch, where pairs of Kendall's tau are counted; None: by numba.
     """
 
     items: Items
     gains: Vectors
     listed: Int
+    device: str | None = None
 
 
 def gain_order(gains: Vectors, count: Int) -> GainOrder:

@@ -31,6 +31,10 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> 
         count: (query,) number of items of a query, from 1 to depth.
         ks: depths of at least 1, in any order; one beyond the number of items means all of them.
     """
+    if order.device is not None:
+        from . import torch_tau
+
+        return torch_tau.pair_counts(order, tied, count, ks, order.device)
     from . import tau_kernels
 
     by_depth = np.argsort(ks, kind="stable")

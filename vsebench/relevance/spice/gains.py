@@ -52,11 +52,8 @@ class SpiceGains:
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """See ``Gains.rows``."""
-        from .kernels import f_rows
-
         check_range(self.shape, direction, start, stop)
-        out = np.empty((stop - start, self.shape[1] if direction == "i2t" else self.shape[0]), np.float32)
-        f_rows(start, stop, *self._lists(direction), out)
+        out = self._rows(direction, start, stop)
         if len(self.postings.own):
             put_own_in_rows(out, self.postings.own, self.split.image_of, direction, start, stop)
         return out
@@ -71,6 +68,14 @@ class SpiceGains:
         f_at(queries, np.argsort(queries, kind="stable"), items, *self._lists(direction), out)
         if len(self.postings.own):
             put_own_in_pairs(out.reshape(-1), self.postings.own, self.split.image_of, images, captions)
+        return out
+
+    def _rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """The rows, with a caption among the references of its own image."""
+        from .kernels import f_rows
+
+        out = np.empty((stop - start, self.shape[1] if direction == "i2t" else self.shape[0]), np.float32)
+        f_rows(start, stop, *self._lists(direction), out)
         return out
 
     def _lists(self, direction: Direction) -> tuple[Int, Int32, Int, Int32, Vectors, Vectors]:
