@@ -70,7 +70,7 @@ def test_every_usual_parameter_exists() -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ("eval {e} -m R@1", "no such option: -m\n  fix: write --metrics, or see vsebench eval --help"),
+        ("eval {e} -m R@1", "no such option: -m\n  fix: write --metrics or --memory, or see vsebench eval --help"),
         ("compare A.json -m R@1", "no such option: -m\n  fix: write --metrics, or see vsebench compare --help"),
         ("eval {e} --metrcs R@1", "no such option: --metrcs\n  fix: write --metrics, or see vsebench eval --help"),
         ("eval {e} -k 3", "no such option: -k\n  fix: see vsebench eval --help"),

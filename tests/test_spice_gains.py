@@ -121,7 +121,7 @@ def test_rows_and_pairs_that_do_not_exist() -> None:
 
 
 def test_captions_without_tuples_are_named() -> None:
-    with pytest.raises(BadInput, match=r"1 of 2 captions have no SPICE tuples \(first: 'b'\)"):
+    with pytest.raises(BadInput, match=r"1 of 2 captions has no SPICE tuples \(first: 'b'\)"):
         gains(split_of(["a", "b"], [0, 0], 1), Tuples(("a",), ((),), {}))
     without_captions = Split("custom", np.arange(1), np.arange(1), np.zeros(1, int))
     with pytest.raises(BadInput, match="SPICE needs the captions of split 'custom'"):

@@ -132,7 +132,7 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
         (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not contain integers"),
         (lambda d: column(d).update(metric="R@2"), "the columns are not those of the results"),
         (lambda d: d["per_query"]["columns"].append(column(d)), "the columns are not those of the results"),
-        (lambda d: d["per_query"].update(images=pack(np.zeros(24))), "image ids occur more than once"),
+        (lambda d: d["per_query"].update(images=pack(np.zeros(24))), "1 image id occurs more than once"),
         (lambda d: d["per_query"].update(image_of=pack(np.full(72, 99))), "is not an image row"),
         (lambda d: d["results"][0].update(metric="R@one"), "k of 'R@one' is 'one'"),
         (lambda d: d["intervals"].update(level=400.0), "the level of an interval is 400"),

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .. import relevance
 from ..data.splits import catalogue
-from ..errors import BadInput, MissingPackage, UsageError
+from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.plan import plan as rankings_of
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS, NO_MEAN
@@ -288,5 +288,6 @@ def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], no_po
         for (view, direction), found in judged.items() if m.unit == "rank" else ():
             lost = int((found.found == 0).sum())  # none of the positives is in the gallery
             if view == m.view and found.skipped + lost and lost < len(found.found):
-                what = f"{m} ({direction}) has no value for the {found.skipped + lost} queries without positives"
+                without = count_of(found.skipped + lost, "query", "queries")
+                what = f"{m} ({direction}) has no value for {without} without positives"
                 raise UsageError(what, fix="leave out --no-positive miss, or the metric")

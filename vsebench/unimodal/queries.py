@@ -17,6 +17,8 @@ from ..errors import BadInput, UsageError, count_of
 from ..memory import text_array
 from ..types import Ids, Int
 
+LONGEST = 200  # digits of a number; longer text cannot be the name of a file either
+
 
 @dataclass(frozen=True, eq=False)
 class Selection:
@@ -106,7 +108,7 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
         BadInput: no such file, not ids, or an id that no item has.
         UsageError: N is not from 1 to n - 1.
     """
-    if text.isdecimal() and len(text) < 19 and not Path(text).exists():
+    if text.isdecimal() and len(text) < LONGEST and not Path(text).exists():
         return first_queries(int(text), n)
     path = Path(text)
     kind = sniff(path)
