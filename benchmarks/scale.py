@@ -84,8 +84,9 @@ def ours(left: Array, right: Array, positive: Array, depth: int, backend: str = 
 
 def of_faiss(left: Array, right: Array, depth: int) -> Callable[[], Any]:
     """The top of every ranking by the flat index of FAISS, which has no ranks beyond it; ImportError without it."""
-    import faiss
+    from vsebench.rank.faiss_index import package
 
+    faiss = package()  # with the kernels of numpy's BLAS
     index = faiss.IndexFlatIP(right.shape[1])
     index.add(right)
     return lambda: index.search(left, depth)

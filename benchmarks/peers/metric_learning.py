@@ -11,8 +11,11 @@ NAMES = {"precision_at_1": "R@1", "r_precision": "R-P", "mean_average_precision_
 
 def accuracy(given: Inputs) -> Work:
     """The metrics that need as many neighbours as a query has positives."""
-    import faiss
     import torch
+
+    from vsebench.rank.faiss_index import package
+
+    faiss = package()  # with the kernels of numpy's BLAS, before the next module imports it
     from pytorch_metric_learning.utils.accuracy_calculator import AccuracyCalculator
     from pytorch_metric_learning.utils.inference import FaissKNN
 

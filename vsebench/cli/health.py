@@ -180,11 +180,10 @@ def _faiss() -> Finding:
         use = "lists of the top of rankings, --backend faiss"
         return Finding("faiss", "absent", f"not installed ({use})", "pip install 'vsebench[cpu]'")
     try:
-        import faiss
-
         from ..rank import backends
-        from ..rank.faiss_index import gpus
+        from ..rank.faiss_index import gpus, package
 
+        faiss = package()
         found = gpus(driver=backends.NVIDIA.exists())
     except Exception as error:  # as of torch
         return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")

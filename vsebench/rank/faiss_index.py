@@ -7,6 +7,7 @@ makes canonical lists of them.
 
 from __future__ import annotations
 
+import sys
 import threading
 from typing import Any
 
@@ -14,10 +15,20 @@ import numpy as np
 
 from ..errors import BadInput
 from ..memory import require
+from ..numeric.openblas import kernels_of_numpy
 from ..types import Direction, Float, Int, Vectors
 from .scorers import Dot, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
+
+
+def package() -> Any:
+    """The module ``faiss``; when it is first imported, its BLAS is told the processor (``numeric.openblas``)."""
+    if "faiss" in sys.modules:
+        return sys.modules["faiss"]
+    with kernels_of_numpy():
+        import faiss
+    return faiss
 
 
 def gpus(driver: bool) -> int:
@@ -27,9 +38,7 @@ def gpus(driver: bool) -> int:
         driver: whether the driver of a GPU is loaded. Where it is not, FAISS is not asked: older versions then ended
             the process (facebookresearch/faiss, issue 4251).
     """
-    import faiss
-
-    return int(faiss.get_num_gpus()) if driver else 0
+    return int(package().get_num_gpus()) if driver else 0
 
 
 class FlatIndex:
@@ -74,8 +83,7 @@ class FlatIndex:
             queries: (query,) int64 indices.
             k: at most ``MOST_ITEMS`` and the number of candidates.
         """
-        import faiss
-
+        faiss = package()
         vectors = self.own[queries]
         if self.scorer.cosine:
             vectors = unit_vectors(vectors, self.scale[queries])
@@ -109,7 +117,7 @@ class FlatIndex:
 
 
 def _on_gpu(vectors: Vectors) -> Any:
-    import faiss
+    faiss = package()
 
     def make() -> Any:
         index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), vectors.shape[1])
