@@ -28,13 +28,14 @@ from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: 
 
 NO_GPU = "no CUDA device"
 on_gpu = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)])
-DEVICES = ("cpu", on_gpu)
+DEVICES = ("cpu", "cpu by tensors", on_gpu)
 
 
 @pytest.fixture(params=DEVICES)
-def device(request: pytest.FixtureRequest) -> Any:
-    """Every test runs on the processor, and on a GPU where there is one."""
-    return settings.device_of(request.param)
+def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Every test runs on the processor, there also with all of the code of a GPU, and on a GPU where there is one."""
+    monkeypatch.setattr(order, "BY_KERNELS", request.param != "cpu by tensors")
+    return settings.device_of(request.param.split()[0])
 
 
 def same_observations(scorer: Scorer, requests: list[Request], device: Any, **options: Any) -> None:
@@ -142,9 +143,7 @@ def same_orders(scorer: Scorer, device: Any) -> None:
                 assert np.array_equal(found.tied, want.tied), (direction, k)
 
 
-@pytest.mark.parametrize("by_numpy", [True, False])
-def test_orders_of_ties(by_numpy: bool, device: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(order, "SORT_BY_NUMPY", by_numpy)
+def test_orders_of_ties(device: Any) -> None:
     for reach in (1, 40):
         for scorer in scorers(worlds.tied_world(40, 300, 3, reach, seed=reach)):
             same_orders(scorer, device)

@@ -22,6 +22,18 @@ found = {i["filepath"]: i["architecture"] for i in threadpoolctl.threadpool_info
 print(json.dumps({"found": found, "after": os.environ.get("OPENBLAS_CORETYPE")}))
 """
 
+AT_ONCE = """
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from vsebench.rank.faiss_index import package
+ready = Barrier(8)
+def first(_):
+    ready.wait()
+    return package().IndexFlatIP.__name__
+with ThreadPoolExecutor(8) as pool:
+    print(*pool.map(first, range(8)), sep="\\n")
+"""
+
 
 def _kernels_of_faiss(**environment: str) -> tuple[str, str | None]:
     """The kernels of the BLAS of faiss in a fresh process, and the variable afterwards."""
@@ -50,6 +62,13 @@ def test_what_the_user_has_named_stays() -> None:
     if NUMPY[0]["architecture"] not in openblas.KERNELS:
         pytest.skip("no x86 processor with SSE")
     assert _kernels_of_faiss(OPENBLAS_CORETYPE="Prescott") == ("Prescott", "Prescott")
+
+
+def test_threads_that_import_faiss_at_once() -> None:
+    pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
+    done = subprocess.run([sys.executable, "-c", AT_ONCE], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["IndexFlatIP"] * 8
 
 
 def test_an_unknown_blas_names_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,9 +29,9 @@ any time counts. `python -m benchmarks.peers` makes this table for your machine 
 METHOD = """
 F is the time of the float32 matrix product of the same vectors alone, measured around every run of vsebench. Peers run
 once, vsebench is warm; the compilation of kernels of both is not counted. Loops in Python use one core, matrix products
-use all. FAISS is told the processor, as by `OPENBLAS_CORETYPE`: the BLAS in its package may not know it, and is then up
-to four times slower. Memory is the peak beyond the inputs and the imported modules; it is not given where a part was
-measured.
+use all. The BLAS in the package of FAISS may not know the processor and is then up to four times slower, so it gets the
+kernels of numpy's BLAS (`OPENBLAS_CORETYPE`). Memory is the peak beyond the inputs and the imported modules; it is not
+given where a part was measured.
 
 Goals are for wall time on two idle cores, and are judged by the wall time that was measured. On a busy machine that is
 uncertain: in two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two, and those

@@ -40,4 +40,4 @@ def kernels_of_numpy() -> Iterator[None]:
     try:
         yield
     finally:
-        del os.environ[VARIABLE]
+        os.environ.pop(VARIABLE, None)

@@ -22,13 +22,17 @@ from .scorers import Dot, unit_vectors
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
 
 
+_IMPORT = threading.Lock()
+
+
 def package() -> Any:
-    """The module ``faiss``; when it is first imported, its BLAS is told the processor (``numeric.openblas``)."""
-    if "faiss" in sys.modules:
-        return sys.modules["faiss"]
-    with kernels_of_numpy():
-        import faiss
-    return faiss
+    """The module ``faiss``; when it is first imported, its BLAS takes the kernels of numpy's (``numeric.openblas``)."""
+    with _IMPORT:  # threads that search at once may be the first to need it
+        if "faiss" in sys.modules:
+            return sys.modules["faiss"]
+        with kernels_of_numpy():
+            import faiss
+        return faiss
 
 
 def gpus(driver: bool) -> int:

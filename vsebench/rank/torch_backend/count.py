@@ -17,7 +17,7 @@ from ...types import Direction
 from ..observe import Counter
 from .vectors import Resident, Tensor, canonical, tensor
 
-SPAN = 128  # candidates of a span; a multiple of 8
+SPAN = 64  # candidates of a span; a multiple of 8
 SPANS = 1 << 14  # spans compared together
 
 
@@ -35,21 +35,25 @@ class Tile:
     columns: tuple[int, int]
 
     def spans(self, direction: Direction) -> tuple[Tensor, Tensor]:
-        """(query, span, candidate) view of the scores, and (query, span) the largest score of each span."""
-        view = self.scores if direction == "i2t" else self.scores.t()
-        return view.unflatten(1, (-1, SPAN)), self._row_maxima if direction == "i2t" else self._column_maxima.t()
+        """(query, span, candidate) scores, and (query, span) the largest score of each span."""
+        return self._of_images if direction == "i2t" else self._of_captions
 
     def sides(self, direction: Direction) -> tuple[tuple[int, int], tuple[int, int]]:
         """(first, last + 1) queries and candidates."""
         return (self.rows, self.columns) if direction == "i2t" else (self.columns, self.rows)
 
     @cached_property
-    def _row_maxima(self) -> Tensor:
-        return self.scores.unflatten(1, (-1, SPAN)).amax(2)
+    def _of_images(self) -> tuple[Tensor, Tensor]:
+        return _with_maxima(self.scores)
 
     @cached_property
-    def _column_maxima(self) -> Tensor:
-        return self.scores.unflatten(0, (-1, SPAN)).amax(1)
+    def _of_captions(self) -> tuple[Tensor, Tensor]:
+        return _with_maxima(self.scores.t().contiguous())  # spans are picked one by one: each has to be in one place
+
+
+def _with_maxima(scores: Tensor) -> tuple[Tensor, Tensor]:
+    spans = scores.unflatten(1, (-1, SPAN))
+    return spans, spans.amax(2)
 
 
 class PairCounter:
@@ -79,7 +83,10 @@ class PairCounter:
             return
         scores, maxima = tile.spans(direction)
         row = self.query[begin:end] - q0
-        pairs, spans = (maxima[row] >= self.low[begin:end, None]).nonzero(as_tuple=True)
+        possible = maxima[row] >= self.low[begin:end, None]
+        if self.counter.fold is not None:
+            possible &= self._in_fold(self.query[begin:end], g0, scores.shape[1])
+        pairs, spans = possible.nonzero(as_tuple=True)
         for a in range(0, len(pairs), SPANS):
             p, s = pairs[a : a + SPANS], spans[a : a + SPANS]
             self._compare(scores[row[p], s], p + begin, s * SPAN + g0, part)
@@ -87,20 +94,20 @@ class PairCounter:
     def _compare(self, values: Tensor, pair: Tensor, start: Tensor, part: int) -> None:
         """Count ``values`` (span, SPAN), scores of the candidates from ``start`` (span,) on, for ``pair`` (span,)."""
         above, before, after = self.total[:, part]
-        over = values > self.high[pair, None]
-        near = values >= self.low[pair, None]
+        over, reached = values > self.high[pair, None], values >= self.low[pair, None]
         if self.counter.fold is not None:
             inside = self._candidates(pair, start)
             over &= inside
-            near &= inside
-        near ^= over  # what is above the higher threshold is above the lower one
-        own = self.item[pair] - start
-        mine = ((own >= 0) & (own < SPAN)).nonzero()[:, 0]
-        near[mine, own[mine]] = False
-        above.index_add_(0, pair, _row_sums(over))
-        if not near.any():
+            reached &= inside
+        count = _row_sums(over)
+        above.index_add_(0, pair, count)
+        some = (_row_sums(reached) != count).nonzero()[:, 0]  # with scores between the thresholds, as the item's own
+        row, place = (reached[some] & ~over[some]).nonzero(as_tuple=True)
+        span = some[row]
+        other = start[span] + place != self.item[pair[span]]
+        span, place = span[other], place[other]
+        if not len(span):
             return
-        span, place = near.nonzero(as_tuple=True)
         pair, item = pair[span], start[span] + place
         if self.of is None:
             value = values[span, place].double()
@@ -112,6 +119,15 @@ class PairCounter:
             (after, (value == self.exact[pair]) & (item > self.item[pair])),
         ):
             counts.index_add_(0, pair, chosen.long())
+
+    def _in_fold(self, queries: Tensor, g0: int, spans: int) -> Tensor:
+        """(query, span) whether a span of the candidates from ``g0`` on may have one in the fold of the query."""
+        start = torch.arange(spans, device=queries.device) * SPAN + g0
+        if self.counter.direction == "i2t":
+            return (start < self.last[queries, None]) & (start + SPAN > self.first[queries, None])
+        image = (start[:, None] + torch.arange(SPAN, device=queries.device)).clamp(max=len(self.first) - 1)
+        first, last = self.first[image].amin(1), self.last[image].amax(1)
+        return (first <= queries[:, None]) & (queries[:, None] < last)
 
     def _candidates(self, pair: Tensor, start: Tensor) -> Tensor:
         """(span, SPAN) whether an item is in the fold of the query."""

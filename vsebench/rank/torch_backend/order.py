@@ -2,7 +2,8 @@
 
 Scores are float32 products, or for deep orders float64 products with the mean of the query subtracted, rounded to
 float32, with the error bounds of ``full_order``. They are sorted, and runs of near-ties are sorted by canonical score.
-On the processor rows are sorted by ``numeric.sort``: torch takes seven times as long there (70 ns a number, not 9).
+On the processor the products are those of torch, and the kernels of the reference order them: torch sorts seven times
+as slowly there (70 ns a number, not 9), and its search for the best takes longer than that sort.
 """
 
 from __future__ import annotations
@@ -10,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ...numeric.sort import order as sort_order
 from ...types import Direction, Int
 from .. import full_order
 from ..full_order import ErrorBound, Order
@@ -22,7 +22,7 @@ SPARE = 64  # candidates beyond k that are listed at first
 MANY = 16  # products are made again in float64 where more than one score in so many is a near-tie
 BLOCK = 1 << 24  # scores of a block of queries
 PIECE = 1 << 22  # numbers of the items that are converted to float64 together
-SORT_BY_NUMPY = True  # on the processor
+BY_KERNELS = True  # on the processor
 
 
 def order_of(
@@ -36,38 +36,53 @@ def order_of(
     Raises:
         BadInput: the device has too little memory.
     """
-    candidates = None if gallery is None else tensor(gallery, device)
+    one = _by_kernels if device.type == "cpu" and BY_KERNELS else _by_tensors
     width = scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
 
     def work(share: int) -> list[Order]:
         step = max(1, BLOCK // share // max(width, 1))
-        return [
-            _order(device, scorer, direction, queries[a : a + step], k, candidates)
-            for a in range(0, len(queries), step)
-        ]
+        return [one(device, scorer, direction, queries[a : a + step], k, gallery) for a in range(0, len(queries), step)]
 
     with exact(device):
         parts = within_memory(device, work)
     return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
 
 
-def _order(
-    device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Tensor | None
+def _by_kernels(
+    device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
 ) -> Order:
-    query = tensor(queries, device)
+    if not isinstance(scorer, Dot):
+        return full_order.order_of(scorer, direction, queries, k, gallery)
+    of, query, items = resident(scorer, device), tensor(queries, device), _tensor(gallery, device)
+    if k <= full_order.SHALLOW:
+        rows, bound = _float32_rows(of, direction, query, items), full_order.float32_bound(scorer, direction, queries)
+    else:
+        rows = _float64_rows(of, direction, query, items)
+        bound = full_order.float64_bound(scorer, direction, queries, full_order.BEST)
+    return full_order.order_rows(scorer, direction, rows.numpy(), queries, k, bound, gallery)
+
+
+def _by_tensors(
+    device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
+) -> Order:
+    query, items = tensor(queries, device), _tensor(gallery, device)
     if not isinstance(scorer, Dot):
         rows = tensor(scorer.scores_of(direction, queries, np.float32), device)
-        return _of_given(rows if gallery is None else rows[:, gallery], k)
+        return _of_given(rows if items is None else rows[:, items], k)
     of = resident(scorer, device)
     if k <= full_order.SHALLOW:
         bound = full_order.float32_bound(scorer, direction, queries)
-        found = _of_products(of, direction, query, k, gallery, _float32_rows(of, direction, query, gallery), bound)
+        found = _of_products(of, direction, query, k, items, _float32_rows(of, direction, query, items), bound)
         if found is not None:
             return found
     bound = full_order.float64_bound(scorer, direction, queries, full_order.BEST)
-    found = _of_products(of, direction, query, k, gallery, _float64_rows(of, direction, query, gallery), bound)
+    found = _of_products(of, direction, query, k, items, _float64_rows(of, direction, query, items), bound)
     assert found is not None
     return found
+
+
+def _tensor(gallery: Int | None, device: torch.device) -> Tensor | None:
+    return None if gallery is None else tensor(gallery, device)
 
 
 def _of_given(scores: Tensor, k: int) -> Order:
@@ -155,16 +170,8 @@ def _best(rows: Tensor, k: int, rate: float, base: Tensor) -> tuple[Tensor, Tens
         if not bool(_near(value[:, k - 1], value[:, -1], rate, base[:, 0]).any()):
             return value, place
         width *= 2
-    return _sorted(rows)
-
-
-def _sorted(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """(query, gallery) scores, best first, and their positions."""
-    if rows.device.type != "cpu" or not SORT_BY_NUMPY:
-        value, place = rows.sort(dim=1, descending=True)
-        return value, place
-    found = sort_order(rows.numpy(), np.full(len(rows), rows.shape[1]))
-    return torch.from_numpy(found[1]), torch.from_numpy(found[0]).long()
+    value, place = rows.sort(dim=1, descending=True)
+    return value, place
 
 
 def _as_order(place: Tensor, tied: Tensor) -> Order:
