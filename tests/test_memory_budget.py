@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from vsebench import memory
 from vsebench.data.formats import spool
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput, DiskError, UsageError
+from vsebench.numeric import parallel
 from vsebench.rank import observe as observing
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix
@@ -114,6 +116,28 @@ def test_the_limit_is_what_is_left_of_the_budget() -> None:
         with pytest.raises(BadInput, match="left of --memory"):
             memory.require(300 << 20)
     assert not memory.is_limited()
+
+
+def test_threads_have_the_budget(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_NUM_THREADS", "3")
+    found: list[tuple[bool, int]] = []
+    meet = threading.Barrier(3)  # so that every item is worked on by a thread of its own
+
+    def ask(*_: int) -> None:
+        meet.wait(10)
+        found.append((threading.current_thread() is threading.main_thread(), memory.memory_limit()))
+
+    nbytes = memory.used_memory() + (200 << 20)
+    parallel.each(ask, range(3))  # the threads of the pool are there before the budget is
+    with memory.budget(nbytes):
+        found.clear()
+        parallel.spread(ask, 3, 3)
+        parallel.each(ask, range(3))
+        parallel.in_threads(ask, 3, threading.Event())
+    assert len(found) == 9 and not any(main for main, _ in found)
+    assert all(limit <= nbytes for _, limit in found), found
+    parallel.each(ask, range(3))
+    assert not any(limit <= nbytes for _, limit in found[9:]), "the budget ends with its block"
 
 
 @pytest.mark.parametrize("direction", ["i2t", "t2i"])

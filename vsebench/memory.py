@@ -146,7 +146,7 @@ def memory_limit() -> int:
 
 
 def is_limited() -> bool:
-    """Whether there is a budget; asked in the thread that set it."""
+    """Whether there is a budget."""
     return _BUDGET.get() is not None
 
 

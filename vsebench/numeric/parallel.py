@@ -1,14 +1,18 @@
-"""Threads: their number, work distributed over them, and a BLAS limited to one thread."""
+"""Threads: their number, work distributed over them, and a BLAS limited to one thread.
+
+Work in a thread has the context variables of the thread that starts it, such as the budget of memory.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import contextvars
 import functools
 import os
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar, cast
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, TypeVar, cast
 
 from ..errors import UsageError
 
@@ -40,7 +44,7 @@ def spread(work: Callable[[int, int, int], None], n: int, threads: int) -> None:
         work(0, n, 0)
         return
     pool = _pool(threads, os.getpid())
-    for done in [pool.submit(work, edges[t], edges[t + 1], t) for t in range(threads)]:
+    for done in [_submit(pool, work, edges[t], edges[t + 1], t) for t in range(threads)]:
         done.result()
 
 
@@ -55,7 +59,18 @@ def each(work: Callable[[Item], Made], items: Sequence[Item]) -> list[Made]:
     threads = default_threads()
     if min(threads, len(items)) < 2:
         return [work(i) for i in items]
-    return list(_pool(threads, os.getpid()).map(work, items))
+    pool = _pool(threads, os.getpid())
+    waiting = [_submit(pool, work, i) for i in items]
+    try:
+        return [made.result() for made in waiting]
+    finally:
+        for made in waiting:  # where one has failed, those that have not begun
+            made.cancel()
+
+
+def _submit(pool: ThreadPoolExecutor, work: Callable[..., Made], *arguments: Any) -> Future[Made]:
+    # A copy for every call: a context is entered by one thread at a time.
+    return pool.submit(contextvars.copy_context().run, work, *arguments)
 
 
 def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event) -> None:
@@ -77,7 +92,7 @@ def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event)
             return
         with ThreadPoolExecutor(threads) as pool:
             try:
-                for result in [pool.submit(guarded, part) for part in range(threads)]:
+                for result in [_submit(pool, guarded, part) for part in range(threads)]:
                     result.result()
             finally:
                 stop.set()
