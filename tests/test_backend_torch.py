@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,7 +17,7 @@ import vsebench as vb
 from tests import worlds
 from tests.graded_worlds import FakeGains, large_world
 from tests.hard_vectors import hard_vectors
-from vsebench.errors import BadInput, UsageError
+from vsebench.errors import DeviceMemory, UsageError
 from vsebench.graded.run import run
 from vsebench.metrics import parse
 from vsebench.rank import backends, full_order
@@ -201,52 +203,122 @@ def test_graded_metrics(device: Any) -> None:
             assert np.array_equal(found[key].influence, values.influence, equal_nan=True), key
 
 
-def test_settings_of_the_user_are_restored(device: Any) -> None:
-    before = torch.get_float32_matmul_precision(), torch.get_num_threads()
+def test_threads_of_the_user_are_restored(device: Any) -> None:
+    before = torch.get_num_threads()
     try:
-        torch.set_float32_matmul_precision("medium")
         torch.set_num_threads(2)
         world = worlds.tied_world(20, 60, 3, 2, seed=1)
         requests = [Request("x", r) for r in world.judged.values()]
         observe(Dot(world.images, world.captions), requests, threads=2, scan=partial(scan.scan, device))
         order.order_of(device, Dot(world.images, world.captions), "i2t", np.arange(5), 3, None)
-        assert torch.get_float32_matmul_precision() == "medium"
         assert torch.get_num_threads() == 2
     finally:
-        torch.set_float32_matmul_precision(before[0])
-        torch.set_num_threads(before[1])
+        torch.set_num_threads(before)
 
 
-def test_products_are_not_of_reduced_precision(device: Any) -> None:
-    before = torch.get_float32_matmul_precision()
+# What a user may have set, by the setting of all devices and by those of torch 2.9 and later; None: nothing.
+PRECISIONS = (
+    None,
+    "torch.set_float32_matmul_precision('medium')",
+    "b.cuda.matmul.allow_tf32 = True",
+    "b.fp32_precision = 'tf32'",
+    "b.cuda.matmul.fp32_precision = 'tf32'",
+    "b.mkldnn.matmul.fp32_precision = 'bf16'",
+    "b.cudnn.fp32_precision = 'tf32'; b.mkldnn.fp32_precision = 'bf16'",
+)
+IN_A_PROCESS = """
+import sys, torch
+from vsebench.rank.torch_backend import settings
+b, device = torch.backends, torch.device(sys.argv[2])
+exec(sys.argv[1])
+def state():
+    found = [m.fp32_precision for m in (b, b.cudnn, b.mkldnn, b.cuda.matmul, b.mkldnn.matmul)] if new else []
     try:
-        torch.set_float32_matmul_precision("medium")
-        with torch.autocast(device.type, dtype=torch.bfloat16), settings.exact(device):
-            x = torch.full((64, 64), 1 + 2.0**-20, device=device)
-            assert torch.mm(x, torch.eye(64, device=device)).eq(x).all()
-    finally:
-        torch.set_float32_matmul_precision(before)
+        return [*found, torch.get_float32_matmul_precision()]
+    except RuntimeError:
+        return found
+new = hasattr(b.cuda.matmul, "fp32_precision")
+before = state()
+with torch.autocast(device.type, dtype=torch.bfloat16), settings.exact(device), settings.exact(device):
+    x = torch.full((64, 64), 1 + 2.0**-20, device=device)
+    assert torch.mm(x, torch.eye(64, device=device)).eq(x).all()
+    if new:
+        assert b.cuda.matmul.fp32_precision == b.mkldnn.matmul.fp32_precision == "ieee", state()
+    else:
+        assert state() == ["highest"]
+assert state() == before, (before, state())
+if new and "matmul" not in sys.argv[1]:  # what holds for all operations still holds for products
+    b.cudnn.fp32_precision = b.mkldnn.fp32_precision = "none"
+    b.fp32_precision = "tf32"
+    assert b.cuda.matmul.fp32_precision == b.mkldnn.matmul.fp32_precision == "tf32", state()
+"""
 
 
+@pytest.mark.parametrize("setting", PRECISIONS)
+def test_products_are_not_of_reduced_precision(setting: str | None, device: Any) -> None:
+    """In a process of its own: torch cannot forget which of its settings were used."""
+    if setting and "fp32_precision" in setting and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        pytest.skip("this torch has no such setting")
+    if order.BY_KERNELS or device.type != "cpu":  # both ways on the processor have these settings
+        subprocess.run([sys.executable, "-c", IN_A_PROCESS, setting or "", str(device)], check=True, timeout=200)
+
+
+def failing_at_first(made: Callable[..., Any], attempts: int, error: Exception) -> tuple[list[Any], Callable[..., Any]]:
+    """The arguments of the calls, and a function that raises an error in the first ones, then does what is made."""
+    calls = list[Any]()
+
+    def call(*arguments: Any) -> Any:
+        calls.append(arguments)
+        if len(calls) <= attempts:
+            raise error
+        return made(*arguments)
+
+    return calls, call
+
+
+WANTS = (torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when ..."))
+
+
+@pytest.mark.parametrize("error", WANTS)
 @pytest.mark.parametrize("attempts", [1, 2])
-def test_too_little_memory(attempts: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    world, shares = worlds.tied_world(40, 300, 3, 2, seed=1), list[int]()
+def test_too_little_memory(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = worlds.tied_world(40, 300, 3, 2, seed=1)
     scorer, requests = Dot(world.images, world.captions), [Request("x", r) for r in world.judged.values()]
-    made = scan._Scan.run
-
-    def run(self: Any, progress: Any) -> Any:
-        shares.append(self.height)
-        if len(shares) <= attempts:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return made(self, progress)
-
-    monkeypatch.setattr(scan._Scan, "run", run)
+    calls, run = failing_at_first(scan._Scan.run, attempts, error)
+    monkeypatch.setattr(scan._Scan, "run", lambda *arguments: run(*arguments))
     if attempts == 1:
         same_observations(scorer, requests, torch.device("cpu"))
     else:
-        with pytest.raises(BadInput, match="the device cpu has too little free memory"):
+        with pytest.raises(DeviceMemory, match="the device cpu has too little free memory"):
             observe(scorer, requests, scan=partial(scan.scan, torch.device("cpu")))
-    assert shares == [40, 5]
+    assert [attempt[0].height for attempt in calls] == [40, 5]
+
+
+@pytest.mark.parametrize("error", WANTS)
+@pytest.mark.parametrize("attempts", [1, 2])
+def test_too_little_memory_for_orders(attempts: int, error: Exception, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = worlds.tied_world(40, 300, 3, 2, seed=1)
+    scorer, queries, cpu = Dot(world.images, world.captions), np.arange(40), torch.device("cpu")
+    want = full_order.order_of(scorer, "i2t", queries, 20, None)
+    monkeypatch.setattr(order, "BY_KERNELS", False)
+    calls, one = failing_at_first(order._by_tensors, attempts, error)
+    monkeypatch.setattr(order, "_by_tensors", one)
+    if attempts == 1:
+        assert np.array_equal(order.order_of(cpu, scorer, "i2t", queries, 20, None).items, want.items)
+        assert [len(arguments[3]) for arguments in calls] == [40, *[5] * 8]
+    else:
+        with pytest.raises(DeviceMemory, match="the device cpu has too little free memory"):
+            order.order_of(cpu, scorer, "i2t", queries, 20, None)
+        assert [len(arguments[3]) for arguments in calls] == [40, 5]
+
+
+def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    scorer = Dot(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32))
+    calls, one = failing_at_first(order._by_kernels, 1, RuntimeError("CUDA error: device-side assert triggered"))
+    monkeypatch.setattr(order, "_by_kernels", one)
+    with pytest.raises(RuntimeError, match="device-side assert"):
+        order.order_of(torch.device("cpu"), scorer, "i2t", np.arange(3), 2, None)
+    assert len(calls) == 1
 
 
 @pytest.mark.parametrize("name", ["torch:gpu", "torch:", "torch:cuda:", "torch:cuda:x", "torch:cpu:0", "numpy:cpu"])

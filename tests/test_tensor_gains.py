@@ -75,6 +75,21 @@ def test_pairs_of_tau_in_pieces_and_of_nothing(monkeypatch: pytest.MonkeyPatch, 
     same_counts(np.zeros((0, 20), bool), gains[:0], count[:0], [5], "cpu")
 
 
+def test_too_little_memory_for_pairs_of_tau(monkeypatch: pytest.MonkeyPatch, rng: np.random.Generator) -> None:
+    made, sizes = torch_tau._counts, list[int]()
+
+    def counts(order: Any, tied: Any, *arguments: Any) -> Any:
+        sizes.append(len(tied))
+        if len(sizes) == 1:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return made(order, tied, *arguments)
+
+    monkeypatch.setattr(torch_tau, "_counts", counts)
+    gains = rng.integers(0, 5, (16, 20)).astype(np.float32)
+    same_counts(rng.random((16, 20)) < 0.2, gains, np.full(16, 20), [3, 20], "cpu")
+    assert sizes == [16, *[2] * 8]
+
+
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=40))
 def test_smaller_and_equal_numbers_above(numbers: list[int]) -> None:
     less, same = torch_tau.smaller_above(torch.tensor([numbers, numbers[::-1]]))

@@ -126,6 +126,10 @@ class BadInput(VsebenchError, ValueError):
     exit_code = BAD_INPUT
 
 
+class DeviceMemory(BadInput):
+    """The device that ranks, a GPU, has too little free memory."""
+
+
 class MissingPackage(VsebenchError, ImportError):
     """A required optional package, tool or data set is missing; ``fix`` is the command that installs it."""
 

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from ..numeric.torch_memory import within_memory
 from ..types import Bool, Int
 from .gain_order import GainOrder
 
@@ -25,16 +26,25 @@ Tensor = Any  # torch counts as untyped
 
 
 def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], device: str) -> npt.NDArray[np.int64]:
-    """(query, ks, 5) as ``tau.pair_counts``, on a device of torch."""
+    """(query, ks, 5) as ``tau.pair_counts``, on a device of torch.
+
+    Raises:
+        DeviceMemory: the device has too little memory.
+    """
     out = np.zeros((len(tied), len(ks), 5), np.int64)
     width = int(count.max(initial=0))
     if not len(ks) or not width:
         return out
-    step = max(1, PIECE[torch.device(device).type] // width)
-    for a in range(0, len(tied), step):
-        own = slice(a, a + step)
-        some = GainOrder(order.items[own], order.gains[own], order.listed[own])
-        out[own] = _counts(some, tied[own, :width], count[own], ks, torch.device(device)).cpu().numpy()
+    most = min(PIECE[torch.device(device).type], len(tied) * width)
+
+    def work(share: int) -> None:
+        step = max(1, most // share // width)
+        for a in range(0, len(tied), step):
+            own = slice(a, a + step)
+            some = GainOrder(order.items[own], order.gains[own], order.listed[own])
+            out[own] = _counts(some, tied[own, :width], count[own], ks, torch.device(device)).cpu().numpy()
+
+    within_memory(device, work)
     return out
 
 

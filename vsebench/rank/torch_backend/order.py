@@ -11,11 +11,12 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from ...numeric.torch_memory import within_memory
 from ...types import Direction, Int
 from .. import full_order
 from ..full_order import ErrorBound, Order
 from ..scorers import Dot, Scorer
-from .settings import exact, within_memory
+from .settings import exact
 from .vectors import Resident, Tensor, canonical, resident, tensor
 
 SPARE = 64  # candidates beyond k that are listed at first
@@ -34,13 +35,14 @@ def order_of(
         device: where it is computed.
 
     Raises:
-        BadInput: the device has too little memory.
+        DeviceMemory: the device has too little memory.
     """
     one = _by_kernels if device.type == "cpu" and BY_KERNELS else _by_tensors
     width = scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
 
     def work(share: int) -> list[Order]:
-        step = max(1, BLOCK // share // max(width, 1))
+        # A task may have fewer scores than a block: what is divided is what it has.
+        step = max(1, min(BLOCK, len(queries) * width) // share // max(width, 1))
         return [one(device, scorer, direction, queries[a : a + step], k, gallery) for a in range(0, len(queries), step)]
 
     with exact(device):

@@ -9,12 +9,13 @@ import numpy as np
 import torch
 
 from ...numeric.parallel import in_threads
+from ...numeric.torch_memory import within_memory
 from ...types import Direction, TopK
 from ..observe import Counter, Depths
 from ..scorers import Dot, Scorer
 from ..stream import Progress, tiles
 from .count import SPAN, PairCounter, Tile
-from .settings import exact, within_memory
+from .settings import exact
 from .top import TopLists
 from .vectors import Resident, Tensor, dtype_of, resident, tensor
 
@@ -36,7 +37,7 @@ def scan(
         device: where it is computed; on a CUDA device by one thread.
 
     Raises:
-        BadInput: the device has too little memory.
+        DeviceMemory: the device has too little memory.
     """
     with exact(device):
         return within_memory(

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Callable, Iterator
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import torch
 
-from ...errors import BadInput, UsageError
-
-SHARES = (1, 8)  # of the room for tiles that are tried where the device has too little memory
-Made = TypeVar("Made")
+from ...errors import UsageError
 
 _LOCK = threading.Lock()
 _inside = 0
-_before: tuple[str, int] = ("highest", 1)
+_threads = 1  # outside
+_restore: Callable[[], None]
 
 
 def device_of(name: str | None) -> torch.device:
@@ -44,11 +42,10 @@ def exact(device: torch.device) -> Iterator[None]:
     Several threads may be inside at once: the first one remembers what holds outside, the last one restores it. Calls
     of torch use one thread because the back-end works in threads of its own.
     """
-    global _inside, _before
+    global _inside, _threads, _restore
     with _LOCK:
         if _inside == 0:
-            _before = torch.get_float32_matmul_precision(), torch.get_num_threads()
-            torch.set_float32_matmul_precision("highest")  # TF32 and bfloat16 off, on every device
+            _threads, _restore = torch.get_num_threads(), _full_precision()
         _inside += 1
     torch.set_num_threads(1)  # of the calling thread
     try:
@@ -57,28 +54,35 @@ def exact(device: torch.device) -> Iterator[None]:
     finally:
         with _LOCK:
             _inside -= 1
-            torch.set_num_threads(_before[1])
+            torch.set_num_threads(_threads)
             if _inside == 0:
-                torch.set_float32_matmul_precision(_before[0])
+                _restore()
 
 
-def within_memory(device: torch.device, work: Callable[[int], Made]) -> Made:
-    """``work(share)``, and once again with less room for tiles where the device has too little memory.
+def _full_precision() -> Callable[[], None]:
+    """Switch TF32 and bfloat16 off for products of float32, on every device; returns what restores the settings.
 
-    Args:
-        device: the device.
-        work: its argument divides the room; must start afresh.
-
-    Raises:
-        BadInput: the memory is not enough in the smallest tiles.
+    Torch 2.9 has a setting for every device. Once it is used, the older one of all devices can no longer be read.
     """
-    for share in SHARES:
-        try:
-            return work(share)
-        except torch.OutOfMemoryError:
-            if device.type == "cuda":
-                torch.cuda.empty_cache()
-    raise BadInput(
-        f"the device {device} has too little free memory for the vectors and a tile of scores",
-        fix="end what else runs on it, or use --backend numpy",
-    )
+    matmul = torch.backends.cuda.matmul
+    if not hasattr(matmul, "fp32_precision"):
+        before = torch.get_float32_matmul_precision()
+        torch.set_float32_matmul_precision("highest")
+        return lambda: torch.set_float32_matmul_precision(before)
+    found = [(each, _own_precision(each)) for each in (matmul, torch.backends.mkldnn.matmul)]
+
+    def give(values: Iterable[tuple[Any, str]]) -> None:
+        for each, value in values:
+            each.fp32_precision = value
+
+    give((each, "ieee") for each, _ in found)
+    return lambda: give(found)
+
+
+def _own_precision(matmul: Any) -> str:
+    """The precision that is set for the products of a device; ``none`` where it is the one of all operations."""
+    value = matmul.fp32_precision
+    matmul.fp32_precision = "none"
+    inherited = matmul.fp32_precision
+    matmul.fp32_precision = value
+    return "none" if value == inherited else str(value)
