@@ -6,11 +6,14 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +24,7 @@ from typer.testing import CliRunner
 import vsebench as vb
 from vsebench.cli import app
 from vsebench.data import unchanged
-from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
+from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost, printable
 from vsebench.evaluation import dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.options import Options
 from vsebench.evaluation.plan import make_plan
@@ -160,6 +163,64 @@ def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: P
     assert seen[0][0] == 4 and f"--resume: 3 of {seen[0][1]} shards were finished before" in found.notes
     same(vb.evaluate(**given), found)
     assert not list(cache.glob("shards/*/*"))
+
+
+def command(folder: Path, hook: str, *more: str) -> subprocess.CompletedProcess[str]:
+    """``vsebench eval --engine dask`` in processes of a terminal's group; ``hook`` is run after two shards."""
+    code = f"""
+        import os, sys
+        from vsebench.cli import main
+        from vsebench.evaluation import shard_files, shards
+        write, written = shard_files.write, []
+
+        def then(path, arrays):
+            write(path, arrays)
+            written.append(path)
+            if len(written) == 2:
+                {hook}
+
+        shards.SCORES, shard_files.write = {shards.SCORES}, then
+        main()
+    """
+    words = ["eval", str(folder / "e.npz"), "--captions-per-image", "2", "--trust", "--ci", "0", "--metrics", "R@1"]
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *words, "--engine", "dask", "--no-progress", *more],
+        capture_output=True, text=True, timeout=200, check=False, start_new_session=True,
+    )  # fmt: skip
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals")
+def test_an_interrupt_from_the_keyboard(folder: Path, cluster: Any, cache: Path) -> None:
+    done = command(folder, "os.killpg(os.getpgrp(), 2)", "--workers", "1")
+    assert (done.returncode, done.stdout) == (130, ""), done.stderr
+    said = "error: interrupted; the same command with --resume continues with the shards that are finished"
+    assert done.stderr.strip().splitlines() == [said]
+    assert len(list(cache.glob("shards/*/*.npz"))) >= 2
+
+
+def test_a_scheduler_that_is_killed(folder: Path, tmp_path: Path) -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    told = tmp_path / "scheduler.json"
+    start = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--host", "127.0.0.1", "--port", "0"]
+    start += ["--no-dashboard", "--scheduler-file", str(told)]
+    with (tmp_path / "log").open("w") as log, subprocess.Popen(start, stdout=log, stderr=log) as scheduler:
+        try:
+            until = time.monotonic() + 60
+            while not told.exists() and time.monotonic() < until:
+                time.sleep(0.1)
+            address = json.loads(told.read_text())["address"]
+            work = [sys.executable, "-m", "distributed.cli.dask_worker", address, "--no-dashboard", "--no-nanny"]
+            with subprocess.Popen([*work, "--nthreads", "1"], stdout=log, stderr=log) as worker:
+                try:
+                    done = command(folder, f"os.kill({scheduler.pid}, 9)", "--scheduler", address)
+                finally:
+                    worker.kill()
+        finally:
+            scheduler.kill()
+    assert (done.returncode, done.stdout) == (5, "")
+    first, fix = done.stderr.strip().splitlines()
+    assert first == "error: --engine dask: the scheduler has ended, or cannot be reached any more"
+    assert "--resume continues" in fix
 
 
 def wait_for_end(pids: list[int]) -> bool:
@@ -307,6 +368,23 @@ def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) 
         ({"workers": 2}, "--workers has no meaning without --engine dask"),
         ({"scheduler": "tcp://a:1"}, "--scheduler has no meaning without --engine dask"),
         ({"engine": "dask", "workers": 2, "scheduler": "tcp://a:1"}, "--workers has no meaning with --scheduler"),
+        ({"engine": "dask", "workers": 0}, "workers is 0"),
+        ({"engine": "dask", "workers": 99_999_999}, "--workers is 99999999"),
+        *(
+            ({"engine": "dask", "scheduler": address}, f"--scheduler is '{printable(address)}', no address")
+            for address in (
+                "",
+                " ",
+                "127.0.0.1",
+                "nonsense://x:1",
+                "http://127.0.0.1:87",
+                "tcp://a",
+                "inproc://1/2/3",
+                "tcp://a:b",
+                "t\u00fcp://x:1",
+                "tcp://a:1/\x1b",
+            )
+        ),
         ({"engine": "dask", "images": np.eye(3), "texts": np.eye(3)}, "--engine dask reads files, and images is in"),
         ({"engine": "dask", "gains": np.eye(3)}, "--engine dask reads files, and gains is in memory"),
         ({"engine": "dask", "captions": ["a", "b"]}, "--engine dask reads files, and captions is in memory"),
@@ -354,10 +432,49 @@ def test_no_scheduler_answers(folder: Path, cluster: Any, monkeypatch: pytest.Mo
         "dask",
         "--scheduler",
     ]
-    for address in ("tcp://127.0.0.1:9", "nonsense://x", "127.0.0.1"):
-        done = CliRunner().invoke(app, [*words, address])
-        assert done.exit_code == 5 and f"no scheduler answers at '{address}'" in done.stderr
-        assert "dask scheduler" in done.stderr
+    worker = next(iter(cluster.scheduler_info["workers"]))
+    with answering(b"") as silent, answering(b"HTTP/1.1 400 Bad Request\r\n\r\n") as http:
+        for address in ("tcp://127.0.0.1:9", "127.0.0.1:9", "tls://127.0.0.1:9", silent, http):
+            done = CliRunner().invoke(app, [*words, address])
+            assert done.exit_code == 5 and f"no scheduler answers at '{address}'" in done.stderr, done.stderr
+            assert "dask scheduler" in done.stderr and "Traceback" not in done.stderr
+    done = CliRunner().invoke(app, [*words, worker])
+    assert done.exit_code == 5 and "is a Worker, no scheduler" in done.stderr
+
+
+@contextmanager
+def answering(said: bytes) -> Iterator[str]:
+    """The address of a server that is no scheduler: it says this to everyone, or nothing."""
+    with socket.socket() as server, ExitStack() as connections:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+
+        def serve() -> None:
+            with suppress(OSError):
+                while True:
+                    connection = connections.enter_context(server.accept()[0])
+                    connection.sendall(said)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"tcp://127.0.0.1:{server.getsockname()[1]}"
+        server.shutdown(socket.SHUT_RDWR)
+        thread.join()
+
+
+def test_the_file_of_another_shard_is_not_read(tmp_path: Path) -> None:
+    one, other = tmp_path / "scan-0-0-5.npz", tmp_path / "scan-0-5-10.npz"
+    shard_files.write(one, {"x": np.arange(3)})
+    shutil.copy(one, other)
+    assert shard_files.read(one) is not None and shard_files.read(other) is None
+
+
+def test_workers_that_do_not_fit_into_memory(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    monkeypatch.setattr(dask_engine, "WORKER_BYTES", 1 << 40)
+    with pytest.raises(BadInput, match=r"workers=3: needs some 3,072\.0 GiB of memory") as caught:
+        vb.evaluate(folder / "e.npz", engine="dask", workers=3, **{**SETTINGS, "metrics": "R@1"})
+    assert caught.value.fix == "give fewer --workers"
 
 
 def test_workers_without_vsebench_or_with_another_version(cluster: Any) -> None:

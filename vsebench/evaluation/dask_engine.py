@@ -6,11 +6,16 @@ about the input excepted. Every finished shard is written to a file here, before
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import logging
 import pkgutil
+import signal
+import threading
 import time
+import warnings
 from collections.abc import Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +23,7 @@ from typing import Any
 
 from .. import __version__
 from ..errors import MissingPackage, VsebenchError, WorkersLost
+from ..memory import require
 from ..numeric.parallel import default_threads
 from . import shard_files
 from .options import Options
@@ -25,11 +31,13 @@ from .shards import Job, Shard
 from .shards import compute as compute_shard
 
 WORKERS = 2  # processes on this machine
+WORKER_BYTES = 100 << 20  # of one that has no input yet
 CONNECT = 10.0  # seconds to reach a scheduler
 PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds between two looks at the workers
 RETRIES = 2  # of a task that raises an error
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
+_ENGINE = "--engine dask"
 _INSTALL = "pip install 'vsebench[dask]'"
 _GUARD = "in a script, call it below `if __name__ == '__main__':`; else give fewer --workers, or free memory"
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
@@ -92,25 +100,81 @@ def _path(folder: Path, shard: Shard) -> Path:
 def _client(options: Options) -> Iterator[Any]:
     """A client of the scheduler that is named, or of one with workers on this machine."""
     from distributed import Client, LocalCluster
+    from distributed.versions import VersionMismatchWarning
 
     with ExitStack() as stack:
+        stack.enter_context(warnings.catch_warnings())
+        warnings.simplefilter("ignore", VersionMismatchWarning)  # what matters is checked (_check_workers)
+        stack.enter_context(_without_log())
         if options.scheduler is None:
+            workers = options.workers or WORKERS
+            require(workers * WORKER_BYTES, where=f"--workers {workers}", fix="give fewer --workers")
             try:
-                cluster = stack.enter_context(
-                    LocalCluster(
-                        n_workers=options.workers or WORKERS, threads_per_worker=1, processes=True,
-                        scheduler_kwargs=_NO_PAGE, silence_logs=logging.CRITICAL,
-                    )
-                )  # fmt: skip
+                with _without_interrupts():
+                    cluster = stack.enter_context(
+                        LocalCluster(
+                            n_workers=workers, threads_per_worker=1, processes=True,
+                            scheduler_kwargs=_NO_PAGE, silence_logs=logging.CRITICAL,
+                        )
+                    )  # fmt: skip
             except (OSError, RuntimeError, TimeoutError) as error:
                 raise _failed("the workers do not start", error, _GUARD) from error
             yield stack.enter_context(Client(cluster, set_as_default=False))
             return
+        _check_scheduler(options.scheduler)
         try:
             client = Client(options.scheduler, timeout=CONNECT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise _failed(f"no scheduler answers at '{options.scheduler}'", error, _ADDRESS) from error
         yield stack.enter_context(client)
+
+
+@contextmanager
+def _without_log() -> Iterator[None]:
+    """Nothing of Dask's log on stderr: what fails is said in one error."""
+    loggers = [logging.getLogger(n) for n in logging.root.manager.loggerDict if n.partition(".")[0] == "distributed"]
+    levels = [logger.level for logger in loggers]
+    for logger in loggers:
+        logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        for logger, level in zip(loggers, levels, strict=True):
+            logger.setLevel(level)
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """An interrupt from the keyboard has no effect in the block, nor ever in the processes that are started in it.
+
+    Every process of the terminal gets it: workers that it ends would be started again, and a cluster that is not
+    complete cannot be closed. The command ends its workers itself.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _check_scheduler(address: str) -> None:
+    """Ask for the identity of what answers at an address: a client waits for long, and ends with a traceback."""
+    from distributed.core import rpc
+
+    async def identity() -> Any:
+        async with rpc(address, timeout=CONNECT) as scheduler:
+            return (await asyncio.wait_for(scheduler.identity(), CONNECT))["type"]
+
+    try:
+        with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
+            found = thread.submit(asyncio.run, identity()).result()
+    except Exception as error:  # what answers may be anything
+        raise _failed(f"no scheduler answers at '{address}'", error, _ADDRESS) from None
+    if found != "Scheduler":
+        raise WorkersLost(f"what answers at '{address}' is a {found}, no scheduler", where=_ENGINE, fix=_ADDRESS)
 
 
 def _check_workers(client: Any) -> None:
@@ -125,15 +189,15 @@ def _check_workers(client: Any) -> None:
     for worker, version in found.items():
         if isinstance(version, ImportError):
             what = f"the worker {worker} does not import vsebench: {_words(version)}"
-            raise MissingPackage(what, where="--engine dask", fix=f"on its machine: {_INSTALL}")
+            raise MissingPackage(what, where=_ENGINE, fix=f"on its machine: {_INSTALL}")
         if version != __version__:
             what = f"the worker {worker} has vsebench {_words(version)}, and this is {__version__}"
-            raise WorkersLost(what, where="--engine dask", fix="install the same version on all machines")
+            raise WorkersLost(what, where=_ENGINE, fix="install the same version on all machines")
 
 
 def _no_workers() -> WorkersLost:
     what = f"the scheduler has had no worker for {PATIENCE:.0f} seconds"
-    return WorkersLost(what, where="--engine dask", fix=f"start workers (dask worker ADDRESS); {_CONTINUE}")
+    return WorkersLost(what, where=_ENGINE, fix=f"start workers (dask worker ADDRESS); {_CONTINUE}")
 
 
 def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Any]]:
@@ -153,6 +217,8 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
             elif time.monotonic() - last > PATIENCE:
                 raise _no_workers() from None
             continue
+        except CancelledError as error:
+            raise _no_scheduler() from error
         except Exception as error:
             raise _lost(error) from error
         last = time.monotonic()
@@ -171,13 +237,15 @@ def _arrays(future: Any, shard: Shard) -> Any:
     except KilledWorker as error:
         what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
         fix = f"see their logs; where they ran out of memory, give them more or fewer --threads; {_CONTINUE}"
-        raise WorkersLost(what, where="--engine dask", fix=fix) from error
+        raise WorkersLost(what, where=_ENGINE, fix=fix) from error
     except ImportError as error:
         what = f"a worker does not import what it needs: {_words(error)}"
-        raise MissingPackage(what, where="--engine dask", fix=f"on all machines: {_INSTALL}") from error
+        raise MissingPackage(what, where=_ENGINE, fix=f"on all machines: {_INSTALL}") from error
     except MemoryError as error:
         what = f"a worker has not enough memory for shard {shard.name}"
-        raise WorkersLost(what, where="--engine dask", fix=f"give workers more memory; {_CONTINUE}") from error
+        raise WorkersLost(what, where=_ENGINE, fix=f"give workers more memory; {_CONTINUE}") from error
+    except CancelledError as error:
+        raise _no_scheduler() from error
     except Exception as error:
         raise _lost(error) from error
     if isinstance(arrays, VsebenchError):
@@ -185,12 +253,17 @@ def _arrays(future: Any, shard: Shard) -> Any:
     return arrays
 
 
+def _no_scheduler() -> WorkersLost:
+    what = "the scheduler has ended, or cannot be reached any more"
+    return WorkersLost(what, where=_ENGINE, fix=f"start it again; {_CONTINUE}")
+
+
 def _lost(error: Exception) -> WorkersLost:
     return _failed("the work was ended", error, f"see the logs of scheduler and workers; {_CONTINUE}")
 
 
 def _failed(what: str, error: Exception, fix: str) -> WorkersLost:
-    return WorkersLost(f"{what}: {_words(error)}", where="--engine dask", fix=fix)
+    return WorkersLost(f"{what}: {_words(error)}", where=_ENGINE, fix=fix)
 
 
 def _words(error: object) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import numpy.typing as npt
 
 from ..data.captions import Captions
-from ..errors import UsageError
+from ..errors import UsageError, printable
 from ..memory import parse_size
 from ..metrics.suites import Names, words
 from ..rank import backends
@@ -32,6 +33,9 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "engine": ("local", "dask"),
 }
 MOST = 100  # items a query that a report keeps
+MAX_WORKERS = 1024
+# Of a Dask scheduler: a host and a port, after the name of a protocol or not.
+ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d{1,5}", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -88,6 +92,14 @@ class Options:
         if self.scheduler is not None and self.workers is not None:
             what = "--workers has no meaning with --scheduler, whose workers are started already"
             raise UsageError(what, fix="leave it out")
+        if self.workers is not None and self.workers > MAX_WORKERS:
+            fix = f"give 1 to {MAX_WORKERS:,}, at most the cores of this machine"
+            raise UsageError(f"--workers is {self.workers}", fix=fix)
+        if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
+            raise UsageError(
+                f"--scheduler is '{printable(self.scheduler[:80])}', no address",
+                fix="give a host and a port, such as tcp://10.0.0.1:8786",
+            )
 
     @property
     def directions(self) -> tuple[Direction, ...]:

@@ -58,15 +58,20 @@ def write(path: Path, arrays: Arrays) -> None:
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     data = buffer.getvalue()
     with write_atomically(path) as stream:
-        stream.write(hashlib.sha256(data).digest())
+        stream.write(_digest(path, data))
         stream.write(data)
 
 
+def _digest(path: Path, data: bytes) -> bytes:
+    """SHA-256 of the arrays and of the names of the file and its folder: of another shard they are not the same."""
+    return hashlib.sha256(f"{path.parent.name}/{path.name}\n".encode() + data).digest()
+
+
 def read(path: Path) -> Arrays | None:
-    """The arrays of a shard; None where it is not finished or a bit of its file has changed."""
+    """The arrays of a shard; None where it is not finished or its file is not as it was written."""
     try:
         stored = path.read_bytes()
-        if hashlib.sha256(stored[_DIGEST:]).digest() != stored[:_DIGEST]:
+        if _digest(path, stored[_DIGEST:]) != stored[:_DIGEST]:
             return None
         with np.load(io.BytesIO(stored[_DIGEST:]), allow_pickle=False) as arrays:
             return dict(arrays)
