@@ -204,6 +204,7 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
     """The arrays of shards, in the order in which they are finished."""
     from distributed import TimeoutError as Late
     from distributed import wait
+    from distributed.comm import CommClosedError
 
     pending = {client.submit(compute_shard, job, s, pure=False, retries=RETRIES): s for s in shards}
     last = time.monotonic()
@@ -217,7 +218,7 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
             elif time.monotonic() - last > PATIENCE:
                 raise _no_workers() from None
             continue
-        except CancelledError as error:
+        except (CancelledError, CommClosedError) as error:
             raise _no_scheduler() from error
         except Exception as error:
             raise _lost(error) from error
@@ -230,6 +231,7 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
 
 def _arrays(future: Any, shard: Shard) -> Any:
     """The arrays of a finished shard; raises the error of the worker, or that it is lost."""
+    from distributed.comm import CommClosedError
     from distributed.scheduler import KilledWorker
 
     try:
@@ -244,7 +246,7 @@ def _arrays(future: Any, shard: Shard) -> Any:
     except MemoryError as error:
         what = f"a worker has not enough memory for shard {shard.name}"
         raise WorkersLost(what, where=_ENGINE, fix=f"give workers more memory; {_CONTINUE}") from error
-    except CancelledError as error:
+    except (CancelledError, CommClosedError) as error:
         raise _no_scheduler() from error
     except Exception as error:
         raise _lost(error) from error
