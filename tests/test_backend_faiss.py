@@ -152,7 +152,7 @@ def test_near_ties_are_searched_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("fault", ["rounded", "missing", "nan"])
-def test_an_index_that_breaks_its_bound_is_not_believed(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_index_that_breaks_its_bound_is_not_used(fault: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """As of a device that rounds products to ten bits, or that lists too little."""
     search = faiss_index.FlatIndex.search
 

@@ -58,10 +58,12 @@ def same_observations(scorer: Scorer, requests: list[Request], device: Any, **op
 
 
 def same_reports(found: Any, want: Any) -> None:
-    """All values, those of the queries too, and the lists."""
+    """All values, those of the queries too, their intervals, the signature and the lists."""
+    assert found.signature == want.signature
     assert len(found.results) == len(want.results)
     for got, expected in zip(found.results, want.results, strict=True):
         assert (got.metric, got.direction, got.value) == (expected.metric, expected.direction, expected.value)
+        assert got.interval == expected.interval
         if expected.per_query is not None:
             assert np.array_equal(got.per_query, expected.per_query, equal_nan=True), (got.metric, got.direction)
     for top, expected in zip(found.lists, want.lists, strict=True):

@@ -60,7 +60,11 @@ def test_a_difference_above_the_tolerance_is_found(given):
         assert [d.split(":")[0].strip() for d in compare(peer, given, ours, {**same, name: other}).differences] == [
             f"{name} (2,)" if name == "x t2i" else name
         ]
-    assert compare(peer, given, ours, {"R@2 i2t": 1.0}).differences == ("R@2 i2t: the library has no such value",)
+    assert compare(peer, given, ours, {"R@2 i2t": 1.0}).differences == (
+        "R@2 i2t: the library has no such value",
+        "the peer has given no value",
+    )
+    assert compare(peer, given, ours, {}).differences == ("the peer has given no value",)
 
 
 def test_a_mean_over_a_part_is_compared_with_the_same_queries(world):

@@ -24,6 +24,7 @@ from .inputs import Inputs, Outcome
 from .table import PEERS, Peer
 
 QUICK_IMAGES, CHECK_IMAGES, DIM, QUICK_DIM = 500, 300, 1024, 64
+RUNS, SHORT = 3, 60.0  # a peer runs so often where it takes fewer seconds, and once otherwise
 CHECK_FRACTION = 0.2  # of the queries of peers that are slow
 
 
@@ -74,7 +75,10 @@ def child(options: dict[str, Any]) -> Usage:
     wall, cpu, outcome = harness.timed(work)
     peak = harness.resident_mib(peak=True)
     np.savez(out, **{name: np.asarray(value) for name, value in outcome.values.items()})
-    usage = Usage(wall, cpu)
+    times = [(wall, cpu)]
+    while options["side"] == "theirs" and wall < SHORT and len(times) < RUNS:
+        times.append(harness.timed(work)[:2])
+    usage = Usage(*sorted(times)[len(times) // 2])
     if options["repeats"]:
         usage = harness.interleaved(work, harness.Floor(world.images, world.captions), options["repeats"])
     added = None if before is None or peak is None else peak - before

@@ -51,6 +51,8 @@ def compare(peer: Peer, given: Inputs, ours: Values, theirs: Values) -> Compared
         for at in np.argwhere(~(np.atleast_1d(off) <= peer.tolerance))[:SHOWN].tolist():
             where = tuple(at) if b.ndim else ()
             wrong.append(f"{name} {where or ''}: {a[where]!r}, peer {b[where]!r}")
+    if not numbers:
+        wrong.append("the peer has given no value")
     return Compared(numbers, largest, tuple(wrong))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from importlib.metadata import PackageNotFoundError, version
@@ -27,11 +28,12 @@ any time counts. `python -m benchmarks.peers` makes this table for your machine 
 `vsebench[text]`); `--check` only compares values. `benchmarks/README.md` describes the other benchmarks.
 """
 METHOD = """
-F is the time of the float32 matrix product of the same vectors alone, measured around every run of vsebench. Peers run
-once, vsebench is warm; the compilation of kernels of both is not counted. Loops in Python use one core, matrix products
-use all. The BLAS in the package of FAISS may not know the processor and is then up to four times slower, so it gets the
-kernels of numpy's BLAS (`OPENBLAS_CORETYPE`). Memory is the peak beyond the inputs and the imported modules; it is not
-given where a part was measured.
+F is the time of the float32 matrix product of the same vectors alone, measured around every run of vsebench. The median
+of three runs counts, for peers that take more than a minute the only run; vsebench is warm, and the compilation of
+kernels of both is not counted. Loops in Python use one core, matrix products use all. The BLAS in the package of FAISS
+may not know the processor and is then up to four times slower, so it gets the kernels of numpy's BLAS
+(`OPENBLAS_CORETYPE`). Memory is the peak beyond the inputs and the imported modules; it is not given where a part was
+measured.
 
 Goals are for wall time on two idle cores, and are judged by the wall time that was measured. On a busy machine that is
 uncertain: in two complete runs with a load of 7 to 15, ratios of wall time differed by up to a factor of two, and those
@@ -125,7 +127,18 @@ def versions() -> dict[str, str]:
             out[name] = version(name)
         except PackageNotFoundError:
             continue
+    if commit := _commit():
+        out["vsebench"] += f" (commit {commit})"
     return out
+
+
+def _commit() -> str:
+    """The commit of this checkout and its date, empty outside of one."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h, %cs"]
+    try:
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+    except OSError:
+        return ""
 
 
 def text(record: Record) -> str:
