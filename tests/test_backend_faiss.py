@@ -286,10 +286,10 @@ def test_no_gpu_is_touched_where_there_is_none(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(faiss, name, touched, raising=False)
     data = small("normal")
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
-    monkeypatch.setattr(backends, "NVIDIA", Path(__file__))
+    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
     both(*data, metrics="R@1", ci=0)
     monkeypatch.setattr(faiss, "get_num_gpus", touched)  # ends the process in older versions, without a driver
-    monkeypatch.setattr(backends, "NVIDIA", Path("/no/driver"))
+    monkeypatch.setattr(backends, "DRIVERS", (Path("/no/driver"),))
     both(*data, metrics="R@1", ci=0)
 
 
@@ -314,7 +314,7 @@ class FakeGpuIndex:
 
 
 def test_index_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(backends, "NVIDIA", Path(__file__))
+    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
     monkeypatch.setattr(faiss, "StandardGpuResources", object, raising=False)
     monkeypatch.setattr(faiss, "GpuIndexFlatIP", FakeGpuIndex, raising=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -335,18 +336,96 @@ def test_a_gpu_that_is_not_there() -> None:
         vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="torch:cuda")
 
 
-def test_auto_takes_torch_where_it_finds_a_gpu(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(backends, "NVIDIA", tmp_path / "absent")
-    assert backends.chosen("auto") == ("numpy", "no GPU")
-    monkeypatch.setattr(backends, "NVIDIA", tmp_path)
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
-    assert backends.chosen("auto") == ("numpy", "torch finds no GPU")
+@pytest.fixture
+def two_gpus(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """Torch finds two GPUs that work; nothing can be computed on them."""
+    monkeypatch.setattr(backends, "DRIVERS", (tmp_path,))
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    assert backends.chosen("auto") == ("torch:cuda:0", "there is a GPU")
+    monkeypatch.setattr(settings, "fault", lambda _: None)
+    yield
+
+
+def test_auto_takes_torch_where_it_finds_a_gpu(two_gpus: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert backends.chosen("auto") == ("torch:cuda:0", "torch finds a GPU")
     assert backends.chosen("torch:cuda:1") == ("torch:cuda:1", "requested")
     with pytest.raises(UsageError, match=r"'torch:cuda:2', but torch finds 2 CUDA devices"):
         backends.chosen("torch:cuda:2")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    assert backends.chosen("auto") == ("numpy", "torch finds no GPU")
+    monkeypatch.setattr(backends, "DRIVERS", (tmp_path / "absent",))
+    assert backends.chosen("auto") == ("numpy", "no NVIDIA driver found")
+
+
+@pytest.mark.parametrize("name", ["/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu"])
+def test_drivers_of_linux_of_wsl_and_of_a_jetson(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "exists", lambda path: str(path) == name)
+    assert backends.has_driver()
+
+
+def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def old(*_: Any, **__: Any) -> Any:
+        raise RuntimeError("CUDA error: no kernel image is available for execution on the device\nmore")
+
+    monkeypatch.undo()
+    assert settings.fault.__wrapped__(torch.device("cpu")) is None
+    monkeypatch.setattr(torch, "mm", old)
+    failed = settings.fault.__wrapped__(torch.device("cpu"))
+    assert failed == "CUDA error: no kernel image is available for execution on the device"
+    monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
+    monkeypatch.setattr(settings, "device_of", lambda _: torch.device("cuda", 0))
+    monkeypatch.setattr(settings, "fault", lambda _: failed)
+    assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed}")
+    report = vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", ci=0, trust=True)
+    assert report.provenance is not None and report.provenance["backend"] == "numpy"
+
+
+def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path) -> None:
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise RuntimeError('broken\\nmore')")
+    code = (
+        "import pathlib; from vsebench.rank import backends; from vsebench.cli import health;"
+        "backends.DRIVERS = (pathlib.Path('/'),); print(backends.chosen('auto')); print(health._backends())"
+    )
+    path = f"{tmp_path}{os.pathsep}{os.environ.get('PYTHONPATH', '')}"
+    found = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        timeout=200,
+    )
+    assert found.returncode == 0, found.stderr
+    first, second = found.stdout.splitlines()
+    assert first == "('numpy', 'there is an NVIDIA driver, but torch does not import: broken')"
+    assert "name='back-end torch', state='fault', detail='torch does not import: broken" in second
+
+
+WANT = DeviceMemory("the device cuda:0 has too little free memory", fix="use --backend numpy")
+
+
+@pytest.mark.parametrize(("error", "note"), [
+    (WANT, "numpy ranked, because the device cuda:0 has too little free memory"),
+    (RuntimeError("CUDA error: x\ny"), "numpy ranked, because torch failed on the GPU: CUDA error: x"),
+])  # fmt: skip
+def test_numpy_ranks_where_the_gpu_of_auto_fails(
+    error: Exception, note: str, two_gpus: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: Any) -> Any:
+        raise error
+
+    monkeypatch.setattr(scan, "scan", fails)
+    options: dict[str, Any] = {"captions_per_image": 1, "metrics": "R@1", "ci": 0, "trust": True}
+    report = vb.evaluate(np.eye(3), np.eye(3), **options)
+    assert note in report.notes and report.provenance is not None and report.provenance["backend"] == "numpy"
+    same_reports(report, vb.evaluate(np.eye(3), np.eye(3), backend="numpy", **options))
+    for name in ("torch", "torch:cuda:1"):
+        with pytest.raises(type(error)) as caught:
+            vb.evaluate(np.eye(3), np.eye(3), backend=name, **options)
+        assert getattr(caught.value, "exit_code", 3) == 3
+    monkeypatch.setattr(scan, "scan", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        vb.evaluate(np.eye(3), np.eye(3), **options)
 
 
 def test_evaluate_names_the_device() -> None:

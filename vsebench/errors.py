@@ -41,6 +41,12 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
+def first_line(error: BaseException) -> str:
+    """What an error of another package says, as a part of a message."""
+    said = str(error).strip().splitlines()
+    return printable(said[0][:200]) if said else type(error).__name__
+
+
 def count_of(number: int, one: str, many: str | None = None) -> str:
     """A number and what it counts, in the singular or the plural: ``1 fault``, ``2,000 faults``.
 

@@ -172,7 +172,7 @@ def _torch() -> Finding:
         )
     except Exception as error:  # a broken installation raises anything from OSError to ImportError
         return Finding("torch", "fault", f"does not import: {error}", "install torch again")
-    return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'no GPU'}")
+    return Finding("torch", "ok", f"{torch.__version__}, {', '.join(gpus) if gpus else 'finds no GPU'}")
 
 
 def _faiss() -> Finding:
@@ -184,7 +184,7 @@ def _faiss() -> Finding:
         from ..rank.faiss_index import gpus, package
 
         faiss = package()
-        found = gpus(driver=backends.NVIDIA.exists())
+        found = gpus(driver=backends.has_driver())
     except Exception as error:  # as of torch
         return Finding("faiss", "fault", f"does not import: {error}", "install faiss again")
     where = f"{found} GPUs, of which the first is used" if found else "the index of the processor"

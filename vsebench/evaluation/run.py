@@ -24,8 +24,10 @@ from ..data.atomic import refuse_overwriting
 from ..data.captions import Captions
 from ..data.formats import spool
 from ..data.unchanged import unchanged
+from ..errors import DeviceMemory, first_line
 from ..memory import budget
 from ..metrics.suites import Names
+from ..rank.backends import AUTO, chosen
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
 from . import assemble, binary, engines, graded, inputs, intra, misread, provenance, saved_run, shards, top_lists
@@ -163,12 +165,30 @@ def evaluate(
         sources = [*data.sources, *inputs.beside(options)]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
-        report, observed = run_evaluation(data, options, source)
+        report, observed, options = _where_it_works(data, options, source)
         report = replace(report, notes=(*report.notes, *said))
         report = provenance.attach(report, started, threads, sources, options.backend, options.engine)
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, kept)
     return report
+
+
+def _where_it_works(
+    data: Input, options: Options, source: Source | None
+) -> tuple[Report, dict[Direction, Observation], Options]:
+    """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the options that it took.
+
+    A GPU that the user has named is not replaced: the error says what is wrong with it.
+    """
+    try:
+        return *run_evaluation(data, options, source), options
+    except (DeviceMemory, RuntimeError) as error:
+        if options.backend != AUTO or (isinstance(error, RuntimeError) and "cuda" not in chosen(AUTO)[0]):
+            raise
+        failed = error.what if isinstance(error, DeviceMemory) else f"torch failed on the GPU: {first_line(error)}"
+    options = replace(options, backend="numpy")
+    report, observed = run_evaluation(data, options, source)
+    return replace(report, notes=(*report.notes, f"numpy ranked, because {failed}")), observed, options
 
 
 def run_evaluation(

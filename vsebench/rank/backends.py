@@ -24,14 +24,15 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from ..errors import MissingPackage, UsageError
+from ..errors import MissingPackage, UsageError, first_line
 from ..registry import closest
 from ..types import Direction, Observation
 from . import observe
 from .full_order import OrderOf
 
 AUTO = "auto"
-NVIDIA = Path("/proc/driver/nvidia/version")  # there where the driver of a GPU is loaded
+# One of them is there where the driver of an NVIDIA GPU is loaded: on Linux, in WSL2, on a Jetson (two kernels).
+DRIVERS = tuple(map(Path, ("/proc/driver/nvidia/version", "/dev/dxg", "/dev/nvhost-gpu", "/dev/nvgpu")))
 
 
 @dataclass(frozen=True)
@@ -90,6 +91,11 @@ class Backend:
         return self.module is None or importlib.util.find_spec(self.module) is not None
 
 
+def has_driver() -> bool:
+    """Whether the driver of a GPU is found, without importing what could use it."""
+    return any(path.exists() for path in DRIVERS)
+
+
 def _numpy() -> Ranker:
     return Ranker(observe.scan_tiles)
 
@@ -98,7 +104,7 @@ def _faiss() -> Ranker:
     from .listed import Indexes
     from .top_certified import deepest
 
-    indexes = Indexes(driver=NVIDIA.exists())
+    indexes = Indexes(driver=has_driver())
     return Ranker(observe.scan_tiles, indexes.order_of, Listed(indexes.observe, deepest, "a FAISS index"))
 
 
@@ -159,7 +165,7 @@ def check(name: str) -> None:
 def chosen(name: str) -> tuple[str, str]:
     """The name of the back-end that will be used, with its device where it has one, and why.
 
-    ``auto`` takes torch where it finds a GPU. Torch is imported only where the driver of a GPU is loaded.
+    ``auto`` takes torch where it finds a GPU that works. Torch is imported only where the driver of a GPU is found.
 
     Args:
         name: of a back-end, or ``auto``.
@@ -169,15 +175,20 @@ def chosen(name: str) -> tuple[str, str]:
     """
     if name != AUTO:
         return _with_device(name), "requested"
-    if not NVIDIA.exists():
-        return "numpy", "no GPU"
+    if not has_driver():
+        return "numpy", "no NVIDIA driver found"
     if not BACKENDS["torch"].installed:
-        return "numpy", "there is a GPU, but torch is not installed"
+        return "numpy", "there is an NVIDIA driver, but torch is not installed"
     try:
-        found = _with_device("torch")
-    except (ImportError, OSError):
-        return "numpy", "there is a GPU, but torch does not import"
-    return (found, "there is a GPU") if found != "torch:cpu" else ("numpy", "torch finds no GPU")
+        from .torch_backend.settings import device_of, fault
+
+        found = device_of(None)
+        failed = None if found.type == "cpu" else fault(found)
+    except Exception as error:  # a broken installation raises anything
+        return "numpy", f"there is an NVIDIA driver, but torch does not import: {first_line(error)}"
+    if failed is not None:
+        return "numpy", f"torch fails on the GPU: {failed}"
+    return (f"torch:{found}", "torch finds a GPU") if found.type != "cpu" else ("numpy", "torch finds no GPU")
 
 
 def _with_device(name: str) -> str:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
-from ...errors import UsageError
+from ...errors import UsageError, first_line
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -33,6 +34,17 @@ def device_of(name: str | None) -> torch.device:
             f"--backend is 'torch:{name}', but torch finds {found}", fix="use torch:cpu, or see vsebench doctor"
         )
     return torch.device("cuda", number)
+
+
+@functools.cache
+def fault(device: torch.device) -> str | None:
+    """What fails when a device is used, or None: torch finds GPUs for which it has no compiled code."""
+    try:
+        x = torch.ones((8, 8), device=device)
+        float(torch.mm(x, x).sort(dim=1).values.sum())  # waits for the device
+    except Exception as error:
+        return first_line(error)
+    return None
 
 
 @contextlib.contextmanager
