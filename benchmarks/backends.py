@@ -13,7 +13,7 @@ from vsebench.errors import VsebenchError
 from vsebench.rank import backends
 
 from . import captions, harness, synthetic
-from .bench import Bench, Row, parser, print_comparisons
+from .bench import Bench, Row, parser, positive, print_comparisons
 from .check import Comparison
 from .harness import Usage
 
@@ -89,7 +89,7 @@ def measured(bench: Bench, name: str, which: str) -> Usage:
 def main() -> None:
     """Command line."""
     options = parser("backends", __doc__, 3)
-    options.add_argument("--images", type=int, default=synthetic.COCO_IMAGES)
+    options.add_argument("--images", type=positive, default=synthetic.COCO_IMAGES)
     options.add_argument("--task", nargs=2, help=argparse.SUPPRESS)
     arguments = options.parse_args()
     images = QUICK_IMAGES if arguments.quick or arguments.check else arguments.images

@@ -126,8 +126,15 @@ def parser(name: str, description: str | None, repeats: int) -> argparse.Argumen
     out.add_argument("--quick", action="store_true", help="small sizes; goals do not apply")
     out.add_argument("--check", action="store_true", help="only compare numbers; exit 1 on a difference")
     out.add_argument("--json", action="store_true", help="print one JSON object")
-    out.add_argument("--repeats", type=int, default=repeats, help="timed repetitions of the library's rows")
+    out.add_argument("--repeats", type=positive, default=repeats, help="timed repetitions of the library's rows")
     return out
+
+
+def positive(text: str) -> int:
+    """An integer from 1, for options; ValueError for anything else."""
+    if int(text) < 1:
+        raise ValueError
+    return int(text)
 
 
 def print_comparisons(found: Sequence[check.Comparison], as_json: bool) -> int:

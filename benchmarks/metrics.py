@@ -17,7 +17,7 @@ from vsebench.errors import VsebenchError
 from vsebench.types import Split
 
 from . import captions, harness, synthetic
-from .bench import Bench, Row, parser, print_comparisons
+from .bench import Bench, Row, parser, positive, print_comparisons
 from .check import Comparison
 from .harness import Usage
 from .peers.scipy_tau import loops
@@ -273,7 +273,7 @@ def measured(bench: Bench, name: str) -> Usage:
 def main() -> None:
     """Command line."""
     options = parser("metrics", __doc__, 3)
-    options.add_argument("--images", type=int, default=synthetic.COCO_IMAGES)
+    options.add_argument("--images", type=positive, default=synthetic.COCO_IMAGES)
     options.add_argument("--task", help=argparse.SUPPRESS)
     arguments = options.parse_args()
     images = QUICK_IMAGES if arguments.quick or arguments.check else arguments.images

@@ -12,7 +12,7 @@ from typing import Any
 from vsebench.errors import MissingPackage
 
 from . import check, harness, synthetic
-from .bench import Bench, Row, parser, print_comparisons
+from .bench import Bench, Row, parser, positive, print_comparisons
 from .harness import Usage
 from .peers import eccv
 
@@ -140,7 +140,9 @@ def help_time(bench: Bench) -> None:
 def main() -> None:
     """Command line."""
     options = parser("ranking", __doc__, 5)
-    options.add_argument("--dim", type=int, nargs="+", default=[1024, 384], help="dimensions; peers run on the first")
+    options.add_argument(
+        "--dim", type=positive, nargs="+", default=[1024, 384], help="dimensions; peers run on the first"
+    )
     options.add_argument("--no-peers", action="store_true", help="leave the peers out")
     options.add_argument("--full", action="store_true", help="run the vsepp-style loop on every query")
     arguments = options.parse_args()

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from . import harness
-from .bench import Bench, Row, parser, print_comparisons
+from .bench import Bench, Row, parser, positive, print_comparisons
 from .check import Comparison
 from .harness import MIB, Usage
 
@@ -248,7 +248,7 @@ def _differences(a: Array, b: Array) -> tuple[str, ...]:
 def main() -> None:
     """Command line."""
     options = parser("scale", __doc__, 5)
-    options.add_argument("--dim", type=int, nargs="+", default=[1024])
+    options.add_argument("--dim", type=positive, nargs="+", default=[1024])
     options.add_argument("--large", action="store_true", help="also a file of 1,000,000 images and 25,000 captions")
     options.add_argument("--memory", default="2G", help="the budget of --large")
     options.add_argument("--folder", type=Path, help="where the file of --large (4.2 GB) is made, by default in /tmp")

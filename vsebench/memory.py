@@ -103,7 +103,9 @@ def parse_size(text: str, what: str) -> int:
     """
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     if match is None:
-        raise UsageError(f"{what} is '{text[:40]}', which is no size", fix="give a size such as 500M or 4G")
+        raise UsageError(
+            f"{what} is '{text[:40]}', which is no size", fix="give a number with K, M, G or T, such as 500M or 4G"
+        )
     return int(float(match[1]) * _UNITS[match[2]])
 
 
@@ -168,7 +170,7 @@ def size(nbytes: float) -> str:
     for unit, shift in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if nbytes >= 1 << shift:
             return f"{nbytes / (1 << shift):,.1f} {unit}"
-    return f"{int(nbytes)} bytes"
+    return f"{int(nbytes)} byte{'s' * (int(nbytes) != 1)}"
 
 
 def require(needed: int, where: Where = None, fix: str = "give a smaller file, or free memory") -> None:

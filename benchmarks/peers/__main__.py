@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .. import harness, synthetic
-from ..bench import Bench, Row, parser, print_comparisons
+from ..bench import Bench, Row, parser, positive, print_comparisons
 from ..check import Comparison
 from ..harness import Usage
 from . import document
@@ -174,7 +174,7 @@ def main() -> None:
     """Command line."""
     options = parser("peers", __doc__, 3)
     options.add_argument("--only", nargs="+", choices=list(PEERS), metavar="PEER", help=f"of {', '.join(PEERS)}")
-    options.add_argument("--dim", type=int, help=f"dimension, default {DIM} (--quick {QUICK_DIM})")
+    options.add_argument("--dim", type=positive, help=f"dimension, default {DIM} (--quick {QUICK_DIM})")
     options.add_argument("--write", action="store_true", help=f"write docs/{document.STORED.name} and the page of it")
     options.add_argument("--child", help=argparse.SUPPRESS)
     given = options.parse_args()

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.atomic import refused, write_atomically
+from ..data.atomic import write_atomically
 from ..data.cache import cache_dir
 from ..data.lock import locked
 from ..errors import DiskError
@@ -33,7 +33,6 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
 
     Raises:
         DiskError: the cache cannot be written, or another process has the same evaluation in work.
-        UsageError: the cache is no folder.
     """
     folder = cache_dir() / "shards" / key[:32]
     try:
@@ -45,7 +44,8 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
             yield folder
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
-        raise refused(folder, error) from error
+        fix = "set VSEBENCH_CACHE to a folder with write permission and free space"
+        raise DiskError(f"cannot be written: {error.strerror or error}", where=folder, fix=fix) from error
 
 
 def write(path: Path, arrays: Arrays) -> None:
