@@ -25,8 +25,8 @@ INTRODUCTION = """# Benchmarks: other implementations
 
 Other implementations of the same metrics get the same inputs as vsebench. Their values are compared with ours before
 any time counts. In a checkout `python -m benchmarks.peers` makes this table for your machine (`vsebench[text]`, and
-`pip install --group peers`, which needs pip 25.1); `--check` only compares values. `benchmarks/README.md` describes the other
-benchmarks.
+`pip install --group peers`, which needs pip 25.1); `--check` only compares values. `benchmarks/README.md`
+describes the other benchmarks.
 """
 METHOD = """
 F is the time of the float32 matrix product of the same vectors alone, measured around every run of vsebench. The median
