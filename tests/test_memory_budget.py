@@ -40,6 +40,12 @@ def values(report: vb.Report) -> dict[str, list[float]]:
     return {str(r.metric) + r.direction: r.per_query.tolist() for r in report.results if r.per_query is not None}
 
 
+def resident() -> int:
+    """MiB of the pages of files that this process has."""
+    text = Path("/proc/self/status").read_text(encoding="ascii")
+    return int(text.split("RssFile:")[1].split()[0]) >> 10
+
+
 def save(path: Path, how: str) -> Path:
     """The vectors in a file that cannot be mapped as it is, or can."""
     arrays: dict[str, Any] = {"image_embeddings": IMAGES, "text_embeddings": TEXTS}
@@ -174,10 +180,6 @@ def test_pages_of_mapped_files_are_released(
         np.save(tmp_path / name, rng.standard_normal((n, 256), dtype=np.float32))
     raw = read_embeddings(tmp_path / "i.npy", texts=tmp_path / "t.npy")
 
-    def resident() -> int:
-        text = Path("/proc/self/status").read_text(encoding="ascii")
-        return int(text.split("RssFile:")[1].split()[0]) >> 10
-
     before = resident()
     assert raw.texts.sum() and resident() - before > 30
     memory.release(raw.images, raw.texts[5:], IMAGES)
@@ -185,7 +187,7 @@ def test_pages_of_mapped_files_are_released(
 
 
 def test_a_budget_changes_no_value(tmp_path: Path, nothing_fits: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("vsebench.rank.exact", "vsebench.rank.stream"):
+    for module in ("vsebench.rank.exact", "vsebench.memory"):
         monkeypatch.setattr(f"{module}.RELEASED", 1 << 12)
     for name, array in (("i.npy", IMAGES), ("t.npy", TEXTS)):
         np.save(tmp_path / name, array)
@@ -193,3 +195,48 @@ def test_a_budget_changes_no_value(tmp_path: Path, nothing_fits: None, monkeypat
         tmp_path / "i.npy", tmp_path / "t.npy", metrics="R@1,MedR", ci=0, captions_per_image=5, memory="8G"
     )
     assert values(found) == values(vb.evaluate(IMAGES, TEXTS, metrics="R@1,MedR", ci=0, captions_per_image=5))
+
+
+@pytest.mark.parametrize("similarity", ["dot", "cosine"])
+@pytest.mark.parametrize("backend", ["numpy", "torch:cpu", "faiss"])
+def test_resident_pages_of_mapped_files_stay_few(
+    tmp_path: Path, backend: str, similarity: str, nothing_fits: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not memory.used_memory():
+        pytest.skip("the memory of a process is known on Linux")
+    pytest.importorskip(backend.partition(":")[0])
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((1_100, 512), dtype=np.float32)
+    for name, array in (("i.npy", images), ("t.npy", np.repeat(images, 30, axis=0))):  # 2 and 64 MiB
+        array += rng.random(array.shape, np.float32)
+        np.save(tmp_path / name, array / np.linalg.norm(array, axis=1, keepdims=True))
+    found: list[int] = []
+
+    def growth(size: str | None) -> tuple[int, dict[str, list[float]]]:
+        """By how much the resident pages grow while it is ranked, and the values."""
+        vb.evaluate(IMAGES, TEXTS, metrics="R@1", ci=0, captions_per_image=5, backend=backend)  # imports
+        found[:] = [resident()]
+        ranking, end = threading.Event(), threading.Event()
+
+        def look() -> None:
+            ranking.wait()
+            while not end.is_set():
+                found.append(resident())
+
+        looking = threading.Thread(target=look)
+        looking.start()
+        report = vb.evaluate(
+            tmp_path / "i.npy", tmp_path / "t.npy", metrics="R@1,R@10", ci=0, captions_per_image=30, memory=size,
+            backend=backend, similarity=similarity, progress=lambda *_: ranking.set(),
+        )  # fmt: skip
+        end.set()
+        ranking.set()
+        looking.join()
+        return max(found) - found[0], values(report)
+
+    most, expected = growth(None)
+    assert most > 40
+    for module in ("vsebench.rank.exact", "vsebench.memory", "vsebench.rank.faiss_index"):
+        monkeypatch.setattr(f"{module}.RELEASED", 4 << 20)
+    most, under = growth("16G")
+    assert most < 20 and under == expected

@@ -16,6 +16,7 @@ import io
 import mmap
 import os
 import re
+import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -92,6 +93,7 @@ def _address_space() -> list[int]:
 
 
 _BUDGET: contextvars.ContextVar[int | None] = contextvars.ContextVar("budget", default=None)
+_RELEASES: contextvars.ContextVar[bool] = contextvars.ContextVar("releases", default=False)
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 
 
@@ -110,12 +112,16 @@ def parse_size(text: str, what: str) -> int:
 
 
 @contextlib.contextmanager
-def budget(nbytes: int | None) -> Iterator[None]:
+def budget(nbytes: int | None, releases: bool = False) -> Iterator[None]:
     """Within it this process takes at most ``nbytes`` of memory, or what is free where this is None.
 
     What counts is memory of the process itself, modules and compiled kernels included. Pages of mapped files do not
     count: the system takes them back whenever memory is short. They are released now and then (``release``), so that
     the resident memory does not grow to the size of the files.
+
+    Args:
+        nbytes: the budget.
+        releases: release pages also without one, in a process whose resident memory is watched, such as a worker.
 
     Raises:
         UsageError: the process has taken so much already that less than ``SMALLEST`` is left.
@@ -123,11 +129,12 @@ def budget(nbytes: int | None) -> Iterator[None]:
     if nbytes is not None and nbytes - used_memory() < SMALLEST:
         what = f"--memory is {size(nbytes)}, and the process has taken {size(used_memory())} before it reads anything"
         raise UsageError(what, fix=f"give at least {size(used_memory() + 2 * SMALLEST)}, such as 1G")
-    token = _BUDGET.set(nbytes)
+    tokens = _BUDGET.set(nbytes), _RELEASES.set(releases or nbytes is not None)
     try:
         yield
     finally:
-        _BUDGET.reset(token)
+        _BUDGET.reset(tokens[0])
+        _RELEASES.reset(tokens[1])
 
 
 def used_memory() -> int:
@@ -152,17 +159,50 @@ def is_limited() -> bool:
     return _BUDGET.get() is not None
 
 
+def releases_pages() -> bool:
+    """Whether pages of mapped files are released while the files are used, see ``budget``."""
+    return _RELEASES.get()
+
+
+def mapping(array: npt.NDArray[Any]) -> mmap.mmap | None:
+    """The mapped file that an array is a part of; None for an array in memory."""
+    base: Any = array
+    while isinstance(base, np.ndarray) and base.base is not None:
+        base = base.base
+    return base if isinstance(base, mmap.mmap) else None
+
+
 def release(*arrays: npt.NDArray[Any]) -> None:
     """Give the resident pages of arrays that are mapped from files back to the system.
 
     They are read again, from its cache or from the file, when they are used. Nothing happens to other arrays.
     """
     for array in arrays:
-        base: Any = array
-        while isinstance(base, np.ndarray) and base.base is not None:
-            base = base.base
-        if isinstance(base, mmap.mmap) and hasattr(base, "madvise"):
+        base = mapping(array)
+        if base is not None and hasattr(base, "madvise"):
             base.madvise(mmap.MADV_DONTNEED)
+
+
+class Pages:
+    """Releases the pages of arrays whenever so much of them has been used, in threads, where pages are released.
+
+    Args:
+        arrays: (row, ...), maybe mapped from files.
+    """
+
+    def __init__(self, *arrays: npt.NDArray[Any]):
+        self.arrays = arrays if releases_pages() else ()
+        self.row = sum(a.shape[-1] * a.itemsize for a in self.arrays)
+        self.used, self._lock = 0, threading.Lock()
+
+    def add(self, rows: int) -> None:
+        """Count ``rows`` more that have been used of every array."""
+        with self._lock:
+            self.used += rows * self.row
+            due = self.used > RELEASED
+            self.used = 0 if due else self.used
+        if due:
+            release(*self.arrays)
 
 
 def size(nbytes: float) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..memory import is_limited, release
+from ..memory import release, releases_pages
 from ..types import SAFE_LENGTH, Ids
 
 Array = npt.NDArray[Any]
@@ -131,7 +131,7 @@ def _first_row(array: Array, test: Any) -> tuple[int, int] | None:
         if len(hits):
             first = start + int(hits[0]) if first < 0 else first
             count += len(hits)
-        if is_limited():
+        if releases_pages():
             release(array)
     return None if first < 0 else (first, count)
 

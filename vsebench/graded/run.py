@@ -7,16 +7,15 @@ best of every image (``shared_product``).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
-from ..memory import is_limited, release
+from ..memory import release, releases_pages
 from ..metrics.declare import Metric
-from ..numeric.parallel import default_threads, in_threads
+from ..numeric.parallel import Progress, default_threads, in_turn
 from ..rank.full_order import Order, OrderOf
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
@@ -27,7 +26,6 @@ from .plan import Ranking, SharedScores, deepest_rank, plan, share_scores
 from .shared_product import shared_products
 from .tasks import CaptionsTask, Outs, Task, restrict, row_tasks, shortlist_tasks, tile_scores
 
-Progress = Callable[[int, int], None]
 Found = dict[tuple[Metric, Direction], "GradedValues"]
 Fill = Callable[[Sequence[SharedScores], Outs], None]
 
@@ -168,29 +166,24 @@ class Work:
 
     def do(self, tasks: Sequence[Task]) -> None:
         """Run tasks, each thread with a buffer for the scores of the largest."""
-        if not tasks:
-            return
-        waiting = iter(tasks)
-        lock, stop = threading.Lock(), threading.Event()
-        room = max(task.scores for task in tasks)
-        limited = is_limited()
+        room, limited, before = max((task.scores for task in tasks), default=0), releases_pages(), self.done
 
-        def work(_: int) -> None:
+        def worker(_: int) -> Callable[[Task], None]:
             buffer = np.empty(room, self.dtype)
-            while not stop.is_set():
-                with lock:
-                    task = next(waiting, None)
-                if task is None:
-                    return
-                task.run(self.gains, buffer, self.out)
-                with lock:
-                    if limited:
-                        release(*self.mapped)
-                    self.done += 1
-                    if self.progress:
-                        self.progress(self.done, max(self.total, self.done))
 
-        in_threads(work, min(self.threads, len(tasks)), stop)
+            def work(task: Task) -> None:
+                task.run(self.gains, buffer, self.out)
+                if limited:
+                    release(*self.mapped)
+
+            return work
+
+        def progress(done: int, _: int) -> None:
+            self.done = before + done
+            if self.progress:
+                self.progress(self.done, max(self.total, self.done))
+
+        in_turn(tasks, worker, self.threads, progress)
 
 
 def from_lists(

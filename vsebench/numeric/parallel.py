@@ -19,6 +19,7 @@ from ..errors import UsageError
 MAX_THREADS = 1024
 Item = TypeVar("Item")
 Made = TypeVar("Made")
+Progress = Callable[[int, int], None]
 
 
 def default_threads() -> int:
@@ -96,6 +97,37 @@ def in_threads(work: Callable[[int], None], threads: int, stop: threading.Event)
                     result.result()
             finally:
                 stop.set()
+
+
+def in_turn(
+    items: Sequence[Item], worker: Callable[[int], Callable[[Item], None]], threads: int, progress: Progress | None
+) -> None:
+    """Work on every item once, in threads that take the next one whenever they have finished one (``in_threads``).
+
+    Args:
+        items: in the order in which they are begun.
+        worker: called in every thread with its number from 0; gives what that thread calls with its items.
+        threads: number of threads, at most one an item.
+        progress: called with (items done, items in all), by one thread at a time.
+    """
+    waiting, lock, stop, done = iter(range(len(items))), threading.Lock(), threading.Event(), 0
+
+    def take(part: int) -> None:
+        nonlocal done
+        work = worker(part)
+        while not stop.is_set():
+            with lock:
+                i = next(waiting, None)
+            if i is None:
+                return
+            work(items[i])
+            with lock:
+                done += 1
+                if progress:
+                    progress(done, len(items))
+
+    if items:
+        in_threads(take, min(threads, len(items)), stop)
 
 
 def one_blas_thread() -> contextlib.AbstractContextManager[object]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..memory import RELEASED, is_limited, release
+from ..memory import RELEASED, release, releases_pages
 from ..numeric.parallel import default_threads, spread
 from ..types import Float, Int, Vectors
 from .kernels import norms64, pair_dots
@@ -35,7 +35,7 @@ def norms(x: Vectors) -> Float:
 def _pieces(n: int, dim: int, *mapped: Vectors) -> Iterator[tuple[int, int]]:
     """Ranges of ``n`` rows, all at once without a memory budget; the pages of mapped vectors are released between."""
     # A row that is picked takes more than its bytes: the system maps the pages around it too.
-    step = max(1, RELEASED // max(4 * dim, PAGES)) if is_limited() else max(n, 1)
+    step = max(1, RELEASED // max(4 * dim, PAGES)) if releases_pages() else max(n, 1)
     for first in range(0, n, step):
         yield first, min(first + step, n)
         if step < n:

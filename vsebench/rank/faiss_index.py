@@ -14,12 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput
-from ..memory import require
+from ..memory import RELEASED, Pages, mapping, release, releases_pages, require
 from ..numeric.openblas import kernels_of_numpy
 from ..types import Direction, Float, Int, Vectors
 from .scorers import Dot, unit_vectors
 
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
+SCALED = 1024  # vectors that are scaled together
+PARTS = 4  # a thread searches one in so many of the bytes after which pages of a mapped file are released
 
 
 _IMPORT = threading.Lock()
@@ -68,7 +70,7 @@ class FlatIndex:
             require(copied, fix="use --backend numpy, which needs no copy of the vectors")
         if gallery is not None:
             items, scales = items[gallery], scales[gallery]
-        self.vectors = np.ascontiguousarray(unit_vectors(items, scales) if scorer.cosine else items)
+        self.vectors = np.ascontiguousarray(_scaled(items, scales) if scorer.cosine else items)
         self.error = scorer.error()[0 if direction == "i2t" else 1]
         self._lock = threading.Lock()
         self._index = _on_gpu(self.vectors) if gpus(driver) else None
@@ -99,7 +101,7 @@ class FlatIndex:
         before = faiss.omp_get_max_threads()
         faiss.omp_set_num_threads(1)
         try:
-            scores, items = faiss.knn(vectors, self.vectors, k, metric=faiss.METRIC_INNER_PRODUCT)
+            scores, items = _nearest(vectors, self.vectors, k)
         finally:
             faiss.omp_set_num_threads(before)
         return scores, items
@@ -118,6 +120,33 @@ class FlatIndex:
     def items(self, positions: Int) -> Int:
         """The gallery indices of positions among the candidates."""
         return positions if self.gallery is None else self.gallery[positions]
+
+
+def _scaled(vectors: Vectors, scale: Float) -> Vectors:
+    out, pages = np.empty(vectors.shape, np.float32), Pages(vectors)
+    for start in range(0, len(vectors), SCALED):
+        part = slice(start, start + SCALED)
+        out[part] = unit_vectors(vectors[part], scale[part])
+        pages.add(SCALED)
+    return out
+
+
+def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Vectors, Int]:
+    """(query, k) scores and positions as ``search``; of vectors in a mapped file whose pages are released in parts."""
+    knn, metric = package().knn, package().METRIC_INNER_PRODUCT
+    if not releases_pages() or mapping(vectors) is None:
+        scores, items = knn(queries, vectors, k, metric=metric)
+        return scores, items
+    step = max(1, RELEASED // PARTS // (4 * vectors.shape[1]))
+    best, where = np.empty((len(queries), 0), np.float32), np.empty((len(queries), 0), np.int64)
+    for start in range(0, len(vectors), step):
+        part = vectors[start : start + step]
+        scores, items = knn(queries, part, min(k, len(part)), metric=metric)
+        release(part)
+        best, where = np.hstack([best, scores]), np.hstack([where, np.where(items < 0, -1, items + start)])
+        order = np.argsort(-best, axis=1, kind="stable")[:, :k]
+        best, where = np.take_along_axis(best, order, 1), np.take_along_axis(where, order, 1)
+    return best, where
 
 
 def _on_gpu(vectors: Vectors) -> Any:

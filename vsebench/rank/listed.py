@@ -13,15 +13,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import UsageError
-from ..memory import require
-from ..numeric.parallel import default_threads, in_threads
+from ..memory import Pages, require
+from ..numeric.parallel import Progress, default_threads, in_turn
 from ..types import DIRECTIONS, UNRANKED, AllItems, Bool, Direction, Float, Int, Observation, Ranks, Relevance, TopK
 from .faiss_index import FlatIndex
 from .full_order import Order
 from .observe import Depths, Request, check_requests
 from .order import check_ties, ranks_from_counts
 from .scorers import Dot, Scorer
-from .stream import Progress
 from .top_certified import Tops, tops
 
 QUERIES = 512  # searched together
@@ -194,20 +193,10 @@ class _Work:
 def _do(works: Sequence[_Work], threads: int, progress: Progress | None) -> None:
     """Blocks of queries in threads."""
     blocks = [(w, start, min(start + QUERIES, w.queries)) for w in works for start in range(0, w.queries, QUERIES)]
-    waiting, lock, stop, done = iter(blocks), threading.Lock(), threading.Event(), 0
+    pages = Pages(*(w.index.own for w in works))
 
-    def work(_: int) -> None:
-        nonlocal done
-        while not stop.is_set():
-            with lock:
-                block = next(waiting, None)
-            if block is None:
-                return
-            block[0].do(*block[1:])
-            with lock:
-                done += 1
-                if progress:
-                    progress(done, len(blocks))
+    def work(block: tuple[_Work, int, int]) -> None:
+        block[0].do(*block[1:])
+        pages.add(block[2] - block[1])
 
-    if blocks:
-        in_threads(work, min(threads, len(blocks)), stop)
+    in_turn(blocks, lambda _: work, threads, progress)

@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from ..errors import UsageError
 from ..memory import memory_limit, require
-from ..numeric.parallel import default_threads
+from ..numeric.parallel import Progress, default_threads
 from ..types import (
     DIRECTIONS,
     AllItems,
@@ -36,7 +36,7 @@ from . import kernels, thresholds
 from .order import check_ties, ranks_from_counts
 from .scorers import Scorer, part_of
 from .select import Selector, buffer_bytes
-from .stream import TILE_BYTES, Progress, stream
+from .stream import TILE_BYTES, stream
 from .thresholds import Thresholds
 
 Array = npt.NDArray[Any]

@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..numeric.parallel import Progress
 from ..types import Direction, TopK
 from .observe import Counter, Depths, Scan, in_memory
 from .scorers import Scorer, part_of
-from .stream import Progress
 
 Arrays = dict[str, npt.NDArray[Any]]
 Images = tuple[int, int]  # a range of images

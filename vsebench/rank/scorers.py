@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
-from ..memory import is_limited, release
+from ..memory import release, releases_pages
 from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound, underflow_bound
 
@@ -149,8 +149,8 @@ class Dot:
         for start in range(0, len(other), SOME):
             part = slice(start, start + SOME)
             out[:, part] = (picked @ other[part].astype(dtype, copy=False).T) * scales[part].astype(dtype)
-            if is_limited():
-                release(other)
+            if releases_pages():
+                release(self.images, self.captions)
         return out
 
     def pairs(self, rows: Int, cols: Int, threads: int) -> Float:

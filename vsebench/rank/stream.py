@@ -6,22 +6,20 @@ a product on all cores followed by processing on all cores: idle BLAS threads wa
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..memory import RELEASED, is_limited, release
-from ..numeric.parallel import in_threads
+from ..memory import Pages
+from ..numeric.parallel import Progress, in_turn
 from .scorers import Scorer
 
 TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
 
 Process = Callable[[npt.NDArray[Any], int, int, int], None]
-Progress = Callable[[int, int], None]
 
 
 def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int]:
@@ -47,32 +45,19 @@ def stream(
     n_image, n_caption = scorer.shape
     height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
     corners = [(r, c) for c in range(0, n_caption, width) for r in range(0, n_image, height)]
-    waiting: Iterator[tuple[int, int]] = iter(corners)
-    lock, stop = threading.Lock(), threading.Event()
-    done = used = 0
-    limited, row_bytes = is_limited(), sum(a.shape[-1] * a.itemsize for a in scorer.mapped)
+    pages = Pages(*scorer.mapped)
 
-    def work(part: int) -> None:
-        nonlocal done, used
+    def worker(part: int) -> Callable[[tuple[int, int]], None]:
         buffer = np.empty(min(height, n_image) * min(width, n_caption), scorer.dtype)
-        while not stop.is_set():
-            with lock:
-                corner = next(waiting, None)
-            if corner is None:
-                return
+
+        def work(corner: tuple[int, int]) -> None:
             r0, c0 = corner
             r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
             out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
             process(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
-            with lock:
-                done += 1
-                used += (r1 - r0 + c1 - c0) * row_bytes
-                if limited and used > RELEASED:
-                    release(*scorer.mapped)
-                    used = 0
-                if progress:
-                    progress(done, len(corners))
+            pages.add(r1 - r0 + c1 - c0)
 
-    threads = min(threads, len(corners))
+        return work
+
     scorer.prepare(height)
-    in_threads(work, threads, stop)
+    in_turn(corners, worker, threads, progress)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
 
-from ...numeric.parallel import in_threads
+from ...memory import Pages
+from ...numeric.parallel import Progress, in_turn
 from ...numeric.torch_memory import within_memory
 from ...types import Direction, TopK
 from ..observe import Counter, Depths
 from ..scorers import Dot, Scorer
-from ..stream import Progress, tiles
+from ..stream import tiles
 from .count import SPAN, PairCounter, Tile
 from .settings import exact
 from .top import TopLists
@@ -70,31 +70,24 @@ class _Scan:
         """Compute every tile once, and give the lists."""
         n_image, n_caption = self.scorer.shape
         corners = [(r, c) for c in range(0, n_caption, self.width) for r in range(0, n_image, self.height)]
-        waiting: Iterator[tuple[int, int]] = iter(corners)
-        lock, stop = threading.Lock(), threading.Event()
-        done = 0
+        pages = Pages(*(() if self.device.type == "cuda" else self.scorer.mapped))
 
-        def work(part: int) -> None:
-            nonlocal done
+        def worker(part: int) -> Callable[[tuple[int, int]], None]:
             size = _padded(self.height) * _padded(self.width)
             room = torch.empty(size, dtype=dtype_of(self.scorer), device=self.device)
-            with exact(self.device):
-                while not stop.is_set():
-                    with lock:
-                        corner = next(waiting, None)
-                    if corner is None:
-                        return
+
+            def work(corner: tuple[int, int]) -> None:
+                with exact(self.device):
                     tile = self._tile(*corner, room)
                     for counter in self.counters:
                         counter.count(tile, part)
                     for top in self.lists.values():
                         top.add(tile)
-                    with lock:
-                        done += 1
-                        if progress:
-                            progress(done, len(corners))
+                pages.add(self.height + self.width)
 
-        in_threads(work, min(self.threads, len(corners)), stop)
+            return work
+
+        in_turn(corners, worker, self.threads, progress)
         for counter in self.counters:
             counter.finish()
         return {d: top.finish() for d, top in self.lists.items()}
