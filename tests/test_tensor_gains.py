@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import vsebench as vb
 from tests.graded_worlds import FakeGains, large_world
 from tests.test_cider import split_of
 from tests.test_spice_gains import worlds
+from vsebench.errors import DeviceMemory
 from vsebench.graded.run import run
 from vsebench.metrics import parse, tau
 from vsebench.metrics.gain_order import gain_order
@@ -22,13 +24,14 @@ from vsebench.rank.scorers import Dot
 from vsebench.relevance.cider import features as cider_features
 from vsebench.relevance.cider import gains as cider
 from vsebench.relevance.spice import gains as spice
-from vsebench.types import Direction
+from vsebench.types import DIRECTIONS, Direction
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from vsebench.graded.device import on_device  # noqa: E402
 from vsebench.metrics import torch_tau  # noqa: E402
 from vsebench.relevance import torch_lists  # noqa: E402
-from vsebench.relevance.cider import torch_rows as cider_rows  # noqa: E402
 
 on_gpu = pytest.param(
     "cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")]
@@ -122,7 +125,7 @@ def same_rows(ours: Any, reference: Any, blocks: dict[Direction, list[tuple[int,
 @pytest.mark.parametrize("settings", [{}, {"own": "out"}, {"variant": "plain"}])
 def test_rows_of_cider(frequent: float, settings: dict[str, str], device: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cider_features, "FREQUENT", frequent)
-    monkeypatch.setattr(cider_rows, "PIECE", 400)
+    monkeypatch.setattr(torch_lists, "TILE", 400)
     rng = np.random.default_rng(7)
     weight = np.arange(1, 41) ** -1.2
     words = [f"w{i}" for i in range(40)]
@@ -145,6 +148,57 @@ def test_rows_of_spice(world: Any, own: str) -> None:
     images, captions = made.shape
     for device in ("cpu", *["cuda"] * torch.cuda.is_available()):
         same_rows(on_device(made, device), made, {"i2t": [(0, images), (0, 1)], "t2i": [(0, captions)]})
+
+
+@pytest.mark.parametrize("attempts", [0, 1, 2])
+def test_tiles_are_made_once_and_smaller_where_memory_is_short(attempts: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Small blocks from tiles of 16 queries, in order as tasks take them; then of several threads."""
+    monkeypatch.setattr(torch_lists, "TILE", 16 * 30 + 5)
+    values, made = np.random.default_rng(1).random((50, 30)).astype(np.float32), list[tuple[int, int]]()
+
+    def compute(direction: Direction, first: int, last: int) -> Any:
+        made.append((first, last))
+        if len(made) <= attempts:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        assert direction == "i2t"
+        return torch.tensor(values[first:last])
+
+    tiles = torch_lists.Tiles("cpu", compute, values.shape)
+    if attempts == 2:
+        with pytest.raises(DeviceMemory, match="too little free memory"):
+            tiles.rows("i2t", 0, 3)
+        assert made == [(0, 16), (0, 2)]
+        return
+    blocks = [(a, min(a + 3, 50)) for a in range(0, 50, 3)]
+    assert np.concatenate([tiles.rows("i2t", *block) for block in blocks]).tobytes() == values.tobytes()
+    pieces = [(a, a + 2) for a in range(0, 16, 2)] * attempts
+    assert made == [(0, 16), *pieces, (16, 32), (32, 48), (48, 50)]
+    with ThreadPoolExecutor(3) as threads:
+        found = list(threads.map(lambda block: tiles.rows("i2t", *block), blocks))
+    assert np.concatenate(found).tobytes() == values.tobytes()
+
+
+def test_operations_on_a_device_do_not_grow_with_the_blocks() -> None:
+    """A launch takes microseconds whatever its size: five blocks of a tile are no more work than one."""
+
+    class Count(TorchDispatchMode):
+        operations = 0
+
+        def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            self.operations += 1
+            return function(*args, **(kwargs or {}))
+
+    rng = np.random.default_rng(3)
+    references = [[" ".join(f"w{w}" for w in rng.integers(0, 9, n)) for n in range(1, 12)] for _ in range(30)]
+    gains = cider.load(split_of(references), None, {"tokens": "whitespace"})
+    for direction in DIRECTIONS:
+        with Count() as one:
+            on_device(gains, "cpu").rows(direction, 0, 6)
+        ours = on_device(gains, "cpu")
+        with Count() as five:
+            for start in range(0, 30, 6):
+                ours.rows(direction, start, start + 6)
+        assert 0 < five.operations == one.operations < 900
 
 
 @DEVICES

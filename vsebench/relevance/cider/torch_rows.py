@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
 
 from ...types import Direction, Vectors
-from ..torch_lists import Tensor, add_in_order, expand, rounds, tensor
+from ..torch_lists import Tensor, Tiles, add_in_order, expand, rounds, tensor
 from .features import Features
-
-PIECE = 1 << 22  # values computed together
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,73 +19,71 @@ class TensorFeatures(Features):
     """Weighted features whose rows are computed on a device of torch; pairs as by ``Features``."""
 
     device: str = "cpu"
+    _tiles: Tiles = field(init=False)
+    _kept: dict[tuple[int, int], Tensor] = field(default_factory=dict)  # the last of ``_image_weights``
 
     def rows(self, direction: Direction, first: int, last: int) -> Vectors:
         """(last - first, gallery) float32 values of queries ``first:last``."""
-        gallery = len(self.scale) if direction == "t2i" else len(self.length)
-        out = np.empty((last - first, gallery), np.float32)
-        step = max(1, PIECE // max(gallery, 1))
-        for a in range(first, last, step):
-            b = min(a + step, last)
-            if direction == "t2i":
-                out[a - first : b - first] = self._values((a, b), (0, gallery)).cpu().numpy()
-            else:
-                out[a - first : b - first] = self._values((0, gallery), (a, b)).t().cpu().numpy()
-        return out
+        return self._tiles.rows(direction, first, last)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_tiles", Tiles(self.device, self._compute, (len(self.scale), len(self.length))))
+
+    def _compute(self, direction: Direction, first: int, last: int) -> Tensor:
+        if direction == "t2i":
+            return self._values((first, last), (0, len(self.scale)))
+        return self._values((0, len(self.length)), (first, last)).t().contiguous()
 
     def _values(self, captions: tuple[int, int], images: tuple[int, int]) -> Tensor:
         """(caption, image) float32 values of ranges of captions and images."""
         t, (c0, c1), (i0, i1) = self._tensors, captions, images
-        n = i1 - i0
-        caption, entry = expand(torch.stack([t["row"][:-1], t["shared"]], 1).flatten(), 2 * t["all"][c0:c1])
+        n, length = i1 - i0, t["length"][c0:c1]
+        caption, entry = expand(t["of_caption"], 2 * t["all"][c0:c1])
         feature, weight = t["feature"][entry], t["query"][entry]
-        postings = self._postings(images)
+        start, posting = self._postings(images)
         total = torch.zeros((c1 - c0, n), dtype=torch.float64, device=self.device)
         often = feature < self.frequent
-        self._add_frequent(total, t["length"][c0:c1], caption[often], feature[often], weight[often], postings, i0)
-        start, posting = postings
+        self._add_frequent(total, t["slot"][length], caption[often], feature[often], weight[often], images)
         caption, feature, weight = caption[~often], feature[~often], weight[~often]
         which, at = expand(start, feature)
         at = posting[at]
-        apart = (t["length"][c0:c1][caption[which]] - t["reference_length"][at]).abs()
+        apart = (length[caption[which]] - t["reference_length"][at]).abs()
         value = weight[which] * t["weight"][at] * t["penalty"][apart]
         add_in_order(total.view(-1), caption[which] * n + t["image"][at] - i0, value)
         # features of one caption only count with its own image
         own = t["all"][c0:c1][(t["image_of"][c0:c1] >= i0) & (t["image_of"][c0:c1] < i1)]
-        which, entry = expand(torch.stack([t["shared"], t["row"][1:]], 1).flatten(), 2 * own)
+        which, entry = expand(t["of_caption_alone"], 2 * own)
         own = own[which]
         value = t["query"][entry] * t["reference"][entry]
         add_in_order(total.view(-1), (own - c0) * n + t["image_of"][own] - i0, value)
         return (total * t["scale"][i0:i1]).float()
 
     def _add_frequent(
-        self, total: Tensor, length: Tensor, caption: Tensor, feature: Tensor, weight: Tensor,
-        postings: tuple[Tensor, Tensor], i0: int,
-    ) -> None:  # fmt: skip
+        self, total: Tensor, slot: Tensor, caption: Tensor, feature: Tensor, weight: Tensor, images: tuple[int, int]
+    ) -> None:
         """Add q W for the frequent features, W being summed over the references of an image first."""
-        for size, sums in self._image_weights(length, postings, i0, total.shape[1]):
-            some = (length[caption] == size).nonzero()[:, 0]
-            if not len(some):
-                continue
-            for chosen in rounds(caption[some]):  # the first feature of every caption, the second one, ...
-                entry = some[chosen]
-                total[caption[entry]] += weight[entry, None] * sums[feature[entry]]
+        if not len(caption):
+            return
+        sums = self._image_weights(images)
+        for entry in rounds(caption):  # the first feature of every caption, the second one, ...
+            row = caption[entry]
+            total[row] += weight[entry, None] * sums[slot[row], feature[entry]]
 
-    def _image_weights(
-        self, length: Tensor, postings: tuple[Tensor, Tensor], i0: int, images: int
-    ) -> Iterator[tuple[int, Tensor]]:
-        """Lengths of captions, and (frequent feature, image) float64 sums W for them."""
-        t, (start, posting) = self._tensors, postings
+    def _image_weights(self, images: tuple[int, int]) -> Tensor:
+        """(length, frequent feature, image) float64 sums W for the lengths that captions have; kept for the next."""
+        if images in self._kept:
+            return self._kept[images]
+        self._kept.clear()
+        t, (start, posting), n = self._tensors, self._postings(images), images[1] - images[0]
         feature, at = expand(start, torch.arange(self.frequent, device=self.device))
         at = posting[at]
-        key = feature * images + t["image"][at] - i0
-        again = rounds(key) if len(key) else ()
-        for size in length.unique().tolist():
-            sums = torch.zeros(self.frequent * images, dtype=torch.float64, device=self.device)
-            value = t["weight"][at] * t["penalty"][(size - t["reference_length"][at]).abs()]
-            for chosen in again:
-                sums[key[chosen]] += value[chosen]
-            yield size, sums.view(self.frequent, images)
+        key = feature * n + t["image"][at] - images[0]
+        value = t["weight"][at] * t["penalty"][(t["lengths"][:, None] - t["reference_length"][at]).abs()]
+        sums = torch.zeros((len(value), self.frequent * n), dtype=torch.float64, device=self.device)
+        for chosen in rounds(key) if len(key) else ():
+            sums[:, key[chosen]] += value[:, chosen]
+        self._kept[images] = sums.view(-1, self.frequent, n)
+        return self._kept[images]
 
     def _postings(self, images: tuple[int, int]) -> tuple[Tensor, Tensor]:
         """Starts of the postings of every shared feature whose images are in a range, and the postings."""
@@ -102,8 +98,13 @@ class TensorFeatures(Features):
     @cached_property
     def _tensors(self) -> dict[str, Tensor]:
         references = self._references
-        arrays = {
-            "image_of": self.image_of, "length": self.length.astype(np.int64), "row": self.row, "shared": self.shared,
+        lengths = np.unique(self.length).astype(np.int64)
+        slot = np.zeros(int(self.length.max(initial=0)) + 1, np.int64)
+        slot[lengths] = np.arange(len(lengths))
+        arrays: dict[str, Any] = {
+            "lengths": lengths, "slot": slot, "of_caption": np.stack([self.row[:-1], self.shared], 1).ravel(),
+            "of_caption_alone": np.stack([self.shared, self.row[1:]], 1).ravel(),
+            "image_of": self.image_of, "length": self.length.astype(np.int64),
             "feature": self.feature.astype(np.int64), "query": self.query, "reference": self.reference,
             "start": self.start, "penalty": self.penalty, "scale": self.scale, "all": np.arange(len(self.length)),
             "weight": references["weight"], "image": references["image"].astype(np.int64),

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, fields
+from functools import cached_property
 
-import numpy as np
 import torch
 
-from ...types import Direction, Vectors
-from ..torch_lists import Tensor, expand, tensor
+from ...types import DIRECTIONS, Direction, Vectors
+from ..torch_lists import Tensor, Tiles, expand, tensor
 from .gains import SpiceGains
-
-PIECE = 1 << 22  # values computed together
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,18 +17,18 @@ class TensorSpice(SpiceGains):
     """SPICE whose rows are computed on a device of torch; pairs as by ``SpiceGains``."""
 
     device: str = "cpu"
-    _kept: dict[Direction, tuple[Tensor, ...]] = field(default_factory=dict)
+    _tiles: Tiles = field(init=False)
 
     def _rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        if direction not in self._kept:
-            self._kept[direction] = tuple(tensor(array, self.device) for array in self._lists(direction))
-        size = self._kept[direction][-1]
-        out = np.empty((stop - start, len(size)), np.float32)
-        step = max(1, PIECE // max(len(size), 1))
-        for a in range(start, stop, step):
-            b = min(a + step, stop)
-            out[a - start : b - start] = _f(self._kept[direction], a, b).cpu().numpy()
-        return out
+        return self._tiles.rows(direction, start, stop)
+
+    def __post_init__(self) -> None:
+        tiles = Tiles(self.device, lambda direction, a, b: _f(self._on_device[direction], a, b), self.shape)
+        object.__setattr__(self, "_tiles", tiles)
+
+    @cached_property
+    def _on_device(self) -> dict[Direction, tuple[Tensor, ...]]:
+        return {d: tuple(tensor(array, self.device) for array in self._lists(d)) for d in DIRECTIONS}
 
 
 def _f(lists: tuple[Tensor, ...], start: int, stop: int) -> Tensor:
