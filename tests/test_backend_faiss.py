@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import gc
 import json
+import weakref
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -23,7 +25,7 @@ from vsebench.types import Direction, Relevance, SameFold
 
 faiss = pytest.importorskip("faiss", reason="faiss is not installed (extra: cpu)")
 
-from vsebench.rank import faiss_index  # noqa: E402
+from vsebench.rank import faiss_index, listed  # noqa: E402
 from vsebench.rank.listed import Indexes  # noqa: E402
 
 METRICS = "R@1,R@5,R@10,Recall@5,R-P,mAP@R,RSum"
@@ -293,14 +295,33 @@ def test_no_gpu_is_touched_where_there_is_none(monkeypatch: pytest.MonkeyPatch) 
     both(*data, metrics="R@1", ci=0)
 
 
+class FakeResources:
+    """The memory that an index on a GPU reserves."""
+
+    made: ClassVar[list[FakeResources]] = []
+    temporary = 1536 << 20
+
+    def __init__(self) -> None:
+        FakeResources.made.append(self)
+
+    def setTempMemory(self, nbytes: int) -> None:  # noqa: N802
+        self.temporary = nbytes
+
+
 class FakeGpuIndex:
     """An index that lists like one on a GPU, and fails like one."""
 
     searches = 0
     fails = False
+    busy: ClassVar[set[FakeResources]] = set()
+    alive: ClassVar[weakref.WeakSet[FakeGpuIndex]] = weakref.WeakSet()
+    most = 0  # at the same time
 
-    def __init__(self, _: object, dim: int) -> None:
-        self.index = faiss.IndexFlatIP(dim)
+    def __init__(self, resources: FakeResources, dim: int) -> None:
+        assert isinstance(resources, FakeResources)
+        self.resources, self.index = resources, faiss.IndexFlatIP(dim)
+        FakeGpuIndex.alive.add(self)
+        FakeGpuIndex.most = max(FakeGpuIndex.most, len(FakeGpuIndex.alive))
 
     def add(self, vectors: Any) -> None:
         self.index.add(np.array(vectors))
@@ -310,20 +331,51 @@ class FakeGpuIndex:
         FakeGpuIndex.searches += 1
         if FakeGpuIndex.fails:
             raise RuntimeError("Error in a file\nOut of memory")
-        return self.index.search(vectors, k)
+        assert not FakeGpuIndex.busy, "two threads use the memory of one GPU"
+        FakeGpuIndex.busy.add(self.resources)
+        try:
+            return self.index.search(vectors, k)
+        finally:
+            FakeGpuIndex.busy.clear()
 
 
-def test_index_of_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def fake_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """FAISS finds a GPU, whose indexes are those of the processor."""
     monkeypatch.setattr(backends, "DRIVERS", (Path(__file__),))
     monkeypatch.setattr(faiss, "get_num_gpus", lambda: 1)
-    monkeypatch.setattr(faiss, "StandardGpuResources", object, raising=False)
+    monkeypatch.setattr(faiss, "StandardGpuResources", FakeResources, raising=False)
     monkeypatch.setattr(faiss, "GpuIndexFlatIP", FakeGpuIndex, raising=False)
-    both(*small("copies"), metrics=METRICS, ci=0, similarity="cosine")
+    monkeypatch.setattr(FakeResources, "made", [])
+    monkeypatch.setattr(FakeGpuIndex, "alive", weakref.WeakSet())
+    monkeypatch.setattr(FakeGpuIndex, "most", 0)
+
+
+def test_index_of_a_gpu(fake_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    both(*small("copies"), metrics=METRICS, ci=0, similarity="cosine", threads=2)
     assert FakeGpuIndex.searches
+    assert [made.temporary for made in FakeResources.made] == [256 << 20]
     monkeypatch.setattr(FakeGpuIndex, "fails", True)
     with pytest.raises(BadInput, match="FAISS failed on the GPU: Out of memory") as caught:
         vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
     assert caught.value.fix is not None and "--backend numpy" in caught.value.fix
+
+
+def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(
+    fake_gpu: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(listed, "KEPT", 3)
+    x, y = small("normal")
+    scorer, indexes, queries = Dot(x, y), Indexes(driver=True), np.arange(len(x))
+    for fold in range(7):
+        gallery = np.arange(50 * fold, 50 * fold + 50)
+        for part in (None, gallery):  # the complete gallery is used all the time
+            found = indexes.order_of(scorer, "i2t", queries, 5, part)
+            assert np.array_equal(found.items, full_order.order_of(scorer, "i2t", queries, 5, part).items)
+    gc.collect()
+    assert len(FakeGpuIndex.alive) == 3 and FakeGpuIndex.most == 3
+    assert sum(index.index.ntotal == len(y) for index in FakeGpuIndex.alive) == 1
+    assert [made.temporary for made in FakeResources.made] == [256 << 20]
 
 
 def test_threads_of_openmp_are_as_before() -> None:

@@ -22,7 +22,7 @@ from .scorers import Dot, unit_vectors
 MOST_ITEMS = 2048  # of a list; more are not listed by an index on a GPU
 SCALED = 1024  # vectors that are scaled together
 PARTS = 4  # a thread searches one in so many of the bytes after which pages of a mapped file are released
-
+TEMPORARY = 256 << 20  # bytes of a GPU that FAISS reserves for temporary arrays; by default 0.5 to 1.5 GiB
 
 _IMPORT = threading.Lock()
 
@@ -47,6 +47,33 @@ def gpus(driver: bool) -> int:
     return int(package().get_num_gpus()) if driver else 0
 
 
+class Gpu:
+    """What all indexes on the first GPU share: memory for temporary arrays, and a lock, as it serves one thread."""
+
+    def __init__(self) -> None:
+        self.resources, self.lock = package().StandardGpuResources(), threading.Lock()
+        self.resources.setTempMemory(TEMPORARY)
+
+    def index(self, vectors: Vectors) -> Any:
+        """An index of (item, dim) float32 vectors on the GPU."""
+        with self.lock:
+            index = package().GpuIndexFlatIP(self.resources, vectors.shape[1])
+            index.add(vectors)
+            return index
+
+
+def first_gpu(driver: bool) -> Gpu | None:
+    """The first GPU that FAISS can use, or None.
+
+    Args:
+        driver: as of ``gpus``.
+
+    Raises:
+        BadInput: FAISS fails on it, as for want of memory.
+    """
+    return _failing(Gpu) if gpus(driver) else None
+
+
 class FlatIndex:
     """The index of the gallery of one direction.
 
@@ -54,13 +81,13 @@ class FlatIndex:
         scorer: inner products of vectors.
         direction: side of the queries.
         gallery: (gallery,) int64 indices of the candidates, ascending; the complete gallery if None.
-        driver: whether the driver of a GPU is loaded.
+        gpu: where it is, or None: it is searched on the processor.
 
     Raises:
         BadInput: the vectors of the gallery need more memory than is free, of the machine or of the GPU.
     """
 
-    def __init__(self, scorer: Dot, direction: Direction, gallery: Int | None = None, driver: bool = False):
+    def __init__(self, scorer: Dot, direction: Direction, gallery: Int | None = None, gpu: Gpu | None = None):
         self.scorer, self.direction, self.gallery = scorer, direction, gallery
         (self.own, items), (self.scale, scales) = (scorer.images, scorer.captions), scorer.scales
         if direction == "t2i":
@@ -72,8 +99,10 @@ class FlatIndex:
             items, scales = items[gallery], scales[gallery]
         self.vectors = np.ascontiguousarray(_scaled(items, scales) if scorer.cosine else items)
         self.error = scorer.error()[0 if direction == "i2t" else 1]
-        self._lock = threading.Lock()
-        self._index = _on_gpu(self.vectors) if gpus(driver) else None
+        self._gpu = gpu
+        self._index: Any = None
+        if gpu is not None:
+            self._index = _failing(gpu.index, self.vectors)
 
     @property
     def size(self) -> int:
@@ -93,8 +122,8 @@ class FlatIndex:
         vectors = self.own[queries]
         if self.scorer.cosine:
             vectors = unit_vectors(vectors, self.scale[queries])
-        if self._index is not None:
-            with self._lock:  # an index on a GPU serves one thread at a time
+        if self._gpu is not None:
+            with self._gpu.lock:
                 scores, items = _failing(self._index.search, vectors, k)
             return scores, items
         # Blocks of queries are searched in threads, so every search has one; the setting is that of this thread.
@@ -147,17 +176,6 @@ def _nearest(queries: Vectors, vectors: Vectors, k: int) -> tuple[Vectors, Int]:
         order = np.argsort(-best, axis=1, kind="stable")[:, :k]
         best, where = np.take_along_axis(best, order, 1), np.take_along_axis(where, order, 1)
     return best, where
-
-
-def _on_gpu(vectors: Vectors) -> Any:
-    faiss = package()
-
-    def make() -> Any:
-        index = faiss.GpuIndexFlatIP(faiss.StandardGpuResources(), vectors.shape[1])
-        index.add(vectors)
-        return index
-
-    return _failing(make)
 
 
 def _failing(call: Any, *arguments: Any) -> Any:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..errors import UsageError
 from ..memory import Pages, require
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..types import DIRECTIONS, UNRANKED, AllItems, Bool, Direction, Float, Int, Observation, Ranks, Relevance, TopK
-from .faiss_index import FlatIndex
+from .faiss_index import FlatIndex, Gpu, first_gpu
 from .full_order import Order
 from .observe import Depths, Request, check_requests
 from .order import check_ties, ranks_from_counts
@@ -24,16 +25,17 @@ from .scorers import Dot, Scorer
 from .top_certified import Tops, tops
 
 QUERIES = 512  # searched together
+KEPT = 6  # indexes: a block of queries has the complete gallery, one or two folds, the first captions of these
 ENTRY_BYTES = 64  # memory for an item of a list, while it is made
 
 Key = tuple[Scorer, Direction, bytes | None]
 
 
 class Indexes:
-    """The indexes of one evaluation, each made when it is first needed.
+    """The indexes of one evaluation, each made when it is first needed; the ``KEPT`` that were used last are kept.
 
     Args:
-        driver: whether the driver of a GPU is loaded.
+        driver: whether the driver of a GPU is loaded. All indexes are then on the first GPU that FAISS can use.
     """
 
     def __init__(self, driver: bool = False) -> None:
@@ -45,9 +47,17 @@ class Indexes:
         """The index of the gallery of a direction; arguments as of ``FlatIndex``."""
         key = scorer, direction, None if gallery is None else gallery.tobytes()
         with self._lock:
-            if key not in self._made:
-                self._made[key] = FlatIndex(scorer, direction, gallery, self.driver)
-            return self._made[key]
+            found = self._made.pop(key, None)
+            if found is None:
+                while len(self._made) >= KEPT:  # before the next one needs their memory
+                    del self._made[next(iter(self._made))]
+                found = FlatIndex(scorer, direction, gallery, self._gpu)
+            self._made[key] = found  # behind the others
+            return found
+
+    @cached_property
+    def _gpu(self) -> Gpu | None:
+        return first_gpu(self.driver)
 
     def order_of(self, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None) -> Order:
         """The k best of some queries, as ``full_order.order_of``; k is at most ``deepest`` of the gallery."""
