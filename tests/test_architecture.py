@@ -58,8 +58,8 @@ LATE = [
 ]  # fmt: skip
 # Tensor code: these may import torch when they are loaded, and are themselves imported late.
 TENSOR_CODE = [
-    "vsebench.metrics.torch_tau", "vsebench.numeric.torch_memory", "vsebench.rank.torch_backend",
-    "vsebench.relevance.torch_lists",
+    "vsebench.metrics.torch_tau", "vsebench.numeric.torch_memory", "vsebench.numeric.torch_precision",
+    "vsebench.rank.torch_backend", "vsebench.relevance.torch_lists",
     "vsebench.relevance.cider.torch_rows", "vsebench.relevance.spice.torch_rows",
 ]  # fmt: skip
 

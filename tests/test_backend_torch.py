@@ -227,6 +227,7 @@ PRECISIONS = (
     "b.fp32_precision = 'tf32'",
     "b.cuda.matmul.fp32_precision = 'tf32'",
     "b.mkldnn.matmul.fp32_precision = 'bf16'",
+    "b.cudnn.conv.fp32_precision = 'ieee'",
     "b.cudnn.fp32_precision = 'tf32'; b.mkldnn.fp32_precision = 'bf16'",
 )
 IN_A_PROCESS = """
@@ -235,7 +236,8 @@ from vsebench.rank.torch_backend import settings
 b, device = torch.backends, torch.device(sys.argv[2])
 exec(sys.argv[1])
 def state():
-    found = [m.fp32_precision for m in (b, b.cudnn, b.mkldnn, b.cuda.matmul, b.mkldnn.matmul)] if new else []
+    each = (b, b.cudnn, b.mkldnn, b.cuda.matmul, b.cudnn.conv, b.mkldnn.matmul, b.mkldnn.conv)
+    found = [m.fp32_precision for m in each] if new else []
     try:
         return [*found, torch.get_float32_matmul_precision()]
     except RuntimeError:
@@ -249,6 +251,10 @@ with torch.autocast(device.type, dtype=torch.bfloat16), settings.exact(device), 
         assert b.cuda.matmul.fp32_precision == b.mkldnn.matmul.fp32_precision == "ieee", state()
     else:
         assert state() == ["highest"]
+assert state() == before, (before, state())
+from vsebench.pretrained.device import float32  # of encoders
+with float32(None):
+    assert not new or b.cuda.matmul.fp32_precision == b.cudnn.conv.fp32_precision == "ieee", state()
 assert state() == before, (before, state())
 if new and "matmul" not in sys.argv[1]:  # what holds for all operations still holds for products
     b.cudnn.fp32_precision = b.mkldnn.fp32_precision = "none"

@@ -39,14 +39,17 @@ def float32(threads: int | None) -> Iterator[None]:
     """No gradients, no precision below float32 and no choice of algorithms by speed; threads of torch on the CPU."""
     import torch
 
-    cudnn, matmul = torch.backends.cudnn, torch.backends.cuda.matmul
-    before = (cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, matmul.allow_tf32, torch.get_num_threads())
-    cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, matmul.allow_tf32 = False, True, False, False
+    from ..numeric.torch_precision import full_precision
+
+    cudnn = torch.backends.cudnn
+    before, restore = (cudnn.deterministic, cudnn.benchmark, torch.get_num_threads()), full_precision()
+    cudnn.deterministic, cudnn.benchmark = True, False
     if threads is not None:
         torch.set_num_threads(threads)
     try:
         with torch.inference_mode():
             yield
     finally:
-        cudnn.allow_tf32, cudnn.deterministic, cudnn.benchmark, matmul.allow_tf32 = before[:4]
-        torch.set_num_threads(before[4])
+        restore()
+        cudnn.deterministic, cudnn.benchmark = before[:2]
+        torch.set_num_threads(before[2])

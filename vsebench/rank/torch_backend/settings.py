@@ -5,12 +5,12 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
 
 import torch
 
 from ...errors import UsageError, first_line
+from ...numeric.torch_precision import full_precision
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -57,7 +57,7 @@ def exact(device: torch.device) -> Iterator[None]:
     global _inside, _threads, _restore
     with _LOCK:
         if _inside == 0:
-            _threads, _restore = torch.get_num_threads(), _full_precision()
+            _threads, _restore = torch.get_num_threads(), full_precision()
         _inside += 1
     torch.set_num_threads(1)  # of the calling thread
     try:
@@ -69,32 +69,3 @@ def exact(device: torch.device) -> Iterator[None]:
             torch.set_num_threads(_threads)
             if _inside == 0:
                 _restore()
-
-
-def _full_precision() -> Callable[[], None]:
-    """Switch TF32 and bfloat16 off for products of float32, on every device; returns what restores the settings.
-
-    Torch 2.9 has a setting for every device. Once it is used, the older one of all devices can no longer be read.
-    """
-    matmul = torch.backends.cuda.matmul
-    if not hasattr(matmul, "fp32_precision"):
-        before = torch.get_float32_matmul_precision()
-        torch.set_float32_matmul_precision("highest")
-        return lambda: torch.set_float32_matmul_precision(before)
-    found = [(each, _own_precision(each)) for each in (matmul, torch.backends.mkldnn.matmul)]
-
-    def give(values: Iterable[tuple[Any, str]]) -> None:
-        for each, value in values:
-            each.fp32_precision = value
-
-    give((each, "ieee") for each, _ in found)
-    return lambda: give(found)
-
-
-def _own_precision(matmul: Any) -> str:
-    """The precision that is set for the products of a device; ``none`` where it is the one of all operations."""
-    value = matmul.fp32_precision
-    matmul.fp32_precision = "none"
-    inherited = matmul.fp32_precision
-    matmul.fp32_precision = value
-    return "none" if value == inherited else str(value)
