@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.graded_worlds import FakeGains, graded_worlds, large_world
+from tests.memory import peak
 from tests.test_graded_run import FOLDED, NAMES
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
 from vsebench.graded import part as graded_part
@@ -120,6 +121,21 @@ def test_merging_lists_does_not_depend_on_the_order() -> None:
     for order in itertools.permutations([one, two, three]):
         found = part.merged(part.merged(order[0], order[1], 4), order[2], 4)
         assert found.items.tolist() == [[3, 4, 0, 1]] and found.scores.tolist() == [[2, 2, 1, 1]]
+
+
+def test_merging_lists_takes_little_more_than_the_result() -> None:
+    rng = np.random.default_rng(5)
+    one, two = (
+        TopK(rng.permuted(np.tile(np.arange(a, a + 50), (20_000, 1)), axis=1), rng.integers(0, 5, (20_000, 50)) / 2)
+        for a in (0, 50)
+    )
+    result = 20_000 * 50 * 16 / 2**20
+    assert peak(lambda: part.merged(one, two, 50)) < 2 * result
+    found = part.merged(one, two, 50)
+    for q in range(0, 20_000, 997):
+        both = zip([*one.scores[q], *two.scores[q]], [*one.items[q], *two.items[q]], strict=True)
+        best = sorted(both, key=lambda pair: (-pair[0], pair[1]))[:50]
+        assert list(zip(found.scores[q], found.items[q], strict=True)) == best
 
 
 def measured(

@@ -20,6 +20,7 @@ from .scorers import Scorer, part_of
 
 Arrays = dict[str, npt.NDArray[Any]]
 Images = tuple[int, int]  # a range of images
+MERGED = 1 << 18  # entries of lists that are merged together
 
 
 def count(
@@ -91,7 +92,13 @@ def _no_lists(scorer: Scorer, direction: Direction, k: int) -> TopK:
 
 def merged(one: TopK, other: TopK, k: int) -> TopK:
     """The k best of two lists a query without common items, by score, then lower index."""
-    items = np.concatenate([one.items, other.items], axis=1)
-    scores = np.concatenate([one.scores, other.scores], axis=1)
-    order = np.lexsort((items, -scores), axis=1)[:, :k]
-    return TopK(np.take_along_axis(items, order, 1), np.take_along_axis(scores, order, 1))
+    queries, width = len(one.items), one.items.shape[1] + other.items.shape[1]
+    found = TopK(np.empty((queries, min(k, width)), np.int64), np.empty((queries, min(k, width))))
+    step = max(1, MERGED // max(width, 1))
+    for start in range(0, queries, step):  # some at a time: merging takes several times the memory of the lists
+        part = slice(start, start + step)
+        items = np.concatenate([one.items[part], other.items[part]], axis=1)
+        scores = np.concatenate([one.scores[part], other.scores[part]], axis=1)
+        order = np.lexsort((items, -scores), axis=1)[:, :k]
+        found.items[part], found.scores[part] = (np.take_along_axis(x, order, 1) for x in (items, scores))
+    return found
