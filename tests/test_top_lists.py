@@ -42,6 +42,17 @@ def test_items_scores_and_gains(direction):
     assert found.kind == "matrix"
 
 
+@pytest.mark.filterwarnings("error")
+def test_scores_beyond_float32_are_at_the_ends_of_its_range():
+    scores = SCORES.copy()
+    scores[:, 4], scores[2, 1] = -1e300, 1e39
+    (found,) = evaluate(scores=scores, direction="i2t", lists=CAPTIONS).lists
+    assert np.array_equal(found.items, sorted_top(scores, CAPTIONS))
+    most = np.float32((2 - 2**-23) * 2.0**127)
+    assert found.scores[2, 0] == most and (found.scores[:, -1] == -most).all()
+    assert json.loads(json.dumps(found.scores.tolist(), allow_nan=False))
+
+
 def test_nothing_is_kept_unless_it_is_asked_for():
     report = evaluate(lists=0)
     assert report.lists == () and "lists" not in report.to_dict()

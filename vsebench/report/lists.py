@@ -28,8 +28,8 @@ class Lists:
     Attributes:
         direction: ``i2t`` or ``t2i``.
         items: (query, k) int64 gallery indices, best first; -1 behind the end of a list that is shorter.
-        scores: (query, k) float32, rounded from the float64 scores that decide the order; None for retrieved lists
-            without scores.
+        scores: (query, k) float32, rounded from the float64 scores that decide the order, and those beyond the range
+            of float32 at its ends; None for retrieved lists without scores.
         kind: the gains, such as ``cider``, with which graded metrics were measured first; None without any.
         gains: (query, k) float32 gains of the items, 0 where there is no item; None without gains.
         truth_gains: (query,) float32 largest gain of a ground-truth item of the query; None without gains.
