@@ -24,6 +24,7 @@ from typer.testing import CliRunner
 import vsebench as vb
 from vsebench.cli import app
 from vsebench.data import unchanged
+from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost, printable
 from vsebench.evaluation import dask_engine, inputs, shard_files, shards
 from vsebench.evaluation.options import Options
@@ -358,6 +359,23 @@ def test_shards_are_kept_after_an_error_and_removed_without_resume(cache: Path) 
             shard_files.write(at / "s.npz", {"a": np.arange(3)})
             raise BadInput("something")
         assert (at / "s.npz").exists()
+
+
+def test_shards_of_runs_that_are_not_continued_are_removed(cache: Path) -> None:
+    def ended(key: str, days: float) -> Path:
+        with suppress(RuntimeError), shard_files.opened(key, resume=True) as folder:
+            shard_files.write(folder / "scan-0-0-9.npz", {"x": np.arange(3)})
+            raise RuntimeError
+        at = time.time() - 86_400 * days
+        os.utime(folder, (at, at))
+        return folder
+
+    recent, resumed, in_work, old = (ended(key * 64, days) for key, days in zip("bcda", (29, 10, 10, 31), strict=True))
+    os.utime(resumed, (0, 0))
+    os.utime(in_work, (0, 0))
+    with locked(in_work.with_suffix(".lock"), "x"), shard_files.opened("c" * 64, resume=True):
+        assert not old.exists() and list(recent.iterdir()) and list(resumed.iterdir()) and list(in_work.iterdir())
+    assert sorted(p.name[0] for p in cache.glob("shards/*")) == ["b", "d"]
 
 
 @pytest.mark.parametrize(

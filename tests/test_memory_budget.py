@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.memory import peak
+from tests.memory import peak, resident
 from vsebench import memory
 from vsebench.data.formats import spool
 from vsebench.data.read import read_embeddings
@@ -38,12 +38,6 @@ def nothing_fits(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def values(report: vb.Report) -> dict[str, list[float]]:
     """The values of every query."""
     return {str(r.metric) + r.direction: r.per_query.tolist() for r in report.results if r.per_query is not None}
-
-
-def resident() -> int:
-    """MiB of the pages of files that this process has."""
-    text = Path("/proc/self/status").read_text(encoding="ascii")
-    return int(text.split("RssFile:")[1].split()[0]) >> 10
 
 
 def save(path: Path, how: str) -> Path:

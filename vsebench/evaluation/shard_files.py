@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import io
 import shutil
+import time
 import zipfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,12 +21,15 @@ from ..data.lock import locked
 from ..errors import DiskError
 
 Arrays = dict[str, npt.NDArray[Any]]
+KEPT = 30  # days that the shards of a run are kept which was ended and is not continued
 _DIGEST = 32  # bytes of the SHA-256 in front of the arrays
 
 
 @contextlib.contextmanager
 def opened(key: str, resume: bool) -> Iterator[Path]:
     """The folder of an evaluation, in the user's cache; removed when the block ends without an error.
+
+    Folders of other evaluations that have not changed for ``KEPT`` days are removed.
 
     Args:
         key: of the evaluation, hexadecimal digits.
@@ -41,11 +45,21 @@ def opened(key: str, resume: bool) -> Iterator[Path]:
             if not resume:
                 shutil.rmtree(folder, ignore_errors=True)
             folder.mkdir(exist_ok=True)
+            _remove_old(folder)
             yield folder
             shutil.rmtree(folder, ignore_errors=True)
     except OSError as error:
         fix = "set VSEBENCH_CACHE to a folder with write permission and free space"
         raise DiskError(f"cannot be written: {error.strerror or error}", where=folder, fix=fix) from error
+
+
+def _remove_old(own: Path) -> None:
+    """Remove folders of other evaluations that were ended and not continued within ``KEPT`` days."""
+    for folder in own.parent.iterdir():
+        with contextlib.suppress(OSError, DiskError):  # in work, removed by another process, or of another user
+            if folder != own and folder.is_dir() and time.time() - folder.stat().st_mtime > KEPT * 86_400:
+                with locked(folder.with_suffix(".lock"), "the evaluation is in work"):
+                    shutil.rmtree(folder, ignore_errors=True)
 
 
 def write(path: Path, arrays: Arrays) -> None:

@@ -32,7 +32,7 @@ from ..graded import part as graded_part
 from ..graded.plan import SharedScores
 from ..graded.run import Fill, shared_rankings
 from ..graded.tasks import Outs, restrict
-from ..memory import budget
+from ..memory import budget, release
 from ..numeric.parallel import default_threads
 from ..rank import backends
 from ..rank import part as scan_part
@@ -266,10 +266,12 @@ def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
     What is wrong with the input or the installation is returned, not raised: it would be the same at a second attempt.
     """
     try:
-        with _lock, budget(job.options.budget):
+        with _lock, budget(job.options.budget, releases=True):
             prepared = _prepare(job)
             arrays = compute_prepared(prepared, shard)
             unchanged.refuse_changed(prepared.states)
+            if prepared.data.scorer is not None:
+                release(*prepared.data.scorer.mapped)
             return arrays
     except VsebenchError as error:
         return error
