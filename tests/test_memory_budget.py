@@ -95,6 +95,19 @@ def test_full_disk(tmp_path: Path, nothing_fits: None, monkeypatch: pytest.Monke
     assert "TMPDIR" in str(caught.value.fix)
 
 
+def test_a_temporary_file_is_not_in_memory(nothing_fits: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not (Path("/dev/shm").is_dir() and spool.in_memory("/dev/shm") and not spool.in_memory("/var/tmp")):
+        pytest.skip("needs a folder in memory, and one on disk")
+    monkeypatch.setattr("tempfile.gettempdir", lambda: "/dev/shm")
+    for name in ("TMPDIR", "TEMP", "TMP"):
+        monkeypatch.delenv(name, raising=False)
+    with spool.notes() as said:
+        spool.room((5, 3), np.float32, "x")
+        monkeypatch.setenv("TMPDIR", "/dev/shm")  # the user knows better
+        spool.room((5, 3), np.float32, "x")
+    assert said[0].endswith(" in /var/tmp") and said[1].endswith(" in /dev/shm")
+
+
 @pytest.mark.parametrize("size", ["many", "2X", "", "-1G"])
 def test_no_size(size: str) -> None:
     with pytest.raises(UsageError, match="memory is '"):

@@ -12,6 +12,7 @@ import math
 import os
 import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -56,7 +57,7 @@ def room(shape: tuple[int, ...], dtype: npt.DTypeLike, why: str) -> Array:
     nbytes = math.prod(shape) * np.dtype(dtype).itemsize
     if fits(nbytes):
         return np.empty(shape, dtype)
-    folder = tempfile.gettempdir()
+    folder = _folder()
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
             if hasattr(os, "posix_fallocate"):
@@ -71,6 +72,28 @@ def room(shape: tuple[int, ...], dtype: npt.DTypeLike, why: str) -> Array:
     if said is not None:
         said.append(f"{why} to a temporary file of {size(nbytes)} in {folder}")
     return array
+
+
+def _folder() -> str:
+    """The folder of temporary files; ``/var/tmp`` where the system's is in memory and the user has named none."""
+    folder, other = tempfile.gettempdir(), "/var/tmp"
+    named = any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP"))
+    usable = not named and os.access(other, os.W_OK | os.X_OK)
+    return other if usable and in_memory(folder) and not in_memory(other) else folder
+
+
+def in_memory(folder: str) -> bool:
+    """Whether the files of a folder are held in memory (``tmpfs``); False where it is not known."""
+    try:
+        mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
+    except (OSError, ValueError):
+        return False
+    device = Path(folder).stat().st_dev
+    for mount in mounts:
+        with contextlib.suppress(OSError):  # of another user
+            if mount[2] in ("tmpfs", "ramfs") and Path(mount[1]).stat().st_dev == device:
+                return True
+    return False
 
 
 def converted(array: Array, dtype: npt.DTypeLike, rows: npt.NDArray[np.int64] | None, why: str) -> Array:
