@@ -29,7 +29,7 @@ def test_unknown_name(name: str, message: str) -> None:
 
 
 def test_package_that_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = dataclasses.replace(backends.BACKENDS["numpy"], module="no_such_module", extra="gpu")
+    absent = dataclasses.replace(backends.BACKENDS["numpy"], module="no_such_module", install="'vsebench[gpu]'")
     monkeypatch.setitem(backends.BACKENDS, "numpy", absent)
     with pytest.raises(MissingPackage, match=r"the back-end numpy needs no_such_module") as caught:
         vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, backend="numpy")

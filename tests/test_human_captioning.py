@@ -81,7 +81,10 @@ def test_meteor_is_that_of_the_package_and_is_remembered(monkeypatch: pytest.Mon
     if shutil.which("java"):  # the package itself finds only the Java on the path
         from pycocoevalcap.meteor.meteor import Meteor
 
-        assert found.tolist() == pytest.approx(official(Meteor()), abs=1e-12)
+        scorer = Meteor()
+        with scorer.meteor_p:  # closes its pipes, which the package leaves open
+            assert found.tolist() == pytest.approx(official(scorer), abs=1e-12)
+            scorer.meteor_p.kill()
 
 
 @needs_package

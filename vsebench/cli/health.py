@@ -161,7 +161,9 @@ def _splits() -> list[Finding]:
 
 def _torch() -> Finding:
     if importlib.util.find_spec("torch") is None:
-        return Finding("torch", "absent", "not installed", "pip install 'vsebench[train]' (for .pt files and training)")
+        return Finding(
+            "torch", "absent", "not installed", "pip install torch (for .pt files, --backend torch, training)"
+        )
     try:
         import torch
 

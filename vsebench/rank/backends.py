@@ -73,7 +73,7 @@ class Backend:
         words: what it computes with, as shown by ``vsebench doctor``.
         make: makes its functions; imports what it needs. Takes the device, or None, where ``devices``.
         module: name of the module it needs besides numpy and numba, or None.
-        extra: the extra of vsebench that installs the module, or None.
+        install: what pip installs for it, or None.
         packages: what may install the module; their versions are in the provenance of a report.
         devices: a name may say on which device, as in ``torch:cuda:1``.
     """
@@ -81,7 +81,7 @@ class Backend:
     words: str
     make: Callable[..., Ranker]
     module: str | None = None
-    extra: str | None = None
+    install: str | None = None
     packages: tuple[str, ...] = ()
     devices: bool = False
 
@@ -122,10 +122,10 @@ BACKENDS: dict[str, Backend] = {
         "a flat index of FAISS, on the first GPU or the processor: lists of the top of every ranking",
         _faiss,
         "faiss",
-        "cpu",
+        "'vsebench[cpu]'",
         ("faiss-cpu", "faiss-gpu", "faiss-gpu-cu11", "faiss-gpu-cu12"),
     ),
-    "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "gpu", ("torch",), True),
+    "torch": Backend("tensors of torch, on a GPU or the processor", _torch, "torch", "torch", ("torch",), True),
 }
 
 
@@ -158,7 +158,7 @@ def check(name: str) -> None:
     backend = parts(name)[0]
     found = BACKENDS[backend]
     if not found.installed:
-        fix = f"pip install 'vsebench[{found.extra}]'"
+        fix = f"pip install {found.install}"
         raise MissingPackage(f"the back-end {backend} needs {found.module}", fix=fix)
 
 
