@@ -172,6 +172,14 @@ def test_hard_vectors(dim: int, device: Any, monkeypatch: pytest.MonkeyPatch) ->
             same_observations(scorer, [Request("x", judged)], device, depth={"i2t": 5, "t2i": 5}, tile_shape=(9, 70))
 
 
+def test_a_float64_copy_needs_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    side = vectors.Side(torch.ones(4, 8), torch.ones(4).double())
+    monkeypatch.setattr(vectors, "memory_limit", lambda: 8 * 8 * 4 * 8 - 1)
+    assert side.float64(torch.tensor([1])).dtype == torch.float64 and side.double is None
+    monkeypatch.setattr(vectors, "memory_limit", lambda: 8 * 8 * 4 * 8)
+    assert side.float64(torch.tensor([1])).shape == (1, 8) and side.double is not None
+
+
 @pytest.mark.parametrize("dim", [1, 31, 32, 33, 100, 1024])
 def test_canonical_scores_have_the_bits_of_the_reference(dim: int, device: Any, rng: np.random.Generator) -> None:
     images, captions = (rng.normal(size=(n, dim)).astype(np.float32) for n in (11, 17))

@@ -113,6 +113,18 @@ def test_an_unknown_key_of_a_file(tmp_path):
     assert not (tmp_path / "run").exists()
 
 
+def test_a_hyper_parameter_outside_of_the_settings(tmp_path):
+    found = cli("train-reference", *OPTIONS, "--set", "loss.margin=0.3", "--out", tmp_path / "run")
+    assert found.exit_code == 2
+    assert "a hyper-parameter of the loss is a key of its settings, loss.settings.margin" in found.stderr
+
+
+def test_a_run_that_is_not_there_is_not_resumed_in_silence(tmp_path):
+    found = cli("train-reference", *OPTIONS, "--epochs", "1", "--resume", "--out", tmp_path / "run")
+    assert found.exit_code == 0, found.stderr
+    assert "to resume: it begins" in found.stderr
+
+
 def test_a_folder_that_is_a_file_or_may_not_be_written(tmp_path):
     file = tmp_path / "run"
     file.write_text("mine")

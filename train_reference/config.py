@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
-from vsebench.errors import BadInput, UsageError
+from vsebench.errors import BadInput, UsageError, printable
 from vsebench.registry import unknown
 
 FOLDER = Path(__file__).parent / "configs"
@@ -257,7 +257,11 @@ def _section(kind: type, name: str, given: dict[str, Any], where: str) -> Any:
     types = get_type_hints(kind)
     for key, value in given.items():
         if key not in types:
-            raise _placed(unknown(f"key of [{name}]", key, types), where)
+            error = unknown(f"key of [{name}]", key, types)
+            if kind is Loss:
+                inside = f"loss.settings.{printable(key[:40])}"
+                error.fix = f"{error.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
+            raise _placed(error, where)
         _check_type(f"{name}.{key}", value, types[key], where)
     return kind(**{key: float(value) if types[key] is float else value for key, value in given.items()})
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from vsebench.errors import UsageError
+from vsebench.errors import UsageError, printable
 from vsebench.report.report import Report
 
 from . import config as configs
 from . import parallel
+from .checkpoint import LAST
 from .config import Config
 from .data import Bar, no_bar
 from .losses import get_loss
@@ -98,6 +99,8 @@ def run(
     parallel.start()
     try:
         quiet = not parallel.is_first()
+        if resume and not quiet and not (folder / LAST).exists():
+            say(f"there is no run in {printable(str(folder))} to resume: it begins")
         report = train(config, folder, resume=resume, say=_nothing if quiet else say, bar=no_bar if quiet else bar)
         return None if quiet else report, folder
     finally:

@@ -105,9 +105,8 @@ def parse_size(text: str, what: str) -> int:
     """
     match = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,6})?)\s*([kmgt]?)(?:i?b)?", text.strip().lower())
     if match is None:
-        raise UsageError(
-            f"{what} is '{text[:40]}', which is no size", fix="give a number with K, M, G or T, such as 500M or 4G"
-        )
+        fix = "give a number with K, M, G or T, such as 500M or 4G"
+        raise UsageError(f"{what} is '{text[:40]}', which is no size", fix=fix)
     return int(float(match[1]) * _UNITS[match[2]])
 
 

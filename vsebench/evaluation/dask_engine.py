@@ -115,7 +115,7 @@ def _client(options: Options) -> Iterator[Any]:
                         LocalCluster(
                             n_workers=workers, threads_per_worker=1, processes=True,
                             scheduler_kwargs=_NO_PAGE, silence_logs=logging.CRITICAL,
-                        memory_limit=0,  # Dask counts pages of mapped files, and would end workers for them
+                            memory_limit=0,  # Dask counts pages of mapped files, and would end workers for them
                         )
                     )  # fmt: skip
             except (OSError, RuntimeError, TimeoutError) as error:

@@ -11,11 +11,13 @@ from typing import Any
 import numpy as np
 import torch
 
+from ...memory import memory_limit
 from ...types import Direction
 from ..kernels import LANES
 from ..scorers import Dot, Scorer
 
 PIECE = 1 << 22  # numbers that canonical scores are computed from together
+SHARE = 8  # of the memory: what a float64 copy takes is at most one in so many
 KEPT_DOUBLE = 1 << 28  # bytes of the vectors of one side up to which their float64 copy is kept
 Tensor = Any  # torch counts as untyped
 
@@ -39,7 +41,8 @@ class Side:
 
     def float64(self, items: Tensor | slice) -> Tensor:
         """(item, dim) float64 vectors of some items."""
-        if self.double is None and 8 * self.vectors.numel() <= KEPT_DOUBLE:
+        nbytes, cuda = 8 * self.vectors.numel(), self.vectors.is_cuda  # a GPU's memory is not that of the budget
+        if self.double is None and nbytes <= KEPT_DOUBLE and (cuda or nbytes <= memory_limit() // SHARE):
             self.double = self.vectors.double()
         return self.vectors[items].double() if self.double is None else self.double[items]
 
