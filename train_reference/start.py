@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from vsebench.data.run_folder import LAST
 from vsebench.errors import UsageError, printable
 from vsebench.report.report import Report
 
 from . import config as configs
 from . import parallel
-from .checkpoint import LAST
 from .config import Config
 from .data import Bar, no_bar
 from .losses import get_loss
