@@ -134,8 +134,8 @@ def versions() -> dict[str, str]:
 
 
 def _commit() -> str:
-    """The commit of this checkout and its date, empty outside of one."""
-    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h, %cs"]
+    """The commit of this checkout, empty outside of one."""
+    command = ["git", "-C", str(ROOT), "log", "-1", "--format=%h"]
     try:
         return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
     except OSError:
