@@ -392,6 +392,8 @@ def test_auto_leaves_a_gpu_that_does_not_work(two_gpus: None, monkeypatch: pytes
     assert backends.chosen("auto") == ("numpy", f"torch fails on the GPU: {failed}")
     report = vb.evaluate(np.eye(3), np.eye(3), captions_per_image=1, metrics="R@1", ci=0, trust=True)
     assert report.provenance is not None and report.provenance["backend"] == "numpy"
+    with pytest.raises(UsageError, match=r"'torch:cuda:0', and torch fails on it: CUDA error: no kernel image"):
+        backends.ranker("torch:cuda")
 
 
 def test_auto_and_doctor_with_a_torch_that_does_not_import(tmp_path: Path) -> None:

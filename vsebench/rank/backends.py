@@ -112,6 +112,9 @@ def _torch(device: str | None) -> Ranker:
     from .torch_backend import order, scan, settings
 
     found = settings.device_of(device)
+    if found.type == "cuda" and (failed := settings.fault(found)) is not None:
+        fix = "use --backend numpy, or install a torch that has code for this GPU"
+        raise UsageError(f"--backend is 'torch:{found}', and torch fails on it: {failed}", fix=fix)
     at = str(found) if found.type == "cuda" else None
     return Ranker(partial(scan.scan, found), partial(order.order_of, found), device=at)
 
