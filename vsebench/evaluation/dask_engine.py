@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import __version__
-from ..errors import MissingPackage, VsebenchError, WorkersLost
+from ..errors import MissingPackage, VsebenchError, WorkersLost, first_line, printable
 from ..memory import require
 from ..numeric.parallel import default_threads
 from . import shard_files
@@ -192,7 +192,7 @@ def _check_workers(client: Any) -> None:
             what = f"the worker {worker} does not import vsebench: {_words(version)}"
             raise MissingPackage(what, where=_ENGINE, fix=f"on its machine: {_INSTALL}")
         if version != __version__:
-            what = f"the worker {worker} has vsebench {_words(version)}, and this is {__version__}"
+            what = f"the worker {worker} has vsebench {printable(str(version)[:200])}, and this is {__version__}"
             raise WorkersLost(what, where=_ENGINE, fix="install the same version on all machines")
 
 
@@ -269,7 +269,7 @@ def _failed(what: str, error: Exception, fix: str) -> WorkersLost:
     return WorkersLost(f"{what}: {_words(error)}", where=_ENGINE, fix=fix)
 
 
-def _words(error: object) -> str:
+def _words(error: BaseException) -> str:
     """The first line of a message, with the name of the error."""
-    name = f"{type(error).__name__}: " if isinstance(error, BaseException) else ""
-    return name + (str(error).strip().splitlines() or [""])[0][:200]
+    name, said = type(error).__name__, first_line(error)
+    return said if said == name else f"{name}: {said}"

@@ -221,7 +221,7 @@ def _title(family: str) -> str:
 
 
 def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> list[str]:
-    """The sentences below a table; ``how`` says what entries are told apart by, None for no ranks."""
+    """The sentences below a table; ``how`` names the test behind the ranks, None for no ranks."""
     notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
     if how is not None:
         what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")

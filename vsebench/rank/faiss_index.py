@@ -41,8 +41,8 @@ def gpus(driver: bool) -> int:
     """How many GPUs FAISS can use.
 
     Args:
-        driver: whether the driver of a GPU is loaded. Where it is not, FAISS is not asked: older versions then ended
-            the process (facebookresearch/faiss, issue 4251).
+        driver: whether the driver of a GPU is loaded. Where it is not, FAISS does not count devices: older versions
+            then ended the process (facebookresearch/faiss, issue 4251).
     """
     return int(package().get_num_gpus()) if driver else 0
 

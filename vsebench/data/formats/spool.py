@@ -22,14 +22,14 @@ from ...errors import DiskError
 from ...memory import memory_limit, release, size
 from .raw import Array
 
-SHARE = 4  # an array that takes more than one in so many of the free bytes is not held in memory
+SHARE = 4  # an array that takes more than one in so many of the free bytes is not kept in memory
 PIECE = 16 << 20  # bytes that are copied together
 
 _SAID: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("said", default=None)
 
 
 def fits(nbytes: int) -> bool:
-    """Whether an array of so many bytes is held in memory."""
+    """Whether an array of so many bytes is kept in memory."""
     return SHARE * nbytes <= memory_limit()
 
 
@@ -83,7 +83,7 @@ def _folder() -> str:
 
 
 def in_memory(folder: str) -> bool:
-    """Whether the files of a folder are held in memory (``tmpfs``); False where it is not known."""
+    """Whether the files of a folder are in memory (``tmpfs``); False where it is not known."""
     try:
         mounts = [line.split() for line in Path("/proc/mounts").read_text(encoding="utf-8").splitlines()]
     except (OSError, ValueError):
