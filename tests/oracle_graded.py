@@ -124,9 +124,12 @@ class World:
             return sum(gain[g] for g in order if g in chosen) / ideal if ideal else 0.0
         if spec.stem in ("SR", "R"):
             total = gain if spec.unit == "item" else self.totals(spec, own_image, fold)
-            chosen = best[: spec.m] if spec.unit == "item" else self.by_image(spec, direction, total, gallery)
-            hits = len(set(order) & set(chosen)) if any(total.values()) else 0
-            return float(hits > 0) if spec.stem == "R" else hits / len(chosen)
+            first = sorted((i for i in total if total[i] > 0), key=lambda i: (-total[i], i))[: spec.m]
+            chosen = first
+            if spec.unit == "image" and direction == "i2t":
+                chosen = [g for g in gallery if int(image_of[g]) in first]
+            hits = len(set(order) & set(chosen))
+            return float(hits > 0) if spec.stem == "R" else hits / max(1, len(chosen))
         if spec.stem == "nDCG":
 
             def discounted(items: list[int]) -> float:
@@ -146,8 +149,3 @@ class World:
             for i in images
             if not (spec.gt == "out" and i == own_image)
         }
-
-    def by_image(self, spec: Spec, direction: Direction, total: dict[int, float], gallery: list[int]) -> list[int]:
-        """The gallery items of the m images with the largest totals."""
-        chosen = sorted(total, key=lambda i: (-total[i], i))[: spec.m]
-        return [g for g in gallery if (int(self.split.image_of[g]) if direction == "i2t" else g) in chosen]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
+import vsebench
 from vsebench.errors import BadInput, UsageError
 from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.matrix import MatrixGains
@@ -177,3 +179,48 @@ def test_a_setting_is_given_once() -> None:
         load_gains("g.npy:negative=zero:negative=keep", SPLIT)
     with pytest.raises(UsageError, match="cider: own is given twice: in and out"):
         load_gains("cider:own=in:own=out", SPLIT)
+
+
+JUDGED = "holds only 0 and 1: these are judgements, and every item of gain 1 is a positive of R@k and SR@k"
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.float16, np.float64])
+def test_zeros_and_ones_are_judgements(dtype: Any, rng: np.random.Generator) -> None:
+    images = rng.standard_normal((60, 16))
+    texts = np.repeat(images, 5, axis=0) + 1.5 * rng.standard_normal((300, 16))
+    truth = np.arange(300) // 5 == np.arange(60)[:, None]
+    report = vsebench.evaluate(
+        images, texts, gains=truth.astype(dtype), ci=0,
+        metrics="R@1,R@5,Recall@5,matrix:R@1,matrix:R@5,matrix:SR@5,matrix:R[unit=image]@1,matrix:SR[unit=image]@5",
+    )  # fmt: skip
+    assert f"matrix: {JUDGED}" in [note.removeprefix("matrix: matrix: ") for note in report.notes]
+    for direction in ("i2t", "t2i"):
+        for judged, graded in (
+            ("R@1", "R@1"), ("R@5", "R@5"), ("Recall@5", "SR@5"), ("R@1", "R[unit=image]@1"),
+            ("Recall@5", "SR[unit=image]@5"),
+        ):  # fmt: skip
+            want = report[judged, direction].per_query
+            assert np.array_equal(report[f"matrix:{graded}", direction].per_query, want), (graded, direction)
+    assert 0 < report["R@1", "t2i"].value < 1
+
+
+def test_every_item_of_gain_one_is_a_positive() -> None:
+    gains = np.zeros((4, 8))
+    gains[0] = [0, 1, 1, 1, 1, 1, 1, 1]  # more positives than the default m
+    gains[1, 5] = 1
+    scores = np.tile(np.arange(8, 0, -1.0), (4, 1))
+    report = vsebench.evaluate(
+        scores=scores, captions_per_image=2, gains=gains, metrics="matrix:R@1,matrix:SR@2,matrix:SR@6", direction="i2t",
+        trust=True, ci=0,
+    )  # fmt: skip
+    assert report["matrix:R@1", "i2t"].per_query.tolist() == [0, 0, 0, 0]
+    assert report["matrix:SR@2", "i2t"].per_query.tolist() == [1 / 7, 0, 0, 0]
+    assert report["matrix:SR@6", "i2t"].per_query.tolist() == [5 / 7, 1, 0, 0]
+
+
+def test_a_third_value_makes_gains(rng: np.random.Generator) -> None:
+    gains = (rng.random((4, 8)) > 0.5).astype(float)
+    assert MatrixGains(gains).positives == max(gains.sum(axis=0).max(), gains.sum(axis=1).max())
+    gains[3, 7] = 0.5
+    assert MatrixGains(gains).positives == 0
+    assert MatrixGains(np.zeros((4, 8))).positives == 0

@@ -200,12 +200,22 @@ def test_one_rule_for_queries_whose_gains_are_all_zero(gt: str) -> None:
     assert np.isnan(tau_b.values[7]) and tau_a.values[7] == 0
 
 
-def test_negative_gains_beside_zeros_are_gains() -> None:
+@pytest.mark.parametrize("largest", [0.0, -0.25])
+def test_no_gain_of_zero_or_below_is_a_positive(largest: float) -> None:
     world = large_world(20, 3, seed=8)
     world.gains[7] = -np.abs(world.gains[7]) - 0.5
-    world.gains[7, np.argmax(world.scores[7])] = 0
+    world.gains[7, np.argmax(world.scores[7])] = largest
     found = measured(world, "SR[m=1]@1", "R[m=1]@1")
-    assert [found[parse(n), "i2t"].values[7] for n in ("SR[m=1]@1", "R[m=1]@1")] == [1, 1]
+    assert [found[parse(n), "i2t"].values[7] for n in ("SR[m=1]@1", "R[m=1]@1")] == [0, 0]
+
+
+def test_fewer_positives_than_m() -> None:
+    world = large_world(20, 3, seed=8)
+    ranked = np.argsort(-world.scores[7], kind="stable")
+    world.gains[7] = 0
+    world.gains[7, ranked[[0, 30]]] = 0.5
+    found = measured(world, "SR[m=5]@5", "R[m=5]@1", "R[m=5]@40", "SR[m=5]@40")
+    assert [found[parse(n), "i2t"].values[7] for n in ("SR[m=5]@5", "R[m=5]@1", "SR[m=5]@40")] == [0.5, 1, 1]
 
 
 def test_without_any_candidate_there_is_no_value() -> None:

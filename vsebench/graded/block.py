@@ -16,7 +16,6 @@ from ..types import Bool, Direction, Float, Int, Vectors
 from .plan import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
-SOME_ROWS = 64  # complete rows of gains that are copied together
 SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed
 
 
@@ -74,7 +73,7 @@ class Block:
         self.ideal_depth = min(deepest, len(ranking.gallery))
         self._rows: Vectors | None = None
         self._ideal: tuple[Items, Vectors] | None = None
-        self._images: dict[bool, tuple[Float, Items, Int, Int]] = {}
+        self._images: dict[bool, tuple[Float, Items, Int]] = {}
 
     def rows(self) -> Vectors:
         """(query, gallery) float32 gains, made once; must not be written to."""
@@ -150,55 +149,37 @@ class Block:
         if group.by_image:
             chosen, number = self._pseudo_positive_images(found, group)
         else:
-            chosen = _is_among(found.items, found.best[:, :m], len(self.ranking.gallery))
-            chosen[self._all_zero(found, group.without_ground_truth)] = False
-            number = np.minimum(m, found.candidates)
+            assert ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
+            positive = ranking.ideal[:, :m] > 0
+            chosen = _is_among(found.items, found.best[:, :m], positive, len(self.ranking.gallery))
+            number = np.where(positive.any(axis=1), positive.sum(axis=1), np.minimum(m, found.candidates))
         return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
-
-    def _all_zero(self, found: Retrieved, without_ground_truth: bool) -> Bool:
-        """(query,) whether every candidate has the gain 0: none of them is more relevant than another."""
-        assert found.ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
-        zero: Bool = np.equal(found.ranking.ideal[:, 0], 0)
-        if self.gains.lowest is not None and self.gains.lowest >= 0:
-            return zero
-        query_image, gallery_image = self.ranking.image_of
-        some = np.flatnonzero(zero)  # the largest gain is 0; the others may be negative
-        for at in range(0, len(some), SOME_ROWS):
-            left = some[at : at + SOME_ROWS]
-            rows = self.rows()[found.rows[left]]
-            if without_ground_truth:
-                rows[query_image[self.start : self.stop][found.rows[left], None] == gallery_image] = 0
-            if found.removed is not None:
-                rows[found.removed[left, None] == gallery_image] = 0
-            zero[left] = ~rows.any(axis=1)
-        return zero
 
     def best_images(self, found: Retrieved, group: Group) -> tuple[Items, Bool]:
         """The images with the largest gains, summed over the captions of the query's image.
 
         Returns:
             (query, m) positions among the ranking's images, fewer than m where there are no more candidates, and
-            (query,) whether any candidate has a sum other than 0.
+            (query, m) whether their sums are above 0.
         """
-        total, order, nonzero, of_query = self._image_gains(group.without_ground_truth)
+        total, order, of_query = self._image_gains(group.without_ground_truth)
         removed = found.removed is not None
         limit = min(group.pseudo_positives, len(self.ranking.images) - group.without_ground_truth - removed)
         row = of_query[found.rows]
-        some, best = nonzero[row], order[row, : limit + removed]
+        best = order[row, : limit + removed]
         if found.removed is not None:
             place = np.searchsorted(self.ranking.images, found.removed)
-            some -= total[row, place] != 0
             # the removed image goes behind the others, whether it is among them or not
             gone = best == place[:, None]
             best = np.take_along_axis(best, np.argsort(gone, axis=1, kind="stable"), axis=1)[:, :limit]
-        return best, some > 0
+        return best, total[row[:, None], best] > 0
 
-    def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int, Int]:
+    def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int]:
         """The gains of all images, summed over the captions of each query image of the block; made once.
 
         Returns:
             (own, image) sums, -inf for a ground truth that is left out; (own, image) positions in descending order;
-            (own,) how many sums are not 0; (query,) row of every query.
+            (query,) row of every query.
         """
         if without_ground_truth not in self._images:
             ranking = self.ranking
@@ -208,26 +189,20 @@ class Block:
             if len(captions):
                 rows = gains_rows(self.gains, "t2i", captions, ranking.images)
                 np.add.at(total, np.searchsorted(own, ranking.split.image_of[captions]), rows)
-            itself = np.arange(len(own)), np.searchsorted(ranking.images, own)
             if without_ground_truth:
-                total[itself] = 0
-            nonzero = np.count_nonzero(total, axis=1)
-            if without_ground_truth:
-                total[itself] = -np.inf
+                total[np.arange(len(own)), np.searchsorted(ranking.images, own)] = -np.inf
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
-            self._images[without_ground_truth] = total, order, nonzero, of_query
+            self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]
 
     def _pseudo_positive_images(self, found: Retrieved, group: Group) -> tuple[Bool, Int]:
         """(query, depth) whether a retrieved item is of one of the best images; (query,) how many items these have."""
-        ranking, (best, some) = self.ranking, self.best_images(found, group)
-        if ranking.direction == "t2i":
-            chosen = _is_among(found.items, best, len(ranking.images))
-            return some[:, None] & chosen, np.full(len(found.items), best.shape[1])
+        ranking, (best, positive) = self.ranking, self.best_images(found, group)
         position = np.searchsorted(ranking.images, ranking.image_of[1])
-        captions_of = np.bincount(position, minlength=len(ranking.images))
-        chosen = _is_among(position[found.items], best, len(ranking.images))
-        return some[:, None] & chosen, captions_of[best].sum(1)
+        items = np.bincount(position, minlength=len(ranking.images))[best]
+        chosen = _is_among(position[found.items], best, positive, len(ranking.images))
+        # without any positive the number only keeps the value at 0
+        return chosen, np.where(positive.any(axis=1), (items * positive).sum(axis=1), items.sum(axis=1))
 
     def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""
@@ -256,8 +231,11 @@ def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -
     return np.require(rows, np.float32, ["C", "W"])
 
 
-def _is_among(items: npt.NDArray[Any], chosen: npt.NDArray[Any], size: int) -> Bool:
-    """(query, depth) whether an item is one of the chosen (query, m) of its query; both are below ``size``."""
+def _is_among(items: npt.NDArray[Any], chosen: npt.NDArray[Any], positive: Bool, size: int) -> Bool:
+    """(query, depth) whether an item is a positive one of the chosen (query, m) of its query; both are below ``size``.
+
+    Positive ones are in front of the others.
+    """
     flag = np.zeros((len(items), size), np.bool_)
-    np.put_along_axis(flag, chosen, True, axis=1)
+    np.put_along_axis(flag, np.where(positive, chosen, chosen[:, :1]), positive.any(axis=1, keepdims=True), axis=1)
     return np.take_along_axis(flag, items, axis=1)

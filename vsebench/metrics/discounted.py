@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..numeric import elementary
 from ..types import Float, Int, Vectors
 from .declare import metric
 from .graded_ranking import sums_at, up_to
@@ -64,7 +65,7 @@ def ndcg(retrieved: Float, ideal: Float, ks: Sequence[int]) -> Float:
     Returns:
         (query, len(ks)) float64 from 0 to 1; 0 where no candidate has a gain.
     """
-    discount = 1.0 / np.log2(np.arange(2, retrieved.shape[1] + 2))
+    discount = 1.0 / elementary.log2(np.arange(2, retrieved.shape[1] + 2))
     at = np.asarray(ks) - 1
     # Summed from the top in one fixed order, so that k = 10 is the same number whatever the deepest k is.
     found = np.cumsum(retrieved * discount, axis=1)[:, at]

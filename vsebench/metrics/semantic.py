@@ -1,4 +1,4 @@
-"""Recall of the pseudo-positives: the m candidates of a query with the largest gains count as relevant."""
+"""Recall of the pseudo-positives: the m candidates of a query with the largest gains above 0 count as relevant."""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ from .graded_ranking import sums_at, up_to
 
 CITE = ("biten2022semantic",)
 EXTENDED = {
-    "m": Option(("5",), "number of pseudo-positives", number=True),
+    "m": Option(
+        ("5",),
+        "number of pseudo-positives, fewer where fewer gains are above 0; without meaning for gains that are judgements "
+        "of 0 and 1, where every item of gain 1 is a positive",
+        number=True,
+    ),
     "unit": Option(
         ("item", "image"),
         "item: the m items with the largest gains; image: m images, those with the largest gains summed over "
@@ -33,6 +38,8 @@ KS = (1, 5, 10)
 )
 def semantic_recall(pseudo_positive: Bool, pseudo_positives: Int, count: Int, ks: Sequence[int]) -> Float:
     """Semantic Recall: the share of the pseudo-positives in the top k (Biten et al., WACV 2022, eq. 3 and 4).
+
+    A candidate of gain 0 is never a pseudo-positive.
 
     With ``unit=item`` these are the m items with the largest gains, ties to the lower index, as in the paper; with
     ``unit=image`` the m images of the authors' code, and all their captions.

@@ -14,7 +14,7 @@ from ..data.formats.aliases import SCORES, Field
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
 from ..types import Direction, Int, Split, Vectors
-from .arrays import StoredArray, check_values, read_array
+from .arrays import CHUNK, StoredArray, check_values, read_array
 from .checks import as_pairs, check_range
 from .gains import Progress
 from .kinds.matrix import MATRIX
@@ -33,6 +33,8 @@ class MatrixGains:
         notes: decisions made in reading.
         image_order, caption_order: (image,) and (caption,) int64 row and column in ``values`` of every item of the
             split, or None when ``values`` is in the order of the split.
+        positives: the most entries of 1 in a row or a column, where there is no other value than 0 and 1: the gains
+            are then judgements, and every item of gain 1 is a positive of R@k and SR@k, whatever their m is. Else 0.
 
     Raises:
         UsageError: ``values`` is not two-dimensional, empty, or not floating point.
@@ -47,6 +49,7 @@ class MatrixGains:
     name: str = "matrix"
     lowest: float | None = None
     rows_affordable: bool = True
+    positives: int = 0
 
     def __post_init__(self) -> None:
         values = self.values
@@ -57,6 +60,7 @@ class MatrixGains:
             fingerprint, lowest = check_values(values, "image row")
             object.__setattr__(self, "settings", {"sha256": fingerprint})
             object.__setattr__(self, "lowest", lowest)
+            object.__setattr__(self, "positives", most_positives(values))
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -139,6 +143,9 @@ def _arranged(split: Split, stored: StoredArray, rows_are: str, path: Path | Non
         notes.append("float64: rounded to float32")
     transposed = rows_are == "captions" or not by_images
     fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path or "gains")
+    positives = most_positives(values)
+    if positives:
+        notes.append("holds only 0 and 1: these are judgements, and every item of gain 1 is a positive of R@k and SR@k")
     image_ids, caption_ids = split.image_ids, split.caption_ids
     orders: list[Int | None] = []
     for what, ids, own, other, place in (
@@ -149,4 +156,20 @@ def _arranged(split: Split, stored: StoredArray, rows_are: str, path: Path | Non
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
-    return MatrixGains(values.T if transposed else values, identity, tuple(notes), orders[0], orders[1], lowest=lowest)
+    return MatrixGains(
+        values.T if transposed else values, identity, tuple(notes), orders[0], orders[1], lowest=lowest,
+        positives=positives,
+    )  # fmt: skip
+
+
+def most_positives(values: npt.NDArray[Any]) -> int:
+    """The most entries of 1 in a row or a column of (row, column) numbers that are all 0 or 1; else 0."""
+    most, columns = 0, np.zeros(values.shape[1], np.int64)
+    step = max(1, CHUNK // values.shape[1])
+    for start in range(0, len(values), step):
+        one = values[start : start + step] == 1
+        if not (one | (values[start : start + step] == 0)).all():
+            return 0
+        columns += one.sum(axis=0)
+        most = max(most, int(one.sum(axis=1).max()))
+    return max(most, int(columns.max()))

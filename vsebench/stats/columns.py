@@ -246,7 +246,8 @@ def _on_a_grid(sums: Float) -> Float:
     largest = float(np.abs(sums).max(initial=0.0)) * len(sums)
     if largest == 0.0:
         return sums
-    step = 2.0 ** (np.ceil(np.log2(largest)) - 52)
+    mantissa, exponent = np.frexp(largest)  # the next power of 2, by no logarithm: these differ between processors
+    step = np.ldexp(1.0, int(exponent) - (mantissa == 0.5) - 52)
     return np.asarray(np.round(sums / step) * step)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...errors import BadInput, UsageError
+from ...numeric import elementary
 from ...numeric.parallel import one_blas_thread
 from ...types import Float, Split, Vectors
 
@@ -136,7 +137,7 @@ def tfidf(captions: Sequence[str]) -> csr_array[Any, Any]:
     counts.sum_duplicates()
     df = np.bincount(counts.indices, minlength=len(column))
     row = np.repeat(np.arange(len(captions)), np.diff(counts.indptr))
-    data = counts.data * (np.log((1 + len(captions)) / (1 + df)) + 1)[counts.indices]
+    data = counts.data * (elementary.log((1 + len(captions)) / (1 + df)) + 1)[counts.indices]
     length = np.sqrt(np.bincount(row, weights=data * data, minlength=len(captions)))
     return csr_array((data / length[row], counts.indices, counts.indptr), shape=counts.shape)
 

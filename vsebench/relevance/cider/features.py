@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
+from ...numeric import elementary
 from ...text.tokens import Int32
 from ...types import Direction, Float, Int, Vectors
 from .ngrams import Grams, captions_of
@@ -223,7 +224,7 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
     shared = renumber(row, number, len(start) - 1, feature, query, reference)
     length = np.maximum(found.tokens.length - 1, 0).astype(np.int32) if clip else np.zeros(len(shared), np.int32)
     distance = np.arange(int(length.max(initial=0)) + 1, dtype=np.float64)
-    penalty = np.exp(-(distance**2) / (2 * sigma**2))
+    penalty = elementary.exp(-(distance**2) / (2 * sigma**2))
     scale = 10.0 / 4.0 / np.maximum(np.bincount(image_of, minlength=images), 1)
     return Features(image_of, length, row, shared, feature, query, reference, start, frequent, penalty, scale)
 

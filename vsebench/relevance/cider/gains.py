@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ...errors import BadInput, UsageError, count_of
+from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...types import Bool, Direction, Float, Int, Split, Vectors
 from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
@@ -125,7 +126,7 @@ def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Floa
         notes.append(f"{counted} with every image of {where}: weight 0 (first: '{example}')")
     if source != "split" and len(df) and (unseen := float((df == 0).mean())) > 0.5:
         notes.append(f"{unseen:.0%} of the n-grams of the captions do not occur in {where}")
-    return np.log(float(images)) - np.log(np.maximum(df, 1).astype(np.float64)), corpus, tuple(notes)
+    return elementary.log(images) - elementary.log(np.maximum(df, 1)), corpus, tuple(notes)
 
 
 def _edge_cases(found: Grams, split: Split, own: str) -> list[str]:

@@ -3,119 +3,113 @@
 With unit vectors e, the captions C(i) of image i, and caption j:
 
     max    g(i, j) = max over m in C(i) of <e_m, e_j>
-    mean   g(i, j) = mean over m in C(i) of <e_m, e_j>, the product with the mean vector of C(i)
+    mean   g(i, j) = <mean of e_m over m in C(i), e_j>
     first  g(i, j) = <e_m, e_j>, m the first caption of i
 
-Products are float32 and always computed in tiles of the same shape at the same place, so that a value does not depend
-on which rows or pairs are requested. The gain of a caption with its own image is computed once in float64 instead, so
-that the cosine of a caption with itself is exactly 1.
+The components of unit vectors are rounded to multiples of 2^-26. Products of two components are then multiples of
+2^-52, and the sum of any of them is below 2 (Cauchy-Schwarz): float64 has all of these numbers, so nothing is rounded,
+and a product is the same in any order, by any BLAS, in any block. It is rounded once, to float32. A cosine differs by
+about 1e-8 from that of the vectors as they were.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from ...errors import count_of
-from ...types import Bool, Direction, Int, Split, Vectors, frozen
+from ...types import Direction, Float, Int, Split, Vectors, frozen
 from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
-from ..kinds.sentence import AGGREGATES, OWN
-from . import aggregate_kernels as kernels
 
-REFERENCES = 256  # rows of a tile
-CANDIDATES = 128  # columns of a tile: a divisor of its rows; fewer, as numpy has a special case for a block with itself
-ALIGNMENT = 64  # bytes
+GRID = 2.0**26
+# The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
+CERTAIN = np.float32(1.0 - 2.0**-18)
+TILE = 1024  # rows of the other side in one product
+SCATTERED = 1 << 14  # products of scattered pairs at a time
 
 
 @dataclass(frozen=True, eq=False)
 class CaptionCosine:
     """Gains from one vector a caption; constructed by ``caption_cosine``.
 
-    Matrix products use all threads of the BLAS: call ``rows`` and ``at`` inside
-    ``vsebench.numeric.parallel.one_blas_thread``, and spread the rows over threads. The last bit of a value is only
-    reproducible with one BLAS thread.
+    Matrix products use all threads of the BLAS: call ``rows`` inside ``vsebench.numeric.parallel.one_blas_thread``, and
+    spread the rows over threads.
 
     Attributes:
         name, settings, notes, shape: see ``Gains``.
-        candidates: (caption, dim) float32 unit vectors, zero-padded to full tiles.
-        references: (reference, dim) float32, likewise: the vectors that represent the images, sorted by image.
+        candidates: (caption, dim) float64 unit vectors on the grid.
+        references: (reference, dim) float64, on the grid: the vectors that represent the images, sorted by image.
         first: (image + 1,) int64, where the references of each image start.
         image_of: (caption,) int64.
-        own: (caption,) float32 gain with the caption's own image.
+        own: (caption,) float32 gain with the caption's own image; None where it is the product with its references.
     """
 
     name: str
     settings: Mapping[str, str]
     notes: tuple[str, ...]
     shape: tuple[int, int]
-    candidates: Vectors
-    references: Vectors
+    candidates: Float
+    references: Float
     first: Int
     image_of: Int
-    own: Vectors
+    own: Vectors | None
     lowest: float | None = None
     rows_affordable: bool = True
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """See ``Gains.rows``."""
         check_range(self.shape, direction, start, stop)
-        n_image, n_caption = self.shape
-        by_caption = direction == "t2i"
-        a, b, c, d = (0, n_image, start, stop) if by_caption else (start, stop, 0, n_caption)
-        out = np.full((stop - start, n_image if by_caption else n_caption), -2.0, np.float32)
-        best = np.empty((self._images_per_tile, CANDIDATES), np.float32)
-        product = aligned((REFERENCES, CANDIDATES))
-        for r0 in range(int(self.first[a]) // REFERENCES * REFERENCES, int(self.first[b]), REFERENCES):
-            for c0 in range(c // CANDIDATES * CANDIDATES, d, CANDIDATES):
-                self._tile(r0, c0, product)
-                kernels.fold_tile(product, r0, c0, self.first, a, b, c, d, by_caption, best, out)
-        without_references = np.flatnonzero(self.first[a:b] == self.first[a + 1 : b + 1])
-        (out.T if by_caption else out)[without_references] = 0.0
-        put_own_in_rows(out, self.own, self.image_of, direction, start, stop)
+        out = np.zeros((stop - start, self.shape[direction == "i2t"]), np.float32)
+        if direction == "i2t":
+            images = self._represented[slice(*np.searchsorted(self._represented, (start, stop)))]
+            vectors = self.references[self.first[start] : self.first[stop]]
+            for c in range(0, self.shape[1] if len(images) else 0, TILE):
+                product = vectors @ self.candidates[c : c + TILE].T
+                best = np.maximum.reduceat(product, self.first[images] - self.first[start], axis=0)
+                out[images - start, c : c + TILE] = _rounded(best)
+        else:
+            for images in self._tiles:
+                low, high = self.first[images[0]], self.first[images[-1] + 1]
+                product = self.candidates[start:stop] @ self.references[low:high].T
+                out[:, images] = _rounded(np.maximum.reduceat(product, self.first[images] - low, axis=1))
+        if self.own is not None:
+            put_own_in_rows(out, self.own, self.image_of, direction, start, stop)
         return out
 
     def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """As ``Gains.at``. Computes the tiles that contain the pairs: scattered ones cost up to as much as all rows."""
+        """See ``Gains.at``."""
         images, captions = as_pairs(self.shape, direction, queries, items)
-        out = np.full(len(images), -2.0, np.float32)
-        product = aligned((REFERENCES, CANDIDATES))
-        for r0, c0, pairs in self._tiles_of(images, captions):
-            self._tile(r0, c0, product)
-            kernels.fold_pairs(product, r0, c0, self.first, pairs, images, captions, out)
-        out[self.first[images] == self.first[images + 1]] = 0.0
-        put_own_in_pairs(out, self.own, self.image_of, images, captions)
+        out = np.zeros(len(images), np.float32)
+        count = np.diff(self.first)[images]
+        pairs = np.flatnonzero(count)
+        edges = np.searchsorted(np.cumsum(count[pairs]), np.arange(0, count.sum() + SCATTERED, SCATTERED))
+        for low, high in pairwise(np.unique(edges).tolist()):
+            some = pairs[low:high]
+            begin = np.cumsum(count[some]) - count[some]
+            reference = np.arange(count[some].sum()) + np.repeat(self.first[images[some]] - begin, count[some])
+            caption = np.repeat(captions[some], count[some])
+            products = np.einsum("ij,ij->i", self.references[reference], self.candidates[caption])
+            out[some] = _rounded(np.maximum.reduceat(products, begin))
+        if self.own is not None:
+            put_own_in_pairs(out, self.own, self.image_of, images, captions)
         return out.reshape(np.shape(items))
 
     @cached_property
-    def _images_per_tile(self) -> int:
-        """The largest number of images between the first and the last reference of a tile, those without any too."""
-        starts = np.arange(0, max(int(self.first[-1]), 1), REFERENCES)
-        low = np.searchsorted(self.first, starts, side="right") - 1
-        return int((np.searchsorted(self.first, starts + REFERENCES, side="left") - low).max())
+    def _represented(self) -> Int:
+        """The images with a caption, ascending; the gains of the others are 0."""
+        return np.flatnonzero(np.diff(self.first))
 
-    def _tile(self, r0: int, c0: int, out: Vectors) -> None:
-        np.matmul(self.references[r0 : r0 + REFERENCES], self.candidates[c0 : c0 + CANDIDATES].T, out=out)
-
-    def _tiles_of(self, images: Int, captions: Int) -> Iterator[tuple[int, int, Int]]:
-        """Origin (reference, caption) of every tile with references of a pair, and the indices of its pairs."""
-        low = self.first[images] // REFERENCES
-        count = np.maximum((self.first[images + 1] - 1) // REFERENCES - low + 1, 0)
-        count[self.first[images] == self.first[images + 1]] = 0
-        pair = np.repeat(np.arange(len(images)), count)
-        offset = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
-        across = len(self.candidates) // CANDIDATES
-        key = (low[pair] + offset) * across + captions[pair] // CANDIDATES
-        order = np.argsort(key, kind="stable")
-        edges = [*np.flatnonzero(np.diff(key[order], prepend=-1)).tolist(), len(order)]
-        for start, stop in itertools.pairwise(edges):
-            row, column = divmod(int(key[order[start]]), across)
-            yield row * REFERENCES, column * CANDIDATES, pair[order[start:stop]]
+    @cached_property
+    def _tiles(self) -> list[Int]:
+        """The images with a caption, in groups of some TILE references."""
+        group = self.first[self._represented] // TILE
+        return [x for x in np.split(self._represented, np.flatnonzero(np.diff(group)) + 1) if len(x)]
 
 
 def caption_cosine(
@@ -136,13 +130,10 @@ def caption_cosine(
     """
     n_image, n_caption = len(split.image_ids), len(split.caption_ids)
     members = np.argsort(split.image_of, kind="stable")
-    first = np.zeros(n_image + 1, np.int64)
-    np.cumsum(np.bincount(split.image_of, minlength=n_image), out=first[1:])
-    candidates, zero = unit_rows(vectors, REFERENCES)
-    values = np.empty(n_caption, np.float32)
-    kernels.own_gains(candidates, zero, members, first, AGGREGATES.index(agg), OWN.index(own), values)
+    count = np.bincount(split.image_of, minlength=n_image)
+    first = np.concatenate([[0], np.cumsum(count)])
+    candidates = unit_rows(vectors)
     noted = list(notes)
-    count = np.diff(first)
     if own == "out" and (count == 1).any():
         alone = count_of(int((count == 1).sum()), "image has", "images have")
         noted.append(f"{alone} a single caption; with own=out its gain is 0")
@@ -150,57 +141,80 @@ def caption_cosine(
         noted.append(f"{count_of(int((count == 0).sum()), 'image has', 'images have')} no caption, and gain 0")
     if agg == "max":
         sorted_by_image = bool((members == np.arange(n_caption)).all())
-        references, starts = candidates if sorted_by_image else _padded(candidates, members, REFERENCES), first
+        references, starts = candidates if sorted_by_image else candidates[members], first
     else:
-        has_caption = count > 0
-        starts = np.concatenate([[0], np.cumsum(has_caption)])
-        if agg == "first":
-            references = _padded(candidates, members[first[:-1][has_caption]], REFERENCES)
-        else:
-            references = _means(candidates, members, first, has_caption)
+        starts = np.concatenate([[0], np.cumsum(count > 0)])
+        begin = first[:-1][count > 0]
+        references = candidates[members[begin]]
+        if agg == "mean":
+            references = on_grid(np.add.reduceat(candidates[members], begin, axis=0) / count[count > 0, None])
+    values = None
+    if own == "one":
+        values = np.ones(n_caption, np.float32)
+    elif own == "out":
+        values = _rounded(_with_others(candidates, split.image_of, agg))
     chosen = {**(settings or {}), "agg": agg, "own": own}
     return CaptionCosine(
         name, chosen, tuple(noted), (n_image, n_caption), frozen(candidates), frozen(references), frozen(starts),
-        split.image_of, frozen(values),
+        split.image_of, None if values is None else frozen(values),
     )  # fmt: skip
 
 
-def aligned(shape: tuple[int, int]) -> Vectors:
-    """Zeros of this shape, float32, aligned to a cache line: some BLAS libraries round by the alignment of an array."""
-    size = shape[0] * shape[1]
-    raw = np.zeros(size + ALIGNMENT // 4, np.float32)
-    skip = -raw.ctypes.data % ALIGNMENT // 4
-    return raw[skip : skip + size].reshape(shape)
+def on_grid(x: Float) -> Float:
+    """Numbers rounded to multiples of 2^-26."""
+    return np.rint(x * GRID) / GRID
 
 
-def unit_rows(vectors: npt.NDArray[Any], tile: int) -> tuple[Vectors, Bool]:
-    """(row, dim) float32 rows of unit norm, zero-padded, and (row,) bool whether a row is zero.
-
-    Norms are computed in float64. Rows are padded to a multiple of ``tile``, columns to a multiple of 16.
-    """
+def unit_rows(vectors: npt.NDArray[Any]) -> Float:
+    """(row, dim) float64 rows of unit length on the grid; zero rows stay zero."""
     n, dim = vectors.shape
-    out = aligned((-(-n // tile) * tile, -(-dim // kernels.LANES) * kernels.LANES))
-    zero = np.zeros(n, np.bool_)
+    out = np.empty((n, dim))
     for start in range(0, n, 4096):
         block = np.asarray(vectors[start : start + 4096], np.float64)
-        # Scaled first: squares of very large or small values overflow or underflow float64.
-        largest = np.abs(block).max(axis=1, keepdims=True)
-        zero[start : start + 4096] = largest[:, 0] == 0
-        block = block / np.where(largest == 0, 1.0, largest)
-        norm = np.sqrt(np.einsum("ij,ij->i", block, block))[:, None]
-        out[start : start + len(block), :dim] = block / np.where(norm == 0, 1.0, norm)
-    return out, zero
-
-
-def _padded(vectors: Vectors, rows: Int, tile: int) -> Vectors:
-    """Some rows of ``vectors``, zero-padded to full tiles."""
-    out = aligned((-(-len(rows) // tile) * tile, vectors.shape[1]))
-    out[: len(rows)] = vectors[rows]
+        # Scaled first, by powers of 2: squares of very large or small values overflow or underflow float64.
+        _, exponent = np.frexp(np.abs(block).max(axis=1, keepdims=True))
+        block = np.ldexp(block, -exponent)
+        squares = block * block
+        while squares.shape[1] > 1:  # summed in one fixed order
+            half = squares.shape[1] // 2
+            odd = squares[:, 2 * half :]
+            squares = np.concatenate([squares[:, :half] + squares[:, half : 2 * half], odd], axis=1)
+        length = np.sqrt(squares)
+        out[start : start + 4096] = on_grid(block / np.where(length == 0, 1.0, length))
     return out
 
 
-def _means(vectors: Vectors, members: Int, first: Int, has_caption: Bool) -> Vectors:
-    """(image with captions, dim) means of the captions' vectors, zero-padded to full tiles."""
-    sums = np.add.reduceat(vectors[members], first[:-1][has_caption], axis=0, dtype=np.float64)
-    means = (sums / np.diff(first)[has_caption, None]).astype(np.float32)
-    return _padded(means, np.arange(len(means)), REFERENCES)
+def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
+    """(caption,) the product of every caption with the other captions of its image; 0 where there is none."""
+    out = np.zeros(len(vectors))
+    for captions in _images(image_of):
+        some = vectors[captions]
+        if len(some) == 1:
+            continue
+        if agg == "mean":
+            # Sums of vectors on the grid are exact, so that the order of the captions does not matter.
+            others = on_grid((some.sum(axis=0) - some) / (len(some) - 1))
+            out[captions] = np.einsum("ij,ij->i", others, some)
+        elif agg == "first":
+            out[captions] = some @ some[0]
+            out[captions[0]] = some[0] @ some[1]
+        else:
+            for start in range(0, len(some), TILE):
+                product = some[start : start + TILE] @ some.T
+                np.fill_diagonal(product[:, start:], -2.0)
+                out[captions[start : start + TILE]] = product.max(axis=1)
+    return out
+
+
+def _images(image_of: Int) -> Iterator[Int]:
+    """The captions of every image that has one, ascending."""
+    members = np.argsort(image_of, kind="stable")
+    yield from np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1)
+
+
+def _rounded(products: Float) -> Vectors:
+    """Products as float32; exactly 1 (or -1) where vectors are equal (or opposite) up to rounding."""
+    out = products.astype(np.float32)
+    out[out >= CERTAIN] = 1.0
+    out[out <= -CERTAIN] = -1.0
+    return out

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from ...errors import BadInput, UsageError, count_of
+from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
 from ...types import Float, Int, Split, Vectors
@@ -113,7 +114,7 @@ def idf_weights(bags: Bags, split: Split) -> Float:
     image_of = np.repeat(split.image_of, np.diff(bags.start))
     pairs = np.unique(bags.word * len(split.image_ids) + image_of)
     images = np.bincount(pairs // len(split.image_ids), minlength=len(bags.words))
-    return np.log(len(split.image_ids) / np.maximum(images, 1))
+    return elementary.log(len(split.image_ids) / np.maximum(images, 1))
 
 
 def weighted_sums(bags: Bags, weight: Float) -> Float:

@@ -1,0 +1,106 @@
+"""``python -m tests.processor_digits``: digests of the gains of every kind, of functions, and of whole evaluations.
+
+Run by ``test_any_processor`` in processes that are told to be other processors; all digests must be equal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vsebench as vb
+from tests.scene_worlds import world
+from vsebench.human import models
+from vsebench.human.protocols import Task
+from vsebench.metrics.discounted import ndcg
+from vsebench.numeric import elementary
+from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance.kinds import GAINS, load_gains
+from vsebench.relevance.scenes.gains import TruthGains
+from vsebench.relevance.scenes.truth import Truth
+from vsebench.relevance.spice.gains import gains as spice_gains
+from vsebench.relevance.spice.tuples import Tuples
+from vsebench.types import Embeddings, Split
+
+IMAGES, EACH, DIM = 60, 5, 300
+WORDS = [f"{a}{b}" for a in ("ba", "do", "ki", "lu", "me", "no", "pi", "ra", "su", "ty") for b in "abcdefghijkl"]
+
+
+def digest(*arrays: Any) -> str:
+    """Of the numbers of some arrays."""
+    whole = hashlib.sha256()
+    for array in arrays:
+        whole.update(np.ascontiguousarray(array).tobytes())
+    return whole.hexdigest()[:16]
+
+
+def captions(rng: np.random.Generator) -> list[str]:
+    """Captions that share words, common ones more often."""
+    often = 1 / np.arange(1, len(WORDS) + 1)
+    of_image = [rng.choice(WORDS, 12, p=often / often.sum()) for _ in range(IMAGES)]
+    return [" ".join(rng.choice(of_image[i // EACH], rng.integers(4, 12))) for i in range(IMAGES * EACH)]
+
+
+def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
+    """(specification, gains) of every kind."""
+    texts = captions(rng)
+    split = Split("custom", np.arange(IMAGES), np.arange(len(texts)), np.arange(len(texts)) // EACH, tuple(texts))
+    glove, vectors, matrix = folder / "glove.txt", folder / "vectors.npy", folder / "matrix.npy"
+    glove.write_text("".join(f"{w} {' '.join(map(repr, rng.standard_normal(50).tolist()))}\n" for w in WORDS))
+    np.save(vectors, rng.standard_normal((len(texts), DIM)).astype(np.float32) + 0.3)
+    np.save(matrix, rng.random((IMAGES, len(texts))))
+    named = ["cider", "cider:variant=plain:tokens=whitespace", f"{matrix}", f"bow:{glove}:idf=yes", f"wmd:{glove}"]
+    named += [f"sentence:{vectors}:agg={agg}:own={own}" for agg in ("max", "mean", "first") for own in ("in", "out")]
+    named += [f"coarse:bow:{glove}:above=0.8:sentence:{vectors}"]
+    for spec in named:
+        yield spec.replace(str(folder), ""), load_gains(spec, split)
+    parsed = Tuples(tuple(texts), tuple(tuple((w,) for w in t.split()) for t in texts), {})
+    yield "spice", spice_gains(split, parsed)
+    yield "truth", TruthGains(Truth(*world()[2:]), {}, ())
+
+
+def main() -> None:
+    """Print the digests as one JSON object."""
+    rng = np.random.default_rng(7)
+    found: dict[str, str] = {}
+    with tempfile.TemporaryDirectory() as folder, one_blas_thread():
+        for spec, gains in every_kind(Path(folder), rng):
+            images, texts = (min(n, 40 if spec.startswith("wmd") else n) for n in gains.shape)
+            queries, items = rng.integers(0, images, 30), rng.integers(0, texts, (30, 7))
+            rows = gains.rows("i2t", 0, images), gains.rows("t2i", 0, texts)
+            found[spec] = digest(*rows, gains.at("i2t", queries, items))
+            assert gains.name in GAINS and not np.isnan(rows[0]).any()
+    n = np.arange(1, 30_000)
+    found["functions"] = digest(elementary.log(n), elementary.log2(n), elementary.exp(-(n[:300] ** 2) / 72))
+    gained = rng.random((20, 5000)).astype(np.float64)
+    found["nDCG"] = digest(ndcg(gained, -np.sort(-gained, axis=1), [10, 1620, 2000, 5000]))
+    images = rng.standard_normal((IMAGES, DIM)).astype(np.float32)
+    of_texts = np.repeat(images, EACH, axis=0) + 3 * rng.standard_normal((IMAGES * EACH, DIM)).astype(np.float32)
+    pairs = np.arange(IMAGES)
+    task = Task("sits", ("image", "caption"), pairs, pairs * EACH, np.ones(IMAGES), pairs, ())  # type: ignore[call-arg]
+    both: Any = {"image": Embeddings(images), "caption": Embeddings(of_texts)}
+    found["rated pairs"] = digest(models.similarities(task, both))
+    for similarity in ("cosine", "euclidean"):
+        report = vb.evaluate_unimodal(images, images[:, :7].astype(np.float64), similarity=similarity)
+        found[f"unimodal {similarity}"] = digest(*_numbers(report))
+    report = vb.evaluate(images, of_texts, captions=captions(rng), metrics="recall,cs,ncs,ndcg,sr")
+    found["evaluation"] = digest(*_numbers(report))
+    print(json.dumps(found))
+
+
+def _numbers(report: Any) -> Iterator[Any]:
+    for result in report.results:
+        yield result.value
+        yield result.interval
+        if result.per_query is not None:
+            yield result.per_query
+
+
+if __name__ == "__main__":
+    main()
