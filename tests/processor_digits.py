@@ -60,7 +60,10 @@ def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, An
     named += [f"coarse:bow:{glove}:above=0.8:sentence:{vectors}"]
     for spec in named:
         yield spec.replace(str(folder), ""), load_gains(spec, split)
-    parsed = Tuples(tuple(texts), tuple(tuple((w,) for w in t.split()) for t in texts), {})
+    synsets = {w: frozenset((ord(w[-1]) % 7,)) for w in WORDS}
+    parsed = Tuples(
+        tuple(dict.fromkeys(texts)), tuple(tuple((w,) for w in t.split()) for t in dict.fromkeys(texts)), synsets
+    )
     yield "spice", spice_gains(split, parsed)
     yield "truth", TruthGains(Truth(*world()[2:]), {}, ())
 
@@ -82,9 +85,11 @@ def main() -> None:
     found["nDCG"] = digest(ndcg(gained, -np.sort(-gained, axis=1), [10, 1620, 2000, 5000]))
     images = rng.standard_normal((IMAGES, DIM)).astype(np.float32)
     of_texts = np.repeat(images, EACH, axis=0) + 3 * rng.standard_normal((IMAGES * EACH, DIM)).astype(np.float32)
-    pairs = np.arange(IMAGES)
-    task = Task("sits", ("image", "caption"), pairs, pairs * EACH, np.ones(IMAGES), pairs, ())  # type: ignore[call-arg]
-    both: Any = {"image": Embeddings(images), "caption": Embeddings(of_texts)}
+    split = Split("custom", np.arange(IMAGES), np.arange(len(of_texts)), np.arange(len(of_texts)) // EACH)
+    rated = rng.integers(0, IMAGES, 500)
+    task = Task("SITS", split, ("caption", "image"), rated * EACH, rated[::-1], np.ones((500, 1)), split.image_of)
+    both: Any = {"image": Embeddings("image", split.image_ids, images)}
+    both["caption"] = Embeddings("caption", split.caption_ids, of_texts)
     found["rated pairs"] = digest(models.similarities(task, both))
     for similarity in ("cosine", "euclidean"):
         report = vb.evaluate_unimodal(images, images[:, :7].astype(np.float64), similarity=similarity)
@@ -97,7 +102,7 @@ def main() -> None:
 def _numbers(report: Any) -> Iterator[Any]:
     for result in report.results:
         yield result.value
-        yield result.interval
+        yield result.interval or ()
         if result.per_query is not None:
             yield result.per_query
 

@@ -95,7 +95,7 @@ class VsebenchError(Exception):
 _OPTION = re.compile(
     r"(?P<command>\b(?:vsebench|pip|git|python3?) [^`,;()\n]*)"
     r"|(?<![\w/.-])--(?P<name>[a-z][a-z-]*)"
-    r"(?:[ =](?P<value>(?=[\w./:=@,-]*[A-Z0-9]|(?:miss|custom|dot|euclidean|column|dask)\b)"
+    r"(?:[ =](?P<value>(?=[\w./:=@,-]*[A-Z0-9]|(?:miss|custom|dot|euclidean|column|dask|classes|numbers)\b)"
     r"[\w./:=@-]+(?:,[\w./:=@-]+)*))?"
 )
 

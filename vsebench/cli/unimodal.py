@@ -31,6 +31,9 @@ def run(
         str | None,
         typer.Option(help="euclidean, precomputed, miou[:ignore=N] or wmd:VECTORS; by default the shape decides."),
     ] = None,
+    labels_are: Annotated[
+        str | None, typer.Option(help="classes or numbers, for one value an item; strings are classes.")
+    ] = None,
     queries: Annotated[
         str | None, typer.Option(help="How many of the first items are queries, or a file that names them; all.")
     ] = None,
@@ -71,8 +74,8 @@ def run(
         check_path(per_query)
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate_unimodal(
-            file, labels, label_distance=label_distance, queries=queries, keep_queries=keep_queries,
-            modality=modality, metrics=metrics, similarity=similarity, key=key,
+            file, labels, label_distance=label_distance, labels_are=labels_are, queries=queries,
+            keep_queries=keep_queries, modality=modality, metrics=metrics, similarity=similarity, key=key,
             labels_key=labels_key, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
             progress=progress,
         )  # fmt: skip

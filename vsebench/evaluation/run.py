@@ -30,7 +30,20 @@ from ..metrics.suites import Names
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
 from ..types import Direction, Embeddings, Observation, Split
-from . import assemble, binary, engines, graded, inputs, intra, misread, provenance, saved_run, shards, top_lists
+from . import (
+    assemble,
+    binary,
+    engines,
+    graded,
+    inputs,
+    intra,
+    misread,
+    provenance,
+    saved_run,
+    shards,
+    top_lists,
+    top_scored,
+)
 from .inputs import Input
 from .options import GainsLike, Options, PathLike, Progress
 from .plan import check_names, make_plan
@@ -203,7 +216,8 @@ def run_evaluation(
     """
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
-    warned = list(misread.check(data, plan.directions, options.trust))
+    warned = top_scored.check(data, plan.directions, options.trust)
+    warned += misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
     with engines.start(source, data, plan, options) as engine:

@@ -17,6 +17,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..numeric.parallel import default_threads
+from ..rank.exact import exact_pairs, norms
 from ..report.correlation import Over, Row, Sampled
 from ..report.model import Resampling
 from ..types import Embeddings, Float, Int, Modality
@@ -24,30 +26,25 @@ from .agreement import Counts, Points
 from .protocols import Task, correlations
 
 SAMPLES = 1000
-BLOCK = 1 << 14  # pairs at a time
 Similarity = Literal["cosine", "dot"]
 
 
 def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similarity: Similarity = "cosine") -> Float:
-    """(pair,) float64 cosine or inner product of the two items of every rated pair, of any modality.
+    """(pair,) canonical float64 cosine or inner product of the two items of every rated pair, of any modality.
 
     Raises:
         BadInput: a vector of length zero, for the cosine.
     """
     left, right = (embeddings[side] for side in task.sides)
-    out = np.empty(len(task.left))
-    for start in range(0, len(out), BLOCK):
-        part = slice(start, start + BLOCK)
-        a = left.vectors[task.left[part]].astype(np.float64)
-        b = right.vectors[task.right[part]].astype(np.float64)
-        out[part] = np.einsum("ij,ij->i", a, b)
-        if similarity == "cosine":
-            lengths = np.sqrt(np.einsum("ij,ij->i", a, a)) * np.sqrt(np.einsum("ij,ij->i", b, b))
-            if not lengths.all():
+    scales = [np.ones(len(side.vectors)) for side in (left, right)]
+    if similarity == "cosine":
+        for side, rated, scale in zip((left, right), (task.left, task.right), scales, strict=True):
+            length = norms(side.vectors)
+            if not length[rated].all():
                 what = f"a vector of a pair rated in {task.name} has length zero"
                 raise BadInput(what, fix="use --similarity dot, or save it again")
-            out[part] /= lengths
-    return out
+            np.divide(1.0, length, out=scale, where=length > 0)
+    return exact_pairs(left.vectors, right.vectors, task.left, task.right, *scales, default_threads())
 
 
 def model_rows(

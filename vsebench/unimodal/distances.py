@@ -90,6 +90,33 @@ def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDi
     return LabelDistance(f"euclidean#{fingerprint(flat)}", bind)
 
 
+def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelDistance:
+    """0 for items of one class and sqrt(2) for others: the Euclidean distance of one-hot vectors.
+
+    Args:
+        labels: (item,) class of every item, numbers or strings.
+        where: the file, for messages.
+
+    Raises:
+        BadInput: more than one number an item.
+    """
+    if labels.size != len(labels):
+        what = f"labels have shape {labels.shape}, and an item has one class"
+        raise BadInput(what, where=where, fix="save one class an item, or give label vectors as they are")
+    code = np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
+
+    def bind(n: int, chosen: Selection) -> ListDistances:
+        check_length(len(code), n, where)
+
+        def rows(start: int, stop: int) -> Float:
+            return np.sqrt(2.0) * (code[chosen.queries[start:stop], None] != code[chosen.gallery])
+
+        return by_rows(rows, chosen)
+
+    counted = count_of(int(code.max()) + 1, "class", "classes")
+    return LabelDistance(f"classes#{fingerprint(code)}", bind, (f"labels are {counted}",))
+
+
 def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:
     """Given distances.
 

@@ -51,6 +51,7 @@ def evaluate_unimodal(
     labels: npt.ArrayLike | PathLike | LabelDistance,
     *,
     label_distance: str | None = None,
+    labels_are: str | None = None,
     queries: npt.ArrayLike | str | int | None = None,
     keep_queries: bool = False,
     modality: str | None = None,
@@ -79,6 +80,8 @@ def evaluate_unimodal(
             ``files.read_vectors``.
         labels: a file, see ``labels.read_labels``; an array, (item, ...); or a ``LabelDistance``.
         label_distance: ``euclidean``, ``precomputed``, ``miou[:ignore=N]`` or ``wmd:VECTORS``; None decides by shape.
+        labels_are: ``classes`` or ``numbers``, for labels with one value an item; None takes strings as classes, and
+            refuses integers of few distinct values.
         queries: how many of the first items are queries, a file that names them, (query,) item indices, or (item,)
             truth values; None makes every item a query.
         keep_queries: keep the other queries in the gallery.
@@ -124,12 +127,14 @@ def evaluate_unimodal(
             indices = None if queries is None else query_indices(numbers(queries, "queries"), n)
         chosen = select(n, indices, keep_queries, where=where)
         if is_path(labels):
-            distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key)
+            distance = read_labels(Path(labels), label_distance, read.ids, side, labels_key, labels_are)
             sources.insert(1, Path(labels))
         elif isinstance(labels, LabelDistance):
             distance = labels
         else:
-            distance = label_distance_of(numbers(labels, "labels"), label_distance)
+            names = np.asarray(labels).dtype.kind in "SU"
+            given = np.asarray(labels).astype(str) if names else numbers(labels, "labels")
+            distance = label_distance_of(given, label_distance, labels_are)
         if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
             what = f"item {empty[0]} is all zeros: it has no direction to compare"
             fix = "encode it again, or rank by --similarity euclidean"

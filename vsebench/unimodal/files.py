@@ -98,9 +98,11 @@ def read_array(path: Path, modality: Modality = "image", key: str | None = None)
         MissingPackage: the package that reads this format is not installed.
     """
     chosen, ids, notes = _members(path, LABELS, IDS[modality], key)
-    if not chosen.dtype.startswith(("float", "bfloat", "int", "uint", "bool")):
-        raise BadInput(f"array '{chosen.name}' {chosen.shape} is {chosen.dtype}", where=path, fix="save numbers")
     values = chosen.load()
+    if not chosen.dtype.startswith(("float", "bfloat", "int", "uint", "bool")):
+        if len(chosen.shape) != 1 or values.dtype.kind not in "SUO":
+            raise BadInput(f"array '{chosen.name}' {chosen.shape} is {chosen.dtype}", where=path, fix="save numbers")
+        values = as_ids(values, chosen.name, path).astype(str)  # names of classes
     if values.ndim == 0 or 0 in values.shape:
         raise BadInput(f"array '{chosen.name}' has shape {values.shape}", where=path, fix="save one label an item")
     values = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))

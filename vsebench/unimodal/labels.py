@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..errors import BadInput, UsageError
 from ..registry import unknown
 from ..types import Ids, Modality
-from .distances import LabelDistance, euclidean, precomputed
+from .distances import LabelDistance, classes, euclidean, precomputed
 from .files import Read, align, read_array
 from .masks import miou
 
@@ -23,9 +23,16 @@ KINDS: dict[str, str] = {
     "wmd": "word mover's distance between the caption sets of images; :FILE names the word vectors",
 }
 
+READINGS = ("classes", "numbers")  # of labels with one value an item
+
 
 def read_labels(
-    path: Path, how: str | None, ids: Ids | None, modality: Modality = "image", key: str | None = None
+    path: Path,
+    how: str | None,
+    ids: Ids | None,
+    modality: Modality = "image",
+    key: str | None = None,
+    labels_are: str | None = None,
 ) -> LabelDistance:
     """The label distance of ``--labels`` and ``--label-distance``.
 
@@ -36,13 +43,15 @@ def read_labels(
         ids: (item,) ids of the items; labels with ids are matched by them, others by row.
         modality: whose ids are read when the file of labels has those of images and of captions.
         key: name of the array of labels.
+        labels_are: ``classes`` (items of other classes are all equally far away) or ``numbers`` (positions on a line);
+            None takes strings as classes and refuses integers that repeat.
 
     Raises:
         BadInput: the file is not readable, or the distance is not defined for its labels.
         UsageError: an unknown distance, or several distances fit the shape.
         MissingPackage: a package or file is missing.
     """
-    kind, argument = _parse(how)
+    kind, argument = _parse(how, labels_are)
     if kind == "wmd":
         from .wmd import read_caption_sets
 
@@ -50,34 +59,39 @@ def read_labels(
             raise UsageError("--labels-key names an array, and captions have none", fix="leave it out")
         return read_caption_sets(path, argument, ids)
     read = read_array(path, modality, key)
-    kind = kind or _decide(read)
+    kind = kind or _decide(read, labels_are)
     square = read.values.ndim == 2 and read.values.shape[0] == read.values.shape[1]
     if kind != "precomputed" or square:
         read = align(read, ids, square=kind == "precomputed")
-    return replace(_label_distance(kind, argument, read), notes=read.notes)
+    found = _label_distance(kind, argument, read)
+    return replace(found, notes=(*read.notes, *found.notes))
 
 
-def label_distance_of(labels: npt.NDArray[Any], how: str | None) -> LabelDistance:
-    """The label distance of labels in memory, one row an item; ``how`` as for ``read_labels``.
+def label_distance_of(labels: npt.NDArray[Any], how: str | None, labels_are: str | None = None) -> LabelDistance:
+    """The label distance of labels in memory, one row an item; ``how`` and ``labels_are`` as for ``read_labels``.
 
     Raises:
         BadInput: the distance is not defined for these labels.
         UsageError: an unknown distance, several distances fit the shape, or ``wmd``, which needs a file of captions.
     """
-    kind, argument = _parse(how)
+    kind, argument = _parse(how, labels_are)
     if kind == "wmd":
         raise UsageError("wmd needs a file of captions", fix="give the path of the file")
     read = Read(labels, None, Path("<labels>"))
-    return _label_distance(kind or _decide(read), argument, read)
+    return _label_distance(kind or _decide(read, labels_are), argument, read)
 
 
 def _label_distance(kind: str, argument: str | None, read: Read) -> LabelDistance:
     if kind == "miou":
         return miou(read.values, _ignored_class(argument), read.where)
-    return (precomputed if kind == "precomputed" else euclidean)(read.values, read.where)
+    return {"precomputed": precomputed, "classes": classes, "euclidean": euclidean}[kind](read.values, read.where)
 
 
-def _parse(how: str | None) -> tuple[str | None, str | None]:
+def _parse(how: str | None, labels_are: str | None) -> tuple[str | None, str | None]:
+    if labels_are is not None and labels_are not in READINGS:
+        raise UsageError(f"--labels-are is '{labels_are}'", fix=f"use {' or '.join(READINGS)}")
+    if labels_are is not None and how is not None:
+        raise UsageError(f"--labels-are has no meaning with --label-distance {how}", fix="leave one of them out")
     if how is None:
         return None, None
     kind, colon, argument = how.partition(":")
@@ -97,9 +111,13 @@ def _ignored_class(argument: str | None) -> int | None:
     return int(value)
 
 
-def _decide(read: Read) -> str:
-    """The distance for labels of this shape; UsageError when several fit."""
+def _decide(read: Read, labels_are: str | None) -> str:
+    """The distance for labels of this shape and type; UsageError when several fit."""
     values = read.values
+    if labels_are is not None:
+        return "classes" if labels_are == "classes" else "euclidean"
+    if values.dtype.kind == "U":
+        return "classes"
     fix = "add --label-distance"
     if values.ndim == 2 and values.shape[0] == values.shape[1] > 1:
         what = f"holds a square array {values.shape}: distances of items, or label vectors?"
@@ -107,6 +125,17 @@ def _decide(read: Read) -> str:
     if values.ndim >= 3 and values.dtype.kind in "biu":
         what = f"holds integers {values.shape}: masks, or coordinates?"
         raise UsageError(what, where=read.where, fix=f"{fix} miou or {fix} euclidean")
-    if not np.issubdtype(values.dtype, np.number):
+    if not np.issubdtype(values.dtype, np.number) and values.dtype != np.bool_:
         raise BadInput(f"holds {values.dtype}", where=read.where, fix="save label vectors as numbers")
+    if values.size == len(values) and (distinct := _repeated(values)):
+        what = f"holds {distinct} distinct integers for {len(values):,} items: classes, or numbers on a line?"
+        fix = "add --labels-are classes or --labels-are numbers"
+        raise UsageError(what, where=read.where, fix=fix)
     return "euclidean"
+
+
+def _repeated(values: npt.NDArray[Any]) -> int:
+    """How many distinct integers there are, where an item has at most half as many; 0 for other numbers."""
+    distinct = np.unique(values)
+    whole = distinct.dtype.kind in "biu" or bool((distinct == np.round(distinct)).all())
+    return len(distinct) if whole and 2 * len(distinct) <= len(values) else 0

@@ -1,0 +1,97 @@
+"""Score matrices of a re-ranker, which are one constant beyond the top of the rankings."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench
+from vsebench.errors import BadInput
+from vsebench.evaluation import top_scored
+from vsebench.types import Direction
+
+IMAGES, DEPTH = 60, 12
+
+
+@pytest.fixture
+def scores(rng: np.random.Generator) -> np.ndarray:
+    """(image, text) cosines of a useful model."""
+    images = rng.standard_normal((IMAGES, 16))
+    texts = np.repeat(images, 5, axis=0) + 1.5 * rng.standard_normal((5 * IMAGES, 16))
+    images, texts = (x / np.linalg.norm(x, axis=1, keepdims=True) for x in (images, texts))
+    return np.asarray(images @ texts.T, np.float32)
+
+
+def of_top(scores: np.ndarray, direction: Direction, value: float) -> np.ndarray:
+    """The scores of the DEPTH best candidates of every query, and a constant elsewhere."""
+    axis = 1 if direction == "i2t" else 0
+    top = np.take(np.argsort(-scores, axis=axis), np.arange(DEPTH), axis=axis)
+    out = np.full_like(scores, value)
+    np.put_along_axis(out, top, np.take_along_axis(scores, top, axis), axis)
+    return out
+
+
+def evaluate(scores: np.ndarray, **options: Any) -> vsebench.Report:
+    return vsebench.evaluate(scores=scores, metrics="R@1,R@10", ci=0, **options)
+
+
+@pytest.mark.parametrize("value", [-1e4, -100.0, -1.0])
+@pytest.mark.parametrize("scored,other", [("i2t", "t2i"), ("t2i", "i2t")])
+def test_the_other_direction_is_refused(scores: np.ndarray, value: float, scored: Direction, other: Direction) -> None:
+    matrix = of_top(scores, scored, value)
+    share = 1 - DEPTH / (5 * IMAGES if scored == "i2t" else IMAGES)
+    what = {"i2t": f"every image has scores for {DEPTH} texts", "t2i": f"every text has scores for {DEPTH} images"}
+    for direction in ("both", other):
+        with pytest.raises(BadInput) as caught:
+            evaluate(matrix, direction=direction)
+        assert (
+            f"{100 * share:.1f} % of the scores are {value:g}, and {what[scored]}: the others were never scored"
+            in str(caught.value)
+        )
+        assert re.search(f"(--direction |direction=.){scored}", caught.value.fix)
+    right, complete = evaluate(matrix, direction=scored), evaluate(scores, direction=scored)
+    assert right["R@10", scored].value == complete["R@10", scored].value > 0.5
+    assert not right.warnings
+
+
+def test_a_constant_that_is_not_the_lowest_score_is_refused_in_both(scores: np.ndarray) -> None:
+    logits = scores - 0.7 * scores.max()  # of both signs, as those of a matching head
+    for direction in ("i2t", "t2i", "both"):
+        with pytest.raises(BadInput, match="and 0 is above some that were") as caught:
+            evaluate(of_top(logits, "i2t", 0.0), direction=direction)
+        assert "save a number below every score in their place" in caught.value.fix
+
+
+def test_scores_of_both_directions_in_one_matrix(scores: np.ndarray) -> None:
+    uneven = scores + np.linspace(-0.5, 0.5, IMAGES)[:, None] + np.linspace(-0.5, 0.5, 5 * IMAGES)
+    both = np.maximum(of_top(uneven, "i2t", -100), of_top(uneven, "t2i", -100))
+    with pytest.raises(BadInput, match="are -100, far below all others: pairs that were never scored"):
+        evaluate(both)
+
+
+def test_infinite_scores(scores: np.ndarray) -> None:
+    with pytest.raises(
+        BadInput, match=f"row 0 holds -inf \\({IMAGES} such rows\\): pairs that were never scored"
+    ) as caught:
+        evaluate(of_top(scores, "i2t", -np.inf))
+    assert "such as np.where(np.isneginf(s), -1e4, s)" in caught.value.fix
+
+
+def test_trusted_with_a_warning(scores: np.ndarray) -> None:
+    report = evaluate(of_top(scores, "i2t", -100), trust=True)
+    assert any("% of the scores are -100" in w for w in report.warnings)
+
+
+def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np.ndarray) -> None:
+    words = (rng.random((IMAGES, 200)) < 0.02).astype(np.float32)
+    counts = words @ (rng.random((200, 300)) < 0.02)  # most pairs share no word
+    assert (counts == 0).mean() > top_scored.MOST
+    for matrix in (scores, counts, np.repeat(np.eye(IMAGES), 5, axis=1), np.zeros((IMAGES, 300))):
+        found = top_scored.constant(matrix)
+        assert found is None or (found.lowest and set(found.scored) in (set(), {"i2t", "t2i"}) and not found.apart)
+    small = np.full((6, 30), -100.0)
+    small[:, :3] = rng.random((6, 3))
+    assert evaluate(small, trust=True).results  # too small to tell

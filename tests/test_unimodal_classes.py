@@ -1,0 +1,83 @@
+"""Labels that are classes: refused where they could be numbers, and measured as one-hot vectors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from vsebench import evaluate_unimodal
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+
+N, CLASSES = 90, 7
+
+
+@pytest.fixture
+def world(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Vectors near the centre of their class, and the classes."""
+    code = rng.integers(0, CLASSES, N)
+    return rng.standard_normal((CLASSES, 12))[code] + rng.standard_normal((N, 12)), code
+
+
+def values(vectors: Any, labels: Any, **options: Any) -> list[float]:
+    """nDCG and mean label distance."""
+    report = evaluate_unimodal(vectors, labels, metrics="nDCG@10,MLD@10", ci=0, **options)
+    return [result.value for result in report.results]
+
+
+@pytest.mark.parametrize("spelled", [str, np.int64, np.uint8, np.float32, "column", bytes])
+def test_classes_are_one_hot_vectors(world: tuple[np.ndarray, np.ndarray], spelled: Any) -> None:
+    vectors, code = world
+    labels = code[:, None] if spelled == "column" else code.astype(spelled)
+    want = values(vectors, np.eye(CLASSES)[code])
+    assert values(vectors, labels, labels_are="classes") == pytest.approx(want, abs=1e-12)
+    as_numbers = values(vectors, code.astype(float), labels_are="numbers")
+    assert as_numbers == values(vectors, np.stack([code, 0 * code], 1).astype(float)) != pytest.approx(want, abs=0.01)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint8, np.float32])
+def test_integers_that_repeat_are_refused(world: tuple[np.ndarray, np.ndarray], dtype: Any) -> None:
+    with pytest.raises(UsageError) as caught:
+        values(world[0], world[1].astype(dtype))
+    assert f"holds {CLASSES} distinct integers for {N} items: classes, or numbers on a line?" in str(caught.value)
+    assert "labels_are='classes'" in str(caught.value) and "labels_are='numbers'" in str(caught.value)
+    for few in (np.arange(N), np.arange(N) // 2 + 0.5, np.arange(2 * N).reshape(N, 2)):
+        assert len(values(world[0], few)) == 2  # distinct numbers, fractions and vectors need no option
+
+
+def test_strings_are_classes(world: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    vectors, code = world
+    want = values(vectors, code, labels_are="classes")
+    named = np.array([f"class {c}" for c in code])
+    assert values(vectors, named) == values(vectors, list(named)) == want
+    np.save(tmp_path / "v.npy", vectors.astype(np.float32))
+    for name, labels in (("words", named), ("digits", code.astype(str))):
+        np.save(tmp_path / f"{name}.npy", labels)
+        assert values(tmp_path / "v.npy", tmp_path / f"{name}.npy") == want
+    np.savez(tmp_path / "l.npz", labels=named[::-1], ids=np.arange(N)[::-1])
+    assert values(tmp_path / "v.npy", tmp_path / "l.npz") != want  # rows without ids on one side
+
+
+def test_the_command(world: tuple[np.ndarray, np.ndarray], tmp_path: Path) -> None:
+    np.save(tmp_path / "v.npy", world[0].astype(np.float32))
+    np.save(tmp_path / "c.npy", world[1])
+    arguments = ["unimodal", str(tmp_path / "v.npy"), "--labels", str(tmp_path / "c.npy"), "--metrics", "nDCG@10"]
+    refused = CliRunner().invoke(app, arguments)
+    assert refused.exit_code == 2
+    assert "fix: add --labels-are classes or --labels-are numbers" in " ".join(refused.output.split())
+    done = CliRunner().invoke(app, [*arguments, "--labels-are", "classes", "--ci", "0"])
+    assert done.exit_code == 0 and "labels are 7 classes" in done.output and "classes#" in done.output
+
+
+def test_errors(world: tuple[np.ndarray, np.ndarray]) -> None:
+    vectors, code = world
+    with pytest.raises(UsageError, match="labels_are is 'colours'\n  fix: use classes or numbers"):
+        values(vectors, code, labels_are="colours")
+    with pytest.raises(UsageError, match="labels_are has no meaning with label_distance"):
+        values(vectors, code, labels_are="classes", label_distance="euclidean")
+    with pytest.raises(BadInput, match=r"labels have shape \(90, 2\), and an item has one class"):
+        values(vectors, np.stack([code, code], 1), labels_are="classes")

@@ -1,0 +1,113 @@
+"""Score matrices of a re-ranker: scores for the best candidates of every query, and one constant for all others.
+
+Read by its own queries such a matrix is right, as far as its scores reach. In the other direction most candidates of a
+query were never scored, and the constant decides their ranks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..errors import BadInput
+from ..rank.scorers import Matrix
+from ..types import Direction, Int
+from .inputs import Input
+from .misread import SMALLEST
+
+MOST = 0.5  # share of the scores that are equal, from which a constant is suspected
+SAMPLE = 64  # rows in which it is searched
+SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
+CHUNK = 1 << 22  # scores compared at a time
+WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image", "texts"), "t2i": ("text", "images")}
+
+
+@dataclass(frozen=True)
+class Constant:
+    """What stands for the scores that are missing.
+
+    Attributes:
+        value: the number.
+        share: of the scores that it is.
+        scored: direction -> how many other scores its queries have, where it is the same number for all of them.
+        lowest: no other score is below it.
+        apart: it is farther below the other scores than twice their range.
+    """
+
+    value: float
+    share: float
+    scored: dict[Direction, int]
+    lowest: bool
+    apart: bool
+
+
+def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
+    """A warning about a score matrix that is one constant beyond the top of the rankings.
+
+    Args:
+        data: what is ranked.
+        directions: what is measured.
+        trust: warn instead of refusing.
+
+    Raises:
+        BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
+    """
+    if not isinstance(data.scorer, Matrix) or len(data.split.image_ids) < SMALLEST:
+        return []
+    found = constant(data.scorer.scores)
+    if found is None or (found.lowest and set(directions) <= set(found.scored)):
+        return []
+    equal = f"{100 * found.share:.1f} % of the scores are {found.value:g}"
+    if not found.scored:
+        if not found.apart:
+            return []
+        what = f"{equal}, far below all others: pairs that were never scored"
+        fix = "give complete scores, or the retrieved lists of each direction (--run i2t=FILE --run t2i=FILE)"
+    else:
+        (direction, depth), *_ = found.scored.items()
+        query, items = WORDS[direction]
+        what = f"{equal}, and every {query} has scores for {depth:,} {items}: the others were never scored"
+        if not found.lowest:
+            what += f", and {found.value:g} is above some that were"
+            fix = f"save a number below every score in their place; then --direction {direction} reads it rightly"
+        else:
+            other = "t2i" if direction == "i2t" else "i2t"
+            fix = f"--direction {direction} reads it rightly; {other} needs scores for the {WORDS[other][1]} of every "
+            fix += WORDS[other][0]
+    if not trust:
+        raise BadInput(what, where=data.where, fix=f"{fix}; --trust ranks it as read")
+    return [what]
+
+
+def constant(scores: npt.NDArray[Any]) -> Constant | None:
+    """The constant that at least half of (image, text) scores are, unless it says nothing about missing scores."""
+    rows = np.unique(np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(np.int64))
+    values, count = np.unique(scores[rows], return_counts=True)
+    value = values[count.argmax()]
+    if count.max() < MOST * count.sum() or len(values) == 1:
+        return None
+    other, columns = np.zeros(len(scores), np.int64), np.zeros(scores.shape[1], np.int64)
+    low, high = np.inf, -np.inf
+    step = max(1, CHUNK // scores.shape[1])
+    for start in range(0, len(scores), step):
+        block = scores[start : start + step]
+        differs = block != value
+        other[start : start + step] = differs.sum(axis=1)
+        columns += differs.sum(axis=0)
+        low = min(low, float(block.min(initial=np.inf, where=differs)))
+        high = max(high, float(block.max(initial=-np.inf, where=differs)))
+    share = 1 - other.sum() / scores.size
+    sides: tuple[tuple[Direction, Int], ...] = (("i2t", other), ("t2i", columns))
+    scored = {direction: depth for direction, each in sides if (depth := _same(each))}
+    apart = high > low and low - float(value) > 2 * (high - low)
+    return Constant(float(value), float(share), scored, float(value) < low, apart)
+
+
+def _same(count: Int) -> int:
+    """The number that nearly all of ``count``, (query,), are; 0 for none."""
+    values, times = np.unique(count, return_counts=True)
+    return int(values[times.argmax()]) if times.max() >= SAME * len(count) else 0
