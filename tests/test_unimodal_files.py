@@ -67,7 +67,7 @@ def test_vectors_that_are_refused(tmp_path: Path) -> None:
 def test_labels_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "y.npz"
     for array, message in (
-        (np.array(["a", "b"]), r"array 'labels' \(2,\) is str\n  fix: save numbers"),
+        (np.array([["a", "b"]]), r"array 'labels' \(1, 2\) is str\n  fix: save numbers"),
         (np.array(3.0), r"array 'labels' has shape \(\)"),
         (np.zeros((4, 0)), r"array 'labels' has shape \(4, 0\)\n  fix: save one label an item"),
     ):

@@ -35,8 +35,11 @@ def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:
     Tensors are taken without their gradient; what numpy has no type for (bfloat16, float8) becomes float32, exactly.
 
     Raises:
-        UsageError: it is no array, named ``name``.
+        UsageError: it is no array, or a masked array with masked entries, named ``name``.
     """
+    if np.ma.is_masked(x):
+        masked = count_of(int(np.ma.count_masked(x)), "masked entry", "masked entries")
+        raise UsageError(f"{name} has {masked}", fix="leave these rows out, or fill them: array.filled(...)")
     try:
         if hasattr(x, "detach"):
             x = x.detach().resolve_conj().resolve_neg().cpu()
@@ -59,11 +62,20 @@ def frozen(array: npt.ArrayLike, dtype: Any = None) -> npt.NDArray[Any]:
     return out
 
 
+def stripped(ids: npt.NDArray[np.str_]) -> npt.NDArray[np.str_]:
+    """Strings of any shape without the white space around them, as ids are compared everywhere."""
+    texts = ids.ravel().tolist()
+    bare = [text.strip() for text in texts]
+    return ids if bare == texts else np.array(bare, np.str_).reshape(ids.shape)
+
+
 def _ids(ids: Any, what: str) -> Ids:
     """Ids or indices as a read-only array, integers or strings; raises UsageError naming ``what``."""
     array = as_array(ids, what)
     if array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat):
         array = text_array(array.ravel().tolist(), what).reshape(array.shape)  # of a table
+    if array.dtype.kind == "U":
+        array = stripped(array)
     if array.ndim != 1 or (array.dtype.kind not in "iuU" and array.size):
         found = f"{array.dtype} of shape {array.shape}" if array.ndim else f"{ids!r}"
         raise UsageError(f"{what} is {found[:80]}", fix="give integers or strings, one an item")

@@ -280,7 +280,7 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
 def _ids(values: Sequence[Any], path: Path) -> Ids:
     if any(_missing(v) for v in values):
         raise BadInput("has a row without an id", where=path, fix="give every row an id")
-    ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v) for v in values]
+    ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values]
     if len(set(ids)) != len(ids):
         seen: set[str] = set()
         again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]

@@ -9,17 +9,22 @@ import numpy as np
 from ..graded import run
 from ..graded.plan import pseudo_positives
 from ..rank.order import EXPECTED
+from ..relevance.gains import Gains
+from ..relevance.kinds import GAINS
 from ..report.model import Result
-from ..types import Ids
+from ..text.doubts import doubts
+from ..types import Float, Ids
 from .engines import Engine
 from .inputs import Input
 from .intervals import Key
 from .options import Options
 from .plan import Plan
 
+BLOCK = 64  # images whose gains are examined together
+
 
 def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[dict[Key, Result], list[str]]:
-    """One result a metric and direction, without sums, and warnings about undefined metrics and small galleries."""
+    """One result a metric and direction, without sums, and warnings: undefined metrics, small galleries, no gains."""
     found, split = _measured(plan, data, options, engine), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
@@ -47,7 +52,31 @@ def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[
     ]
     if undefined:
         warnings.append(f"{', '.join(undefined)}: undefined for every query, left out")
-    return out, warnings
+    return out, [*warnings, *_of_captions(plan), *_without_gains(plan, found)]
+
+
+def _of_captions(plan: Plan) -> list[str]:
+    """Warnings about captions whose words mean little, for the gains that are made from words."""
+    views = [view for view in plan.gains if {"tokens", "text"} & set(GAINS[view].settings)]
+    return [f"{', '.join(views)}: {doubt}" for doubt in doubts(plan.split.captions or ())] if views else []
+
+
+def _without_gains(plan: Plan, found: run.Found) -> list[str]:
+    """A warning for every view in which all values are 0 because all gains are."""
+    values: dict[str, list[Float]] = {}
+    for (m, _), got in found.items():
+        values.setdefault(m.view, []).append(got.values)
+    silent = [view for view, each in values.items() if not any(np.nan_to_num(v).any() for v in each)]
+    return [
+        f"{view}: the gains of all pairs are 0, and so are all values; check what the gains are made from"
+        for view in silent
+        if plan.gains[view].rows_affordable and not _any_gain(plan.gains[view])
+    ]
+
+
+def _any_gain(gains: Gains) -> bool:
+    images = gains.shape[0]
+    return any(gains.rows("i2t", a, min(a + BLOCK, images)).any() for a in range(0, images, BLOCK))
 
 
 def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.Found:

@@ -135,7 +135,7 @@ def _decide(read: Read, labels_are: str | None) -> str:
 
 
 def _repeated(values: npt.NDArray[Any]) -> int:
-    """How many distinct integers there are, where an item has at most half as many; 0 for other numbers."""
+    """How many distinct integers there are, from 2 to half as many as items; 0 for other numbers."""
     distinct = np.unique(values)
     whole = distinct.dtype.kind in "biu" or bool((distinct == np.round(distinct)).all())
-    return len(distinct) if whole and 2 * len(distinct) <= len(values) else 0
+    return len(distinct) if whole and 2 <= len(distinct) <= len(values) // 2 else 0

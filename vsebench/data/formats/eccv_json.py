@@ -69,7 +69,8 @@ def _mapping(data: Any, head: str, where: Path) -> Lists:
         raise BadInput(f"{head}is a JSON {_json_name(data)}, not an object", where=where, fix=LAYOUT)
     if not data:
         raise BadInput(f"{head}holds no lists", where=where, fix=LAYOUT)
-    return {query: _items(f"{head}query '{query}'", items, where) for query, items in data.items()}
+    found = _object([(query.strip(), items) for query, items in data.items()], where)
+    return {query: _items(f"{head}query '{query}'", items, where) for query, items in found.items()}
 
 
 def _items(what: str, items: Any, where: Path) -> list[str]:
@@ -81,7 +82,7 @@ def _items(what: str, items: Any, where: Path) -> list[str]:
     for rank, item in enumerate(items, 1):
         if not isinstance(item, (int, str)) or isinstance(item, bool):
             raise BadInput(f"{what}, rank {rank}: {item!r:.60} is not an id", where=where, fix=LAYOUT)
-        name = str(item)
+        name = str(item).strip()
         if name in first:
             fix = "keep each item once a query: a repeated one would count twice"
             raise BadInput(f"{what} lists item '{name}' twice, at ranks {first[name]} and {rank}", where=where, fix=fix)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...errors import BadInput
 from ...memory import text_array
-from ...types import Ids
+from ...types import Ids, stripped
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max
@@ -64,6 +64,7 @@ def as_ids(array: npt.ArrayLike, name: str, where: Path | str) -> Ids:
     elif kind != "U":
         fix = f"save them as integers or fixed-width strings, as in np.savez(..., {name}=np.array([...]))"
         raise BadInput(f"'{name}' has dtype {ids.dtype}; ids are integers or strings", where=where, fix=fix)
+    ids = stripped(ids)
     if all(is_decimal(text) for text in ids.tolist()):
         return ids.astype(np.int64)
     return ids.astype(ids.dtype.newbyteorder("="))
