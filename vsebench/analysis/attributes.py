@@ -142,7 +142,9 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
         MissingPackage: parquet without pyarrow.
     """
     table = _table(path)
-    ids_in = next((c for c in table if c in ID_COLUMNS), None)
+    named = [c for c in table if c in ID_COLUMNS]
+    # Captions have the id of their image beside their own, which repeats.
+    ids_in = next((c for c in named if len(set(map(str, table[c]))) == len(table[c])), next(iter(named), None))
     if ids_in is None:
         what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
         raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
@@ -266,7 +268,7 @@ def _json_lines(path: Path) -> dict[str, list[Any]]:
 def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:
     from ..registry import unknown
 
-    others = [n for n in names if n != ids_in]
+    others = [n for n in names if n not in ID_COLUMNS]
     if column is not None:
         if column not in names:
             raise unknown("column", column, others, where=str(path))

@@ -87,7 +87,7 @@ class AlignedLists:
 
 
 def align_embeddings(
-    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None
+    raw: RawEmbeddings, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None
 ) -> AlignedEmbeddings:
     """Check vectors, match them to a split and put them in its order as float32.
 
@@ -96,6 +96,7 @@ def align_embeddings(
         split: a declared split or ``custom``; None: the ids decide. A Split: rows are matched to it by id where there
             are ids, else they are in its order.
         captions_per_image: see ``match.match_rows``; also the number of times that a repeated image row occurs.
+        captions: a file of captions, see ``match.FileRows``.
 
     Raises:
         BadInput: vectors that ``audit`` refuses, rows that ``match`` refuses.
@@ -122,7 +123,9 @@ def align_embeddings(
             notes.append(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
             notes.append(f"{side} vectors are float16: converted to float32, exactly")
-    rows = FileRows(len(images), len(raw.texts), image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated)
+    rows = FileRows(
+        len(images), len(raw.texts), image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated, captions
+    )
     found = match_rows(rows, split, captions_per_image)
     matched = _with_captions(found.split, raw.captions, found.text_rows, where)
     notes += [*found.notes, *_unused(matched, raw.captions)]
@@ -130,7 +133,9 @@ def align_embeddings(
     return _aligned(matched, images, raw.texts, where, rows_of_items, tuple(notes), found.warnings)
 
 
-def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: int | None = None) -> AlignedScores:
+def align_scores(
+    raw: RawScores, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None
+) -> AlignedScores:
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
     Raises:
@@ -148,7 +153,9 @@ def align_scores(raw: RawScores, split: Split | str | None, captions_per_image: 
             turned = "; the matrix looks transposed" if len(ids) == other else ""
             what = f"score matrix has shape {raw.scores.shape} and there are {len(ids):,} {side} ids{turned}"
             raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
-    rows = FileRows(n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds)
+    rows = FileRows(
+        n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, captions=captions
+    )
     try:
         found = match_rows(rows, split, captions_per_image)
     except SidesSwapped as error:

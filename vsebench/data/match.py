@@ -18,10 +18,12 @@ from .audit import shown
 from .formats.aliases import OWNER_IDS, OWNER_ROWS
 from .formats.ids import canonical
 from .formats.raw import Holds
+from .formats.sniff import sniff
 from .shapes import suggestion
 from .splits import catalogue as splits
 from .splits.declared import DECLARED
 from .splits.identity import matches_ids
+from .splits.sources import from_file
 
 
 class SidesSwapped(BadInput):
@@ -55,6 +57,8 @@ class FileRows:
         holds: what ``image_of_text`` may hold, see ``formats.raw.RawEmbeddings``.
         repeated: how many times every image row occurred in the file, one after the other, before all but the first
             were removed; ``image_of_text`` may hold rows of the file as it was.
+        captions: a file of captions with their ids and those of their images, which tells the image of a text where
+            nothing else does; None for none.
     """
 
     n_image: int
@@ -65,6 +69,7 @@ class FileRows:
     where: Path
     holds: Holds = "rows or ids"
     repeated: int = 1
+    captions: Path | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,7 +270,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
             raise UsageError(what, where=file.where, fix="leave it out")
         image_row, note = _given_images(file)
     else:
-        known = _images_of_coco_ids(file) or _images_of_text_ids(file)
+        known = _images_of_coco_ids(file) or _images_of_text_ids(file) or _images_of_captions(file)
         image_row, note = known or _images_in_order(file, captions_per_image)
     notes.append(note)
     warnings = _images_without_texts(image_row, file)
@@ -419,6 +424,23 @@ def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
     return None if image_row is None else (image_row, "the image of every text is known from the text ids")
 
 
+def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
+    """(text,) image row of every text by the file of captions, where that has ids, among them all of the file's."""
+    path = file.captions
+    if file.image_ids is None or file.text_ids is None or path is None or path.suffix == ".txt":
+        return None
+    if path.is_file() and sniff(path).arrays is not None:
+        return None  # captions in a file of embeddings, without the ids of images
+    rows = from_file(path, file.text_ids if file.text_ids.dtype.kind == "i" else None)
+    ids = _converted(file.text_ids, rows.caption_id)
+    if _share(ids, rows.caption_id) < 1:
+        return None
+    order = np.argsort(rows.caption_id, kind="stable")
+    owners = rows.image_id[order[np.searchsorted(rows.caption_id[order], ids)]]
+    image_row = _rows_of_image_ids(file, owners)
+    return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
+
+
 def _and_why(fix: str, file: FileRows) -> str:
     """A fix for a wrong number of rows, and the likely cause."""
     likely = suggestion(file.n_image, file.n_text)
@@ -480,8 +502,8 @@ def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[In
             f"the ids do not give the image of a text: {such} are of no split that is known here, and there is no "
             "image_of_text",
             where=file.where,
-            fix="save image_of_text (the image id or image row of every text), or, if the text rows follow the image "
-            "rows in order, give --captions-per-image 5",
+            fix="save image_of_text (the image id or image row of every text), give a file of captions with these ids "
+            "(--captions FILE), or, if the text rows follow the image rows in order, --captions-per-image 5",
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
     seen = "ids of no known split" if given else "no ids"

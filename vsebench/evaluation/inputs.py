@@ -89,7 +89,7 @@ def from_vectors(
         ]
         ids = [None if side is None else side.ids for side in sides]
         raw = RawEmbeddings(arrays[0], arrays[1], ids[0], ids[1], None, "arrays", (ARRAYS,))
-    found = align_embeddings(raw, split, options.captions_per_image)
+    found = align_embeddings(raw, split, options.captions_per_image, _captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
         found.split, scorer, found.where, None, (found.images, found.captions), found.rows, (*found.notes, decision),
@@ -111,7 +111,7 @@ def from_scores(
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
         raw = RawScores(numbers(scores, "scores"), None, None, None, "arrays", (ARRAYS,))
-    found = align_scores(raw, split, options.captions_per_image)
+    found = align_scores(raw, split, options.captions_per_image, _captions_file(options))
     rows = (found.image_rows, found.text_rows)
     return Input(
         found.split, Matrix(found.scores, *rows), raw.sources[0], rows=rows, notes=found.notes,
@@ -186,10 +186,13 @@ def paths_of(images: Any, texts: Any, scores: Any, run: Any, options: Options) -
     return [*(Path(x) for x in (images, texts, scores) if is_path(x)), *given, *beside(options)]
 
 
+def _captions_file(options: Options) -> Path | None:
+    return Path(options.captions).expanduser() if is_path(options.captions) else None
+
+
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
-    captions = options.captions if options.captions is not None and is_path(options.captions) else None
-    named = [captions, *(spec.argument for spec in gains.choose(options.gains).values())]
+    named = [_captions_file(options), *(spec.argument for spec in gains.choose(options.gains).values())]
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 
 

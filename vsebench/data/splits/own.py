@@ -84,9 +84,12 @@ def declared(name: str) -> DeclaredSplit:
 
 
 def matching(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
-    """The data set of one's own that has exactly these ids, in any order; None when there is none, or several.
+    """The data set of one's own that has exactly these ids, in any order; None when there is none.
 
     Both sides must be given: ids of one side, and ids that only count rows, are those of many data sets.
+
+    Raises:
+        UsageError: several data sets have these ids.
     """
     if image_ids is None or caption_ids is None or _counts_rows(caption_ids):
         return None
@@ -100,7 +103,10 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
             same = fingerprints.set_sha256(canonical(caption_ids)) == split.captions_sha256
             if same and fingerprints.set_sha256(canonical(image_ids)) == split.images_sha256:
                 found.append(name)
-    return found[0] if len(found) == 1 else None
+    if len(found) > 1:
+        what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
+        raise UsageError(what, fix=f"give --split {found[0]} or --split {found[1]}")
+    return found[0] if found else None
 
 
 def _counts_rows(ids: Ids) -> bool:
