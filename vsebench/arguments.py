@@ -25,7 +25,7 @@ from .types import as_array
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Options of the commands that are no arguments, because a function returns its result.
+# Options of the commands that are no arguments, because a function returns its result; and where ids belong.
 OF_THE_RESULT = {
     "output": "save what is returned: .save(FILE)",
     "per_query": "what is returned has them as a table: .per_query()",
@@ -33,6 +33,9 @@ OF_THE_RESULT = {
     "json": "what is returned has .to_json() and .to_dict()",
     "format": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
     "style": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "image_ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
+    "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
+    "ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.report.figure.write(RESULT, FILE)",

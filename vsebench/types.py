@@ -69,7 +69,7 @@ def stripped(ids: npt.NDArray[np.str_]) -> npt.NDArray[np.str_]:
     return ids if bare == texts else np.array(bare, np.str_).reshape(ids.shape)
 
 
-def _ids(ids: Any, what: str) -> Ids:
+def id_rows(ids: Any, what: str) -> Ids:
     """Ids or indices as a read-only array, integers or strings; raises UsageError naming ``what``."""
     array = as_array(ids, what)
     if array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat):
@@ -118,7 +118,7 @@ class Split:
 
     def __post_init__(self) -> None:
         for name in ("image_ids", "caption_ids", "image_of"):
-            object.__setattr__(self, name, _ids(getattr(self, name), name))
+            object.__setattr__(self, name, id_rows(getattr(self, name), name))
         if self.image_of.dtype.kind == "U":
             raise UsageError("image_of holds strings", fix="give the index of every caption's image, from 0")
         object.__setattr__(self, "image_of", frozen(self.image_of, np.int64))
@@ -161,11 +161,14 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Embeddings:
-    """The vectors of one modality, row for row the items of a split.
+    """The vectors of one modality with the ids of their items.
+
+    >>> vb.Embeddings("image", ["a.jpg", "b.jpg"], np.eye(2)).dim
+    2
 
     Attributes:
-        modality: ``image`` or ``caption``.
-        ids: (item,) int64 or unicode.
+        modality: ``image`` or ``caption``; ``text`` is taken as ``caption``.
+        ids: (item,) int64 or unicode. Ids and vectors may be given in either order.
         vectors: (item, dim) float32, finite, C-contiguous and aligned.
     """
 
@@ -174,9 +177,15 @@ class Embeddings:
     vectors: Vectors
 
     def __post_init__(self) -> None:
+        if str(self.modality) == "text":
+            object.__setattr__(self, "modality", "caption")
         if self.modality not in ("image", "caption"):
-            raise UsageError(f"modality is '{self.modality}'", fix="use image or caption")
-        object.__setattr__(self, "ids", _ids(self.ids, "ids"))
+            raise UsageError(f"modality is '{self.modality}'", fix="use image or text")
+        if getattr(self.ids, "ndim", 1) == 2 and getattr(self.vectors, "ndim", 1) == 1:  # vectors first
+            ids, vectors = self.vectors, self.ids
+            object.__setattr__(self, "ids", ids)
+            object.__setattr__(self, "vectors", vectors)
+        object.__setattr__(self, "ids", id_rows(self.ids, "ids"))
         vectors = as_array(self.vectors, f"{self.modality} vectors")
         if vectors.dtype.kind not in "fiub":
             raise UsageError(f"{self.modality} vectors are {vectors.dtype}", fix="give numbers")

@@ -16,11 +16,13 @@ from ..data.formats.raw import Order, RawEmbeddings, RawScores
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..rank.scorers import Matrix, Scorer, choose
-from ..types import DIRECTIONS, Direction, Embeddings, Int, Split
+from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split, id_rows
 from . import gains
 from .options import Options, PathLike
 
 ARRAYS = Path("<arrays>")
+GivenIds = tuple[Ids | None, Ids | None, Ids | None]  # of images and texts, and the id of the image of every text
+NO_IDS: GivenIds = (None, None, None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +68,7 @@ def from_vectors(
     image_key: str | None,
     text_key: str | None,
     options: Options,
+    ids: GivenIds = NO_IDS,
 ) -> Input:
     """Vectors of a file (or a pair of .npy files), or in memory.
 
@@ -87,8 +90,9 @@ def from_vectors(
             x.vectors if isinstance(x, Embeddings) else numbers(x, name)
             for name, x in (("images", images), ("texts", texts))
         ]
-        ids = [None if side is None else side.ids for side in sides]
-        raw = RawEmbeddings(arrays[0], arrays[1], ids[0], ids[1], None, "arrays", (ARRAYS,))
+        own = [None if side is None else side.ids for side in sides]
+        both = [a if b is None else b for a, b in zip(own, ids[:2], strict=True)]
+        raw = RawEmbeddings(arrays[0], arrays[1], *both, ids[2], "arrays", (ARRAYS,), holds="ids")
     found = align_embeddings(raw, split, options.captions_per_image, _captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
@@ -98,7 +102,11 @@ def from_vectors(
 
 
 def from_scores(
-    scores: npt.ArrayLike | PathLike, split: Split | str | None, scores_key: str | None, options: Options
+    scores: npt.ArrayLike | PathLike,
+    split: Split | str | None,
+    scores_key: str | None,
+    options: Options,
+    ids: GivenIds = NO_IDS,
 ) -> Input:
     """A score matrix of a file or in memory, one row an image and one column a caption.
 
@@ -110,7 +118,7 @@ def from_scores(
     if is_path(scores):
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
-        raw = RawScores(numbers(scores, "scores"), None, None, None, "arrays", (ARRAYS,))
+        raw = RawScores(numbers(scores, "scores"), *ids, "arrays", (ARRAYS,), holds="ids")
     found = align_scores(raw, split, options.captions_per_image, _captions_file(options))
     rows = (found.image_rows, found.text_rows)
     return Input(
@@ -148,6 +156,24 @@ def from_run(
     lists = align_lists(raw, split)
     warnings = tuple(f"{path.name}: {what}" for path, what in raw.doubts)
     return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, warnings=warnings, sources=raw.sources)
+
+
+def ids_of(image_ids: Any, text_ids: Any, image_id_of_text: Any, rows: Any) -> GivenIds:
+    """The ids of the rows of arrays in memory.
+
+    Args:
+        image_ids, text_ids, image_id_of_text: as for ``evaluate``.
+        rows: vectors or scores.
+
+    Raises:
+        UsageError: ids beside a file or retrieved lists, which have their own, or of another type.
+    """
+    given = {"image_ids": image_ids, "text_ids": text_ids, "image_id_of_text": image_id_of_text}
+    named = {name: ids for name, ids in given.items() if ids is not None}
+    if named and (rows is None or is_path(rows)):
+        raise UsageError(f"{next(iter(named))} has no meaning for a file", fix="save the ids in the file")
+    images, texts, owners = (None if ids is None else id_rows(ids, name) for name, ids in given.items())
+    return images, texts, owners
 
 
 def run_path(text: PathLike) -> tuple[Direction | None, Path]:

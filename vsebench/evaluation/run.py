@@ -74,6 +74,9 @@ def evaluate(
     image_key: str | None = None,
     text_key: str | None = None,
     scores_key: str | None = None,
+    image_ids: npt.ArrayLike | None = None,
+    text_ids: npt.ArrayLike | None = None,
+    image_id_of_text: npt.ArrayLike | None = None,
     trust: bool = False,
     save_run: PathLike | None = None,
     depth: int | None = None,
@@ -123,6 +126,8 @@ def evaluate(
         run_order: what orders the items of TREC runs: ``score``, largest first as in trec_eval, or the ``rank`` column.
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         image_key, text_key, scores_key: names of the arrays in a file.
+        image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
+        image_id_of_text: (text,) the id of the image of every text, where a declared split or the ids do not tell it.
         trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
         save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
             .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
@@ -163,6 +168,7 @@ def evaluate(
         backend, memory, engine, scheduler, workers, resume,
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
+    ids = inputs.ids_of(image_ids, text_ids, image_id_of_text, images if scores is None else scores)
     check_names(options, split)
     source = None
     if options.engine != "local" and run is None:
@@ -170,11 +176,11 @@ def evaluate(
     paths = inputs.paths_of(images, texts, scores, run, options)
     with budget(options.budget), spool.notes() as said, unchanged(paths):
         if scores is not None:
-            data = inputs.from_scores(scores, split, scores_key, options)
+            data = inputs.from_scores(scores, split, scores_key, options, ids)
         elif run is not None:
             data = inputs.from_run(run, split, options)
         else:
-            data = inputs.from_vectors(images, texts, split, image_key, text_key, options)
+            data = inputs.from_vectors(images, texts, split, image_key, text_key, options, ids)
         sources = [*data.sources, *inputs.beside(options)]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)

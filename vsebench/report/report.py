@@ -60,11 +60,15 @@ class Report(Rendered):
     lists: tuple[Lists, ...] = field(default=(), repr=False)
 
     def __getitem__(self, key: tuple[str | MetricName, Direction | None] | str | MetricName) -> Result:
-        """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured."""
+        """``report["R@1", "i2t"]``, or ``report["RSum"]`` for a sum; raises KeyError when it was not measured.
+
+        A name without a view (``NCS@10``) is also found where one view alone has it (``cider:NCS@10``).
+        """
         metric, direction = key if isinstance(key, tuple) else (key, None)
-        for result in self.results:
-            if str(result.metric) == str(metric) and result.direction == direction:
-                return result
+        own = [r for r in self.results if r.direction == direction]
+        for names in ([str(r.metric) for r in own], [r.metric.name for r in own]):
+            if names.count(str(metric)) == 1:
+                return own[names.index(str(metric))]
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
         raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
 

@@ -1,0 +1,167 @@
+"""What a user tries first: a data set of one's own, ids in Python, short names, reports as arguments."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import vsebench as vb
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+
+N = 60
+IMAGES = [f"img{i:03d}" for i in range(N)]
+TEXTS = [f"t{7 * i % (5 * N):04d}" for i in range(5 * N)]  # no order in them
+OWNER = np.repeat(np.arange(N), 5)
+
+
+@pytest.fixture
+def mine(tmp_path: Path, rng: np.random.Generator) -> Path:
+    """A folder with vectors with ids, and their captions as JSON lines and CSV."""
+    images = rng.standard_normal((N, 16)).astype(np.float32)
+    texts = np.repeat(images, 5, axis=0) + rng.standard_normal((5 * N, 16)).astype(np.float32)
+    np.savez(tmp_path / "mine.npz", images=images, texts=texts, image_ids=np.array(IMAGES), text_ids=np.array(TEXTS))
+    words = [
+        "a",
+        "man",
+        "dog",
+        "woman",
+        "rides",
+        "runs",
+        "bike",
+        "on",
+        "the",
+        "street",
+        "near",
+        "two",
+        "with",
+        "red",
+        "blue",
+    ]
+    rows = [
+        {"image_id": IMAGES[OWNER[t]], "caption_id": TEXTS[t], "caption": " ".join(rng.choice(words, 7)),
+         "lang": ("en", "de")[t % 2]}
+        for t in rng.permutation(5 * N).tolist()
+    ]  # fmt: skip
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    with (tmp_path / "mine.csv").open("w", newline="", encoding="utf-8") as stream:
+        table = csv.DictWriter(stream, rows[0])
+        table.writeheader()
+        table.writerows(rows)
+    return tmp_path
+
+
+def arrays(folder: Path) -> tuple[np.ndarray, np.ndarray]:
+    with np.load(folder / "mine.npz") as stored:
+        return stored["images"], stored["texts"]
+
+
+@pytest.mark.parametrize("captions", ["mine.jsonl", "mine.csv"])
+def test_a_file_of_captions_tells_the_image_of_a_text(mine: Path, captions: str) -> None:
+    report = vb.evaluate(mine / "mine.npz", captions=mine / captions, metrics="R@1,NCS@10", ci=0)
+    assert f"the image of every text is known from {captions}" in report.notes
+    images, texts = arrays(mine)
+    want = vb.evaluate(images, texts, image_ids=IMAGES, text_ids=TEXTS, image_id_of_text=np.array(IMAGES)[OWNER],
+                       captions=mine / captions, metrics="R@1,NCS@10", ci=0)  # fmt: skip
+    for metric in ("R@1", "NCS@10"):
+        for direction in ("i2t", "t2i"):
+            assert np.array_equal(report[metric, direction].per_query, want[metric, direction].per_query)
+    assert report.signature == want.signature
+    with pytest.raises(BadInput, match="the ids do not give the image of a text") as caught:
+        vb.evaluate(mine / "mine.npz", metrics="R@1")
+    assert "give a file of captions with these ids (captions=FILE)" in str(caught.value)
+
+
+def test_a_file_of_other_captions_does_not(mine: Path) -> None:
+    lines = (mine / "mine.jsonl").read_text().splitlines()
+    (mine / "fewer.jsonl").write_text("\n".join(lines[:-1]))
+    with pytest.raises(BadInput, match="the ids do not give the image of a text"):
+        vb.evaluate(mine / "mine.npz", captions=mine / "fewer.jsonl", metrics="R@1")
+
+
+def test_scores_with_a_file_of_captions(mine: Path) -> None:
+    images, texts = arrays(mine)
+    np.savez(mine / "scores.npz", scores=images @ texts.T, image_ids=np.array(IMAGES), text_ids=np.array(TEXTS))
+    report = vb.evaluate(scores=mine / "scores.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0)
+    want = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0, similarity="dot")
+    assert report["R@1", "t2i"].value == want["R@1", "t2i"].value
+
+
+def test_two_data_sets_with_the_same_ids(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(mine / "cache"))
+    for name in ("mine", "mine-csv"):
+        source = mine / ("mine.jsonl" if name == "mine" else "mine.csv")
+        assert CliRunner().invoke(app, ["data", "build", name, "--from", str(source)]).exit_code == 0
+    with pytest.raises(UsageError) as caught:
+        vb.evaluate(mine / "mine.npz", metrics="R@1", ci=0)
+    assert str(caught.value) == (
+        "the ids are those of the data sets mine and mine-csv\n  fix: give split='mine' or split='mine-csv'"
+    ) or "give --split mine or --split mine-csv" in (caught.value.fix or "")
+    assert vb.evaluate(mine / "mine.npz", split="mine", metrics="R@1", ci=0).split == "mine"
+
+
+def test_slices_by_a_column_of_the_captions(mine: Path) -> None:
+    report = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1")
+    for name in ("mine.jsonl", "mine.csv"):
+        found = vb.slice(report, by="column", file=mine / name, column="lang", direction="t2i")
+        frame = found.to_frame()
+        assert set(frame["slice"]) >= {"de", "en"}, frame
+        assert frame[frame["slice"] == "de"]["n"].iloc[0] == 150
+
+
+def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator) -> None:
+    images, texts = arrays(mine)
+    owners = np.array(IMAGES)[OWNER]
+    want = vb.evaluate(images, texts, metrics="R@1,RSum", ci=0)
+    i, t = rng.permutation(N), rng.permutation(5 * N)
+    ids: dict[str, Any] = {
+        "image_ids": np.array(IMAGES)[i].tolist(), "text_ids": np.array(TEXTS)[t], "image_id_of_text": owners[t],
+    }  # fmt: skip
+    shuffled = vb.evaluate(images[i], texts[t], metrics="R@1,RSum", ci=0, **ids)
+    scored = vb.evaluate(scores=(images @ texts.T)[i][:, t], metrics="R@1", ci=0, **ids)
+    assert shuffled["RSum"].value == pytest.approx(want["RSum"].value, abs=0.02)
+    assert scored.items is not None and scored.items.image_ids.tolist() == IMAGES
+    with_objects = vb.evaluate(
+        vb.Embeddings("image", ids["image_ids"], images[i]), vb.Embeddings("text", texts[t], ids["text_ids"]),
+        image_id_of_text=ids["image_id_of_text"], metrics="R@1", ci=0,
+    )  # fmt: skip
+    assert with_objects["R@1", "t2i"].value == shuffled["R@1", "t2i"].value
+    assert with_objects.signature == shuffled.signature
+    with pytest.raises(UsageError, match="text_ids has no meaning for a file\n  fix: save the ids in the file"):
+        vb.evaluate(mine / "mine.npz", text_ids=TEXTS)
+    with pytest.raises(BadInput, match="59 image ids for 60 image rows"):
+        vb.evaluate(images, texts, image_ids=IMAGES[1:])
+
+
+def test_embeddings_are_found(mine: Path) -> None:
+    images, texts = arrays(mine)
+    for call in (
+        lambda: vb.evaluate_unimodal(images, images, image_ids=IMAGES),  # type: ignore[call-arg]
+        lambda: vb.evaluate_unimodal(images, images, ids=IMAGES),  # type: ignore[call-arg]
+    ):
+        with pytest.raises(
+            UsageError, match=r"vectors with their ids: vsebench\.Embeddings\('image', ids, vec"
+        ):
+            call()
+    text = vb.Embeddings("text", TEXTS, texts)  # type: ignore[arg-type]
+    assert text.modality == "caption" and text.ids.tolist() == TEXTS
+    with pytest.raises(UsageError, match="modality is 'sound'\n  fix: use image or text"):
+        vb.Embeddings("sound", TEXTS, texts)  # type: ignore[arg-type]
+
+
+def test_the_only_view_that_has_a_metric(mine: Path) -> None:
+    gains = np.random.default_rng(0).random((N, 5 * N))
+    report = vb.evaluate(
+        *arrays(mine), captions=["a dog on grass", "two cats"] * 150, gains=["cider", gains],
+        metrics="R@1,cider:NCS@10,cider:SR@5,matrix:SR@5,matrix:R@1", ci=0,
+    )  # fmt: skip
+    assert report["NCS@10", "i2t"] is report["cider:NCS@10", "i2t"]
+    assert report["R@1", "i2t"].metric.view == "gt"  # by its own name
+    with pytest.raises(KeyError, match="SR@5 i2t was not measured; measured are"):
+        report["SR@5", "i2t"]
