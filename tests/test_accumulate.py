@@ -135,7 +135,7 @@ PAIRS = {k: ROWS[k] for k in ("images", "captions")} | {"image_ids": OWNER, "cap
     ("run", "error", "message"),
     [
         (lambda: vb.Accumulator(metrcs="R@1"), UsageError, "evaluate has no argument 'metrcs'\n  fix: did you mean"),
-        (lambda: vb.Accumulator(metrics="r@1"), UsageError, "unknown metric 'r@1'"),
+        (lambda: vb.Accumulator(metrics="rr@1"), UsageError, "unknown metric 'rr@1'"),
         (lambda: vb.Accumulator("coco5k"), UsageError, "unknown split 'coco5k'\n  fix: did you mean 'coco-5k'"),
         (lambda: vb.Accumulator(ci="95"), UsageError, "ci is '95' (str)\n  fix: give a number"),
         (lambda: vb.Accumulator(scores=1), UsageError, "Accumulator has no argument 'scores'"),

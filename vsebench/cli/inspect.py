@@ -12,7 +12,10 @@ from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
 
 @command
 def run(
-    file: Annotated[Path, typer.Argument(help="Embeddings, the folder of a run, or a score matrix with --scores.")],
+    file: Annotated[
+        Path,
+        typer.Argument(help="Embeddings, lists, captions, the folder of a run; scores with --scores."),
+    ],
     texts: Annotated[
         Path | None, typer.Option(help="The text vectors, when FILE has those of the images only.")
     ] = None,
@@ -36,63 +39,115 @@ def run(
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
     terminal = Terminal(as_json, quiet, no_progress)
-    from ..data import align, read, run_folder
-    from ..errors import BadInput
+    from ..data import run_folder
+    from ..data.formats.sniff import sniff
+    from ..errors import VsebenchError
 
     trained = run_folder.find(file) if texts is None else None
     if trained is not None:
         file, scores = trained.file, trained.scores
-    fault: BadInput | None = None
-    matched: dict[str, Any] | None = None
-    if scores:
-        raw_scores = read.read_scores(file, key=score_key)
-        rows = [("scores", raw_scores.scores)]
-        ids = [
-            ("image_ids", raw_scores.image_ids),
-            ("text_ids", raw_scores.text_ids),
-            ("image_of_text", raw_scores.image_of_text),
-        ]
-        kind, sources, notes = raw_scores.format, raw_scores.sources, raw_scores.notes
-    else:
-        raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
-        rows = [("images", raw.images), ("texts", raw.texts)]
-        ids = [("image_ids", raw.image_ids), ("text_ids", raw.text_ids), ("image_of_text", raw.image_of_text)]
-        kind, sources, notes = raw.format, raw.sources, raw.notes
+    kind = sniff(file)
+    fault: VsebenchError | None = None
     try:
-        if scores:
-            ready: Any = align.align_scores(raw_scores, split, captions_per_image)
+        if kind.name in ("text", "json", "gzip") and texts is None and not scores:
+            document = _of_text(file, split)
         else:
-            ready = align.align_embeddings(raw, split, captions_per_image)
-        matched = {
-            "split": ready.split.name,
-            "images": len(ready.split.image_ids),
-            "captions": len(ready.split.caption_ids),
-            "notes": list(ready.notes),
-            "warnings": list(ready.warnings),
-        }
-    except BadInput as error:
-        fault = error
-    arrays = [_array(name, array) for name, array in rows] + [
-        _ids(name, array) for name, array in ids if array is not None
-    ]
-    strings = raw_scores.captions if scores else raw.captions
-    if strings is not None:
-        arrays.append({"name": "captions", "shape": [len(strings)], "dtype": "text", "first": list(strings[:3])})
-    document = {
-        "schema": "vsebench/inspect/1",
-        "files": [p.name for p in sources],
-        "format": kind,
-        "arrays": arrays,
-        "matched": matched,
-        "fault": None if fault is None else str(fault),
-        "notes": list(notes),
-    }
+            document = _of_arrays(file, texts, scores, split, captions_per_image, image_key, text_key, score_key)
+    except VsebenchError as error:
+        document, fault = _of_any(file, kind), error
+    if "fault" in document:
+        fault = document.pop("fault")
+    document = {"schema": "vsebench/inspect/1", "matched": None, "notes": [], **document}
+    document["fault"] = None if fault is None else str(fault)
     if terminal.json:
         terminal.emit(document)
     else:
         _show(document, terminal)
     if fault is not None:
         raise fault
+
+
+def _of_arrays(
+    file: Path, texts: Path | None, scores: bool, split: str | None, captions_per_image: int | None,
+    image_key: str | None, text_key: str | None, score_key: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """Vectors or scores, and the rows of a split that they are."""
+    from ..data import align, read
+    from ..errors import BadInput
+
+    if scores:
+        raw: Any = read.read_scores(file, key=score_key)
+        rows = [("scores", raw.scores)]
+    else:
+        raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
+        rows = [("images", raw.images), ("texts", raw.texts)]
+    arrays = [_array(name, array) for name, array in rows]
+    for name in ("image_ids", "text_ids", "image_of_text"):
+        if getattr(raw, name) is not None:
+            arrays.append(_ids(name, getattr(raw, name)))
+    if raw.captions is not None:
+        shape, first = [len(raw.captions)], list(raw.captions[:3])
+        arrays.append({"name": "captions", "shape": shape, "dtype": "text", "first": first})
+    found: dict[str, Any] = {
+        "files": [p.name for p in raw.sources], "format": raw.format, "arrays": arrays, "notes": list(raw.notes),
+    }  # fmt: skip
+    try:
+        ready: Any = (align.align_scores if scores else align.align_embeddings)(raw, split, captions_per_image)
+    except BadInput as error:
+        return {**found, "fault": error}
+    return {**found, "matched": _matched(ready.split, ready.notes, ready.warnings)}
+
+
+def _of_text(file: Path, split: str | None) -> dict[str, Any]:
+    """Retrieved lists, or captions."""
+    import numpy as np
+
+    from ..data import align, runs
+    from ..data.splits.sources import all_of_file
+    from ..errors import BadInput, UsageError
+
+    try:
+        rows = all_of_file(file)
+    except (BadInput, UsageError):
+        raw = runs.read_runs([file], None, "score")
+    else:
+        images = np.unique(rows.image_id)
+        first = list(rows.captions[:3]) if rows.captions else []
+        captions = {"name": "captions", "shape": [len(rows.caption_id)], "dtype": "text", "first": first}
+        arrays = [captions, _ids("caption_id", rows.caption_id), _ids("image_id", images)]
+        what = (
+            f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
+        )
+        return {"files": [file.name], "format": "captions", "arrays": arrays, "notes": [what]}
+    lists = []
+    for name, found in raw.lists.items():
+        longest = max(map(len, found.values()))
+        direction = name if name in ("i2t", "t2i") else "lists"
+        lists.append({"name": direction, "shape": [len(found), longest], "dtype": "lists", "first": list(found)[:3]})
+    about: dict[str, Any] = {
+        "files": [file.name], "format": raw.format, "arrays": lists,
+        "notes": [*raw.notes, "retrieved lists: give them with --run"],
+    }  # fmt: skip
+    try:
+        return {**about, "matched": _matched(align.align_lists(raw, split).split, (), ())}
+    except BadInput as error:
+        return {**about, "fault": error}
+
+
+def _of_any(file: Path, kind: Any) -> dict[str, Any]:
+    """The arrays of a file that cannot be evaluated, by its header."""
+    from ..data.formats.members import members_of
+
+    members = members_of(file, kind) if kind.arrays is not None else []
+    arrays = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in members]
+    return {"files": [file.name], "format": kind.name, "arrays": arrays}
+
+
+def _matched(split: Any, notes: Any, warnings: Any) -> dict[str, Any]:
+    return {
+        "split": split.name, "images": len(split.image_ids), "captions": len(split.caption_ids), "notes": list(notes),
+        "warnings": list(warnings),
+    }  # fmt: skip
 
 
 def _array(name: str, array: Any) -> dict[str, Any]:
@@ -154,5 +209,7 @@ def _show(document: dict[str, Any], terminal: Terminal) -> None:
             terminal.say(f"· {note}", style="dim")
         for warning in matched["warnings"]:
             terminal.say(f"warning: {warning}", style="yellow")
-    else:
+    elif document["fault"] is not None:
         terminal.say("could not be evaluated, see the error", style="bold")
+    for note in document["notes"]:
+        terminal.say(f"· {note}", style="dim")

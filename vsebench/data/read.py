@@ -32,12 +32,16 @@ from .formats.ids import as_strings
 from .formats.members import floats, ids_of, members_of
 from .formats.raw import Holds, Member, RawEmbeddings, RawScores
 from .formats.sniff import expect, sniff
-from .formats.table import Format
+from .formats.table import FORMATS, Format, suffixes
 
 StrPath = str | os.PathLike[str]
 
 ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
 _RUN = "give retrieved lists with --run"
+
+
+def _vectors_as_text() -> str:
+    return f"save vectors as {suffixes([kind for kind in FORMATS.values() if kind.holds])}, such as np.savez(...)"
 
 
 def read_embeddings(
@@ -61,6 +65,9 @@ def read_embeddings(
     kind = sniff(path)
     if texts is not None:
         return sides.read_pair(path, Path(texts), image_key, text_key)
+    if kind.sides is not None and kind.embeddings is not None:
+        kind.require(path)
+        return kind.embeddings(path, *_column_of_vectors(path, image_key, text_key))
     if not kind.keyed and (image_key or text_key):
         raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
     if kind.single:
@@ -68,8 +75,18 @@ def read_embeddings(
     if kind.embeddings is not None:
         kind.require(path)
         return kind.embeddings(path)
-    expect(path, kind, kind.keyed, "a file of embeddings", f"{_RUN}, and saved reports to vsebench compare")
+    fix = f"{_vectors_as_text()}; {_RUN}, and saved reports to vsebench compare"
+    expect(path, kind, kind.keyed, "a file of embeddings", fix)
     return _keyed(path, kind, image_key, text_key)
+
+
+def _column_of_vectors(path: Path, image_key: str | None, text_key: str | None) -> tuple[str, ...]:
+    """The column of a table that the user names for both modalities; raises UsageError for two."""
+    named = {key for key in (image_key, text_key) if key is not None}
+    if len(named) > 1:
+        what = f"--image-key {image_key} and --text-key {text_key}: a table has one column for all vectors"
+        raise UsageError(what, where=path, fix="name it once, or give a file of the images and one of the texts")
+    return tuple(named)
 
 
 def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:

@@ -127,13 +127,11 @@ def without_texts(path: Path) -> BadInput:
 def _side(path: Path, side: str, key: str | None) -> RawSide:
     kind = sniff(path)
     if kind.side is not None:
-        if key is not None:
-            raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
         kind.require(path)
         stated = kind.sides(path) if kind.sides is not None else frozenset()
         if stated and side not in stated:
             raise _exchanged(path, f"rows of modality '{next(iter(stated))}'", side)
-        return kind.side(path, side)
+        return kind.side(path, side, *([] if key is None else [key]))
     members = members_of(path, kind)
     if kind.single:
         if key is not None:

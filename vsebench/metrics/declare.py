@@ -129,8 +129,11 @@ class Family:
 
     @property
     def doc(self) -> str:
-        """The definition, as written at the function."""
-        return (self.compute.__doc__ if self.compute else None) or ""
+        """The definition, as written at the function; of a sum, what it adds up."""
+        if self.compute is None:
+            added = " + ".join(self.parts)
+            return f"The sum of {added} over image-to-text and text-to-image; single queries have no value of it."
+        return self.compute.__doc__ or ""
 
     @cached_property
     def parameters(self) -> frozenset[str]:
@@ -382,7 +385,8 @@ def parse(text: str) -> Metric:
     match = _NAME.match(text.strip())
     if not match:
         raise UsageError(f"'{text}' is not a metric name", fix="write [view:]Name[@k], for example R@1 or eccv:mAP@R")
-    stem, tail, given = match["stem"], match["tail"], match["view"]
+    (stem, tail), given = _spelled(match["stem"], match["tail"]), match["view"]
+    given = given.lower() if given and given.lower() in JUDGEMENTS else given
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
         binary, graded = family_of(template, False), family_of(template, True)
@@ -393,6 +397,20 @@ def parse(text: str) -> Metric:
         k = _depth(text, family, stem, tail) if family.takes_k else None
         return Metric(family.template, k, view, options)
     raise _no_such(text, given, stem, tail)
+
+
+def _spelled(stem: str, tail: str | None) -> tuple[str, str | None]:
+    """The parts of a name as they are declared, where other capitals leave one possibility: ``R``, ``1`` of ``r@1``."""
+    declared = {template for family in families() for template in (family.template, *family.aliases)}
+    whole = stem if tail is None else f"{stem}@{tail}"
+    for written in (whole, stem + "@{k}"):
+        alike = [template for template in declared if template.lower() == written.lower()]
+        if written in alike:
+            break
+        if len(alike) == 1:
+            stem, _, own = alike[0].partition("@")
+            return stem, tail if own in ("", "{k}") else own
+    return stem, tail
 
 
 def _depth(text: str, family: Family, stem: str, tail: str | None) -> int:

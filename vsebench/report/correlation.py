@@ -161,7 +161,7 @@ def _cell(found: Coefficient) -> Cell:
     if found.value is None:
         return Cell(UNDEFINED)
     ends = found.interval
-    return Cell(f"{100 * found.value:.2f}", aside="" if ends is None else f"[{100 * ends[0]:.2f}, {100 * ends[1]:.2f}]")
+    return Cell(f"{found.value:.4f}", aside="" if ends is None else f"[{ends[0]:.4f}, {ends[1]:.4f}]")
 
 
 def _sampled(study: Study) -> list[Grid]:
@@ -175,14 +175,14 @@ def _sampled(study: Study) -> list[Grid]:
     rows = []
     for model, of in found.items():
         mean = sum(s.mean for s in of.values()) / len(of)
-        values = (f"{100 * of[t].mean:.2f} ± {100 * of[t].deviation:.2f}" for t in tasks)
-        rows.append(cells(label(model), *values, f"{100 * mean:.2f}"))
+        values = (f"{of[t].mean:.4f} ± {of[t].deviation:.4f}" for t in tasks)
+        rows.append(cells(label(model), *values, f"{mean:.4f}"))
     return [Grid("CxC correlation · sampled Spearman ρ", ("model", *tasks, "mean"), 1, tuple(rows))]
 
 
 def _notes(study: Study) -> list[str]:
     brackets = f" Brackets: {interval_note(study)}." if study.how is not None else ""
-    notes = [f"Correlations are printed times 100.{brackets}"]
+    notes = [f"Correlations are from -1 to 1.{brackets}"]
     sampled = next((row.sampled for row in study.rows if row.sampled), None)
     if sampled:
         notes.append(

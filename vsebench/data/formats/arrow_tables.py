@@ -15,34 +15,35 @@ from .guard import BOMB_BYTES, reading
 from .ids import as_ids, id_array
 from .raw import Array, RawEmbeddings, RawSide
 
-_NEEDED = ("id", "modality", "embedding")
+VECTORS = "embedding"  # the column of the vectors, unless another is named
+_NEEDED = ("id", "modality", VECTORS)
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
 _FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
-def read_parquet(path: Path) -> RawEmbeddings:
+def read_parquet(path: Path, vectors: str = VECTORS) -> RawEmbeddings:
     """Embeddings from a parquet table with the columns ``id``, ``modality`` (image, text or caption), ``embedding``
-    (a list of floats, all of one length) and optionally ``image_id`` (of a text: the image it belongs to)
-    and ``caption`` (of a text: what it says).
+    (a list of floats, all of one length; or the column ``vectors``) and optionally ``image_id`` (of a text: the image
+    it belongs to) and ``caption`` (of a text: what it says).
 
     Raises:
         BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
     """
-    return _read_table(path, _parquet_batches(path), "parquet")
+    return _read_table(path, _parquet_batches(path, None, vectors), "parquet")
 
 
-def read_arrow(path: Path) -> RawEmbeddings:
+def read_arrow(path: Path, vectors: str = VECTORS) -> RawEmbeddings:
     """Embeddings from an arrow table (IPC file or IPC stream) with the columns that ``read_parquet`` describes.
 
     Raises:
         BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
     """
-    return _read_table(path, _arrow_batches(path), "arrow")
+    return _read_table(path, _arrow_batches(path, None, vectors), "arrow")
 
 
-def parquet_side(path: Path, side: str) -> RawSide:
+def parquet_side(path: Path, side: str, vectors: str = VECTORS) -> RawSide:
     """The vectors of one modality, ``image`` or ``text``, of a parquet table that has no others.
 
     Its columns are those of ``read_parquet``; ``modality`` may be left out.
@@ -50,12 +51,12 @@ def parquet_side(path: Path, side: str) -> RawSide:
     Raises:
         BadInput: as ``read_parquet``, or there are rows of the other modality.
     """
-    return _one_side(_columns(path, _parquet_batches(path, side), side), side, path)
+    return _one_side(_columns(path, _parquet_batches(path, side, vectors), side), side, path)
 
 
-def arrow_side(path: Path, side: str) -> RawSide:
+def arrow_side(path: Path, side: str, vectors: str = VECTORS) -> RawSide:
     """The same of an arrow table."""
-    return _one_side(_columns(path, _arrow_batches(path, side), side), side, path)
+    return _one_side(_columns(path, _arrow_batches(path, side, vectors), side), side, path)
 
 
 def parquet_sides(path: Path) -> frozenset[str]:
@@ -153,12 +154,13 @@ def _one_side(columns: dict[str, dict[str, list[Any]]], side: str, path: Path) -
 _SIDES = ("image", "text")
 
 
-def _parquet_batches(path: Path, only: str | None = None) -> Iterator[Any]:
+def _parquet_batches(path: Path, only: str | None, vectors: str) -> Iterator[Any]:
     import pyarrow.parquet
 
     with pyarrow.parquet.ParquetFile(path) as file:
-        names = _check_columns(file.schema_arrow, path, only)
-        yield from parquet_batches(file, names, path)
+        names = _check_columns(file.schema_arrow, path, only, vectors)
+        for batch in parquet_batches(file, names, path):
+            yield _as_declared(batch, vectors)
 
 
 def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[Any]:
@@ -175,12 +177,17 @@ def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[
     yield from file.iter_batches(batch_size=_BATCH, columns=names)
 
 
-def _arrow_batches(path: Path, only: str | None = None) -> Iterator[Any]:
+def _arrow_batches(path: Path, only: str | None, vectors: str) -> Iterator[Any]:
     with _arrow_reader(path) as (schema, batches):
-        names = _check_columns(schema, path, only)
+        names = _check_columns(schema, path, only, vectors)
         for batch in batches:
             batch.validate(full=True)  # the format itself does not check offsets
-            yield batch.select(names)
+            yield _as_declared(batch.select(names), vectors)
+
+
+def _as_declared(batch: Any, vectors: str) -> Any:
+    """A batch whose column of vectors has the usual name."""
+    return batch.rename_columns([VECTORS if name == vectors else name for name in batch.schema.names])
 
 
 @contextmanager
@@ -199,13 +206,15 @@ def _arrow_reader(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
             yield reader.schema, iter(reader)
 
 
-def _check_columns(schema: Any, path: Path, only: str | None) -> list[str]:
+def _check_columns(schema: Any, path: Path, only: str | None, vectors: str) -> list[str]:
     """The columns to read; ``only``: the modality of all rows, if the table does not have to say it."""
     needed = [name for name in _NEEDED if name != "modality" or only is None or name in schema.names]
+    needed = [vectors if name == VECTORS else name for name in needed]
     for name in needed:
         if schema.names.count(name) != 1:
             found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
-            raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=_LAYOUT)
+            fix = f"{_LAYOUT}, or name the column of the vectors: --image-key and --text-key"
+            raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=fix)
     return [*needed, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
 
 

@@ -42,7 +42,8 @@ class Format:
         header: for other files: whether the first 4096 bytes are those of this format.
         arrays: reader of the arrays of a file, or None.
         single: the file holds one array, which has no name in it.
-        embeddings: reader of the vectors of both modalities, or None.
+        embeddings: reader of the vectors of both modalities, or None; with ``sides``, of tables, it also takes the name
+            of the column of vectors, as ``side`` does.
         sides: of formats with ``embeddings`` the modalities of a file, ``image`` and ``text``, empty when it does not
             say; None when a file always has both.
         side: reader of a file that has one modality only, which is given; with ``sides``.
@@ -59,9 +60,9 @@ class Format:
     header: Callable[[bytes], bool] | None = None
     arrays: Callable[[Path], list[Member]] | None = None
     single: bool = False
-    embeddings: Callable[[Path], RawEmbeddings] | None = None
+    embeddings: Callable[..., RawEmbeddings] | None = None
     sides: Callable[[Path], frozenset[str]] | None = None
-    side: Callable[[Path, str], RawSide] | None = None
+    side: Callable[..., RawSide] | None = None
     package: str | None = None
     extra: str | None = None
 
@@ -153,7 +154,12 @@ LIST_FORMATS: tuple[ListFormat, ...] = (
         ("{", "["),
         read_eccv_json,
     ),
-    ListFormat("trec", "a TREC run, six columns a line: `query Q0 item rank score tag`", (), read_trec),
+    ListFormat(
+        "trec",
+        "a TREC run, six columns a line: `query Q0 item rank score tag`; or three: `query item score`",
+        (),
+        read_trec,
+    ),
 )
 
 

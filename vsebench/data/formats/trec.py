@@ -1,4 +1,4 @@
-"""The TREC run format: ``query Q0 item rank score tag``, one retrieved item a line.
+"""The TREC run format: ``query Q0 item rank score tag``, one retrieved item a line; or ``query item score`` alone.
 
 Source: the format that trec_eval reads; as there, the score decides the order.
 """
@@ -15,7 +15,7 @@ from ...errors import BadInput, UsageError, count_of
 from ...memory import memory_limit, size
 from .raw import FileLists, Order
 
-_COLUMNS = "write six columns a line: query Q0 item rank score tag"
+_COLUMNS = "write six columns a line: query Q0 item rank score tag; or three: query item score"
 _LONGEST_LINE = 65536  # characters
 _ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
@@ -33,7 +33,8 @@ def read_trec(stream: IO[str], where: Path, order: Order = "score") -> FileLists
 def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> FileLists:
     """Retrieved lists of the lines of a TREC run, without a direction; a note on their order.
 
-    Items are ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
+    Lines have six columns, or three (query, item and score; a heading is skipped), which have no ranks. Items are
+    ordered by descending score, equal scores by rank, then by line. Where the ranks of every query
     count from 0 or 1 without gaps and never contradict the scores, this is the order of the rank column. Where the
     scores of most queries ascend with the rank, they are likely distances: a doubt says so. With the ``order`` rank,
     the rank column alone orders the items.
@@ -41,8 +42,10 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
     Raises:
         BadInput: a line has another number of columns, a rank or score is not a number, an item occurs twice
             for one query, the text holds binary data, or there are no lines.
+        UsageError: the ``order`` rank for lines without ranks.
     """
     rows: dict[str, list[_Row]] = {}
+    width = 0
     most = memory_limit() // _ROW_BYTES
     for number, line in enumerate(lines, 1):
         if number > most:
@@ -54,16 +57,22 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
             continue
         if "\0" in line:
             raise BadInput(f"line {number} holds binary data", where=where, fix=_COLUMNS)
+        if not width:
+            width = 3 if len(parts) == 3 else 6
+            if width == 3 and not _is_number(parts[2]):
+                continue  # a heading
         try:
-            query, _, item, rank, score, _ = parts
-            row = (-float(score), int(rank), number, item)
+            row = _row(parts, number, width, len(rows.get(parts[0], ())))
         except ValueError:
-            raise _bad_line(parts, number, where) from None
+            raise _bad_line(parts, number, where, width) from None
         if not math.isfinite(row[0]):
-            raise _bad_line(parts, number, where)
-        rows.setdefault(query, []).append(row)
+            raise _bad_line(parts, number, where, width)
+        rows.setdefault(parts[0], []).append(row)
     if not rows:
         raise BadInput("holds no lines", where=where, fix=_COLUMNS)
+    if width == 3 and order == "rank":
+        what = "--run-order rank has no meaning for lines of query, item and score, which have no ranks"
+        raise UsageError(what, where=where, fix="leave it out: the scores order the items")
     lists: dict[str, list[str]] = {}
     tied: dict[str, list[int]] = {}
     contradicts: str | None = None
@@ -71,7 +80,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
     for query, found in rows.items():
         _refuse_repeated(query, found, where)
         found.sort()
-        if found[0][0] != found[-1][0]:
+        if found[0][0] != found[-1][0] and width == 6:
             differing += 1
             ascending += _ascends_with_rank(found)
         if order == "rank":
@@ -80,11 +89,13 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
         lists[query] = [item for _, _, _, item in found]
         if equal := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
             tied[query] = equal
-        if contradicts is None and not _ranks_agree(found):
+        if contradicts is None and width == 6 and not _ranks_agree(found):
             contradicts = query
     doubt = None
     note = "lists are ordered by the rank column, which agrees with the scores"
-    if order == "rank":
+    if width == 3:
+        note = "lists of query, item and score are ordered by score, then by line"
+    elif order == "rank":
         note = "lists are ordered by the rank column alone"
     elif 2 * ascending > differing:
         doubt = f"the scores of {ascending:,} of {differing:,} queries are smallest at rank 1: they look like distances"
@@ -160,11 +171,28 @@ def _refuse_repeated_rank(query: str, found: list[_Row], where: Path) -> None:
         first[rank] = number
 
 
-def _bad_line(parts: list[str], number: int, where: Path) -> BadInput:
-    if len(parts) != 6:
-        what = f"line {number} has {count_of(len(parts), 'column')}, expected 6: {' '.join(parts)[:80]!r}"
-    elif _is_integer(parts[3]):
-        what = f"line {number}: score '{parts[4][:40]}' is not a finite number"
+def _row(parts: list[str], number: int, width: int, before: int) -> _Row:
+    """One line; ``before``: how many lines its query has before it. Raises ValueError."""
+    if len(parts) != width:
+        raise ValueError
+    if width == 3:
+        return -float(parts[2]), before + 1, number, parts[1]
+    _, _, item, rank, score, _ = parts
+    return -float(score), int(rank), number, item
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
+def _bad_line(parts: list[str], number: int, where: Path, width: int) -> BadInput:
+    if len(parts) != width:
+        what = f"line {number} has {count_of(len(parts), 'column')}, expected {width}: {' '.join(parts)[:80]!r}"
+    elif width == 3 or _is_integer(parts[3]):
+        what = f"line {number}: score '{parts[2 if width == 3 else 4][:40]}' is not a finite number"
     else:
         what = f"line {number}: rank '{parts[3][:40]}' is not an integer"
     return BadInput(what, where=where, fix=_COLUMNS)
