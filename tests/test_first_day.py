@@ -145,9 +145,7 @@ def test_embeddings_are_found(mine: Path) -> None:
         lambda: vb.evaluate_unimodal(images, images, image_ids=IMAGES),  # type: ignore[call-arg]
         lambda: vb.evaluate_unimodal(images, images, ids=IMAGES),  # type: ignore[call-arg]
     ):
-        with pytest.raises(
-            UsageError, match=r"vectors with their ids: vsebench\.Embeddings\('image', ids, vec"
-        ):
+        with pytest.raises(UsageError, match=r"vectors with their ids: vsebench\.Embeddings\('image', ids, vec"):
             call()
     text = vb.Embeddings("text", TEXTS, texts)  # type: ignore[arg-type]
     assert text.modality == "caption" and text.ids.tolist() == TEXTS

@@ -38,7 +38,7 @@ def as_array(x: Any, name: str = "the array") -> npt.NDArray[Any]:
         UsageError: it is no array, or a masked array with masked entries, named ``name``.
     """
     if np.ma.is_masked(x):
-        masked = count_of(int(np.ma.count_masked(x)), "masked entry", "masked entries")
+        masked = count_of(int(np.ma.getmaskarray(x).sum()), "masked entry", "masked entries")
         raise UsageError(f"{name} has {masked}", fix="leave these rows out, or fill them: array.filled(...)")
     try:
         if hasattr(x, "detach"):

@@ -109,15 +109,13 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
     try:
         rows = all_of_file(file)
     except (BadInput, UsageError):
-        raw = runs.read_runs([file], None, "score")
+        raw = runs.read_runs([file], [None], "score")
     else:
         images = np.unique(rows.image_id)
         first = list(rows.captions[:3]) if rows.captions else []
         captions = {"name": "captions", "shape": [len(rows.caption_id)], "dtype": "text", "first": first}
         arrays = [captions, _ids("caption_id", rows.caption_id), _ids("image_id", images)]
-        what = (
-            f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
-        )
+        what = f"captions of {len(images):,} images: give them with --captions, or to vsebench data build"
         return {"files": [file.name], "format": "captions", "arrays": arrays, "notes": [what]}
     lists = []
     for name, found in raw.lists.items():

@@ -91,8 +91,8 @@ def from_vectors(
             for name, x in (("images", images), ("texts", texts))
         ]
         own = [None if side is None else side.ids for side in sides]
-        both = [a if b is None else b for a, b in zip(own, ids[:2], strict=True)]
-        raw = RawEmbeddings(arrays[0], arrays[1], *both, ids[2], "arrays", (ARRAYS,), holds="ids")
+        of_images, of_texts = (a if b is None else b for a, b in zip(own, ids[:2], strict=True))
+        raw = RawEmbeddings(arrays[0], arrays[1], of_images, of_texts, ids[2], "arrays", (ARRAYS,), holds="ids")
     found = align_embeddings(raw, split, options.captions_per_image, _captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(

@@ -75,7 +75,7 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
             what += f", and {found.value:g} is above some that were"
             fix = f"save a number below every score in their place; then --direction {direction} reads it rightly"
         else:
-            other = "t2i" if direction == "i2t" else "i2t"
+            other: Direction = "t2i" if direction == "i2t" else "i2t"
             fix = f"--direction {direction} reads it rightly; {other} needs scores for the {WORDS[other][1]} of every "
             fix += WORDS[other][0]
     if not trust:

@@ -44,7 +44,7 @@ def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similari
                 what = f"a vector of a pair rated in {task.name} has length zero"
                 raise BadInput(what, fix="use --similarity dot, or save it again")
             np.divide(1.0, length, out=scale, where=length > 0)
-    return exact_pairs(left.vectors, right.vectors, task.left, task.right, *scales, default_threads())
+    return exact_pairs(left.vectors, right.vectors, task.left, task.right, scales[0], scales[1], default_threads())
 
 
 def model_rows(

@@ -109,7 +109,7 @@ def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelD
         check_length(len(code), n, where)
 
         def rows(start: int, stop: int) -> Float:
-            return np.sqrt(2.0) * (code[chosen.queries[start:stop], None] != code[chosen.gallery])
+            return np.asarray(np.sqrt(2.0) * (code[chosen.queries[start:stop], None] != code[chosen.gallery]))
 
         return by_rows(rows, chosen)
 
