@@ -151,8 +151,8 @@ def test_a_killed_suite_goes_on(tmp_path):
     planned, _ = suites.get_suite("smoke").runs(None, None)
     notes: list[str] = []
     summary = run_suite.run_suite(
-        replace(suites.get_suite("smoke"), runs=lambda objects, losses: (planned[:2], []), must_learn=False), out, resume=True,
-        say=notes.append,
+        replace(suites.get_suite("smoke"), runs=lambda objects, losses: (planned[:2], []), must_learn=False), out,
+        resume=True, say=notes.append,
     )  # fmt: skip
     assert notes[0] == "scenes-tiny/untrained-seed0: finished before"
     assert any("resumed after epoch" in note for note in notes)

@@ -85,7 +85,9 @@ def save(
     }
     if optimiser is not None:
         for number, values in optimiser.state_dict()["state"].items():
-            tensors |= {f"{contents.STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()}
+            tensors |= {
+                f"{contents.STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()
+            }
         tensors[contents.RANDOM + "cpu"] = torch.get_rng_state()
         if torch.cuda.is_available():
             tensors[contents.RANDOM + "cuda"] = torch.cuda.get_rng_state()

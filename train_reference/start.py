@@ -16,8 +16,8 @@ from .losses import get_loss, label
 from .towers import OF_PIXELS, WIDTHS
 from .train import Say, train
 
-# Of --smoke, for one run of any recipe: an epoch of the warm-up, and two of the loss. Its matrices are too small for two
-# threads, which would take ten times the processor time.
+# Of --smoke, for one run of any recipe: an epoch of the warm-up, and two of the loss. Its matrices are too small for
+# two threads, which would take ten times the processor time.
 SMOKE_RUN = {
     "data_name": "scenes-tiny", "train_epochs": 3, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
     "train_threads": 1, "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
@@ -46,8 +46,8 @@ def configured(
             built-in scenes and is taken when no other file is named.
         config: a TOML file, or the name of one in ``configs``.
         data, epochs, batch, lr, seed, device: replace those of the file.
-        smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there is one;
-            a projection of regions instead of a network of torchvision.
+        smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there
+            is one; a projection of regions instead of a network of torchvision.
         assignments: as for ``config.assign``.
 
     Raises:

@@ -33,8 +33,9 @@ from vsebench.report.report import Report
 from vsebench.types import Split
 
 from . import checkpoint, encode, parallel, relevance, text
-from .checkpoint import BEST, Progress
+from .checkpoint import BEST
 from .config import Config, override
+from .contents import Progress
 from .data import Bar, Loader, Part, PartName, no_bar, open_data
 from .losses import Loss, fingerprint, get_loss
 from .model import DualEncoder, scores

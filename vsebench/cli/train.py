@@ -26,7 +26,8 @@ def trainer(module: str) -> Any:
 @command
 def run(
     loss: Annotated[
-        str | None, typer.Option(help="mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of a file of yours, my_loss.py:function.")
+        str | None,
+        typer.Option(help="mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(help="What is trained on; scenes-10k, which are generated, by default.")
@@ -68,7 +69,10 @@ def run(
     if suite is not None:
         own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
         if any(value is not None for value in own) or style != "terminal" or (settings and data is None):
-            fix = "give it with --out, --resume, --losses, --jobs, --json; with coco-objects also --data, --set data.images=FILE"
+            fix = (
+                "give it with --losses, --out, --resume, --jobs, --json; with coco-objects also --data, "
+                "--set data.images=FILE"
+            )
             raise UsageError("--suite has its own settings", fix=fix)
         _suite(terminal, suite, losses, out, resume, jobs, data, settings)
         return
