@@ -92,7 +92,7 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("{file}:sqared", [], "unknown function 'sqared'\n  fix: did you mean 'squared'?"),
+        ("{file}:sqared", [], "unknown function 'sqared'\n  fix: did you mean 'squared'"),
         ("{file}", [], "names no function\n  fix: give FILE.py:FUNCTION"),
         ("nowhere.py:f", [], "nowhere.py:f: no such file"),
         ("{file}:loose", [], "has 'margin' without a default or name"),
@@ -111,7 +111,7 @@ def test_faults_of_a_file_are_found_before_training(name, options, message, file
 @pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0"])
 def test_a_file_that_cannot_be_imported(text, file):
     file.write_text(text)
-    with pytest.raises(UsageError, match="cannot be imported: (SyntaxError|ModuleNotFoundError|ZeroDivisionError)"):
+    with pytest.raises(UsageError, match=r"cannot be imported: (SyntaxError|ModuleNotFoundError|ZeroDivisionError)"):
         get_loss(f"{file}:f")
 
 
