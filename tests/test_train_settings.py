@@ -14,7 +14,7 @@ from vsebench.errors import UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from train_reference import checkpoint, config, start, train  # noqa: E402
+from train_reference import checkpoint, config, start, towers, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
 
 SMALL = {
@@ -52,13 +52,13 @@ def test_a_seed_decides_every_bit(tmp_path):
 
 def test_mixed_precision_is_close_to_single_precision(tmp_path):
     """The encoders compute in bfloat16 (8 bits of mantissa), scores and losses do not."""
-    run, other = (train.prepare(small(train={"amp": amp}), train.no_bar) for amp in ("off", "bf16"))
+    run, other = (train.prepare(small(train={"precision": p}), train.no_bar) for p in ("float32", "bf16"))
     batch = next(iter(run.loader(0)))
     single, mixed = (train.step(r, batch, 0) for r in (run, other))
     assert mixed != single
     assert mixed == pytest.approx(single, rel=0.02)
     assert {p.dtype for p in other.model.parameters()} == {torch.float32}
-    report = train.train(small(train={"amp": "bf16"}), tmp_path, say=silent)
+    report = train.train(small(train={"precision": "bf16"}), tmp_path, say=silent)
     assert report.split == "scenes-40-size16-test"
 
 
@@ -137,11 +137,9 @@ def test_all_weights_are_fine_tuned_with_one_learning_rate():
     """VSE++, section 4.1: 15 epochs, ten times slower for another 15, then 15 with the image network, all with 2e-5."""
     torchvision = pytest.importorskip("torchvision", reason="torchvision is not installed")
     assert torchvision
-    from train_reference.towers import build_for
-
     settings = config.read("vsepp/f30k-resnet152-ft")
-    model = build_for(dataclasses.replace(settings.model, pretrained=False, dim=8), "pixels", 3, 10)
-    optimiser = torch.optim.Adam(train._groups(model, settings), lr=settings.train.lr)
+    model = towers.build_for(dataclasses.replace(settings.model, pretrained=False, dim=8), "pixels", 3, 10)
+    optimiser = torch.optim.Adam(towers.groups(model, settings), lr=settings.train.lr)
     run = train.Run(settings, model, optimiser, None, None, {}, None, torch.device("cpu"))  # type: ignore[arg-type]
     for epoch, rates in ((0, [2e-4, 0]), (14, [2e-4, 0]), (15, [2e-5, 0]), (30, [2e-5, 2e-5]), (44, [2e-5, 2e-5])):
         train._schedule(run, epoch)
@@ -154,4 +152,4 @@ def test_a_smoke_run_of_a_recipe_needs_no_files():
     assert (found.data.name, found.data.first, found.loss.warmup, found.loss.name) == ("scenes-tiny", 1.0, 0, "sam")
     image = start.configured(None, "vsepp/coco-resnet152-ft", smoke=True).model
     assert (image.image, image.finetune) == ("linear", False)
-    assert start.configured("mh", smoke=True).loss.warmup == 8
+    assert start.configured("mh", smoke=True).loss.warmup == 1

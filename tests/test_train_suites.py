@@ -52,7 +52,7 @@ def runs_of(**train: object) -> list[Planned]:
 
 
 def suite_of(runs: list[Planned], **facts: bool) -> Suite:
-    return Suite("two", "two losses", lambda objects: (runs, ["a note"]), **facts)
+    return Suite("two", "two losses", lambda objects, losses: (runs, ["a note"]), **facts)
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +117,7 @@ def test_finished_runs_are_kept_and_stopped_ones_go_on(tmp_path, monkeypatch):
 def test_several_runs_at_a_time_have_the_same_results(tmp_path):
     """In processes of their own, where metrics of the data of these tests are not declared: with scenes-tiny."""
     planned = [replace(p, config=config.override(p.config, train_epochs=min(1, p.config.train.epochs)))
-               for p in suites.get_suite("smoke").runs(None)[0][:3]]  # fmt: skip
+               for p in suites.get_suite("smoke").runs(None, None)[0][:3]]  # fmt: skip
     suite = suite_of(planned)
     one, _ = run(suite, tmp_path / "one")
     notes: list[str] = []
@@ -148,11 +148,11 @@ def test_a_killed_suite_goes_on(tmp_path):
         time.sleep(0.01)
     os.kill(process.pid, signal.SIGKILL)
     process.wait()
-    planned, _ = suites.get_suite("smoke").runs(None)
+    planned, _ = suites.get_suite("smoke").runs(None, None)
     notes: list[str] = []
     summary = run_suite.run_suite(
-        replace(suites.get_suite("smoke"), runs=lambda objects: (planned[:2], []), must_learn=False), out, resume=True,
-        say=notes.append,
+        replace(suites.get_suite("smoke"), runs=lambda objects, losses: (planned[:2], []), must_learn=False), out,
+        resume=True, say=notes.append,
     )  # fmt: skip
     assert notes[0] == "scenes-tiny/untrained-seed0: finished before"
     assert any("resumed after epoch" in note for note in notes)
@@ -261,11 +261,11 @@ def test_claims_that_need_a_run_that_diverged_are_left_out(tmp_path, monkeypatch
 
 
 def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
-    smoke, _ = suites.get_suite("smoke").runs(None)
+    smoke, _ = suites.get_suite("smoke").runs(None, None)
     assert {p.variant for p in smoke} == {"untrained", *loss_names()}
     assert len({(p.config.model, p.config.train.batch) for p in smoke}) == 1
     assert {p.config.train.epochs for p in smoke[1:]} == {16}
-    small, _ = suites.get_suite("small").runs(config.Data("coco-objects:val.json", images="objects.json"))
+    small, _ = suites.get_suite("small").runs(config.Data("coco-objects:val.json", images="objects.json"), None)
     coco = [p.config for p in small if p.data == "coco-objects"]
     assert len(coco) == 3 * len(loss_names()) and {c.data.images for c in coco} == {"objects.json"}
     assert "truth" not in {c.loss.relevance for c in coco}

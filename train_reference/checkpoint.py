@@ -6,8 +6,10 @@ that a resumed run gives the same bits as one that was never interrupted. A file
 
 from __future__ import annotations
 
+import hashlib
 import json
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,33 +18,15 @@ from torch import nn
 
 from vsebench.data.atomic import write_atomically
 from vsebench.data.run_folder import LAST
-from vsebench.errors import BadInput, MissingPackage
+from vsebench.errors import BadInput, MissingPackage, UsageError, first_line
 
-from .config import Config, from_dict
+from . import contents
+from .config import Config
+from .contents import Progress
 from .text import Vocabulary
 
-SCHEMA = "vsebench/checkpoint/1"
+SCHEMA = "vsebench/checkpoint/2"
 BEST = "best.safetensors"
-_MODEL, _STATE, _RANDOM = "model.", "optimiser.", "random."
-
-
-@dataclass
-class Progress:
-    """How far a run is, and the best epoch so far.
-
-    Attributes:
-        epoch: number of finished epochs.
-        step: number of finished steps of all epochs.
-        best: the largest value of the selecting metric on the validation part, None before the first epoch.
-        best_epoch: its epoch, from 1.
-        log: one dictionary an epoch.
-    """
-
-    epoch: int = 0
-    step: int = 0
-    best: float | None = None
-    best_epoch: int = 0
-    log: list[dict[str, Any]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +41,6 @@ class Checkpoint:
         kind: of the images: ``vectors``, ``regions`` or ``pixels``.
         tensors: everything in the file, by name.
         progress: of the run when it was written.
-        groups: of the optimiser, with its settings; None in a file that holds the model only.
     """
 
     path: Path
@@ -67,12 +50,11 @@ class Checkpoint:
     kind: str
     tensors: dict[str, torch.Tensor]
     progress: Progress
-    groups: list[dict[str, Any]] | None = None
 
     @property
     def weights(self) -> dict[str, torch.Tensor]:
         """The state of the model, for ``load_state_dict``."""
-        return {k.removeprefix(_MODEL): v for k, v in self.tensors.items() if k.startswith(_MODEL)}
+        return {k.removeprefix(contents.MODEL): v for k, v in self.tensors.items() if k.startswith(contents.MODEL)}
 
 
 def save(
@@ -92,7 +74,7 @@ def save(
     """
     from safetensors.torch import save as to_bytes
 
-    tensors = {_MODEL + name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
+    tensors = {contents.MODEL + name: t.detach().cpu().contiguous() for name, t in model.state_dict().items()}
     header: dict[str, Any] = {
         "schema": SCHEMA,
         "config": config.to_dict(),
@@ -102,15 +84,16 @@ def save(
         "progress": vars(progress),
     }
     if optimiser is not None:
-        state = optimiser.state_dict()
-        header["groups"] = state["param_groups"]
-        for number, values in state["state"].items():
-            tensors |= {f"{_STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()}
-        tensors[_RANDOM + "cpu"] = torch.get_rng_state()
+        for number, values in optimiser.state_dict()["state"].items():
+            tensors |= {
+                f"{contents.STATE}{number}.{key}": torch.as_tensor(v).detach().cpu() for key, v in values.items()
+            }
+        tensors[contents.RANDOM + "cpu"] = torch.get_rng_state()
         if torch.cuda.is_available():
-            tensors[_RANDOM + "cuda"] = torch.cuda.get_rng_state()
+            tensors[contents.RANDOM + "cuda"] = torch.cuda.get_rng_state()
+    text = json.dumps(header)
     with write_atomically(path, parents=True) as stream:
-        stream.write(to_bytes(tensors, {"vsebench": json.dumps(header)}))
+        stream.write(to_bytes(tensors, {"vsebench": text, "sha256": _digest(text, tensors)}))
 
 
 def require() -> None:
@@ -124,9 +107,11 @@ def require() -> None:
 def read(path: Path) -> Checkpoint:
     """Read a checkpoint, from its file or from the folder of a run (its best epoch).
 
+    Names, shapes and dtypes of all tensors are compared with those of the configuration before any of them is read.
+
     Raises:
-        BadInput: there is none, or it is damaged or of another version.
-        MissingPackage: safetensors is not installed.
+        BadInput: there is none, or it is damaged, changed or of another version.
+        MissingPackage: safetensors is not installed, or torchvision where the model needs it.
     """
     require()
     from safetensors import SafetensorError, safe_open
@@ -137,32 +122,46 @@ def read(path: Path) -> Checkpoint:
         raise BadInput(what, where=path, fix="give a file or folder that vsebench train-reference wrote")
     try:
         with safe_open(file, framework="pt") as stream:
-            header = json.loads((stream.metadata() or {})["vsebench"])
-            tensors = {name: stream.get_tensor(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
-        if header["schema"] != SCHEMA:
-            raise ValueError(header["schema"])
-        config, words = from_dict(header["config"]), Vocabulary(tuple(header["vocabulary"]))
-        progress, groups = Progress(**header["progress"]), header.get("groups")
-        return Checkpoint(file, config, words, header["width"], header["kind"], tensors, progress, groups)
-    except (SafetensorError, OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            metadata = stream.metadata() or {}
+            header = contents.header(metadata.get("vsebench", ""), SCHEMA)
+            slices = {name: stream.get_slice(name) for name in stream.keys()}  # noqa: SIM118 (it is no dictionary)
+            found = {name: (one.get_dtype(), tuple(one.get_shape())) for name, one in slices.items()}
+            contents.check_tensors(found, header)
+            tensors = {name: stream.get_tensor(name) for name in found}
+        contents.check_values(tensors)
+        if metadata.get("sha256") != _digest(metadata["vsebench"], tensors):
+            raise ValueError("its settings, vocabulary or weights are not those that were written (sha256)")
+    except (SafetensorError, OSError, ValueError) as error:
+        what = error.what if isinstance(error, UsageError) else first_line(error)
         fix = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
-        raise BadInput("the checkpoint is damaged, or of another program", where=file, fix=fix) from error
+        raise BadInput(f"the checkpoint is damaged, or of another program: {what}", where=file, fix=fix) from error
+    return Checkpoint(file, tensors=tensors, **vars(header))
 
 
 def restore(found: Checkpoint, optimiser: torch.optim.Optimizer) -> None:
-    """Put the optimiser and the random numbers into the state of a checkpoint.
+    """Put the optimiser and the random numbers into the state of a checkpoint; learning rates are those of the epoch.
 
     Raises:
         BadInput: the file has no such state.
     """
-    if found.groups is None:
+    if contents.RANDOM + "cpu" not in found.tensors:
         raise BadInput("holds the model only", where=found.path, fix=f"resume from {LAST}")
     state: dict[int, dict[str, torch.Tensor]] = {}
     for name, tensor in found.tensors.items():
-        if name.startswith(_STATE):
-            number, key = name.removeprefix(_STATE).split(".", 1)
+        if name.startswith(contents.STATE):
+            number, key = name.removeprefix(contents.STATE).split(".", 1)
             state.setdefault(int(number), {})[key] = tensor
-    optimiser.load_state_dict({"state": state, "param_groups": found.groups})
-    torch.set_rng_state(found.tensors[_RANDOM + "cpu"])
-    if torch.cuda.is_available() and _RANDOM + "cuda" in found.tensors:
-        torch.cuda.set_rng_state(found.tensors[_RANDOM + "cuda"])
+    optimiser.load_state_dict({"state": state, "param_groups": optimiser.state_dict()["param_groups"]})
+    torch.set_rng_state(found.tensors[contents.RANDOM + "cpu"])
+    if torch.cuda.is_available() and contents.RANDOM + "cuda" in found.tensors:
+        torch.cuda.set_rng_state(found.tensors[contents.RANDOM + "cuda"])
+
+
+def _digest(text: str, tensors: Mapping[str, torch.Tensor]) -> str:
+    """The sha256 of everything in a checkpoint."""
+    found = hashlib.sha256(text.encode())
+    for name in sorted(tensors):
+        tensor = tensors[name].contiguous()
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.flatten().view(torch.uint8).numpy())
+    return found.hexdigest()

@@ -85,7 +85,8 @@ class Loss:
     """The loss.
 
     Attributes:
-        name: one of ``train_reference.losses.loss_names()``.
+        name: one of ``train_reference.losses.loss_names()``, or a function of a file of yours: ``my_loss.py:function``.
+        fingerprint: the sha256 of that file; a run fills it in.
         settings: its hyper-parameters, by the names of the function.
         relevance: graded relevance for losses that take a degree, as for ``vsebench eval --gains``.
         scale: the degree is the gain times this: 0.1 maps CIDEr-D to [0, 1].
@@ -98,6 +99,7 @@ class Loss:
     """
 
     name: str = "mh"
+    fingerprint: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     relevance: str = "cider"
     scale: float = 1.0
@@ -124,7 +126,8 @@ class Train:
             with 0 it is trained from the beginning, and it alone with ``finetune_lr``.
         finetune_lr: learning rate of that stage.
         select: the metric that selects the best epoch on the validation part: its mean of both directions.
-        amp: ``off``, or ``bf16``: the encoders in mixed precision. Scores and losses are always float32.
+        precision: ``float32``; ``bf16``, the encoders in mixed precision, scores and losses in float32; or
+            ``float64``, in which small runs on a CPU give the same numbers on every processor.
         device: ``auto``, ``cpu`` or ``cuda``.
         deterministic: only algorithms of torch that give the same result every time.
         threads: of torch on the CPU; 0 for its own choice.
@@ -142,7 +145,7 @@ class Train:
     finetune_from: int = 0
     finetune_lr: float = 2e-5
     select: str = "RSum"
-    amp: Literal["off", "bf16"] = "off"
+    precision: Literal["float32", "bf16", "float64"] = "float32"
     device: str = "auto"
     deterministic: bool = True
     threads: int = 0

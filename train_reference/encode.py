@@ -169,7 +169,8 @@ def encode(
         what = f"{config.data.name} has {chosen.images.kind} of width {chosen.images.width}"
         fix = f"give data with {found.kind} of width {found.width}, as in training"
         raise UsageError(what, where=source, fix=fix)
-    model = build_for(config.model, found.kind, found.width, len(found.vocabulary.words))
+    words = len(found.vocabulary.words)
+    model = build_for(config.model, found.kind, found.width, words, config.train.precision)
     model.load_state_dict(found.weights)
     result = embeddings(model.to(where), found.vocabulary, chosen, config, where, update)
     if out is not None:

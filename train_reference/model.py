@@ -47,7 +47,8 @@ class ImageEncoder(nn.Module):
             images: (image, width); (image, region, width); or (image, 3, height, width).
             mask: (image, region) bool, which regions there are.
         """
-        x = images if self.trunk is None else self.trunk(images)
+        x = images.to(self.project.weight)
+        x = x if self.trunk is None else self.trunk(x)
         if self.region is not None and mask is not None:
             x = (F.relu(self.region(x)) * mask[:, :, None]).sum(dim=1) / mask.sum(dim=1, keepdim=True).clamp(min=1)
         x = self.project(x)

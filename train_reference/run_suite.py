@@ -13,12 +13,15 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
+
+import torch
 
 import vsebench as vb
 from vsebench.data.atomic import make_folder, write_atomically
@@ -29,7 +32,8 @@ from vsebench.report.report import Report
 from . import claims
 from .config import Data, from_dict
 from .data import Bar, no_bar, open_data
-from .suites import DESIGNED, UNTRAINED, Measures, Planned, Suite, measures
+from .losses import published
+from .suites import DESIGNED, UNTRAINED, Measures, Planned, Suite, chosen_losses, measures
 from .train import LOG, Say, train
 
 SCHEMA = "vsebench/suite/1"
@@ -41,6 +45,7 @@ def run_suite(
     out: Path,
     *,
     objects: Data | None = None,
+    losses: Sequence[str] | None = None,
     resume: bool = False,
     jobs: int = 1,
     say: Say = print,
@@ -52,6 +57,7 @@ def run_suite(
         suite: its runs.
         out: the folder of the suite.
         objects: the files of coco-objects, see ``sources.coco_objects``; None leaves that data out.
+        losses: only the runs of these; as for ``losses.get_loss``, also ``my_loss.py:function``.
         resume: go on in a folder that has runs already.
         jobs: how many runs are trained at a time, each in a process of its own; the values do not depend on it.
         say: for notes about the progress, a line each.
@@ -63,10 +69,10 @@ def run_suite(
         diverged are in ``diverged``, with the message, and not in ``runs``; ``left_out`` has the claims that need them.
 
     Raises:
-        UsageError: the folder has runs and ``resume`` is not given, or runs of other settings.
+        UsageError: an unknown loss; the folder has runs and ``resume`` is not given, or runs of other settings.
         BadInput, MissingPackage, DiskError: as ``train.train``.
     """
-    planned, notes = suite.runs(objects)
+    planned, notes = suite.runs(objects, None if losses is None else chosen_losses(losses))
     if out.exists() and not out.is_dir():
         raise UsageError("is a file", where=out, fix="give the folder of the suite with --out")
     if not resume and any((out / p.name).exists() for p in planned):
@@ -170,7 +176,7 @@ def _note(plan: Planned, out: Path, summary: dict[str, Any], seconds: float, fau
     summary["diverged"][plan.name] = {
         "data": plan.data,
         "variant": plan.variant,
-        "loss": plan.config.loss.name,
+        "loss": published(plan.config.loss.name),
         "seed": plan.config.train.seed,
         "seconds": round(seconds, 1),
         "message": fault,
@@ -178,17 +184,18 @@ def _note(plan: Planned, out: Path, summary: dict[str, Any], seconds: float, fau
 
 
 def _entry(plan: Planned, report: Report, folder: Path, seconds: float) -> dict[str, Any]:
-    log = [json.loads(line) for line in (folder / LOG).read_text().splitlines()] if (folder / LOG).is_file() else []
+    epochs = (folder / LOG).read_bytes().count(b"\n") if (folder / LOG).is_file() else 0
     config = plan.config.to_dict()
     # The summary may be published: names of files only, without their folders.
     config["data"]["images"] = Path(config["data"]["images"]).name if config["data"]["images"] else ""
     config["data"]["name"] = plan.data
+    config["loss"]["name"] = published(plan.config.loss.name)
     return {
         "data": plan.data,
         "variant": plan.variant,
-        "loss": plan.config.loss.name,
+        "loss": published(plan.config.loss.name),
         "seed": plan.config.train.seed,
-        "epochs": len(log),
+        "epochs": epochs,
         "seconds": round(seconds, 1),
         "values": {key: round(value, 6) for key, value in means(report).items()},
         "signature": report.signature,
@@ -244,7 +251,7 @@ def _check_same(plan: Planned, folder: Path) -> None:
     """Refuse a finished run of another configuration."""
     try:
         stored = from_dict(json.loads((folder / ABOUT).read_text(encoding="utf-8"))["config"])
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput("is damaged", where=folder / ABOUT, fix="delete the folder of this run") from error
     if stored != plan.config:
         fix = "delete the folder of this run, or choose another --out"
@@ -263,7 +270,7 @@ def _empty(suite: Suite, planned: list[Planned], notes: list[str], earlier: dict
         "seeds": sorted({p.config.train.seed for p in planned}),
         "notes": notes,
         "versions": _versions(),
-        "machine": {"platform": f"{platform.system()} {platform.machine()}", "cores": os.cpu_count()},
+        "machine": _machine(),
         "python": platform.python_version(),
         "seconds": 0.0,
         "runs": {name: run for name, run in earlier.get("runs", {}).items() if name in names},
@@ -279,6 +286,20 @@ def _versions() -> dict[str, str]:
         except importlib.metadata.PackageNotFoundError:
             continue
     return found
+
+
+def _machine() -> dict[str, Any]:
+    """The machine, and the instructions that torch uses on it."""
+    try:
+        name = re.search(r"model name\s*: (.+)", Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace"))
+    except OSError:
+        name = None
+    processor = name[1].strip() if name else platform.processor() or platform.machine()
+    return {
+        "platform": f"{platform.system()} {platform.machine()}",
+        "cores": os.cpu_count(),
+        "processor": f"{processor}, {torch.backends.cpu.get_cpu_capability()}",
+    }
 
 
 def _earlier(out: Path) -> dict[str, Any]:

@@ -12,14 +12,15 @@ from . import config as configs
 from . import parallel
 from .config import Config
 from .data import Bar, no_bar
-from .losses import get_loss
+from .losses import get_loss, label
 from .towers import OF_PIXELS, WIDTHS
 from .train import Say, train
 
-# Of --smoke, for one run of any recipe.
+# Of --smoke, for one run of any recipe: an epoch of the warm-up, and two of the loss. Its matrices are too small for
+# two threads, which would take ten times the processor time.
 SMOKE_RUN = {
-    "data_name": "scenes-tiny", "train_epochs": 16, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
-    "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
+    "data_name": "scenes-tiny", "train_epochs": 3, "train_batch": 32, "train_lr": 0.005, "train_decay_every": 0,
+    "train_threads": 1, "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0, "data_first": 1.0,
 }  # fmt: skip
 
 
@@ -45,8 +46,8 @@ def configured(
             built-in scenes and is taken when no other file is named.
         config: a TOML file, or the name of one in ``configs``.
         data, epochs, batch, lr, seed, device: replace those of the file.
-        smoke: a run of some seconds: a small model, 100 images, 16 epochs, 8 of them of the warm-up where there is one;
-            a projection of regions instead of a network of torchvision.
+        smoke: a run of some seconds: a small model, 100 images, 3 epochs, the first of them of the warm-up where there
+            is one; a projection of regions instead of a network of torchvision.
         assignments: as for ``config.assign``.
 
     Raises:
@@ -60,7 +61,7 @@ def configured(
     if loss is not None and loss != found.loss.name:
         found = configs.override(found, loss_name=get_loss(loss).name, loss_settings={})
     if smoke:
-        found = configs.override(found, **SMOKE_RUN, loss_warmup=8 if found.loss.warmup else 0)
+        found = configs.override(found, **SMOKE_RUN, loss_warmup=1 if found.loss.warmup else 0)
         if found.model.image in WIDTHS:
             changes = {f"model_{name}": getattr(configs.Model(), name) for name in OF_PIXELS}
             found = configs.override(found, model_image="linear", **changes)
@@ -79,7 +80,7 @@ def default_folder(config: Config) -> Path:
     """The folder of a run for which none is named: ``runs/DATA-LOSS-seedN``."""
     kind, colon, _ = config.data.name.partition(":")  # coco-objects:FILE; one letter is a drive
     data = kind if colon and len(kind) > 1 else Path(config.data.name).stem or "data"
-    return Path("runs") / f"{data}-{config.loss.name}-seed{config.train.seed}"
+    return Path("runs") / f"{data}-{label(config.loss.name)}-seed{config.train.seed}"
 
 
 def run(

@@ -7,14 +7,15 @@ same sizes of the model; only the loss, its own settings and what a claim is abo
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from vsebench.errors import UsageError
 from vsebench.registry import unknown
 
 from . import start
 from .config import FOLDER, Config, Data, override
-from .losses import loss_names
+from .losses import fingerprint, get_loss, label, loss_names
 
 SEEDS = (0, 1, 2)
 SHARES = (0.03, 0.05, 0.1, 0.25)  # of the training captions; SAM, WACV 2022, section 5.3
@@ -105,14 +106,15 @@ class Suite:
     Attributes:
         name: of ``--suite``.
         meaning: one line.
-        runs: gives the runs, and a note for what is left out; takes the files of coco-objects, None without them.
+        runs: gives the runs, and a note for what is left out; takes the files of coco-objects, None without them, and
+            the names of losses, None for all.
         claims: whether the claims of the papers are judged at the end.
         must_learn: whether a loss that does not improve on the untrained model is a fault.
     """
 
     name: str
     meaning: str
-    runs: Callable[[Data | None], tuple[list[Planned], list[str]]]
+    runs: Callable[[Data | None, list[str] | None], tuple[list[Planned], list[str]]]
     claims: bool = False
     must_learn: bool = False
 
@@ -135,33 +137,48 @@ def measures(data: str) -> Measures:
 # model has a Kendall's tau of 0.1.
 SMOKE_SUITE = {
     "train_epochs": 16, "train_batch": 32, "train_lr": 0.01, "train_threads": 1, "train_decay_every": 0,
-    "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0,
+    "train_precision": "float64", "model_dim": 32, "model_word_dim": 32, "loss_neighbours": 0,
 }  # fmt: skip
 
 
-def _smoke(objects: Data | None = None) -> tuple[list[Planned], list[str]]:
+def chosen_losses(names: Sequence[str]) -> list[str]:
+    """Canonical names of losses; raises UsageError for an unknown name, or one that is given twice."""
+    found: list[str] = []
+    for name in names:
+        if not name:
+            raise UsageError("an empty name of a loss", fix="separate names by single commas, as in --losses mh,sam")
+        entry = get_loss(name)
+        if label(entry.name) in map(label, found):
+            raise UsageError(f"the loss '{entry.name}' is given twice", fix="name every loss once")
+        found.append(entry.name)
+    return found
+
+
+def _smoke(objects: Data | None = None, losses: list[str] | None = None) -> tuple[list[Planned], list[str]]:
     data = "scenes-tiny"
     runs = [Planned(data, UNTRAINED, override(configured("mh", data), **{**SMOKE_SUITE, "train_epochs": 0}))]
-    for name in loss_names():
+    for name in losses or loss_names():
         found = override(configured(name, data), **SMOKE_SUITE)
         select = MEASURES[data].of(DESIGNED.get(name, "RSum"))  # the best epoch is the best of what is tested
         warmup = 6 if found.loss.warmup else 0
-        runs.append(Planned(data, name, override(found, loss_warmup=warmup, train_select=select)))
+        runs.append(Planned(data, label(name), override(found, loss_warmup=warmup, train_select=select)))
     return runs, []
 
 
 SMALL = {"train_epochs": 5, "train_decay_every": 4, "train_threads": 1}
 
 
-def _small(objects: Data | None = None) -> tuple[list[Planned], list[str]]:
-    runs, notes = [], []
+def _small(objects: Data | None = None, losses: list[str] | None = None) -> tuple[list[Planned], list[str]]:
+    runs: list[Planned] = []
+    notes, chosen = [], losses or loss_names()
     for seed in SEEDS:  # all runs of a seed before the next: after a third of the time there is one of everything
-        runs += _of_data("scenes-10k", seed)
+        runs += _of_data("scenes-10k", seed, chosen)
     if objects is None:
         notes.append("without coco-objects: name its files to have it too")
     else:
+        complete = {label(name) for name in chosen}
         for seed in SEEDS:
-            runs += [_on_objects(p, objects) for p in _of_data("coco-objects", seed) if p.variant in loss_names()]
+            runs += [_on_objects(p, objects) for p in _of_data("coco-objects", seed, chosen) if p.variant in complete]
     return runs, notes
 
 
@@ -171,24 +188,24 @@ def _on_objects(planned: Planned, objects: Data) -> Planned:
     return Planned(planned.data, planned.variant, override(planned.config, **changes))
 
 
-def _of_data(data: str, seed: int) -> list[Planned]:
-    """Every loss; reduced data for MH and SAM; short embeddings for losses on label distances."""
+def _of_data(data: str, seed: int, losses: list[str]) -> list[Planned]:
+    """Every one of these losses; reduced data for MH and SAM; short embeddings for losses on label distances."""
     runs = []
 
     def plan(variant: str, loss: str, **changes: object) -> None:
         found = override(configured(loss, data), **{**SMALL, **changes}, train_seed=seed)
         runs.append(Planned(data, variant, found))
 
-    for name in loss_names():
-        plan(name, name)
+    for name in losses:
+        plan(label(name), name)
     for share in SHARES:
         # As many steps as half of the complete run has, but not more than 40 epochs.
         epochs = min(40, round(SMALL["train_epochs"] / 2 / share))
-        for name in ("mh", "sam"):
+        for name in (name for name in ("mh", "sam") if name in losses):
             warmup = max(1, epochs // 3)
             plan(f"{name}-{share:.0%}", name, data_first=share, train_epochs=epochs, loss_warmup=warmup,
                  train_decay_every=max(1, round(0.8 * epochs)))  # fmt: skip
-    for name in CONTINUOUS:
+    for name in (name for name in CONTINUOUS if name in losses):
         plan(f"{name}-dim{SMALL_DIM}", name, model_dim=SMALL_DIM)
     return runs
 
@@ -201,7 +218,7 @@ def configured(loss: str, data: str) -> Config:
     """
     if (FOLDER / data / f"{loss}.toml").is_file():
         return start.configured(loss, f"{data}/{loss}", data=data)
-    found = start.configured(loss, data=data)
+    found = override(start.configured(loss, data=data), loss_fingerprint=fingerprint(loss))
     if not data.startswith("scenes") and found.loss.relevance == "truth":
         return override(found, loss_relevance="cider", loss_scale=0.5, loss_own="one")
     return found

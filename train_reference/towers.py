@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import nn
 
 from vsebench.errors import MissingPackage, UsageError
 
-from .config import Model
+from .config import Config, Model
 from .data import Images
 from .model import DualEncoder, SmallCNN
 
@@ -36,7 +38,7 @@ class Crops(nn.Module):
         return F.normalize(out, dim=1) if self.normalise else out
 
 
-def build(settings: Model, images: Images, words: int) -> DualEncoder:
+def build(settings: Model, images: Images, words: int, precision: str = "float32") -> DualEncoder:
     """The model for images of a kind; its weights are drawn from torch's generator.
 
     Raises:
@@ -49,21 +51,36 @@ def build(settings: Model, images: Images, words: int) -> DualEncoder:
         names = " and ".join(f"model.{name}" for name in given)
         what = f"{names} {'has' if len(given) == 1 else 'have'} no meaning: the images are {images.kind}, not pixels"
         raise UsageError(what, fix=f"leave {'it' if len(given) == 1 else 'them'} out, or give data with image files")
-    return build_for(settings, images.kind, images.width, words)
+    return build_for(settings, images.kind, images.width, words, precision)
 
 
-def build_for(settings: Model, kind: str, width: int, words: int) -> DualEncoder:
+def build_for(settings: Model, kind: str, width: int, words: int, precision: str = "float32") -> DualEncoder:
     """As ``build``, for the kind and width of images that a checkpoint states."""
     pixels = kind == "pixels"
     if pixels != (settings.image != "linear"):
         what = f"model.image is '{settings.image}', and the images are {kind}"
         raise UsageError(what, fix="use cnn, vgg19 or resnet152 for pixels, and linear for vectors and regions")
-    trunk: nn.Module | None = None
-    if settings.image == "cnn":
-        trunk, width = Crops(SmallCNN()), SmallCNN.width
-    elif pixels:
-        trunk, width = Crops(_torchvision(settings), normalise=True), WIDTHS[settings.image]
-    return DualEncoder(width, words, settings, trunk, regions=kind == "regions")
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(torch.float64 if precision == "float64" else torch.float32)
+    try:
+        trunk: nn.Module | None = None
+        if settings.image == "cnn":
+            trunk, width = Crops(SmallCNN()), SmallCNN.width
+        elif pixels:
+            trunk, width = Crops(_torchvision(settings), normalise=True), WIDTHS[settings.image]
+        return DualEncoder(width, words, settings, trunk, regions=kind == "regions")
+    finally:
+        torch.set_default_dtype(before)
+
+
+def groups(model: DualEncoder, config: Config) -> list[dict[str, Any]]:
+    """The parameters, those of the image network apart: they have their own learning rate, 0 until they are trained."""
+    trunk = list(model.images.trunk.parameters()) if model.images.trunk is not None else []
+    own = {id(p) for p in trunk} if config.model.image in WIDTHS else set()
+    found: list[dict[str, Any]] = [{"params": [p for p in model.parameters() if id(p) not in own]}]
+    if own:
+        found.append({"params": trunk, "lr": 0.0})
+    return found
 
 
 def _torchvision(settings: Model) -> nn.Module:

@@ -33,12 +33,13 @@ from vsebench.report.report import Report
 from vsebench.types import Split
 
 from . import checkpoint, encode, parallel, relevance, text
-from .checkpoint import BEST, Progress
-from .config import Config
+from .checkpoint import BEST
+from .config import Config, override
+from .contents import Progress
 from .data import Bar, Loader, Part, PartName, no_bar, open_data
-from .losses import Loss, get_loss
+from .losses import Loss, fingerprint, get_loss
 from .model import DualEncoder, scores
-from .towers import build
+from .towers import build, groups
 
 Say = Callable[[str], None]
 LOG = "log.jsonl"
@@ -81,6 +82,7 @@ def train(
         Diverged: a loss is not a number.
         DiskError: a checkpoint cannot be written; the one before it is left as it was.
     """
+    config = override(config, loss_fingerprint=fingerprint(config.loss.name))
     with _folder(out):
         run = prepare(config, bar)
         progress = _begin(run, out, resume, say)
@@ -159,9 +161,9 @@ def prepare(config: Config, bar: Bar) -> Run:
     _check_selects(config, parts["val"].split)
     vocabulary = text.build(parts["train"].captions, config.data.word_count)
     torch.manual_seed(t.seed)
-    model = build(config.model, parts["train"].images, len(vocabulary.words)).to(device)
+    model = build(config.model, parts["train"].images, len(vocabulary.words), t.precision).to(device)
     loader = _loader(config, loss, parts["train"], vocabulary, bar)
-    optimiser = torch.optim.Adam(_groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
+    optimiser = torch.optim.Adam(groups(model, config), lr=t.lr, weight_decay=t.weight_decay)
     parallel.check(t.batch, min(t.batch - config.loss.neighbours, len(parts["train"].captions)))
     return Run(config, model, optimiser, loss, loader, parts, vocabulary, device)
 
@@ -176,9 +178,11 @@ def step(run: Run, batch: dict[str, Any], epoch: int, number: int = 1) -> float:
     run.model.train()
     run.optimiser.zero_grad(set_to_none=True)
     mine = parallel.slice_of(batch)
-    with torch.autocast(run.device.type, torch.bfloat16) if config.train.amp == "bf16" else nullcontext():
+    with torch.autocast(run.device.type, torch.bfloat16) if config.train.precision == "bf16" else nullcontext():
         images, captions = run.model(_to(mine, run.device))
-    images, captions = parallel.gathered(images.float()), parallel.gathered(captions.float())
+    if config.train.precision == "bf16":
+        images, captions = images.float(), captions.float()
+    images, captions = parallel.gathered(images), parallel.gathered(captions)
     s = scores(images, captions, config.model)
     total = _loss(run, s, batch, epoch)
     value = float(total.detach())
@@ -247,17 +251,23 @@ def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
         return Progress()
     if not resume:
         raise UsageError("holds a run already", where=out, fix="add --resume to continue it, or choose another folder")
-    found = checkpoint.read(last)
-    _same(found.config, run.config, out)
-    if found.vocabulary != run.vocabulary or found.width != run.parts["train"].images.width:
-        raise BadInput("was trained on other data", where=last, fix="give the data of that run, or another --out")
-    run.model.load_state_dict(found.weights)
+    found = _loaded(run, last, out)
     checkpoint.restore(found, run.optimiser)
     say(f"resumed after epoch {found.progress.epoch} of {run.config.train.epochs}")
     if found.progress.epoch < run.config.train.epochs and parallel.is_first():
         for name in (ABOUT, RESULT):  # of the epochs so far
             (out / name).unlink(missing_ok=True)
     return found.progress
+
+
+def _loaded(run: Run, path: Path, out: Path) -> checkpoint.Checkpoint:
+    """A checkpoint of this run, whose weights the model has now."""
+    found, images = checkpoint.read(path), run.parts["train"].images
+    _same(found.config, run.config, out)
+    if (found.vocabulary, found.width, found.kind) != (run.vocabulary, images.width, images.kind):
+        raise BadInput("was trained on other data", where=path, fix="give the data of that run, or another --out")
+    run.model.load_state_dict(found.weights)
+    return found
 
 
 def _same(old: Config, new: Config, out: Path) -> None:
@@ -275,7 +285,7 @@ def _finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: S
     """Encode the test part with the best epoch, and evaluate it."""
     parallel.wait()  # the first process may still write that epoch
     if progress.best_epoch:
-        run.model.load_state_dict(checkpoint.read(out / BEST).weights)
+        _loaded(run, out / BEST, out)
     elif parallel.is_first():
         _save(run, out / BEST, progress)
     report = _evaluate(run, "test", metrics)
@@ -326,16 +336,19 @@ def _check_settings(loss: Loss, settings: dict[str, Any]) -> None:
     if unknown:
         fix = f"use {', '.join(loss.settings) or 'none'}"
         raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
-    pairs = torch.eye(2)
-    extra = {"degree": pairs} if loss.needs_degree else {}
+    pairs = torch.eye(3, requires_grad=True)
+    extra = {"degree": torch.eye(3)} if loss.needs_degree else {}
     try:
-        loss.function(pairs, pairs.bool(), **settings, **extra)
+        total = loss.function(pairs, torch.eye(3, dtype=torch.bool), **settings, **extra)
     except UsageError:
         raise
-    except (TypeError, ValueError, ArithmeticError, RuntimeError) as error:
+    except Exception as error:  # code of the user raises anything
         given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
         known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
         raise UsageError(f"loss '{loss.name}' with {given}: {error}", fix=f"give values as in {known}") from error
+    if not isinstance(total, torch.Tensor) or total.ndim or not total.requires_grad:
+        shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, torch.Tensor) else repr(total)[:60]
+        raise UsageError(f"loss '{loss.name}' returns {shown}", fix="return a scalar tensor that depends on the scores")
 
 
 def _value(report: Report, name: str) -> float:
@@ -365,16 +378,6 @@ def _loader(config: Config, loss: Loss, part: Part, vocabulary: text.Vocabulary,
     t = config.train
     words, few = vocabulary.encode(part.captions), config.loss.neighbours
     return Loader(part, words, t.batch, t.seed, degree, few, near, parallel.count())
-
-
-def _groups(model: DualEncoder, config: Config) -> list[dict[str, Any]]:
-    """The parameters, those of the image network apart: they have their own learning rate, 0 until they are trained."""
-    trunk = list(model.images.trunk.parameters()) if model.images.trunk is not None else []
-    own = {id(p) for p in trunk} if config.model.image in ("vgg19", "resnet152") else set()
-    groups: list[dict[str, Any]] = [{"params": [p for p in model.parameters() if id(p) not in own]}]
-    if own:
-        groups.append({"params": trunk, "lr": 0.0})
-    return groups
 
 
 def _schedule(run: Run, epoch: int) -> None:

@@ -208,11 +208,14 @@ def checkpoints() -> list[bytes]:
     import torch
 
     from train_reference.checkpoint import Progress, save
-    from train_reference.config import Config
-    from train_reference.text import Vocabulary
+    from train_reference.config import Config, Model
+    from train_reference.text import SPECIAL, Vocabulary
+    from train_reference.towers import build_for
 
-    model = torch.nn.Linear(2, 2)
+    config, words = Config(model=Model(text="mean", dim=2, word_dim=2)), Vocabulary((*SPECIAL, "a", "dog"))
+    torch.manual_seed(0)
+    model = build_for(config.model, "vectors", 2, len(words.words))
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "best.safetensors"
-        save(path, Config(), Vocabulary(("a", "dog")), 2, "vectors", model, Progress(1, 2, 0.5, 1, [{"epoch": 1}]))
+        save(path, config, words, 2, "vectors", model, Progress(1, 2, 0.5, 1, [{"epoch": 1}]))
         return [path.read_bytes()]

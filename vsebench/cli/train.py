@@ -26,7 +26,8 @@ def trainer(module: str) -> Any:
 @command
 def run(
     loss: Annotated[
-        str | None, typer.Option(help="mh, sh, ladder, sam, triplet_sn, kendall_sw_hs, bcls, log_ratio, ...")
+        str | None,
+        typer.Option(help="mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function."),
     ] = None,
     data: Annotated[
         str | None, typer.Option(help="What is trained on; scenes-10k, which are generated, by default.")
@@ -48,6 +49,9 @@ def run(
     suite: Annotated[
         str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, an hour).")
     ] = None,
+    losses: Annotated[
+        str | None, typer.Option(help="Only these losses of a suite, separated by commas; also my_loss.py:function.")
+    ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs of a suite that are trained at a time.")] = 1,
     output: ReportOutput = None,
     style: ReportStyle = "terminal",
@@ -65,10 +69,15 @@ def run(
     if suite is not None:
         own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
         if any(value is not None for value in own) or style != "terminal" or (settings and data is None):
-            fix = "give it with --out, --resume, --jobs, --json; with coco-objects also --data, --set data.images=FILE"
+            fix = (
+                "give it with --losses, --out, --resume, --jobs, --json; with coco-objects also --data, "
+                "--set data.images=FILE"
+            )
             raise UsageError("--suite has its own settings", fix=fix)
-        _suite(terminal, suite, out, resume, jobs, data, settings)
+        _suite(terminal, suite, losses, out, resume, jobs, data, settings)
         return
+    if losses is not None:
+        raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
     if jobs != 1:
         raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
     from .results import output_format
@@ -93,6 +102,7 @@ def run(
 def _suite(
     terminal: Terminal,
     name: str,
+    losses: str | None,
     out: Path | None,
     resume: bool,
     jobs: int,
@@ -109,8 +119,9 @@ def _suite(
         if data.partition(":")[0] != "coco-objects":
             raise UsageError(f"--suite with --data {data}", fix="give coco-objects:FILE, or no --data")
     summary = runner.run_suite(
-        chosen, folder, objects=objects, resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress
-    )
+        chosen, folder, objects=objects, losses=None if losses is None else [x.strip() for x in losses.split(",")],
+        resume=resume, jobs=jobs, say=terminal.note, bar=terminal.progress,
+    )  # fmt: skip
     failed = [entry for entry in summary.get("learned", []) if not entry["improved"]]
     if terminal.json:
         terminal.emit(summary)

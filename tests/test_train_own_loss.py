@@ -1,0 +1,224 @@
+"""Losses of files of the user, suites of chosen losses, and numbers that do not depend on the processor."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from vsebench.cli import app
+from vsebench.errors import UsageError
+from vsebench.leaderboard import drift
+
+torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
+pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
+
+from train_reference import checkpoint, config, run_suite, suites, train  # noqa: E402
+from train_reference.losses import fingerprint, get_loss  # noqa: E402
+from train_reference.suites import MEASURES, Measures, Planned, Suite  # noqa: E402
+
+DATA = "scenes-40-size16"
+OPTIONS = ["--data", DATA, "--batch", "20"]
+for name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.threads=1"):
+    OPTIONS += ["--set", name]
+OWN = """
+def squared(scores, positive, *, margin=0.2, reduction="sum"):
+    costs = (margin + scores - scores.diagonal()[:, None]).clamp(min=0).square().masked_fill(positive, 0)
+    return costs.sum()
+
+def graded(scores, positive, *, degree, reduction="sum"):
+    return ((scores - degree) ** 2).sum()
+
+def loose(scores, positive, margin):
+    return scores.sum()
+
+def of_rows(scores, positive, *, reduction="sum"):
+    return scores.sum(dim=1)
+
+def broken(scores, positive, *, reduction="sum"):
+    return scores.no_such_method()
+"""
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One cache for all tests of this file, and metrics for its scenes."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
+    monkeypatch.setitem(MEASURES, DATA, Measures("truth", "entails:mAP@R", deep=5))
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file with losses."""
+    path = tmp_path / "my_loss.py"
+    path.write_text(OWN)
+    return path
+
+
+def cli(*args: str | Path) -> Result:
+    return CliRunner().invoke(app, ["train-reference", *(str(a) for a in args)])
+
+
+def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path):
+    out, loss = tmp_path / "run", f"{file}:squared"
+    own = [*OPTIONS, "--loss", loss, "--set", "loss.settings.margin=0.3", "--out", out]
+    assert cli(*own, "--epochs", "1").exit_code == 0
+    found = checkpoint.read(out).config.loss
+    assert (found.name, found.settings, found.fingerprint) == (loss, {"margin": 0.3}, fingerprint(loss))
+    assert json.loads((out / "run.json").read_text())["config"]["loss"]["fingerprint"] == fingerprint(loss)
+    again = cli(*own, "--epochs", "2", "--resume")
+    assert again.exit_code == 0 and "resumed after epoch 1 of 2" in again.stderr
+    file.write_text(OWN + "\n# changed\n")
+    changed = cli(*own, "--epochs", "3", "--resume")
+    assert changed.exit_code == 2 and "was trained with loss.fingerprint = " in changed.stderr
+
+
+def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
+    """``sh`` written again in a file gives its weights, bit by bit."""
+    file.write_text("from train_reference.losses.hinge import sum_hinge as mine\n")
+    for name in (f"{file}:mine", "sh"):
+        done = cli(*OPTIONS, "--loss", name, "--set", "loss.settings.margin=0.05", "--epochs", "1", "--out",
+                   tmp_path / name[-4:])  # fmt: skip
+        assert done.exit_code == 0, done.stderr
+    own, registered = (checkpoint.read(tmp_path / x).weights for x in ("mine", "sh"))
+    assert all(torch.equal(own[key], registered[key]) for key in registered)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "message"),
+    [
+        ("{file}:sqared", [], "unknown function 'sqared'\n  fix: did you mean 'squared'"),
+        ("{file}", [], "names no function\n  fix: give FILE.py:FUNCTION"),
+        ("nowhere.py:f", [], "nowhere.py:f: no such file"),
+        ("{file}:loose", [], "has 'margin' without a default or name"),
+        ("{file}:of_rows", [], "returns a tensor of shape (3,)\n  fix: return a scalar tensor"),
+        ("{file}:broken", [], "no_such_method"),
+        ("{file}:squared", ["--set", "loss.settings.tau=3"], "has no setting 'tau'\n  fix: use margin"),
+        ("{file}:squared", ["--set", "loss.settings.margin=wide"], "with margin = 'wide'"),
+    ],
+)
+def test_faults_of_a_file_are_found_before_training(name, options, message, file, tmp_path):
+    done = cli(*OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run")
+    assert done.exit_code == 2 and message in done.stderr, done.stderr
+    assert done.stderr.count("fix:") == 1 and not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0"])
+def test_a_file_that_cannot_be_imported(text, file):
+    file.write_text(text)
+    with pytest.raises(UsageError, match=r"cannot be imported: (SyntaxError|ModuleNotFoundError|ZeroDivisionError)"):
+        get_loss(f"{file}:f")
+
+
+def test_a_suite_of_chosen_losses(file):
+    chosen = suites.chosen_losses(["vse++", "sam", f"{file}:graded"])
+    assert chosen == ["mh", "sam", f"{file}:graded"]
+    small, _ = suites.get_suite("small").runs(config.Data("coco-objects:v.json", images="o.json"), chosen)
+    assert {p.variant for p in small if p.data == "coco-objects"} == {"mh", "sam", "my_loss-graded"}
+    assert {p.config.loss.name for p in small} == set(chosen) and "sam-3%" in {p.variant for p in small}
+    smoke, _ = suites.get_suite("smoke").runs(None, chosen)
+    assert [p.variant for p in smoke] == ["untrained", "mh", "sam", "my_loss-graded"]
+    assert smoke[-1].config.loss.fingerprint == fingerprint(chosen[-1])
+
+
+def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
+    """The summary, which may be published, names the file without its folder."""
+    short = {**suites.SMOKE_SUITE, "train_epochs": 1}
+    monkeypatch.setattr(suites, "SMOKE_SUITE", short)
+    done = cli("--suite", "smoke", "--losses", f"sh, {file}:squared", "--out", tmp_path / "s", "--json")
+    assert done.exit_code in (0, 1), done.stderr  # one epoch may not be enough to learn
+    runs = json.loads(done.stdout)["runs"]
+    assert list(runs) == [f"scenes-tiny/{name}-seed0" for name in ("untrained", "sh", "my_loss-squared")]
+    assert runs["scenes-tiny/my_loss-squared-seed0"]["loss"] == "my_loss.py:squared"
+    assert str(tmp_path) not in (tmp_path / "s" / "suite.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("losses", "message"),
+    [
+        ("mh,sma", "unknown loss 'sma'\n  fix: did you mean 'sam'?"),
+        ("mh,,sam", "an empty name of a loss"),
+        ("mh,vse++", "the loss 'mh' is given twice"),
+    ],
+)
+def test_bad_names_of_losses(losses, message, tmp_path):
+    done = cli("--suite", "small", "--losses", losses, "--out", tmp_path / "s")
+    assert done.exit_code == 2 and message in done.stderr and not (tmp_path / "s").exists()
+    assert "without --suite" in cli("--losses", losses).stderr
+
+
+# Drift
+
+
+def tiny_suite(**settings: float) -> Suite:
+    """A run in double precision, as those of the smoke suite."""
+    found = config.from_dict({
+        "data": {"name": DATA, "word_count": 2}, "model": {"dim": 8, "word_dim": 8}, "loss": {"name": "sh"},
+        "train": {"epochs": 2, "batch": 20, "threads": 1, "lr": 0.01, "precision": "float64"},
+    })  # fmt: skip
+    return Suite("tiny", "one run", lambda objects, losses: ([Planned(DATA, "sh", found)], []))
+
+
+def moved(folder: Path, stored: drift.Baseline) -> list[drift.Drift]:
+    run_suite.run_suite(tiny_suite(), folder, say=lambda text: None)
+    return drift.compare(stored, drift.measured(folder))
+
+
+@pytest.mark.parametrize("fault", ["margin", "sign", "direction"])
+def test_a_fault_in_a_loss_is_drift(fault, tmp_path, monkeypatch):
+    run_suite.run_suite(tiny_suite(), tmp_path / "stored", say=lambda text: None)
+    stored = drift.measured(tmp_path / "stored")
+    assert moved(tmp_path / "again", stored) == []
+    real = get_loss("sh").function
+
+    def faulty(scores, positive, *, margin=0.2, reduction="sum"):
+        if fault == "margin":
+            return real(scores, positive, margin=2 * margin)
+        if fault == "sign":
+            return real(-scores, positive, margin=margin)
+        caption = (margin + scores - scores.diagonal()[:, None]).clamp(min=0)
+        return caption.masked_fill(positive, 0).sum()  # captions of an image only
+
+    def broken(name: str):
+        from dataclasses import replace
+
+        return replace(get_loss(name), function=faulty)
+
+    monkeypatch.setattr(train, "get_loss", broken)
+    assert moved(tmp_path / "faulty", stored)
+
+
+PROCESSORS = {
+    "SSE4": {"ATEN_CPU_CAPABILITY": "default", "MKL_ENABLE_INSTRUCTIONS": "SSE4_2", "ONEDNN_MAX_CPU_ISA": "SSE41"},
+    "AVX2": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_ENABLE_INSTRUCTIONS": "AVX2", "OPENBLAS_CORETYPE": "Haswell"},
+    "compatible": {"MKL_CBWR": "COMPATIBLE"},
+}
+WEIGHTS = """
+import sys, torch
+from pathlib import Path
+from train_reference import checkpoint, config, train
+found = config.override(config.read("scenes/ladder"), data_name="scenes-40-size16", train_epochs=3, train_batch=20,
+    train_threads=1, train_lr=0.01, model_dim=16, model_word_dim=16, loss_warmup=1, train_precision=sys.argv[2])
+train.train(found, Path(sys.argv[1]), metrics="R@1,RSum", say=lambda text: None)
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="the variables of torch's libraries on x86")
+def test_numbers_are_those_of_every_processor(tmp_path):
+    """In float64, weights differ by far less than what could change a ranking; see ``train.precision``."""
+    import vsebench as vb
+
+    for name, variables in ({"own": {}} | PROCESSORS).items():
+        command = [sys.executable, "-c", WEIGHTS, str(tmp_path / name), "float64"]
+        subprocess.run(command, check=True, env=os.environ | variables)
+    own, report = checkpoint.read(tmp_path / "own").weights, vb.load(tmp_path / "own" / "result.json")
+    for name in PROCESSORS:
+        other = checkpoint.read(tmp_path / name).weights
+        assert max(float((other[key] - own[key]).abs().max()) for key in own) < 1e-10, name
+        found = vb.load(tmp_path / name / "result.json")
+        assert [r.value for r in found.results] == [r.value for r in report.results], name
