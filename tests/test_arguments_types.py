@@ -109,7 +109,7 @@ class Tensor:
         (lambda: vb.evaluate_unimodal(IMAGES, None), "labels is None"),
         (lambda: vb.evaluate_unimodal(IMAGES, IMAGES, queries=True), "queries is True (bool)"),
         (lambda: vb.evaluate_unimodal(IMAGES, IMAGES, block=0), "block is 0\n  fix: give an integer of at least 1"),
-        (lambda: vb.Embeddings("text", [0], [[1.0]]), "modality is 'text'\n  fix: use image or caption"),
+        (lambda: vb.Embeddings("audio", [0], [[1.0]]), "modality is 'audio'\n  fix: use image or text"),
         (lambda: vb.Embeddings("image", [0], [["a"]]), "image vectors are <U1"),
         (lambda: vb.Split("mine", 3, [0], [0]), "image_ids is 3\n  fix: give integers or strings, one an item"),
         (lambda: vb.Split("mine", [0], [0], [0.5]), "image_of is float64 of shape (1,)"),
@@ -238,7 +238,7 @@ POSITIONAL = {
     "files": {"evaluate": "images"},
     "file": {"evaluate_unimodal": "vectors"},
 }  # called by what they hold in Python
-ONLY_PYTHON = {"progress", "bar", "block"}
+ONLY_PYTHON = {"image_ids", "text_ids", "image_id_of_text", "progress", "bar", "block"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -84,8 +84,8 @@ def test_every_usual_parameter_exists() -> None:
         ("data download", "no such command 'download'\n  fix: data sets are not downloaded: vsebench data list says"),
         ("data get f30k", "no such command 'get'\n  fix: data sets are not downloaded: vsebench data list says"),
         ("relevance download", "no such command 'download'\n  fix: run: vsebench relevance build spice --split NAME"),
-        ("metrics r@1", "unknown metric 'r@1'\n  fix: did you mean 'R@1'?"),
-        ("eval {e} --metrics r@1", "unknown metric 'r@1'\n  fix: did you mean 'R@1'?"),
+        ("metrics recal@1", "unknown metric 'recal@1'\n  fix: did you mean 'Recall@1'"),
+        ("eval {e} --metrics recal@1", "unknown metric 'recal@1'\n  fix: did you mean 'Recall@1'"),
     ],
 )
 def test_a_wrong_command_line_says_the_next_step(embeddings: str, args: str, message: str) -> None:

@@ -84,10 +84,21 @@ def test_what_is_no_name_at_all(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "nearest"),
-    [("rsum", "RSum"), ("R-p", "R-P"), ("r@1", "R@1"), ("map@r", "mAP@R"), ("recal@5", "Recall@5"), ("medr", "MedR")],
+    [("rsun", "RSum"), ("recal@5", "Recall@5"), ("med", "MedR")],
 )
 def test_close_matches_are_suggested(text: str, nearest: str) -> None:
     assert refused(text).startswith(f"unknown metric '{text}'\n  fix: did you mean '{nearest}'")
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("rsum", "RSum"), ("R-p", "R-P"), ("r@1", "R@1"), ("map@r", "mAP@R"), ("ECCV:map@R", "eccv:mAP@R"),
+        ("ncs@10", "cider:NCS@10"), ("spice:ndcg[gt=out]@5", "spice:nDCG[gt=out]@5"), ("nsum(n)", "cider:NsumN"),
+    ],
+)  # fmt: skip
+def test_capitals_do_not_matter(text: str, name: str) -> None:
+    assert str(parse(text)) == name
 
 
 def test_without_a_close_match_all_names_are_listed() -> None:

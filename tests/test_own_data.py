@@ -299,11 +299,13 @@ def test_a_damaged_file_is_named_and_disturbs_no_other(tmp_path: Path, cache: Pa
     assert own.names() == ["yours"] == stored.stored_names()
 
 
-def test_ids_of_two_data_sets_and_numbers_of_rows_decide_nothing(tmp_path: Path) -> None:
+def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp_path: Path) -> None:
     catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
     catalogue.build("copy", write(tmp_path / "c.jsonl", as_jsonl(records())))
     ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
-    assert own.matching(*ids) is None
+    both = "the ids are those of the data sets copy and mine\n  fix: give --split copy or --split mine"
+    with pytest.raises(UsageError, match=both):
+        own.matching(*ids)
     catalogue.remove("copy")
     assert own.matching(*ids) == "mine" == own.matching(ids[0][::-1], ids[1][::-1])
     assert own.matching(None, ids[1]) is None and own.matching(ids[0], None) is None
