@@ -45,9 +45,9 @@ def test_a_right_entry_has_no_fault(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"extra": 1}, "extra: Extra inputs are not permitted (found '1')"),
-        ({"level": "guessed"}, "level: Input should be 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
-        ({"schema": "vsebench/entry/9"}, "schema: Input should be 'vsebench/entry/1' (found 'vsebench/entry/9')"),
+        ({"extra": 1}, "extra: is no field that is known here (found '1')"),
+        ({"level": "guessed"}, "level: expected 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
+        ({"schema": "vsebench/entry/9"}, "schema: expected 'vsebench/entry/1' (found 'vsebench/entry/9')"),
         ({"id": "other"}, "id: 'other' is not the name of the file"),
         ({"paper": "nobody1999"}, "paper: 'nobody1999' is not in papers.json"),
         ({"level": "published"}, "document: level published needs paper and table"),
@@ -86,8 +86,8 @@ def test_a_wrong_field_is_named(tmp_path, change, message):
         ({"metric": "Q@1", "direction": "i2t", "value": 0.5}, "unknown metric 'Q@1'"),
         ({"metric": "paper:CS", "direction": "i2t", "value": 0.5}, "unknown metric of papers 'paper:CS'"),
         ({"metric": "MedR", "direction": "t2i", "value": -1.0}, "MedR (t2i) is -1, and its range is 1 to no bound"),
-        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: Input should be 'i2t'"),
-        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: Input should be a valid number"),
+        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: expected 'i2t'"),
+        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: expected a number"),
     ],
 )
 def test_a_wrong_number_is_named(tmp_path, value, message):
@@ -267,7 +267,7 @@ def test_files_that_are_missing_or_left_over(submitted):
     beside = folder / "entries" / "a-model-custom.per-query.json"
     text = beside.read_text()
     beside.unlink()
-    assert [f.what for f in check(folder)[1]] == ["cannot be read: No such file or directory"]
+    assert [f.what for f in check(folder)[1]] == ["no such file"]
     beside.write_text(text)
     path.unlink()
     assert [f.what for f in check(folder)[1]] == ["belongs to no entry"]
@@ -279,6 +279,25 @@ def test_signature_and_test_set_are_those_of_the_report(submitted):
     first, second = (f.what for f in check(folder)[1])
     assert first.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
     assert second == "benchmark: the entry says 'coco-5k', the per-query file 'custom'"
+
+
+def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
+    folder, path = submitted
+    beside = folder / "entries" / "a-model-custom.per-query.json"
+    before = beside.read_bytes()
+    with pytest.raises(UsageError, match="would be replaced, and is the input of this command"):
+        submit.add(beside, "A model", folder=folder, replace_old=True)
+    kept = tmp_path / "thesis.json"
+    kept.write_text("{}")
+    path.unlink()
+    path.symlink_to(kept)
+    with pytest.raises(UsageError, match="is a link"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
+    path.unlink()
+    path.symlink_to(tmp_path / "nowhere.json")
+    with pytest.raises(UsageError, match="is a link"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    assert kept.read_text() == "{}" and beside.read_bytes() == before and not (tmp_path / "nowhere.json").exists()
 
 
 def test_add_refuses(tmp_path, submitted):
@@ -335,7 +354,7 @@ def test_a_link_with_a_host(tmp_path, url):
     ("words", "message"),
     [
         (["--name", "N", "--url", "http://[bad"], "--url: 'http://[bad' has no valid host"),
-        (["--name", ""], "--name: String should have at least 1 character"),
+        (["--name", ""], "--name: is too short, expected at least 1 character(s)"),
         (["--name", "N", "--id", "../x"], "--id is '../x'"),
         (["--name", "N", "--id", "a" * 101], "at most 100"),
     ],

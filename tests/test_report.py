@@ -93,12 +93,12 @@ def damaged(report: Report, change: Any) -> str:
     ("change", "place"),
     [
         (lambda d: d.update(schema="vsebench/report/2"), "schema: "),
-        (lambda d: d.pop("signature"), "signature: Field required"),
-        (lambda d: d.update(mood="good"), "mood: Extra inputs are not permitted"),
+        (lambda d: d.pop("signature"), "signature: is missing"),
+        (lambda d: d.update(mood="good"), "mood: is no field that is known here"),
         (lambda d: d["results"][0].update(direction="t2v"), "results.0.direction: "),
         (lambda d: d["results"][1].update(value="high"), "results.1.value: "),
         (lambda d: d["results"][1].update(n=-1), "results.1.n: "),
-        (lambda d: d["results"][2].pop("metric"), "results.2.metric: Field required"),
+        (lambda d: d["results"][2].pop("metric"), "results.2.metric: is missing"),
         (lambda d: d["results"][0].update(value=float("nan")), "results.0.value: "),
     ],
 )

@@ -188,12 +188,16 @@ def _temporary_prefix(target: Path) -> str:
     return f".{os.fsencode(target.name)[:80].decode('utf-8', 'ignore')}."
 
 
+def is_temporary_of(name: str, target: str) -> bool:
+    """Whether a name is that of a temporary file of ``write_atomically``, made beside the file ``target``."""
+    return re.fullmatch(re.escape(_temporary_prefix(Path(target))) + "[0-9a-f]{12}\\.tmp", name) is not None
+
+
 def _remove_left_over(target: Path) -> None:
     """Remove temporary files of ``target`` whose process was killed: nobody holds their lock."""
-    start = re.escape(_temporary_prefix(target))
     with contextlib.suppress(OSError):
         for path in target.parent.iterdir():
-            if re.fullmatch(start + "[0-9a-f]{12}\\.tmp", path.name):
+            if is_temporary_of(path.name, target.name):
                 remove_if_left_over(path)
 
 

@@ -16,10 +16,11 @@ from ..data.atomic import write_atomically
 from ..errors import BadInput, UsageError
 from ..evaluation.intervals import key_of
 from ..metrics.suites import Names
+from ..report.faults import faults_of
 from ..report.report import Report
 from . import submitted
 from .published import slug
-from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model, faults_of
+from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model
 from .store import ENTRIES, read
 
 
@@ -73,6 +74,12 @@ def add(
     target, beside = folder / ENTRIES / f"{chosen}.json", folder / ENTRIES / f"{chosen}{submitted.PER_QUERY}"
     if target.exists() and not replace_old:
         raise UsageError(f"the entry '{chosen}' is there already", where=target, fix="add --replace, or choose --id")
+    for file in (target, beside):
+        if file.exists() and file.samefile(path):
+            raise UsageError("would be replaced, and is the input of this command", where=file, fix="choose --id")
+        if file.is_symlink():
+            what = f"is a link (to {file.readlink()}), and entries are not written through links"
+            raise UsageError(what, where=file, fix="remove the link, or choose --id")
     data = submitted.per_query_text(report).encode("utf-8", "surrogatepass")
     if len(data) > submitted.LARGEST:
         what = f"the per-query values take {len(data) / 1e6:.1f} MB, and at most {submitted.LARGEST / 1e6:.1f} are kept"
