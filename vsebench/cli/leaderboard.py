@@ -63,6 +63,8 @@ def add(
     )  # fmt: skip
     files = [str(folder / ENTRIES / f"{entry.id}.json")]
     files += [str(folder / ENTRIES / entry.per_query.name)] if entry.per_query is not None else []
+    for told in entry.notes[len(note or ()) :]:
+        terminal.note(f"· {told}")
     if terminal.json:
         terminal.emit({"id": entry.id, "benchmark": entry.benchmark, "values": len(entry.values), "files": files})
         return
@@ -141,15 +143,15 @@ def build(
         site.write(changes)
     kept = {"kept": [path.as_posix() for path in changes.kept]}
     names = [path.as_posix() for path in changes.files]
+    if changes.kept:
+        some = ", ".join(map(str, changes.kept[:5])) + (", ..." if len(changes.kept) > 5 else "")
+        number = count_of(len(changes.kept), "file that no build made is", "files that no build made are")
+        terminal.warn(f"{number} in the folder of the site, and kept: {some}")
     if terminal.json:
         terminal.emit({"entries": len(board.entries), "current": not names, "changed": names, **kept})
     else:
         for path, data in changes.files.items():
             terminal.say(f"{'would be removed' if data is None else 'would change'}: {path}" if check else str(path))
-        if changes.kept:
-            first = ", ".join(map(str, changes.kept[:5])) + (", ..." if len(changes.kept) > 5 else "")
-            number = count_of(len(changes.kept), "file that no build made is", "files that no build made are")
-            terminal.warn(f"{number} in the folder of the site, and kept: {first}")
         counts = f"{count_of(len(board.entries), 'entry', 'entries')}, {count_of(len(names), 'file')}"
         terminal.note(f"· {counts} {'out of date' if check else 'written'}")
         if check and not names:

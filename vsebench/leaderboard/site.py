@@ -114,8 +114,8 @@ def changes(board: Board, folder: Path) -> Changes:
     ours = [name for name in others if (name in own or _is_temporary(name, known)) and not (root / name).is_symlink()]
     gone: dict[Path, bytes | None] = {root / name: None for name in ours}
     kept = tuple(root / name for name in others if name not in ours)
-    tables = {path: data for path, data in readmes(board, folder).items() if path.read_bytes() != data}
-    return Changes(gone | written | tables, kept)
+    written |= {path: data for path, data in readmes(board, folder).items() if path.read_bytes() != data}
+    return Changes(gone | written, kept)
 
 
 def listing(built: Mapping[str, bytes]) -> bytes:
