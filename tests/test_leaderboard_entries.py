@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shlex
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -298,6 +301,60 @@ def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
     with pytest.raises(UsageError, match="is a link"):
         submit.add(tmp_path / "A.json", "A model", folder=folder)
     assert kept.read_text() == "{}" and beside.read_bytes() == before and not (tmp_path / "nowhere.json").exists()
+
+
+def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
+    """First those of no suite, then those of no headline; metrics that were chosen are never left out."""
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report(metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum").save(tmp_path / "A.json")
+    every = submit.add(tmp_path / "A.json", "all", folder=folder)
+    size = (folder / "entries" / "all-custom.per-query.json").stat().st_size
+    assert every.notes == () and len({v.metric for v in every.values}) == 7
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    entry = submit.add(tmp_path / "A.json", "suites", notes=["mine"], folder=folder)
+    assert {v.metric for v in entry.values} == {"R@1", "R@5", "R@10", "MedR", "RSum"}
+    said = (
+        f"The per-query values take {size / 1e6:.1f} MB, and at most {size / 1e6:.1f} are kept: left out are MRR, R@7."
+    )
+    assert entry.notes == ("mine", said)
+    size = (folder / "entries" / "suites-custom.per-query.json").stat().st_size
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "headlines", "--folder", str(folder))
+    assert done.exit_code == 0 and "left out are MRR, R@7, MedR." in done.stderr.replace("\n", " ")
+    assert check(folder)[1] == []
+    with pytest.raises(UsageError, match="MB, and at most"):
+        submit.add(tmp_path / "A.json", "chosen", metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum", folder=folder)
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", 10)
+    with pytest.raises(UsageError, match="MB, and at most"):
+        submit.add(tmp_path / "A.json", "none", folder=folder)
+
+
+def test_intervals_are_computed_where_a_report_has_none(tmp_path):
+    folder = worlds.folder(tmp_path / "board")
+    report = worlds.report()
+    bare = replace(report, results=tuple(replace(r, interval=None) for r in report.results), intervals=None)
+    bare.save(tmp_path / "A.json")
+    entry = submit.add(tmp_path / "A.json", "a", folder=folder)
+    assert entry.notes == ("The report has no intervals; they were computed when the entry was added.",)
+    assert all(v.interval is not None and v.interval[0] <= v.value <= v.interval[1] for v in entry.values)
+    assert check(folder)[1] == []
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_the_documented_submission(tmp_path, monkeypatch, real_data):
+    """The commands of docs/leaderboards.md, with all metrics of COCO 5K."""
+    shutil.copytree(ROOT / "leaderboards", tmp_path / "leaderboards")
+    shutil.copy(real_data / "proxy" / "coco5k_minilm_proxy.npz", tmp_path / "embeddings.npz")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "leaderboards.md").read_text(encoding="utf-8")
+    block = text.partition("## Submit an entry")[2].partition("```console\n")[2].partition("```")[0]
+    lines = [shlex.split(line.removeprefix("$ vsebench ")) for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = run(*line)
+        assert done.exit_code == 0, done.output
+    assert "my-model-vit-b-32-coco-5k" in (tmp_path / "leaderboards" / "site" / "build.json").read_text()
 
 
 def test_add_refuses(tmp_path, submitted):
