@@ -297,10 +297,17 @@ def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
     with pytest.raises(UsageError, match="is a link"):
         submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
     path.unlink()
+    with pytest.raises(UsageError, match="'a-model-custom' is there already"):  # its per-query values are
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    beside.rename(tmp_path / "kept.json")
     path.symlink_to(tmp_path / "nowhere.json")
     with pytest.raises(UsageError, match="is a link"):
         submit.add(tmp_path / "A.json", "A model", folder=folder)
-    assert kept.read_text() == "{}" and beside.read_bytes() == before and not (tmp_path / "nowhere.json").exists()
+    assert (
+        kept.read_text() == "{}"
+        and (tmp_path / "kept.json").read_bytes() == before
+        and not (tmp_path / "nowhere.json").exists()
+    )
 
 
 def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):

@@ -20,7 +20,7 @@ def check_files(given: Mapping[str, Any]) -> bool:
         given: the values of a command's parameters by name.
 
     Returns:
-        Whether there are results that are written to files.
+        Whether the result of the command is written to a file, or to a folder (``--out``).
 
     Raises:
         UsageError: naming the file.
@@ -28,7 +28,7 @@ def check_files(given: Mapping[str, Any]) -> bool:
     """
     named = {name: path for name in WRITTEN if (path := given.get(name)) is not None}
     if not named:
-        return False
+        return "out" in given
     from ..data.atomic import check_writable, refuse_overwriting
     from ..errors import UsageError
     from ..evaluation import saved_run
@@ -44,7 +44,7 @@ def check_files(given: Mapping[str, Any]) -> bool:
     )
     for path in results:
         check_writable(path)
-    return True
+    return "output" in named or "out" in given
 
 
 def named_files(values: Iterable[Any]) -> Iterator[Path]:

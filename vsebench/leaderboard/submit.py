@@ -76,7 +76,7 @@ def add(
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
     chosen = id or slug(f"{name[:60]} {setting[:40]} {report.split}"[:99]) or "entry"
     target, beside = folder / ENTRIES / f"{chosen}.json", folder / ENTRIES / f"{chosen}{submitted.PER_QUERY}"
-    if target.exists() and not replace_old:
+    if (target.exists() or beside.exists()) and not replace_old:
         raise UsageError(f"the entry '{chosen}' is there already", where=target, fix="add --replace, or choose --id")
     for file in (target, beside):
         if file.exists() and file.samefile(path):
