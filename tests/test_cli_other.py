@@ -119,7 +119,7 @@ def test_inspect_of_a_faulty_file_shows_it_and_ends_with_3(tmp_path: Path) -> No
 
 def test_inspect_of_a_missing_file(tmp_path: Path) -> None:
     result = invoke("inspect", str(tmp_path / "none"), "--json")
-    assert (result.exit_code, result.stdout) == (3, "") and "does not exist" in result.stderr
+    assert (result.exit_code, result.stdout) == (3, "") and "no such file" in result.stderr
 
 
 def test_inspect_of_scores_and_pairs(tmp_path: Path) -> None:

@@ -337,13 +337,13 @@ def test_reports_and_tables_are_regular_files(tmp_path: Path) -> None:
     good = reports.files(tmp_path, good=0.3)[0]
     os.mkfifo(tmp_path / "pipe.json")
     os.mkfifo(tmp_path / "pipe.csv")
-    for path in (tmp_path / "pipe.json", Path("/dev/zero")):
+    for path, what in ((tmp_path / "pipe.json", "a named pipe"), (Path("/dev/zero"), "a device")):
         for command in (["slice", str(path), "--by", "positives"], ["compare", good, str(path)]):
             result = CliRunner().invoke(app, command)
-            assert result.exit_code == 3 and f"{path}: this is not a regular file" in result.stderr
+            assert result.exit_code == 3 and f"{path}: is {what}, not a regular file" in result.stderr
     args = ["slice", good, "--by", "column", "--file", str(tmp_path / "pipe.csv")]
     result = CliRunner().invoke(app, args)
-    assert result.exit_code == 3 and "pipe.csv: this is not a regular file" in result.stderr
+    assert result.exit_code == 3 and "pipe.csv: is a named pipe, not a regular file" in result.stderr
 
 
 def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import re
+import struct
+import subprocess
+import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from vsebench.analysis import thumbnails
 from vsebench.data.image_files import find_images, read_image
 from vsebench.errors import BadInput
+from vsebench.types import Split
 
 
 def empty_files(folder: Path, *names: str) -> Path:
@@ -86,7 +93,7 @@ def test_damaged_images_are_named(tmp_path):
     (tmp_path / "page.jpg").write_text("<html>Not found</html>")
     (tmp_path / "empty.jpg").touch()
     for name in ("cut.png", "page.jpg", "empty.jpg", "missing.jpg"):
-        with pytest.raises(BadInput, match="cannot be read as an image") as caught:
+        with pytest.raises(BadInput, match=r"no such file|cannot be read as an image") as caught:
             read_image(tmp_path / name)
         assert caught.value.where == str(tmp_path / name)
 
@@ -97,3 +104,83 @@ def test_every_mode_becomes_rgb(tmp_path):
         image_module.new(mode, (5, 4)).save(tmp_path / "image.tiff")
         image = read_image(tmp_path / "image.tiff")
         assert (image.mode, image.size) == ("RGB", (5, 4))
+
+
+def png_of(width: int, height: int) -> bytes:
+    """The beginning of a PNG that states a size, and one black row."""
+    chunks = [
+        (b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)),
+        (b"IDAT", zlib.compress(bytes(width + 1))),
+    ]
+    packed = (struct.pack(">I", len(d)) + k + d + struct.pack(">I", zlib.crc32(k + d)) for k, d in chunks)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(packed)
+
+
+def test_the_size_of_an_image_is_checked_before_it_is_decoded(tmp_path, recwarn, monkeypatch):
+    """Of all these one row is there. Pillow itself only warns of those in the middle."""
+    pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
+    path = tmp_path / "bomb.jpg"
+    for width, height in ((50_000, 1_001), (10_000, 10_000), (60_000, 60_000)):
+        path.write_bytes(png_of(width, height))
+        with pytest.raises(BadInput) as caught:
+            read_image(path)
+        if width < 60_000:  # Pillow refuses the largest one itself
+            assert caught.value.what.startswith(f"is an image of {width * height:,} pixels, and at most 50,000,000")
+    monkeypatch.setattr("vsebench.data.image_files.MOST_PIXELS", 1_000)
+    path.write_bytes(png_of(100, 10))
+    assert read_image(path).size == (100, 10)
+    path.write_bytes(png_of(100, 11))
+    with pytest.raises(BadInput, match="is an image of 1,100 pixels, and at most 1,000 are decoded"):
+        read_image(path)
+    assert not recwarn.list
+
+
+OTHERS = {
+    "EPS": b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 10 10\n%%EndComments\nshowpage\n",
+    "DDS": b"DDS " + struct.pack("<I", 124) + bytes(120),
+    "AVIF": b"\0\0\0\x20ftypavif" + bytes(40),
+    "BLP": b"BLP2" + bytes(200),
+    "PPM": b"P6 1 1 255\n\xff\xff\xff",
+}
+
+
+@pytest.mark.parametrize("kind", OTHERS)
+def test_other_formats_are_not_opened(tmp_path, monkeypatch, kind):
+    pytest.importorskip("PIL", reason="Pillow is not installed (extra: scenes)")
+    monkeypatch.setattr(subprocess, "Popen", lambda *_, **__: pytest.fail("a program was started"))
+    path = tmp_path / "image.jpg"
+    path.write_bytes(OTHERS[kind])
+    with pytest.raises(BadInput, match=r"as an image \(no JPEG, PNG, WEBP, GIF, BMP or TIFF, or damaged\)"):
+        read_image(path)
+
+
+def test_a_small_jpeg_is_decoded_at_a_smaller_size(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    image_module.new("RGB", (1600, 1200), (10, 200, 90)).save(tmp_path / "a.jpg")
+    assert read_image(tmp_path / "a.jpg").size == (1600, 1200)
+    assert read_image(tmp_path / "a.jpg", 288).size == (400, 300)
+
+
+def test_bad_images_of_a_report_are_counted_and_named(tmp_path):
+    image_module = pytest.importorskip("PIL.Image", reason="Pillow is not installed (extra: scenes)")
+    image_module.new("RGB", (30, 20)).save(tmp_path / "0.png")
+    for at, content in enumerate(OTHERS.values(), start=1):
+        (tmp_path / f"{at}.jpg").write_bytes(content)
+    os.mkfifo(tmp_path / "6.jpg")
+    split = Split("custom", np.arange(7), np.arange(7), np.arange(7), tuple("abcdefg"))
+    made, notes = thumbnails.make(tmp_path, split, range(7))
+    assert sorted(made) == [0] and len(notes) == 1
+    assert notes[0].startswith("6 image files cannot be read: 1.jpg cannot be read as an image (no JPEG, ")
+    assert notes[0].endswith("; ....")
+    for file in tmp_path.glob("[1-5].jpg"):
+        file.unlink()
+    assert "1 image file cannot be read: 6.jpg is a named pipe" in thumbnails.make(tmp_path, split, range(7))[1][-1]
+
+
+def test_images_are_opened_in_one_place():
+    root = Path(__file__).resolve().parent.parent
+    files = [p for package in ("vsebench", "train_reference") for p in (root / package).rglob("*.py")]
+    opening = re.compile(r"\b(Image|engine)\.open\(")
+    assert [p.name for p in files if opening.search(p.read_text(encoding="utf-8"))] == ["image_files.py"]
+    importing = {p.relative_to(root).as_posix() for p in files if "from PIL import Image" in p.read_text("utf-8")}
+    assert importing == {"vsebench/data/image_files.py", "vsebench/data/scenes/coco.py"}  # the second one writes

@@ -5,6 +5,9 @@ from __future__ import annotations
 import csv
 import json
 import math
+import shlex
+import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -45,9 +48,9 @@ def test_a_right_entry_has_no_fault(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"extra": 1}, "extra: Extra inputs are not permitted (found '1')"),
-        ({"level": "guessed"}, "level: Input should be 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
-        ({"schema": "vsebench/entry/9"}, "schema: Input should be 'vsebench/entry/1' (found 'vsebench/entry/9')"),
+        ({"extra": 1}, "extra: is no field that is known here (found '1')"),
+        ({"level": "guessed"}, "level: expected 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
+        ({"schema": "vsebench/entry/9"}, "schema: expected 'vsebench/entry/1' (found 'vsebench/entry/9')"),
         ({"id": "other"}, "id: 'other' is not the name of the file"),
         ({"paper": "nobody1999"}, "paper: 'nobody1999' is not in papers.json"),
         ({"level": "published"}, "document: level published needs paper and table"),
@@ -86,8 +89,8 @@ def test_a_wrong_field_is_named(tmp_path, change, message):
         ({"metric": "Q@1", "direction": "i2t", "value": 0.5}, "unknown metric 'Q@1'"),
         ({"metric": "paper:CS", "direction": "i2t", "value": 0.5}, "unknown metric of papers 'paper:CS'"),
         ({"metric": "MedR", "direction": "t2i", "value": -1.0}, "MedR (t2i) is -1, and its range is 1 to no bound"),
-        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: Input should be 'i2t'"),
-        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: Input should be a valid number"),
+        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: expected 'i2t'"),
+        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: expected a number"),
     ],
 )
 def test_a_wrong_number_is_named(tmp_path, value, message):
@@ -267,7 +270,7 @@ def test_files_that_are_missing_or_left_over(submitted):
     beside = folder / "entries" / "a-model-custom.per-query.json"
     text = beside.read_text()
     beside.unlink()
-    assert [f.what for f in check(folder)[1]] == ["cannot be read: No such file or directory"]
+    assert [f.what for f in check(folder)[1]] == ["no such file"]
     beside.write_text(text)
     path.unlink()
     assert [f.what for f in check(folder)[1]] == ["belongs to no entry"]
@@ -279,6 +282,86 @@ def test_signature_and_test_set_are_those_of_the_report(submitted):
     first, second = (f.what for f in check(folder)[1])
     assert first.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
     assert second == "benchmark: the entry says 'coco-5k', the per-query file 'custom'"
+
+
+def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
+    folder, path = submitted
+    beside = folder / "entries" / "a-model-custom.per-query.json"
+    before = beside.read_bytes()
+    with pytest.raises(UsageError, match="would be replaced, and is the input of this command"):
+        submit.add(beside, "A model", folder=folder, replace_old=True)
+    kept = tmp_path / "thesis.json"
+    kept.write_text("{}")
+    path.unlink()
+    path.symlink_to(kept)
+    with pytest.raises(UsageError, match="is a link"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
+    path.unlink()
+    with pytest.raises(UsageError, match="'a-model-custom' is there already"):  # its per-query values are
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    beside.rename(tmp_path / "kept.json")
+    path.symlink_to(tmp_path / "nowhere.json")
+    with pytest.raises(UsageError, match="is a link"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    assert (
+        kept.read_text() == "{}"
+        and (tmp_path / "kept.json").read_bytes() == before
+        and not (tmp_path / "nowhere.json").exists()
+    )
+
+
+def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
+    """First those of no suite, then those of no headline; metrics that were chosen are never left out."""
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report(metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum").save(tmp_path / "A.json")
+    every = submit.add(tmp_path / "A.json", "all", folder=folder)
+    size = (folder / "entries" / "all-custom.per-query.json").stat().st_size
+    assert every.notes == () and len({v.metric for v in every.values}) == 7
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    entry = submit.add(tmp_path / "A.json", "suites", notes=["mine"], folder=folder)
+    assert {v.metric for v in entry.values} == {"R@1", "R@5", "R@10", "MedR", "RSum"}
+    said = (
+        f"The per-query values take {size / 1e6:.1f} MB, and at most {size / 1e6:.1f} are kept: left out are MRR, R@7."
+    )
+    assert entry.notes == ("mine", said)
+    size = (folder / "entries" / "suites-custom.per-query.json").stat().st_size
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "headlines", "--folder", str(folder))
+    assert done.exit_code == 0 and "left out are MRR, R@7, MedR." in done.stderr.replace("\n", " ")
+    assert check(folder)[1] == []
+    with pytest.raises(UsageError, match="MB, and at most"):
+        submit.add(tmp_path / "A.json", "chosen", metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum", folder=folder)
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", 10)
+    with pytest.raises(UsageError, match="MB, and at most"):
+        submit.add(tmp_path / "A.json", "none", folder=folder)
+
+
+def test_intervals_are_computed_where_a_report_has_none(tmp_path):
+    folder = worlds.folder(tmp_path / "board")
+    report = worlds.report()
+    bare = replace(report, results=tuple(replace(r, interval=None) for r in report.results), intervals=None)
+    bare.save(tmp_path / "A.json")
+    entry = submit.add(tmp_path / "A.json", "a", folder=folder)
+    assert entry.notes == ("The report has no intervals; they were computed when the entry was added.",)
+    assert all(v.interval is not None and v.interval[0] <= v.value <= v.interval[1] for v in entry.values)
+    assert check(folder)[1] == []
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_the_documented_submission(tmp_path, monkeypatch, real_data):
+    """The commands of docs/leaderboards.md, with all metrics of COCO 5K."""
+    shutil.copytree(ROOT / "leaderboards", tmp_path / "leaderboards")
+    shutil.copy(real_data / "proxy" / "coco5k_minilm_proxy.npz", tmp_path / "embeddings.npz")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "leaderboards.md").read_text(encoding="utf-8")
+    block = text.partition("## Submit an entry")[2].partition("```console\n")[2].partition("```")[0]
+    lines = [shlex.split(line.removeprefix("$ vsebench ")) for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = run(*line)
+        assert done.exit_code == 0, done.output
+    assert "my-model-vit-b-32-coco-5k" in (tmp_path / "leaderboards" / "site" / "build.json").read_text()
 
 
 def test_add_refuses(tmp_path, submitted):
@@ -335,7 +418,7 @@ def test_a_link_with_a_host(tmp_path, url):
     ("words", "message"),
     [
         (["--name", "N", "--url", "http://[bad"], "--url: 'http://[bad' has no valid host"),
-        (["--name", ""], "--name: String should have at least 1 character"),
+        (["--name", ""], "--name: is too short, expected at least 1 character(s)"),
         (["--name", "N", "--id", "../x"], "--id is '../x'"),
         (["--name", "N", "--id", "a" * 101], "at most 100"),
     ],

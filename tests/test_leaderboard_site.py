@@ -150,14 +150,19 @@ def test_build_and_check(tmp_path):
     done = run("leaderboard", "build", "--check", "--folder", str(folder), "--json")
     assert (done.exit_code, json.loads(done.stdout)["current"]) == (0, True)
     (folder / "site" / "coco-5k.html").write_text("edited", encoding="utf-8")
-    (folder / "site" / "entries" / "gone.html").write_text("left over", encoding="utf-8")
+    listed = folder / "site" / "build.json"
+    current = listed.read_text(encoding="utf-8")
+    listed.write_text(current.replace('"entries/', '"entries/gone.html",\n "entries/', 1), encoding="utf-8")
+    (folder / "site" / "entries" / "gone.html").write_text("of the build before", encoding="utf-8")
     done = run("leaderboard", "build", "--check", "--folder", str(folder))
     assert done.exit_code == 1 and done.stdout.splitlines() == [
-        f"would change: {folder / 'site' / 'coco-5k.html'}",
         f"would be removed: {folder / 'site' / 'entries' / 'gone.html'}",
+        f"would change: {listed}",
+        f"would change: {folder / 'site' / 'coco-5k.html'}",
     ]
     run("leaderboard", "build", "--folder", str(folder))
-    assert site.changes(found, folder) == {} and not (folder / "site" / "entries" / "gone.html").exists()
+    assert site.changes(found, folder).files == {} and listed.read_text(encoding="utf-8") == current
+    assert not (folder / "site" / "entries" / "gone.html").exists()
 
 
 def test_the_readme_above_a_folder_that_is_named_with_dots(tmp_path, monkeypatch):
@@ -185,11 +190,52 @@ def test_a_file_that_another_build_is_writing_is_left_alone(tmp_path):
     with write_atomically(page) as stream:
         stream.write(b"of another build")
         stream.flush()
-        (page.parent / "gone.html").touch()
+        (page.parent / "about.html").unlink()
         seen = site.changes(found, found.folder)
-        (page.parent / "gone.html").unlink()  # by the other build
         site.write(seen)
-    assert page.read_bytes() == b"of another build" and len(seen) == 2
+    assert page.read_bytes() == b"of another build" and len(seen.files) == 2 and seen.kept == ()
+
+
+def test_files_that_no_build_made_are_kept(tmp_path):
+    """Also behind links, also those of a build before that are links now, and in the place of pages."""
+    folder = board(tmp_path).folder
+    outside = tmp_path / "thesis"
+    outside.mkdir()
+    (outside / "chapter.tex").write_text("years of work", encoding="utf-8")
+    root = folder / "site"
+    (root / ".git").mkdir(parents=True)
+    mine = [root / "CNAME", root / ".git" / "HEAD", root / "entries.tex"]
+    for path in mine:
+        path.write_text("mine", encoding="utf-8")
+    (root / "link").symlink_to(outside)
+    assert run("leaderboard", "build", "--folder", str(folder)).exit_code == 0
+    assert json.loads((root / "build.json").read_text())["files"][0] == "about.html"
+    (root / "claims.html").unlink()
+    (root / "claims.html").symlink_to(outside / "chapter.tex")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 2 and "claims.html: is a link (to" in done.stderr.replace("\n", "")
+    (root / "claims.html").unlink()
+    (root / "old").symlink_to(outside)
+    listed = (root / "build.json").read_text()
+    (root / "build.json").write_text(listed.replace('"about.html"', '"about.html", "old", "old/chapter.tex"'))
+    done = run("leaderboard", "build", "--folder", str(folder), "--json")
+    names = [".git/HEAD", "CNAME", "entries.tex", "link", "old"]
+    assert json.loads(done.stdout)["kept"] == [(root / name).as_posix() for name in names]
+    assert "5 files that no build made are in the folder of the site, and kept:" in done.stderr
+    assert all(path.read_text() == "mine" for path in mine)
+    assert (outside / "chapter.tex").read_text() == "years of work"
+
+
+def test_a_page_of_someone_else_is_not_replaced(tmp_path):
+    folder = board(tmp_path).folder
+    page = folder / "site" / "index.html"
+    worlds.write(page, "mine")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 2 and "would be replaced by a page of the site, and no build made it" in done.stderr
+    assert json.loads(page.read_text()) == "mine" and [p.name for p in page.parent.iterdir()] == ["index.html"]
+    page.unlink()
+    worlds.write(folder / "site" / "build.json", {"files": ["index.html"]})
+    assert run("leaderboard", "build", "--folder", str(folder)).exit_code == 2  # a build.json that is not ours
 
 
 def test_a_folder_with_a_fault_is_not_built(tmp_path):

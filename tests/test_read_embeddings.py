@@ -286,10 +286,10 @@ def test_a_name_that_promises_a_pickle(tmp_path: Path) -> None:
 
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "embeddings.npz").write_bytes(b"x")
-    refused(tmp_path / "embedings.npz", "does not exist", "did you mean 'embeddings.npz'?")
-    refused(tmp_path / "zzzz", "does not exist", "check the path")
-    refused(tmp_path / "no" / "e.npz", "does not exist", f"there is no folder '{tmp_path / 'no'}'")
-    refused(tmp_path / "embeddings.npz" / "x", "does not exist")
+    refused(tmp_path / "embedings.npz", "no such file", f"did you mean '{tmp_path / 'embeddings.npz'}'?")
+    refused(tmp_path / "zzzz", "no such file", "check the path")
+    refused(tmp_path / "no" / "e.npz", "no such file", f"there is no folder '{tmp_path / 'no'}'")
+    refused(tmp_path / "embeddings.npz" / "x", "no such file")
     refused(tmp_path, "has no folder img_emb", "img_emb/img_emb_0.npy")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     refused(tmp_path / "link", "is a link to a missing file", "repair the link")

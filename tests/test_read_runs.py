@@ -199,7 +199,7 @@ def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ..
 
 def test_other_paths(tmp_path: Path) -> None:
     refused(tmp_path, "is a folder, not retrieved lists")
-    refused(tmp_path / "run", "does not exist")
+    refused(tmp_path / "run", "no such file")
 
 
 def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 import vsebench
 from tests import reports
@@ -16,6 +17,7 @@ from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.report import document, per_query, terminal
+from vsebench.report.faults import faults_of
 from vsebench.report.format import printed
 from vsebench.report.model import Result
 from vsebench.report.report import SCHEMA, Report
@@ -93,12 +95,12 @@ def damaged(report: Report, change: Any) -> str:
     ("change", "place"),
     [
         (lambda d: d.update(schema="vsebench/report/2"), "schema: "),
-        (lambda d: d.pop("signature"), "signature: Field required"),
-        (lambda d: d.update(mood="good"), "mood: Extra inputs are not permitted"),
+        (lambda d: d.pop("signature"), "signature: is missing"),
+        (lambda d: d.update(mood="good"), "mood: is no field that is known here"),
         (lambda d: d["results"][0].update(direction="t2v"), "results.0.direction: "),
         (lambda d: d["results"][1].update(value="high"), "results.1.value: "),
         (lambda d: d["results"][1].update(n=-1), "results.1.n: "),
-        (lambda d: d["results"][2].pop("metric"), "results.2.metric: Field required"),
+        (lambda d: d["results"][2].pop("metric"), "results.2.metric: is missing"),
         (lambda d: d["results"][0].update(value=float("nan")), "results.0.value: "),
     ],
 )
@@ -252,3 +254,51 @@ def test_intervals_are_explained_where_there_are_some(images: int) -> None:
     console = Console(record=True, width=100)
     terminal.show(reports.report(0.1, world=reports.split(images), metrics="R@1").grids(), console)
     assert ("In brackets" in console.export_text()) == (images > 1)
+
+
+class _Every(BaseModel):
+    """A field of every kind that our documents have."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+    words: str = Field(min_length=2, max_length=3, pattern="^a")
+    count: int = Field(ge=0, le=9)
+    share: float
+    yes: bool
+    one: Literal["a", "b"]
+    few: tuple[int, ...] = Field(min_length=1, max_length=2)
+    pair: tuple[float, float]
+    inner: dict[str, int]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "sentence"),
+    [
+        ("words", "a", "words: is too short, expected at least 2 character(s) (found 'a')"),
+        ("words", "aaaa", "words: is too long, expected at most 3 characters (found 'aaaa')"),
+        ("words", "bb", "words: is not of the form ^a (found 'bb')"),
+        ("words", 3, "words: expected a text (found '3')"),
+        ("count", -1, "count: expected 0 or more (found '-1')"),
+        ("count", 10, "count: expected 9 or less (found '10')"),
+        ("count", 1.5, "count: expected an integer (found '1.5')"),
+        ("count", "x", "count: expected an integer (found 'x')"),
+        ("share", float("nan"), "share: expected a finite number (found 'nan')"),
+        ("share", [], "share: expected a number"),
+        ("yes", "maybe", "yes: expected true or false (found 'maybe')"),
+        ("one", "c", "one: expected 'a' or 'b' (found 'c')"),
+        ("few", [], "few: has 0 elements, expected at least 1"),
+        ("few", [1, 2, 3], "few: has more elements than the 2 expected"),
+        ("few", 3, "few: expected a list (found '3')"),
+        ("pair", [1.0], "pair.1: is missing"),
+        ("inner", 3, "inner: expected an object (found '3')"),
+        ("more", 3, "more: is no field that is known here (found '3')"),
+    ],
+)
+def test_what_pydantic_says_is_said_in_our_words(field, value, sentence):
+    good = {"words": "ab", "count": 1, "share": 0.5, "yes": True, "one": "a", "few": [1], "pair": [0, 1], "inner": {}}
+    assert _Every.model_validate(good).count == 1
+    with pytest.raises(ValidationError) as caught:
+        _Every.model_validate(good | {field: value})
+    assert faults_of(caught.value) == [sentence]
+    with pytest.raises(ValidationError) as caught:
+        _Every.model_validate_json('{"words": "ab"')
+    assert faults_of(caught.value) == ["document: is no JSON (line 1, column 14)"]

@@ -264,7 +264,7 @@ def test_configurations_from_files_and_options(tmp_path):
     file.write_bytes(b"\x80\x04\x95 pickled")
     with pytest.raises(BadInput, match=r"a\.toml: is a binary file, not TOML\n  fix: give a TOML file"):
         config.read(file)
-    with pytest.raises(BadInput, match="cannot be read: Is a directory"):
+    with pytest.raises(BadInput, match="this is a folder"):
         config.read(tmp_path)
     with pytest.raises(BadInput, match=r"no such configuration(.|\n)*scenes/mh"):
         config.read(tmp_path / "b.toml")

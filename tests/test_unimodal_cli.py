@@ -100,7 +100,7 @@ def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
         (["--label-distance", "precomputed"], 3, "is negative"),
         (["--label-distance", "miou"], 3, "masks have shape (30, 2)"),
         (["--queries", "30"], 2, "--queries is 30 for 30 items"),
-        (["--queries", "absent.txt"], 3, "absent.txt: does not exist"),
+        (["--queries", "absent.txt"], 3, "absent.txt: no such file"),
         (["--split", "coco-5k"], 2, "no such option: --split"),
     ],
 )

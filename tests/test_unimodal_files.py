@@ -176,7 +176,7 @@ def test_queries_by_number_and_by_file(tmp_path: Path) -> None:
     for number in ("0", "4", "9" * 30):
         with pytest.raises(UsageError, match=f"--queries is {number} for 4 items\n  fix: use 1 to 3, or name a file"):
             read_queries(number, 4, None)
-    with pytest.raises(BadInput, match=r"missing\.txt: does not exist"):
+    with pytest.raises(BadInput, match=r"missing\.txt: no such file"):
         read_queries(str(tmp_path / "missing.txt"), 4, None)
     np.savez(tmp_path / "q.npz", a=X)
     with pytest.raises(BadInput, match=r"is an .npz archive, not a list of queries\n  fix: give .npy, or text"):

@@ -17,11 +17,13 @@ The complete configuration, defaults included, is stored in every checkpoint.
 from __future__ import annotations
 
 import dataclasses
+import os
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+from vsebench.data.regular import check_file
 from vsebench.errors import BadInput, UsageError, printable
 from vsebench.registry import unknown
 
@@ -178,7 +180,7 @@ def read(path: str | Path) -> Config:
         UsageError: an unknown key (close ones are named), or a value of another type or out of its range.
     """
     file = Path(path).expanduser()
-    if not file.exists() and (FOLDER / f"{path}.toml").is_file():
+    if not os.path.exists(file) and (FOLDER / f"{path}.toml").is_file():  # noqa: PTH110
         file = FOLDER / f"{path}.toml"
     return from_dict(_toml(file), str(path))
 
@@ -234,12 +236,14 @@ def override(config: Config, **changes: Any) -> Config:
 
 
 def _toml(file: Path) -> dict[str, Any]:
+    if os.path.exists(file):  # noqa: PTH110 (False for a name that is too long)
+        check_file(file, "give a TOML file")
     try:
         return _loads(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
         what = "is a binary file, not TOML"
         raise BadInput(what, where=file, fix="give a TOML file; docs/training.md has an example") from error
-    except (IsADirectoryError, PermissionError) as error:
+    except PermissionError as error:
         raise BadInput(f"cannot be read: {error.strerror}", where=file, fix="give a TOML file") from error
     except FileNotFoundError:
         known = ", ".join(sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")))

@@ -54,7 +54,13 @@ OWN = (
     Variable("VSEBENCH_OFFLINE", "1: CoreNLP, which parses captions for SPICE, is not downloaded", "1"),
     Variable("VSEBENCH_DEBUG", "1: an unexpected failure shows its traceback, for a report of it", "1"),
 )
+# Of OpenMP, BLAS and numba: a value that is no number ends numba with a traceback, and others print warnings.
+THREADS = (
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "GOTO_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
+)  # fmt: skip
 OF_OTHERS = (
+    *(Variable(name, "threads of a package: 1 or more, anything else is refused", "4") for name in THREADS),
     Variable(
         "NUMBA_CACHE_DIR",
         "folder of compiled kernels; by default `__pycache__` of the installation, or the user's cache folder where "

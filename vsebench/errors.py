@@ -41,6 +41,20 @@ def printable(text: str) -> str:
     return text if text.isprintable() else "".join(map(_shown, text))
 
 
+_FORMULA = re.compile(r"[=+\-@\t\r]")
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+
+
+def csv_cell(value: object) -> object:
+    """A value as a cell of CSV: text that a spreadsheet would take for a formula begins with an apostrophe.
+
+    Numbers, also negative ones that are text, and a dash alone stay as they are.
+    """
+    if not isinstance(value, str) or not _FORMULA.match(value) or value == "-" or _NUMBER.fullmatch(value):
+        return value
+    return f"'{value}"
+
+
 def first_line(error: BaseException) -> str:
     """What an error of another package says, as a part of a message."""
     said = str(error).strip().splitlines()

@@ -185,14 +185,14 @@ CASES = [
         3,
         "e.npz: is a PNG picture, which vsebench does not read",
     ),
-    Case("missing file", lambda f: ["eval", str(f / "none.npz")], 3, "none.npz: does not exist"),
+    Case("missing file", lambda f: ["eval", str(f / "none.npz")], 3, "none.npz: no such file"),
     Case(
         "missing file with a neighbour",
         lambda f: ["eval", npz(f, "embeddings.npz")[1][:-1]],
         3,
-        "embeddings.np: does not exist",
+        "embeddings.np: no such file",
     ),
-    Case("missing folder", lambda f: ["eval", str(f / "gone" / "e.npz")], 3, "gone/e.npz: does not exist"),
+    Case("missing folder", lambda f: ["eval", str(f / "gone" / "e.npz")], 3, "gone/e.npz: no such file"),
     Case(
         "name too long",
         lambda f: ["eval", str(f / ("x" * 5000))],

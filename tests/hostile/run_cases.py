@@ -262,5 +262,5 @@ CASES = [
         3,
         "r.json: is a single .npy array, not retrieved lists",
     ),
-    Case("run file missing", lambda f: ["eval", "--run", f"i2t={f / 'none.json'}"], 3, "none.json: does not exist"),
+    Case("run file missing", lambda f: ["eval", "--run", f"i2t={f / 'none.json'}"], 3, "none.json: no such file"),
 ]

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
+from vsebench.data.image_files import read_image
 from vsebench.errors import BadInput, MissingPackage, count_of
 from vsebench.types import Int
 
@@ -70,14 +71,7 @@ class ImageFiles:
 
     def _read(self, row: int, rng: np.random.Generator | None) -> Array:
         """The crops of one image, (crop, side, side, 3)."""
-        from PIL import Image
-
-        path = self.paths[row]
-        try:
-            with Image.open(path) as file:
-                image = file.convert("RGB")
-        except (OSError, ValueError, Image.DecompressionBombError) as error:
-            raise BadInput(f"cannot be read as an image ({error})", where=path, fix="copy the file again") from error
+        image = read_image(self.paths[row])
         if rng is not None:
             return _random_crop(image, self.side, rng)[None]
         image = _resized(image, self.resize)

@@ -12,8 +12,9 @@ import numpy as np
 from vsebench.data.formats.aliases import IMAGE_IDS, pick
 from vsebench.data.formats.guard import check_size, reading
 from vsebench.data.formats.npz import npz_members
+from vsebench.data.regular import check_file
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
-from vsebench.data.textfile import check_file, parse_json, read_text, text_lines
+from vsebench.data.textfile import parse_json, read_text, text_lines
 from vsebench.errors import BadInput
 from vsebench.types import Ids
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import torch
 
 from vsebench.data.formats.npy import npy_member
-from vsebench.data.textfile import check_file, read_text, text_lines
+from vsebench.data.regular import check_file
+from vsebench.data.textfile import read_text, text_lines
 from vsebench.errors import BadInput, count_of
 from vsebench.types import Int, Split
 

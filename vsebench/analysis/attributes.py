@@ -194,7 +194,7 @@ def _table(path: Path) -> dict[str, list[Any]]:
         return _json_lines(path)
     import pandas as pd
 
-    from ..data.textfile import check_file
+    from ..data.regular import check_file
 
     check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
     try:

@@ -7,9 +7,9 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from ..data.audit import shown
+from ..data.image_files import ENDINGS, read_image
 from ..errors import BadInput, MissingPackage, count_of, printable
 from ..types import Split
 
@@ -17,7 +17,7 @@ SIDE = 144  # pixels of the longer side
 QUALITY = 62  # of JPEG
 MOST = 1_500  # images
 BUDGET = 4_500_000  # bytes of JPEG
-ENDINGS = (".jpg", ".jpeg", ".png", ".webp", ".bmp", ".gif")
+NAMED = 3  # files that cannot be read, in a note
 
 
 def check(folder: str | os.PathLike[str]) -> Path:
@@ -48,7 +48,7 @@ def make(
     """
     path = check(folder)
     try:
-        from PIL import Image
+        import PIL  # noqa: F401
     except ImportError:
         raise MissingPackage("thumbnails need Pillow", fix="pip install 'vsebench[report]'") from None
     files = _files(path, split)
@@ -56,23 +56,26 @@ def make(
         what = f"has no image of the split (such as '{printable(shown(split.image_ids[0]))}.jpg')"
         raise BadInput(what, where=path, fix="name the files after the image ids")
     made: dict[int, bytes] = {}
-    unreadable, size = 0, 0
+    unreadable: list[str] = []
+    size = 0
     for image in (i for i in wanted if i in files):
         if len(made) == MOST or size >= BUDGET:
             break
-        data = _thumbnail(Image, files[image])
-        if data is None:
-            unreadable += 1
+        try:
+            data = _thumbnail(files[image])
+        except BadInput as error:
+            unreadable.append(f"{files[image].relative_to(path).as_posix()} {error.what}")
             continue
         made[image] = data
         size += len(data)
     notes = []
-    if len(made) + unreadable < len(files):
+    if len(made) + len(unreadable) < len(files):
         notes.append(f"The page has thumbnails of {len(made):,} of {len(files):,} images, to bound its size.")
     if len(files) < len(split.image_ids):
         notes.append(f"The folder has files of {len(files):,} of {len(split.image_ids):,} images.")
     if unreadable:
-        notes.append(f"{count_of(unreadable, 'image file')} cannot be read.")
+        shown_ones = "; ".join(unreadable[:NAMED]) + ("; ..." if len(unreadable) > NAMED else "")
+        notes.append(f"{count_of(len(unreadable), 'image file')} cannot be read: {printable(shown_ones)}.")
     return made, tuple(notes)
 
 
@@ -92,14 +95,10 @@ def _files(folder: Path, split: Split) -> dict[int, Path]:
     return found
 
 
-def _thumbnail(engine: Any, path: Path) -> bytes | None:
-    """A small JPEG of a file, None where it cannot be read."""
-    try:
-        with engine.open(path) as image:
-            image.draft("RGB", (2 * SIDE, 2 * SIDE))  # JPEG is decoded at a smaller size
-            image.thumbnail((SIDE, SIDE))
-            stream = io.BytesIO()
-            image.convert("RGB").save(stream, "JPEG", quality=QUALITY, optimize=True)
-            return stream.getvalue()
-    except (OSError, ValueError, SyntaxError, engine.DecompressionBombError):
-        return None
+def _thumbnail(path: Path) -> bytes:
+    """A small JPEG of a file; raises BadInput where it cannot be read."""
+    image = read_image(path, 2 * SIDE)
+    image.thumbnail((SIDE, SIDE))
+    stream = io.BytesIO()
+    image.save(stream, "JPEG", quality=QUALITY, optimize=True)
+    return stream.getvalue()

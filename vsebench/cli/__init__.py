@@ -7,6 +7,7 @@
 - ``systems``: the files of ``vsebench eval`` as systems
 - ``files``: checks that results can be written and replace no input, for all commands
 - ``usage``: errors of the command line itself; ``help``: the help of ``vsebench eval`` in panels
+- ``start``: checks of the environment, and a closed stdout
 - ``terminal``: stdout, stderr, progress, errors and exit codes
 
 Commands import what they need when they run, so that ``--help`` is fast.
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 import gc
 import io
+import os
 import signal
 import sys
 from typing import Annotated
@@ -23,7 +25,7 @@ from typing import Annotated
 import typer
 
 from .. import __version__
-from ..errors import DISK, INTERRUPTED
+from ..errors import DISK, INTERRUPTED, VsebenchError
 from . import (
     agree,
     compare,
@@ -44,7 +46,8 @@ from . import (
 )
 from .help import EPILOG as HELP_EPILOG
 from .help import Grouped
-from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, system_error
+from .start import ClosedStdout
+from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, message_of, system_error
 from .usage import Commands
 
 EPILOG = (
@@ -105,8 +108,11 @@ def main() -> None:
     """Entry point of the ``vsebench`` command."""
     # Before a command runs there are only definitions; collecting garbage among them takes a tenth of --help.
     gc.disable()
-    # Started without stdout or stderr (`>&-`, a service): result files are still written.
-    sys.stdout = sys.stdout or io.StringIO()
+    # Started without stdout or stderr (`>&-`, a service): result files are still written, and never to their numbers.
+    for number, stream in ((1, sys.stdout), (2, sys.stderr)):
+        if stream is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), number)
+    sys.stdout = sys.stdout or ClosedStdout()
     sys.stderr = sys.stderr or io.StringIO()
     # Characters that stdout cannot encode are printed as question marks.
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -119,8 +125,13 @@ def main() -> None:
             app()
         except SystemExit as ending:
             code = ending.code
+        if isinstance(sys.stdout, ClosedStdout) and not code:
+            sys.stdout.check()
         sys.stdout.flush()  # errors of stdout are reported here, not by the interpreter at exit
         sys.exit(code)
+    except VsebenchError as error:
+        fail(message_of(error))
+        sys.exit(error.exit_code)
     except KeyboardInterrupt:  # before a command has begun
         fail("interrupted; no file is half-written")
         sys.exit(INTERRUPTED)

@@ -13,11 +13,14 @@ WRITTEN = ("output", "per_query", "save_run", "figure")
 FOLDERS = ("figures",)  # in which files are written
 
 
-def check_files(given: Mapping[str, Any]) -> None:
+def check_files(given: Mapping[str, Any]) -> bool:
     """Check before anything is read that the results can be written, do not replace an input, and are not two in one.
 
     Args:
         given: the values of a command's parameters by name.
+
+    Returns:
+        Whether the result of the command is written to a file, or to a folder (``--out``).
 
     Raises:
         UsageError: naming the file.
@@ -25,7 +28,7 @@ def check_files(given: Mapping[str, Any]) -> None:
     """
     named = {name: path for name in WRITTEN if (path := given.get(name)) is not None}
     if not named:
-        return
+        return "out" in given
     from ..data.atomic import check_writable, refuse_overwriting
     from ..errors import UsageError
     from ..evaluation import saved_run
@@ -41,6 +44,7 @@ def check_files(given: Mapping[str, Any]) -> None:
     )
     for path in results:
         check_writable(path)
+    return "output" in named or "out" in given
 
 
 def named_files(values: Iterable[Any]) -> Iterator[Path]:

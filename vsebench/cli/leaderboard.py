@@ -63,6 +63,8 @@ def add(
     )  # fmt: skip
     files = [str(folder / ENTRIES / f"{entry.id}.json")]
     files += [str(folder / ENTRIES / entry.per_query.name)] if entry.per_query is not None else []
+    for told in entry.notes[len(note or ()) :]:
+        terminal.note(f"· {told}")
     if terminal.json:
         terminal.emit({"id": entry.id, "benchmark": entry.benchmark, "values": len(entry.values), "files": files})
         return
@@ -136,14 +138,19 @@ def build(
         first = board.faults[0]
         raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix)
     changes = site.changes(board, folder)
-    _check_changed(board, changes)
+    _check_changed(board, changes.files)
     if not check:
         site.write(changes)
-    names = [path.as_posix() for path in changes]
+    kept = {"kept": [path.as_posix() for path in changes.kept]}
+    names = [path.as_posix() for path in changes.files]
+    if changes.kept:
+        some = ", ".join(map(str, changes.kept[:5])) + (", ..." if len(changes.kept) > 5 else "")
+        number = count_of(len(changes.kept), "file that no build made is", "files that no build made are")
+        terminal.warn(f"{number} in the folder of the site, and kept: {some}")
     if terminal.json:
-        terminal.emit({"entries": len(board.entries), "current": not names, "changed": names})
+        terminal.emit({"entries": len(board.entries), "current": not names, "changed": names, **kept})
     else:
-        for path, data in changes.items():
+        for path, data in changes.files.items():
             terminal.say(f"{'would be removed' if data is None else 'would change'}: {path}" if check else str(path))
         counts = f"{count_of(len(board.entries), 'entry', 'entries')}, {count_of(len(names), 'file')}"
         terminal.note(f"· {counts} {'out of date' if check else 'written'}")

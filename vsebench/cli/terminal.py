@@ -17,6 +17,7 @@ import typer
 
 from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, VsebenchError, printable
 from .files import check_files
+from .start import ClosedStdout, check_environment
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -195,12 +196,13 @@ def command(function: F) -> F:
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
         try:
-            check_files(kwargs)
+            check_environment()
+            in_files = check_files(kwargs)
+            if isinstance(sys.stdout, ClosedStdout):
+                sys.stdout.needed = not in_files
             return function(*args, **kwargs)
         except VsebenchError as error:
-            where = f"{printable(error.where)}: " if error.where else ""
-            fix = f"\n  fix: {printable(error.fix)}" if error.fix else ""
-            _fail(where + printable(error.what) + fix, error.exit_code)
+            _fail(message_of(error), error.exit_code)
         except KeyboardInterrupt as interrupt:
             _fail(str(interrupt) or "interrupted; no file is half-written", INTERRUPTED)
         except BrokenPipeError:
@@ -219,6 +221,13 @@ def command(function: F) -> F:
             _fail(f"{what}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback", ENGINE_FAILURE)
 
     return run  # type: ignore[return-value]
+
+
+def message_of(error: VsebenchError) -> str:
+    """What is printed of an error."""
+    where = f"{printable(error.where)}: " if error.where else ""
+    fix = f"\n  fix: {printable(error.fix)}" if error.fix else ""
+    return where + printable(error.what) + fix
 
 
 def system_error(error: OSError) -> str:

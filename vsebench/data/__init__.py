@@ -9,6 +9,6 @@
 - checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
 - test sets: ``splits``; the captions of a split: ``captions``; generated data sets on disk: ``scenes``
 - ``image_files``: a folder of images; ``published``: models of this machine or of Hugging Face
-- files: ``textfile`` (text and JSON), ``atomic`` (writing), ``lock`` (one process at a time), ``cache`` (the folder),
-  ``store`` (computed results)
+- files: ``regular`` (the check before any is opened), ``textfile`` (text and JSON), ``atomic`` (writing), ``lock`` (one
+  process at a time), ``cache`` (the folder), ``store`` (computed results)
 """

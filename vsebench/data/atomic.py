@@ -43,7 +43,7 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
     shown, target = Path(path), Path(path).expanduser()
     try:
         check_place(shown, parents=parents)
-        target = target.resolve()
+        target = _real(target)
         if parents:
             make_folder(target.parent)
         old_mode = target.stat().st_mode & 0o777 if target.exists() else None
@@ -113,7 +113,7 @@ def check_writable(path: Path) -> None:
     """
     check_place(path)
     try:
-        temporary, handle = _open_beside(path.expanduser().resolve())
+        temporary, handle = _open_beside(_real(path.expanduser()))
         os.close(handle)
         temporary.unlink()
     except OSError as error:
@@ -152,16 +152,21 @@ def refused(path: PathLike, error: OSError) -> VsebenchError:
     return DiskError(what, where=path, fix="choose a folder with write permission and free space")
 
 
+def _real(path: Path) -> Path:
+    """The path without links; of links that lead in a circle as it is (``Path.resolve`` raises RuntimeError)."""
+    return Path(os.path.realpath(path))
+
+
 def _same(one: Path, other: Path) -> bool:
     one, other = one.expanduser(), other.expanduser()
     try:
         return one.samefile(other)
     except OSError:  # one does not exist
-        return one.resolve() == other.resolve()
+        return _real(one) == _real(other)
 
 
 def _inside(path: Path, folder: Path) -> bool:
-    return path.expanduser().resolve().is_relative_to(folder.expanduser().resolve())
+    return _real(path.expanduser()).is_relative_to(_real(folder.expanduser()))
 
 
 def _is_result(path: Path) -> bool:
@@ -188,12 +193,16 @@ def _temporary_prefix(target: Path) -> str:
     return f".{os.fsencode(target.name)[:80].decode('utf-8', 'ignore')}."
 
 
+def is_temporary_of(name: str, target: str) -> bool:
+    """Whether a name is that of a temporary file of ``write_atomically``, made beside the file ``target``."""
+    return re.fullmatch(re.escape(_temporary_prefix(Path(target))) + "[0-9a-f]{12}\\.tmp", name) is not None
+
+
 def _remove_left_over(target: Path) -> None:
     """Remove temporary files of ``target`` whose process was killed: nobody holds their lock."""
-    start = re.escape(_temporary_prefix(target))
     with contextlib.suppress(OSError):
         for path in target.parent.iterdir():
-            if re.fullmatch(start + "[0-9a-f]{12}\\.tmp", path.name):
+            if is_temporary_of(path.name, target.name):
                 remove_if_left_over(path)
 
 

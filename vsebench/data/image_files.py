@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import os
+import threading
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ..errors import BadInput, MissingPackage, count_of
+from ..errors import BadInput, MissingPackage, count_of, first_line
 from ..types import Ids
 from .formats.ids import number_in
+from .regular import check_file
 
 ENDINGS = (".bmp", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".webp")
+FORMATS = ("JPEG", "PNG", "WEBP", "GIF", "BMP", "TIFF")
+MOST_PIXELS = 50_000_000  # decoded they take 200 MB
 INSTALL = "pip install 'vsebench[clip]'"
+_OPENING = threading.Lock()  # filters of warnings are those of all threads
 
 
 @dataclass(frozen=True)
@@ -68,25 +74,50 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
     return ImageFiles(tuple(folder / file for file in found), len(files) - len(found))
 
 
-def read_image(path: Path) -> Any:
+def read_image(path: Path, small: int | None = None) -> Any:
     """The pixels of a file as an RGB image of Pillow; a rotation that the file only asks for is not applied.
 
+    Only ``FORMATS`` are read: others run programs (EPS) or are decoders that are rarely used. The size that the file
+    states is checked before a pixel is decoded.
+
+    Args:
+        path: the file; its name says nothing about its format.
+        small: a JPEG may be decoded at a smaller size, with sides of at least so many pixels; None: as it is.
+
     Raises:
-        BadInput: it is missing, truncated or no image.
+        BadInput: it is missing, no regular file, truncated, no image, or has more than ``MOST_PIXELS``.
         MissingPackage: Pillow is not installed.
     """
     try:
         from PIL import Image
     except ImportError as error:
         raise MissingPackage("image files need Pillow", fix=INSTALL) from error
+    fix = "copy the file again, or leave the image and its captions out"
+    check_file(path, fix)
     try:
-        with Image.open(path) as file:
+        with _opened(Image, path) as file:
+            pixels = file.width * file.height
+            if pixels > MOST_PIXELS:
+                what = f"is an image of {pixels:,} pixels, and at most {MOST_PIXELS:,} are decoded"
+                raise BadInput(what, where=path, fix="save it smaller, or leave the image and its captions out")
+            if small is not None:
+                file.draft("RGB", (small, small))
             return file.convert("RGB")
+    except BadInput:
+        raise
+    except Image.UnidentifiedImageError:
+        what = f"cannot be read as an image (no {', '.join(FORMATS[:-1])} or {FORMATS[-1]}, or damaged)"
+        raise BadInput(what, where=path, fix=fix) from None
     # Pillow raises errors of many classes for damaged files: OSError, SyntaxError, ValueError, struct.error, ...
     except Exception as error:
-        why = str(error).splitlines()[0][:200] if str(error) else type(error).__name__
-        fix = "copy the file again, or leave the image and its captions out"
-        raise BadInput(f"cannot be read as an image ({why})", where=path, fix=fix) from error
+        raise BadInput(f"cannot be read as an image ({first_line(error)})", where=path, fix=fix) from error
+
+
+def _opened(engine: Any, path: Path) -> Any:
+    """An image whose header has been read; the warning of Pillow about many pixels is not shown."""
+    with _OPENING, warnings.catch_warnings():
+        warnings.simplefilter("ignore", engine.DecompressionBombWarning)
+        return engine.open(path, formats=FORMATS)
 
 
 def _listed(folder: Path) -> list[str]:

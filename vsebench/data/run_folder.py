@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BadInput
+from .regular import read_bytes
 
 ABOUT = "run.json"
 LAST = "last.safetensors"  # the checkpoint of the last epoch
@@ -51,7 +52,7 @@ def find(path: Path) -> RunFolder | None:
             raise BadInput("holds a training run that is not finished", where=path, fix=fix)
         return None
     try:
-        found = json.loads(about.read_text(encoding="utf-8"))
+        found = json.loads(read_bytes(about, "train again"))
         if found["schema"] != SCHEMA or found["kind"] not in ("embeddings", "scores"):
             raise ValueError(found["schema"])
         name, similarity, split = str(found["file"]), found["similarity"], str(found["split"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import gzip
 import json
 import os
@@ -12,6 +11,7 @@ from typing import Any
 
 from ..errors import BadInput
 from ..memory import JSON_BYTES, require, unpacked
+from .regular import check_file
 
 # Other kinds of files, by their first bytes: what they are, and what to do.
 _OTHER_KINDS = {
@@ -99,25 +99,6 @@ def shown(value: Any) -> str:
     return text if len(text) <= 40 else text[:37] + "..."
 
 
-def check_file(path: Path, fix: str) -> None:
-    """Check that a path is a regular file: reading a named pipe or a device may never end.
-
-    Raises:
-        BadInput: it is missing (a close name is suggested), a folder, a named pipe or a device; ``fix`` is the advice.
-    """
-    try:
-        if path.is_file():
-            return
-        exists = path.exists()
-    except (OSError, ValueError) as error:  # a name that is too long, or has a NUL
-        raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
-    if not exists:
-        near = difflib.get_close_matches(path.name, _names(path.parent), n=1)
-        fix = f"did you mean '{path.parent / near[0]}'?" if near else "check the path"
-        raise BadInput("no such file", where=path, fix=fix)
-    raise BadInput(f"this is {'a folder' if path.is_dir() else 'not a regular file'}", where=path, fix=fix)
-
-
 def _bytes(path: Path) -> bytearray:
     check_file(path, "give the file with the captions")
     try:
@@ -133,10 +114,3 @@ def _bytes(path: Path) -> bytearray:
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix="check permissions") from error
     return data
-
-
-def _names(folder: Path) -> list[str]:
-    try:
-        return [entry.name for entry in folder.iterdir()]
-    except OSError:
-        return []

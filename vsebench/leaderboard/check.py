@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ..errors import VsebenchError
+from ..data.regular import read_bytes
+from ..errors import BadInput, VsebenchError
 from ..metrics import parse
 from ..report import document
 from ..report.report import Report
@@ -43,9 +44,9 @@ def of_entry(board: Board, entry: Entry) -> list[Fault]:
         return []
     name = f"{ENTRIES}/{entry.per_query.name}"
     try:
-        data = (board.folder / name).read_bytes()
-    except OSError as error:
-        return [Fault(name, f"cannot be read: {error.strerror}", "add the file that belongs to the entry")]
+        data = read_bytes(board.folder / name, "add the file that belongs to the entry")
+    except BadInput as error:
+        return [Fault(name, error.what, error.fix or _AGAIN)]
     faults = []
     if submitted.sha256(data) != entry.per_query.sha256:
         what = f"its sha256 is {submitted.sha256(data)[:12]}..., and the entry says {entry.per_query.sha256[:12]}..."

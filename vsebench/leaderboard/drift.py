@@ -18,9 +18,11 @@ from pydantic import Field, ValidationError
 
 from ..analysis.systems import load
 from ..data.atomic import write_atomically
+from ..data.regular import read_bytes
 from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
-from .schema import Strict, faults_of
+from ..report.faults import faults_of
+from .schema import Strict
 from .suites import Suite
 
 SCHEMA: Literal["vsebench/baseline/2"] = "vsebench/baseline/2"
@@ -80,11 +82,9 @@ def measured(folder: Path) -> Baseline:
         BadInput: no such suite, not complete, or a damaged report.
     """
     path = folder / SUMMARY
+    fix = "run it: vsebench train-reference --suite smoke --out FOLDER"
     try:
-        suite = Suite.model_validate_json(path.read_bytes())
-    except OSError as error:
-        fix = "run it: vsebench train-reference --suite smoke --out FOLDER"
-        raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
+        suite = Suite.model_validate_json(read_bytes(path, fix))
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="run the suite again") from None
     if not suite.complete:
@@ -101,10 +101,7 @@ def _numbers(path: Path) -> tuple[Stored, ...]:
 def read(path: Path) -> Baseline:
     """The stored numbers of a file; raises BadInput."""
     try:
-        return Baseline.model_validate_json(path.read_bytes())
-    except OSError as error:
-        fix = "store them first: vsebench leaderboard drift FOLDER --update"
-        raise BadInput(f"cannot be read: {error.strerror}", where=path, fix=fix) from None
+        return Baseline.model_validate_json(read_bytes(path, "store them first: --update"))
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="store them again with --update") from None
 

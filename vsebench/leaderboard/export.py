@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from ..errors import printable
+from ..errors import csv_cell, printable
 from ..report.grid import Cell, Grid
 from ..report.markdown import markdown
 from ..report.render import Rendered
@@ -90,7 +90,7 @@ def csv_text(entries: Sequence[Entry]) -> str:
     writer = csv.DictWriter(stream, FIELDS, lineterminator="\n")
     writer.writeheader()
     for row in records(entries):
-        writer.writerow({key: printable(value) if isinstance(value, str) else value for key, value in row.items()})
+        writer.writerow({k: csv_cell(printable(v) if isinstance(v, str) else v) for k, v in row.items()})
     return stream.getvalue()
 
 

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from ..data.regular import read_bytes
 from ..evaluation.intervals import column, population
 from ..metrics import parse
 from ..report import values
@@ -76,7 +77,7 @@ def contributions(files: Sequence[Path], wanted: Sequence[Part]) -> Float | None
     """
     rows = []
     for file in files:
-        report = ReportDocument.model_validate_json(file.read_bytes())
+        report = ReportDocument.model_validate_json(read_bytes(file, "add the file that belongs to the entry"))
         if report.per_query is None:
             return None
         kept = [c for c in report.per_query.columns if (c.metric, c.direction) in wanted]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Any, Literal
+from typing import Literal
 from urllib.parse import urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
@@ -237,15 +237,3 @@ class StatedClaims(Strict):
 
     schema_: Literal["vsebench/claims/1"] = Field(alias="schema")
     claims: tuple[StatedClaim, ...]
-
-
-def faults_of(error: Any) -> list[str]:
-    """One sentence a fault of a pydantic ``ValidationError``: the field, what is wrong, and the value."""
-    found = []
-    for one in error.errors():
-        place = ".".join(map(str, one["loc"])) or "document"
-        message = one["msg"].removeprefix("Value error, ")
-        given = one.get("input")
-        shown = "" if isinstance(given, (dict, list, tuple)) or given is None else f" (found {str(given)[:80]!r})"
-        found.append(f"{place}: {message}{shown}")
-    return found

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from importlib.resources import files as resources
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
-from ..data.atomic import remove_if_left_over, write_atomically
-from ..errors import BadInput, DiskError
+from ..data.atomic import is_temporary_of, remove_if_left_over, write_atomically
+from ..errors import BadInput, DiskError, UsageError
 from . import export
 from .claims_page import claims_page, verdicts
 from .entry_page import entry_page
@@ -23,6 +24,7 @@ from .store import Board
 from .tables import Table, table
 
 SITE = "site"
+LISTED, LIST_SCHEMA = "build.json", "vsebench/site/1"  # the names of the files of a site
 STATIC = ("site.css", "site.js", "dataTables.min.js", "dataTables.LICENSE.txt")
 BEGIN = "<!-- leaderboards: made by vsebench leaderboard build -->"
 END = "<!-- end of leaderboards -->"
@@ -71,19 +73,97 @@ def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
     return found
 
 
-def changes(board: Board, folder: Path) -> dict[Path, bytes | None]:
-    """The files that a build would change: path -> new content, None for one that no longer belongs to the site."""
-    wanted = {folder / SITE / name: data for name, data in build(board).items()} | readmes(board, folder)
-    found: dict[Path, bytes | None] = {
-        path: data for path, data in wanted.items() if not path.is_file() or path.read_bytes() != data
-    }
-    there = sorted(p for p in (folder / SITE).rglob("*") if p.is_file())
-    return found | {path: None for path in there if path not in wanted}
+@dataclass(frozen=True)
+class Changes:
+    """What a build would change.
+
+    Attributes:
+        files: path -> new content, None for a page of the build before that no longer belongs to the site. What is
+            removed comes first, then the list of the files, then the files: whenever a build is killed, the next one
+            knows what is its own.
+        kept: files and links in the folder of the site that no build made; they are left as they are.
+    """
+
+    files: dict[Path, bytes | None]
+    kept: tuple[Path, ...]
 
 
-def write(found: Mapping[Path, bytes | None]) -> None:
+def changes(board: Board, folder: Path) -> Changes:
+    """The files that a build would change.
+
+    Raises:
+        UsageError: a file that no build made, or a link, is in the place of one of the site.
+    """
+    built = build(board)
+    built = {LISTED: listing(built), **built}
+    root = folder / SITE
+    own = {LISTED, *_listed(root)}
+    there = _files(root)
+    written: dict[Path, bytes | None] = {}
+    for name, data in built.items():
+        path = root / name
+        _refuse_link(root, name)
+        if path.is_file() and path.read_bytes() == data:
+            continue
+        if name in there and (name not in own or (name == LISTED and not _listed(root))):
+            fix = "move it out of this folder; if an older version of vsebench built this site, remove the folder first"
+            raise UsageError("would be replaced by a page of the site, and no build made it", where=path, fix=fix)
+        written[path] = data
+    known = own | set(built)
+    others = [name for name in there if name not in built]
+    ours = [name for name in others if (name in own or _is_temporary(name, known)) and not (root / name).is_symlink()]
+    gone: dict[Path, bytes | None] = {root / name: None for name in ours}
+    kept = tuple(root / name for name in others if name not in ours)
+    written |= {path: data for path, data in readmes(board, folder).items() if path.read_bytes() != data}
+    return Changes(gone | written, kept)
+
+
+def listing(built: Mapping[str, bytes]) -> bytes:
+    """The file ``LISTED``: the names of all files of the site, by which the next build knows them."""
+    lines = ",\n".join(f" {json.dumps(name)}" for name in sorted(built))
+    return f'{{"schema": "{LIST_SCHEMA}", "files": [\n{lines}\n]}}\n'.encode()
+
+
+def _listed(root: Path) -> list[str]:
+    """The files that the build before wrote; none where there was no build."""
+    path = root / LISTED
+    if path.is_symlink() or not path.is_file():
+        return []
+    try:
+        found = json.loads(path.read_bytes())
+        return list(map(str, found["files"])) if found["schema"] == LIST_SCHEMA else []
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return []
+
+
+def _files(root: Path) -> list[str]:
+    """Everything below the folder of the site that is no folder, without following links, by its name there."""
+    found = []
+    for here, folders, names in os.walk(root):
+        links = [name for name in folders if (Path(here) / name).is_symlink()]
+        found += [(Path(here) / name).relative_to(root).as_posix() for name in (*names, *links)]
+    return sorted(found)
+
+
+def _refuse_link(root: Path, name: str) -> None:
+    """Refuse to write through a link below the folder of the site; raises UsageError."""
+    for part in (root / name, *(root / name).parents):
+        if part == root:
+            return
+        if part.is_symlink():
+            what = f"is a link (to {part.readlink()}), and nothing is written through links of the site"
+            raise UsageError(what, where=part, fix="remove the link")
+
+
+def _is_temporary(name: str, known: Collection[str]) -> bool:
+    """Whether a file is that of a build that was killed, or of one that runs now."""
+    path = PurePosixPath(name)
+    return any(is_temporary_of(path.name, k.name) for k in map(PurePosixPath, known) if k.parent == path.parent)
+
+
+def write(found: Changes) -> None:
     """Write or remove the files of ``changes``; raises DiskError."""
-    for path, data in found.items():
+    for path, data in found.files.items():
         if data is not None:
             with write_atomically(path, parents=True) as stream:
                 stream.write(data)

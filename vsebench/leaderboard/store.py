@@ -10,9 +10,11 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from ..data.regular import read_bytes
 from ..errors import BadInput, VsebenchError
+from ..report.faults import faults_of
 from . import published, submitted, suites
-from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims, faults_of
+from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims
 
 PAPERS, CLAIMS, PUBLISHED, ENTRIES, SUITES = "papers.json", "claims.json", "published", "entries", "suites"
 FIX = {
@@ -139,15 +141,15 @@ def _all(folder: Path, part: str, model: type[M], faults: list[Fault]) -> Iterat
 def _load(folder: Path, name: str, model: type[M], faults: list[Fault]) -> M | None:
     fix = FIX[name.partition("/")[0]]
     try:
-        data = (folder / name).read_bytes()
+        data = read_bytes(folder / name, fix)
         _refuse_twice(data)
         return model.model_validate_json(data)
     except ValidationError as error:
         faults += [Fault(name, what, fix) for what in faults_of(error)]
+    except BadInput as error:
+        faults.append(Fault(name, error.what, error.fix or fix))
     except (ValueError, RecursionError) as error:
         faults.append(Fault(name, f"is no JSON: {error}", fix))
-    except OSError as error:
-        faults.append(Fault(name, f"cannot be read: {error.strerror}", "check its permissions"))
     return None
 
 

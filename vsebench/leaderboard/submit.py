@@ -14,12 +14,15 @@ from pydantic import ValidationError
 from ..analysis.systems import System, load, shared_keys
 from ..data.atomic import write_atomically
 from ..errors import BadInput, UsageError
-from ..evaluation.intervals import key_of
-from ..metrics.suites import Names
+from ..evaluation.intervals import key_of, of_queries_alone
+from ..metrics import Metric
+from ..metrics.suites import SUITES, Names
+from ..report.faults import faults_of
+from ..report.model import Resampling
 from ..report.report import Report
 from . import submitted
 from .published import slug
-from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model, faults_of
+from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model
 from .store import ENTRIES, read
 
 
@@ -47,13 +50,15 @@ def add(
         description: free text.
         notes: sentences that are shown with the entry.
         reproduce: commands that give the numbers again; by default the one that is stored in the report.
-        metrics: names and suites to keep, as a list or separated by commas; None for all of the report.
+        metrics: names and suites to keep, as a list or separated by commas; None for all of the report, or for those
+            of suites where all would take too much room.
         id: of the entry and its page; by default made of name, setting and test set.
         folder: of the leaderboards.
         replace_old: replace an entry of this id.
 
     Returns:
-        The entry; it is in ``entries/ID.json``, its per-query values in ``entries/ID.per-query.json``.
+        The entry, whose notes say what was left out or computed; it is in ``entries/ID.json``, its per-query values in
+        ``entries/ID.per-query.json``.
 
     Raises:
         BadInput: no report, damaged, its values contradict each other, or it has no per-query values.
@@ -71,17 +76,22 @@ def add(
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
     chosen = id or slug(f"{name[:60]} {setting[:40]} {report.split}"[:99]) or "entry"
     target, beside = folder / ENTRIES / f"{chosen}.json", folder / ENTRIES / f"{chosen}{submitted.PER_QUERY}"
-    if target.exists() and not replace_old:
+    if (target.exists() or beside.exists()) and not replace_old:
         raise UsageError(f"the entry '{chosen}' is there already", where=target, fix="add --replace, or choose --id")
-    data = submitted.per_query_text(report).encode("utf-8", "surrogatepass")
-    if len(data) > submitted.LARGEST:
-        what = f"the per-query values take {len(data) / 1e6:.1f} MB, and at most {submitted.LARGEST / 1e6:.1f} are kept"
-        raise UsageError(what, where=path, fix="choose fewer metrics with --metrics, such as R@1,R@5,R@10,RSum")
+    for file in (target, beside):
+        if file.exists() and file.samefile(path):
+            raise UsageError("would be replaced, and is the input of this command", where=file, fix="choose --id")
+        if file.is_symlink():
+            what = f"is a link (to {file.readlink()}), and entries are not written through links"
+            raise UsageError(what, where=file, fix="remove the link, or choose --id")
+    report, told = _with_intervals(report)
+    report, data, left_out = _kept(report, path, all_of_it=metrics is None)
+    told += left_out
     facts = {"added on": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
     try:
         entry = submitted.entry_of(
             report, chosen, model, File(name=beside.name, sha256=submitted.sha256(data)), facts,
-            notes=tuple(notes), reproduce=tuple(reproduce) or _command(report),
+            notes=(*notes, *told), reproduce=tuple(reproduce) or _command(report),
         )  # fmt: skip
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="correct the report") from None
@@ -120,6 +130,49 @@ def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
     needed = {part for metric, _ in keys for part in metric.parts()} - {metric for metric, _ in keys}
     parts = tuple(r for r in (*report.parts, *report.results) if key_of(r)[0] in needed)
     return replace(report, results=kept, parts=parts)
+
+
+def _with_intervals(report: Report) -> tuple[Report, tuple[str, ...]]:
+    """The report with the intervals of all numbers, made here where it was evaluated without, and notes about them."""
+    if report.intervals is not None:
+        return report, ()
+    how = Resampling()
+    ends = submitted.intervals(report, how)
+    results = tuple(replace(r, interval=ends.get((str(r.metric), r.direction))) for r in report.results)
+    told = ("the report has no intervals; they were computed when the entry was added", *of_queries_alone(results))
+    return replace(report, results=results, intervals=how), tuple(f"{note[0].upper()}{note[1:]}." for note in told)
+
+
+def _kept(report: Report, path: Path, all_of_it: bool) -> tuple[Report, bytes, tuple[str, ...]]:
+    """What an entry has of a report, its per-query file, and notes.
+
+    Where all is too large it has the metrics of suites, else their headlines.
+
+    Raises:
+        UsageError: the per-query file is too large, also with these alone, or the metrics were chosen.
+    """
+    data = submitted.per_query_text(report).encode("utf-8", "surrogatepass")
+    if len(data) <= submitted.LARGEST:
+        return report, data, ()
+    size = f"the per-query values take {len(data) / 1e6:.1f} MB, and at most {submitted.LARGEST / 1e6:.1f} are kept"
+    every = list(dict.fromkeys(key_of(r)[0] for r in report.results)) if all_of_it else []
+    for headlines in (False, True):
+        chosen = [metric for metric in every if _of_suite(metric, headlines)]
+        if not 0 < len(chosen) < len(every):
+            continue
+        fewer = _chosen(report, chosen, path)
+        data = submitted.per_query_text(fewer).encode("utf-8", "surrogatepass")
+        if len(data) <= submitted.LARGEST:
+            dropped = ", ".join(str(metric) for metric in every if metric not in chosen)
+            return fewer, data, (f"{size[0].upper()}{size[1:]}: left out are {dropped}.",)
+    raise UsageError(size, where=path, fix="choose fewer metrics with --metrics, such as R@1,R@5,R@10,RSum")
+
+
+def _of_suite(metric: Metric, headline: bool) -> bool:
+    """Whether a metric is one of the suites of ``--metrics``, or one of their headlines, with any gains."""
+    name = metric.name if metric.graded else str(metric)
+    suites = [suite for suite in SUITES.values() if suite.graded == metric.graded]
+    return any(name in (suite.headline if headline else suite.metrics) for suite in suites)
 
 
 def _command(report: Report) -> tuple[str, ...]:

@@ -9,10 +9,11 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from ..data.formats.sniff import sniff
-from ..data.textfile import check_file
+from ..data.regular import check_file, read_bytes
 from ..errors import BadInput, UsageError
 from ..memory import JSON_BYTES, require
 from . import lists, values
+from .faults import faults_of
 from .model import MetricName, Resampling, Result
 from .report import SCHEMA, Report
 from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument
@@ -46,20 +47,15 @@ def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
     """The report of a file without a name, or the systems of a joint table with theirs; otherwise as ``read``."""
     check_file(path, _FIX)
     _refuse_vectors(path)
-    try:
-        require(JSON_BYTES * path.stat().st_size, path, "give a smaller report (--no-per-query), or free memory")
-        data = path.read_bytes()
-    except OSError as error:
-        raise BadInput(f"cannot be read ({error.strerror})", where=path, fix=_FIX) from None
+    require(JSON_BYTES * path.stat().st_size, path, "give a smaller report (--no-per-query), or free memory")
+    data = read_bytes(path, _FIX)
     joint = _JOINT.match(data) is not None
     try:
         model = JointDocument if joint else ReportDocument
         document = model.model_validate_json(data)
     except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"])) or "document"
         schema = JOINT_SCHEMA if joint else SCHEMA
-        raise BadInput(f"is not a {schema} document: {place}: {first['msg']}", where=path, fix=_FIX) from None
+        raise BadInput(f"is not a {schema} document: {faults_of(error)[0]}", where=path, fix=_FIX) from None
     try:
         if isinstance(document, JointDocument):
             return [(system.name, _report(system.report, parse)) for system in document.systems]

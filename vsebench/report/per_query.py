@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingPackage, UsageError
+from ..errors import MissingPackage, UsageError, csv_cell
 from .model import Result
 
 SUFFIXES = (".parquet", ".csv", ".csv.gz")
@@ -73,4 +73,7 @@ def write(values: Any, path: Path) -> None:
         if path.suffix == ".parquet":
             values.to_parquet(stream, index=False)
         else:
+            if values["query"].dtype != np.int64:
+                cells = {name: csv_cell(name) for name in values["query"].unique()}
+                values = values.assign(query=values["query"].map(cells))
             values.to_csv(stream, index=False, compression="gzip" if path.suffix == ".gz" else None)

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar
 
-from ..errors import UsageError, printable
+from ..errors import UsageError, csv_cell, printable
 from . import html, latex, markdown, terminal
 from .grid import Grid
 
@@ -83,7 +83,7 @@ class Rendered(ABC):
         stream = io.StringIO()
         writer = csv.DictWriter(stream, list(rows[0]) if rows else [], lineterminator="\n")
         writer.writeheader()
-        writer.writerows(rows)
+        writer.writerows({key: csv_cell(value) for key, value in row.items()} for row in rows)
         return stream.getvalue()
 
     def to_json(self) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...memory import Growth
+from ..regular import check_file
 from . import spool
 from .aliases import FLOATS
 from .arrow_tables import parquet_batches
@@ -68,6 +69,8 @@ def numbered(folder: Path, stem: str, suffix: str) -> list[Path]:
             what = "occurs twice" if at and number == numbers[at - 1] else f"is missing (found up to {numbers[-1]})"
             name = f"{stem}_{number if 'twice' in what else at}{suffix}"
             raise BadInput(f"shard {name} {what}", where=folder, fix="write all shards, numbered from 0")
+    for _, path in matches:
+        check_file(path, _LAYOUT)
     return [path for _, path in matches]
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import codecs
 import os
-import stat
 import zipfile
 from pathlib import Path
 
 from ...errors import BadInput
-from ...registry import closest
+from ..regular import is_folder
 from .table import FORMATS, Format, suffixes
 
 _HEAD = 4096
@@ -39,17 +38,8 @@ def sniff(path: Path) -> Format:
         BadInput: it is missing, unreadable, empty, not a regular file, a pickle, a saved web page, a git-lfs
             pointer, or in no known format.
     """
-    try:
-        mode = path.stat().st_mode
-    except (FileNotFoundError, NotADirectoryError):
-        raise _missing(path) from None
-    except (OSError, ValueError) as error:
-        raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
-    if stat.S_ISDIR(mode):
+    if is_folder(path):
         return FORMATS["folder"]
-    if not stat.S_ISREG(mode):
-        what = f"is {_special(mode)}, not a regular file"
-        raise BadInput(what, where=path, fix="write the data to a file on disk first")
     try:
         with path.open("rb") as stream:
             head = stream.read(_HEAD)
@@ -124,26 +114,3 @@ def _text_format(path: Path, head: bytes, size: int) -> Format:
         what = "is a web page, perhaps the error page of a failed download"
         raise BadInput(what, where=path, fix="download it again")
     return FORMATS["json" if start.startswith(("{", "[")) else "text"]
-
-
-def _special(mode: int) -> str:
-    if stat.S_ISFIFO(mode):
-        return "a named pipe"
-    if stat.S_ISSOCK(mode):
-        return "a socket"
-    return "a device"
-
-
-def _missing(path: Path) -> BadInput:
-    if path.is_symlink():
-        return BadInput(f"is a link to a missing file ({path.readlink()})", where=path, fix="repair the link")
-    folder = path.parent
-    if not folder.is_dir():
-        return BadInput("does not exist", where=path, fix=f"check the path: there is no folder '{folder}'")
-    try:
-        names = sorted(entry.name for entry in folder.iterdir())
-    except OSError:
-        names = []
-    near = closest(path.name, names)
-    hint = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "check the path"
-    return BadInput("does not exist", where=path, fix=hint)

@@ -14,8 +14,9 @@ import numpy as np
 from ...data.atomic import write_atomically
 from ...data.formats.guard import check_size
 from ...data.formats.npz import npz_members
+from ...data.regular import check_file
 from ...data.splits.jsonl import is_jsonl
-from ...data.textfile import check_file, field, parse_json, read_text, shown
+from ...data.textfile import field, parse_json, read_text, shown
 from ...errors import BadInput, UsageError
 from ...text.tokenise import tokenise
 from ...text.tokens import Int32, Numbers

@@ -1,0 +1,122 @@
+"""Environments in which other packages would end the process: each has one message and a documented exit code."""
+
+from __future__ import annotations
+
+import csv
+import io
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import vsebench
+from tests import leaderboard_worlds as worlds
+from vsebench.cli import app, start
+from vsebench.environment import THREADS
+from vsebench.errors import csv_cell
+from vsebench.leaderboard import submit
+
+
+@pytest.mark.parametrize("value", ["0", "many", "-1", "1.5", "", "9999999"])
+@pytest.mark.parametrize("name", THREADS)
+def test_numbers_of_threads(monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    done = CliRunner().invoke(app, ["metrics", "R@1"])
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.replace("\n", " ") == (
+        f"error: the environment variable {name} is '{value}'   "
+        f"fix: set it to an integer of 1 or more, or remove it: unset {name} "
+    )
+
+
+def test_numbers_of_threads_that_are_right(monkeypatch):
+    for name in THREADS:
+        monkeypatch.setenv(name, "3")
+    monkeypatch.setenv("OMP_NUM_THREADS", "4,2")
+    assert CliRunner().invoke(app, ["metrics", "R@1"]).exit_code == 0
+
+
+def test_a_limit_of_memory_below_that_of_the_packages():
+    resource = pytest.importorskip("resource")
+    megabytes = 150 << 20
+    done = subprocess.run(
+        [sys.executable, "-m", "vsebench", "metrics", "R@1"], capture_output=True, text=True, timeout=120, check=False,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (megabytes, megabytes)),
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (5, "")
+    assert done.stderr.splitlines() == [
+        "error: this process may have 150 MiB of memory (ulimit -v), too little for numpy and numba",
+        "  fix: raise the limit (ulimit -v unlimited), or use fewer threads (OPENBLAS_NUM_THREADS=1)",
+    ]
+
+
+def test_a_limit_of_memory_that_is_enough(monkeypatch):
+    pytest.importorskip("resource")
+    monkeypatch.setattr(start, "_limit", lambda: 64 << 30)
+    start._can_load.cache_clear()
+    assert CliRunner().invoke(app, ["metrics", "R@1"]).exit_code == 0
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no shell here")
+@pytest.mark.parametrize("more", [["metrics", "R@1"], ["--version"], ["metrics", "R@1", "--json"]])
+def test_a_result_that_is_printed_nowhere(more):
+    shell = ["sh", "-c", 'exec "$@" >&-', "sh", sys.executable, "-m", "vsebench", *more]
+    done = subprocess.run(shell, stderr=subprocess.PIPE, text=True, timeout=120, check=False)
+    assert done.returncode == 6 and done.stderr.splitlines() == [
+        "error: the result was not printed: stdout is closed",
+        "  fix: send it to a file (> FILE), or name one with --output",
+    ]
+
+
+@pytest.mark.parametrize("line", ["data build own --from c.jsonl", "relevance list", "data build scenes-tiny"])
+def test_a_cache_that_is_a_circle_of_links(tmp_path, monkeypatch, line):
+    (tmp_path / "a").symlink_to("b")
+    (tmp_path / "b").symlink_to("a")
+    (tmp_path / "c.jsonl").write_text('{"image": "a.jpg", "caption": "a man"}\n')
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "a"))
+    done = CliRunner().invoke(app, line.split())
+    assert done.exit_code in (3, 6) and "Too many levels of symbolic links" in done.stderr.replace("\n", " ")
+
+
+def test_what_is_computed_is_not_lost_with_such_a_cache(tmp_path, monkeypatch):
+    (tmp_path / "a").symlink_to("a")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "a"))
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((6, 4))
+    report = vsebench.evaluate(images, images + 0.1, captions_per_image=1, metrics="cider:NCS@1", trust=True,
+                               captions=[f"a man number {i}" for i in range(6)])  # fmt: skip
+    assert report.results
+
+
+def test_cells_of_csv():
+    quoted = ["=1+1", "+SUM(A1)", "-2+3", "@cmd", "\tx", "\rx", '=HYPERLINK("http://x","y")', "--", "-1-"]
+    assert [csv_cell(text) for text in quoted] == [f"'{text}" for text in quoted]
+    for same in ("-0.5", "+3", "-1e-3", "-.5", "-", "", "a=b", "x", "1-2", -0.5, 3, None):
+        assert csv_cell(same) == same
+
+
+def test_formulas_in_tables_are_text(tmp_path):
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report().save(tmp_path / "A.json")
+    submit.add(tmp_path / "A.json", '=HYPERLINK("http://x","y")', setting="@a", id="formula", folder=folder)
+    done = CliRunner().invoke(app, ["leaderboard", "export", "--to", "csv", "--folder", str(folder)])
+    rows = [row for row in csv.DictReader(io.StringIO(done.stdout)) if row["id"] == "formula"]
+    assert rows and {(r["model"], r["setting"]) for r in rows} == {('\'=HYPERLINK("http://x","y")', "'@a")}
+    compared = CliRunner().invoke(app, ["compare", f"=cmd={tmp_path / 'A.json'}", f"B={tmp_path / 'A.json'}",
+                                        "--format", "csv"])  # fmt: skip
+    assert not [cell for line in csv.reader(io.StringIO(compared.stdout)) for cell in line if cell.startswith("=")]
+
+
+def test_formulas_in_ids_are_text_in_per_query_values(tmp_path):
+    images = np.eye(3)
+    ids = np.array(["=1+1", "-5", "a"])
+    split = vsebench.Split("custom", ids, ids, np.arange(3))
+    report = vsebench.evaluate(images, images, split=split, metrics="R@1", trust=True, ci=0)
+    report.save(tmp_path / "A.json")
+    from vsebench.report import per_query
+
+    per_query.write(report.per_query(), tmp_path / "q.csv")
+    assert sorted({row["query"] for row in csv.DictReader((tmp_path / "q.csv").open())}) == ["'=1+1", "-5", "a"]

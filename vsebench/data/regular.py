@@ -1,0 +1,76 @@
+"""Files that a user names: one check before any of them is opened, for all readers.
+
+Reading a named pipe without a writer, or a device such as /dev/zero, never ends.
+"""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+from ..errors import BadInput
+from ..registry import closest
+
+_ON_DISK = "write the data to a file on disk first"
+
+
+def check_file(path: Path, fix: str) -> None:
+    """Check that a path is a regular file, or a link to one.
+
+    Raises:
+        BadInput: it is missing (a close name is suggested), a folder (``fix`` is the advice), a named pipe, a socket or
+            a device.
+    """
+    if is_folder(path):
+        raise BadInput("this is a folder", where=path, fix=fix)
+
+
+def is_folder(path: Path) -> bool:
+    """Whether a path is a folder and not a regular file; raises BadInput for anything else, and a missing one."""
+    try:
+        mode = path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise _missing(path) from None
+    except (OSError, ValueError) as error:  # a name that is too long or has a NUL, a loop of links, no permission
+        raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
+    if stat.S_ISDIR(mode):
+        return True
+    if not stat.S_ISREG(mode):
+        raise BadInput(f"is {_special(mode)}, not a regular file", where=path, fix=_ON_DISK)
+    return False
+
+
+def read_bytes(path: Path, fix: str) -> bytes:
+    """The content of a regular file.
+
+    Raises:
+        BadInput: as ``check_file``, or it cannot be read; ``fix`` is the advice.
+    """
+    check_file(path, fix)
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix=fix) from None
+
+
+def _special(mode: int) -> str:
+    if stat.S_ISFIFO(mode):
+        return "a named pipe"
+    if stat.S_ISSOCK(mode):
+        return "a socket"
+    return "a device"
+
+
+def _missing(path: Path) -> BadInput:
+    if path.is_symlink():
+        return BadInput(f"is a link to a missing file ({path.readlink()})", where=path, fix="repair the link")
+    folder = path.parent
+    if not folder.is_dir():
+        return BadInput("no such file", where=path, fix=f"check the path: there is no folder '{folder}'")
+    try:
+        names = sorted(entry.name for entry in folder.iterdir())
+    except OSError:
+        names = []
+    near = closest(path.name, names)
+    hint = f"did you mean {' or '.join(repr(str(folder / n)) for n in near)}?" if near else "check the path"
+    return BadInput("no such file", where=path, fix=hint)
