@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ..arguments import public
 from ..report.joint import Column, Joint
-from .systems import Names, Reports, check_comparable, load_systems, shared_keys
+from .systems import Names, Reports, check_comparable, chosen, load_systems, remarks_of, shared_keys
 
 
 @public
@@ -45,7 +45,8 @@ def joint(reports: Reports, *, metrics: Names | None = None, force: bool = False
     # The columns of a view: those of one direction after the other, then sums.
     order = ("i2t", "t2i", "i2i", "t2t", None)
     columns: list[Column] = sorted(keys, key=lambda key: order.index(key[1]))
+    notes, own = remarks_of(systems)
     return Joint(
         systems[0].report.split, tuple(s.name for s in systems), tuple(s.report for s in systems), tuple(columns),
-        (*warnings, *left_out),
+        chosen(metrics), notes, (*own, *warnings, *left_out),
     )  # fmt: skip

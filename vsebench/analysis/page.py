@@ -23,7 +23,7 @@ from . import page_panels, page_queries, thumbnails
 from .agreement import agree
 from .comparison import compare
 from .slices import slice
-from .systems import Reports, System, check_comparable, load_systems, shared_keys
+from .systems import Reports, System, check_comparable, load_systems, remarks_of, shared_keys
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
@@ -107,11 +107,11 @@ def report_page(
         slices, agreement, _identity(systems),
     )  # fmt: skip
     signatures = tuple(s.report.signature for s in systems)
-    own = [f"{s.name}: {w}" if len(systems) > 1 else w for s in systems for w in s.report.warnings]
+    own = remarks_of(systems)[1]
     done()
     return Page(
         systems[0].report.split, tuple(names), signatures, parts, tuple(rows), found, absent,
-        tuple(dict.fromkeys([*warnings, *left_out, *own])),
+        warnings=tuple(dict.fromkeys([*own, *warnings, *left_out])),
     )  # fmt: skip
 
 

@@ -54,6 +54,4 @@ def run(
         reports, metrics=metrics, baseline=baseline, correction=correction, alpha=alpha,  # type: ignore[arg-type]
         permutations=permutations, ci=ci, resamples=resamples, seed=seed, details=details, force=force, threads=threads,
     )  # fmt: skip
-    for warning in found.warnings:
-        terminal.warn(warning)
     deliver(terminal, chosen, output, found)

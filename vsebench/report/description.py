@@ -55,7 +55,7 @@ class Description(Rendered):
 
     def to_html(self) -> str:
         """A complete page that needs no other file, with histograms and example images."""
-        return description_page.page(self.title, self.grids(), self.parts, self.examples)
+        return description_page.page(self.title, self.complete(), self.parts, self.examples)
 
 
 def _flat(part: Part) -> dict[str, Any]:

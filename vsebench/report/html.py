@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .grid import Cell, Grid, Kind, kinds_of, spans
+from .grid import Cell, Grid, Kind, kinds_of, sentences, spans
 
 _PAGE = """
 :root { color-scheme: light dark; }
@@ -22,6 +22,7 @@ _TABLES = """
 .vsebench tbody tr + tr td { border-top: 1px solid #8884; }
 .vsebench .n { text-align: right; } .vsebench th[colspan] { text-align: center; }
 .vsebench td.n:has(+ .beside) { padding-right: 0; } .vsebench td.beside { padding-left: .4em; }
+.vsebench .warning { border-left: 3px solid #c8553d; padding-left: .7rem; }
 .vsebench .aside, .vsebench .note { opacity: .7; } .vsebench code { overflow-wrap: anywhere; }
 .vsebench sup { line-height: 0; } .vsebench .n sup { display: inline-block; text-align: left; }
 """
@@ -50,9 +51,10 @@ def _grid(grid: Grid) -> str:
     rows = "\n".join(
         "<tr>" + "".join(_cell(c, kind) for c, kind in zip(row, kinds, strict=True)) + "</tr>" for row in grid.rows
     )
-    notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in grid.notes)
+    notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in sentences(grid))
     if grid.literal:
         notes += f"<p class='note'><code>{escape(grid.literal)}</code></p>\n"
+    notes += "".join(f"<p class='warning'>warning: {escape(w)}</p>\n" for w in grid.warnings)
     title = f"<h2>{escape(grid.title)}</h2>\n" if grid.title else ""
     if not grid.rows:
         return title + notes

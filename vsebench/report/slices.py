@@ -65,6 +65,7 @@ class Slices(Rendered):
         how: the resampling of the intervals.
         warnings: what may be wrong.
         top: how many slices of a breakdown a table shows.
+        notes: what was decided.
     """
 
     heading: ClassVar = "Slices of {split}"
@@ -74,6 +75,7 @@ class Slices(Rendered):
     how: Resampling
     warnings: tuple[str, ...]
     top: int = 30
+    notes: tuple[str, ...] = ()
 
     def grids(self) -> list[Grid]:
         """One table a metric and direction, of at most ``top`` slices."""
@@ -95,6 +97,7 @@ class Slices(Rendered):
             "schema": SCHEMA,
             **plain(self, "split", "systems"),
             "intervals": plain(self.how, "level", "resamples", "seed"),
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
             "slices": [
                 {
