@@ -68,7 +68,8 @@ def compare(
         ci: level of the intervals of differences, in percent.
         resamples: of these intervals.
         seed: of the permutations and resamples.
-        details: show the tests of every pair also for more than two systems.
+        details: show the tests of every pair also for more than two systems, and all tables in LaTeX, which otherwise
+            has one: a row a system, with the metrics that were named, or those of the first set of judgements.
         force: compare systems that were not measured alike, on the queries they share.
         threads: never changes a result.
 

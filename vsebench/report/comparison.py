@@ -161,7 +161,7 @@ class Comparison(Rendered):
         shown = main(columns, self.named)
         values = zip(*(_cells(self, tested[column], labels) for column in shown), strict=True)
         found = wide(title(self.split, shown), _headings(self, labels), shown, list(values))
-        one = replace(found, notes=(_note(self), *further(columns, shown)), **best_of(len(self.systems)))
+        one = replace(found, notes=(_note(self), *further(columns, shown)), marks=best_of(len(self.systems)))
         return [one, *(self.grids() if self.details else ())]
 
     def records(self) -> list[dict[str, Any]]:
@@ -215,9 +215,9 @@ def _values(comparison: Comparison) -> Iterator[Grid]:
     above = f"{comparison.split} · {len(comparison.systems)} systems"
     titles = ("metric", "direction", *_headings(comparison, labels))
     marks = best_of(len(comparison.systems))
-    yield Grid(above, titles, 2, tuple(rows[True]), (_note(comparison),), **marks)
+    yield Grid(above, titles, 2, tuple(rows[True]), (_note(comparison),), marks=marks)
     if rows[False]:
-        yield Grid(f"{above} · further metrics, not tested", titles, 2, tuple(rows[False]), (NOT_TESTED,), **marks)
+        yield Grid(f"{above} · further metrics, not tested", titles, 2, tuple(rows[False]), (NOT_TESTED,), marks=marks)
 
 
 def _headings(comparison: Comparison, labels: Sequence[str]) -> list[str]:
@@ -265,15 +265,14 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
     corrected = comparison.rules.correction != "none"
     p = f"p {comparison.rules.correction}" if corrected else "p"
     headings = ("metric", "", "difference", p, "d", "P", "wins:losses")
-    bold = {"bold": "significant differences"}
+    bold = "significant differences"
     for first, second in pairs:
         tests = [t for t in comparison.tests if (t.first, t.second) == (first, second)]
         tests.sort(key=lambda t: t.p is None)
         rows = tuple(_test(t, comparison.rows[t.row], corrected) for t in tests)
-        yield Grid(
-            f"{comparison.systems[second]} against {comparison.systems[first]}", headings, 2, rows, notes, **bold
-        )
-        notes, bold = (), {}
+        above = f"{comparison.systems[second]} against {comparison.systems[first]}"
+        yield Grid(above, headings, 2, rows, notes, marks=(bold, ""))
+        notes, bold = (), ""
 
 
 def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:

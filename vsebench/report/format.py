@@ -43,9 +43,9 @@ def best_two(values: Sequence[float | None], higher_is_better: bool) -> tuple[fl
     return distinct[0], distinct[1] if len(known) >= RANKED and len(distinct) > 1 else None
 
 
-def best_of(systems: int) -> dict[str, str]:
-    """What is bold and underlined in a table of so many systems, as fields of a grid."""
-    return {"bold": "best", "underlined": "second best" if systems >= RANKED else ""} if systems > 1 else {}
+def best_of(systems: int) -> tuple[str, str]:
+    """What is bold and underlined in a table of so many systems, as the marks of a grid."""
+    return ("best" if systems > 1 else "", "second best" if systems >= RANKED else "")
 
 
 def probability(p: float) -> str:

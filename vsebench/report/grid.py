@@ -46,7 +46,7 @@ class Grid:
         notes: sentences below the table.
         literal: a line below the notes that no renderer wraps, such as a signature.
         groups: one a column, what stands above its heading; neighbours with one group share it. Empty without groups.
-        bold, underlined: what cells are that are ``best`` and ``second``; a renderer says how it marks them.
+        marks: what cells are that are ``best`` and ``second``, or empty texts; a renderer says how it marks them.
         warnings: what may be wrong, below the notes.
     """
 
@@ -57,8 +57,7 @@ class Grid:
     notes: tuple[str, ...] = ()
     literal: str = ""
     groups: tuple[str, ...] = ()
-    bold: str = ""
-    underlined: str = ""
+    marks: tuple[str, str] = ("", "")
     warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -116,7 +115,7 @@ def sentences(grid: Grid, bold: str = "in bold", underlined: str = "underlined")
         grid: the table.
         bold, underlined: how its format marks the best and the second.
     """
-    marks = [f"{what} {how}" for what, how in ((grid.bold, bold), (grid.underlined, underlined)) if what]
+    marks = [f"{what} {how}" for what, how in zip(grid.marks, (bold, underlined), strict=True) if what]
     words = ", ".join(marks)
     return (*grid.notes, *([f"{words[0].upper()}{words[1:]}."] if words else []))
 

@@ -45,13 +45,13 @@ class Joint(Rendered):
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
         tables = [self._table([c for c in self.columns if c[0].view == view]) for view in views]
-        return [*tables[:-1], replace(tables[-1], notes=(UNITS,), **best_of(len(self.systems)))]
+        return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=best_of(len(self.systems)))]
 
     def for_paper(self) -> list[Grid]:
         """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
         shown = main(self.columns, self.named)
         notes = (UNITS, *further(self.columns, shown))
-        one = replace(self._table(shown), notes=notes, **best_of(len(self.systems)))
+        one = replace(self._table(shown), notes=notes, marks=best_of(len(self.systems)))
         return [one, *(self.grids() if self.details else ())]
 
     def records(self) -> list[dict[str, Any]]:

@@ -52,7 +52,6 @@ def main(columns: Sequence[Column], named: bool) -> list[Column]:
 
 def further(columns: Sequence[Column], shown: Sequence[Column]) -> tuple[str, ...]:
     """No or one note about columns that are not in the table of a paper."""
-    left = len(columns) - len(shown)
-    return (f"{left:,} further columns: --metrics names those of this table, --details adds their tables.",) * (
-        left > 0
-    )
+    if not (left := len(columns) - len(shown)):
+        return ()
+    return (f"Not here are {left:,} further columns: --metrics names those of this table, --details adds tables.",)
