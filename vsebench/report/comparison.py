@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
 from ..types import Direction
+from . import charts, panels
 from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
@@ -163,6 +164,22 @@ class Comparison(Rendered):
         found = wide(title(self.split, shown), _headings(self, labels), shown, list(values))
         one = replace(found, notes=(_note(self), *further(columns, shown)), marks=best_of(len(self.systems)))
         return [one, *(self.grids() if self.details else ())]
+
+    def plot(self) -> Any:
+        """Curves over k of all systems, with the intervals of their values.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+        """
+        known = {(r.metric, r.direction): r.intervals or (None,) * len(r.values) for r in self.rows}
+        points = {
+            (r.metric, r.direction): list(zip(r.values, known[r.metric, r.direction], strict=True)) for r in self.rows
+        }
+        return charts.plot(panels.curves(points), self.systems)
 
     def records(self) -> list[dict[str, Any]]:
         """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""

@@ -25,6 +25,14 @@ _TABLES = """
 .vsebench .warning { border-left: 3px solid #c8553d; padding-left: .7rem; }
 .vsebench .aside, .vsebench .note { opacity: .7; } .vsebench code { overflow-wrap: anywhere; }
 .vsebench sup { line-height: 0; } .vsebench .n sup { display: inline-block; text-align: left; }
+@media (max-width: 799px) { /* intervals below their numbers, and the first column stays */
+  .vsebench td.n:has(+ .beside) { padding-bottom: 1.3rem; min-width: 8em; }
+  .vsebench td.beside { position: relative; padding: 0; width: 0; }
+  .vsebench td.beside .aside { position: absolute; right: .4rem; bottom: .2rem; font-size: .8em; }
+  .vsebench td:first-child:not(.n), .vsebench th:first-child:not(.n) {
+    position: sticky; left: 0; z-index: 1; background: var(--paper, Canvas);
+  }
+}
 """
 
 _NUMBER = " class='n'"
@@ -59,7 +67,7 @@ def _grid(grid: Grid) -> str:
     if not grid.rows:
         return title + notes
     head = f"<thead>{_groups(grid, kinds)}<tr>{heading}</tr></thead>"
-    return f"{title}<div class='wide'><table>{head}\n<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
+    return f"{title}<div class='wide' tabindex='0'><table>{head}\n<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
 
 
 def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from . import charts, panels
 from .format import UNDEFINED, UNITS, best_of, best_two, printed
 from .grid import Cell, Grid
 from .model import Result
@@ -53,6 +54,21 @@ class Joint(Rendered):
         notes = (UNITS, *further(self.columns, shown))
         one = replace(self._table(shown), notes=notes, marks=best_of(len(self.systems)))
         return [one, *(self.grids() if self.details else ())]
+
+    def plot(self) -> Any:
+        """Curves over k of all systems, of the columns of the table.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+        """
+        of = [{(str(r.metric), r.direction): r for r in report.results} for report in self.reports]
+        shared = [(m, d) for m, d in self.columns if all((str(m), d) in own for own in of)]
+        points = {(m, d): [(own[str(m), d].value, own[str(m), d].interval) for own in of] for m, d in shared}
+        return charts.plot(panels.curves(points), self.systems)
 
     def records(self) -> list[dict[str, Any]]:
         """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured."""

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 from ..errors import count_of
 from ..types import Direction
+from . import charts, panels
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling, plain
@@ -80,6 +81,18 @@ class Slices(Rendered):
     def grids(self) -> list[Grid]:
         """One table a metric and direction, of at most ``top`` slices."""
         return [*(self._grid(b) for b in self.breakdowns), text_only(f"{UNITS} {interval_words(self.how)}.")]
+
+    def plot(self) -> Any:
+        """Bars of every slice of at least 20 queries, a panel a metric and direction.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+        """
+        return charts.plot(panels.bars(self.breakdowns, self.top), self.systems)
 
     def records(self) -> list[dict[str, Any]]:
         """One a slice and system: metric, direction, by, slice, system, value, low, high, n, images."""
