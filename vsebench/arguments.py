@@ -35,6 +35,7 @@ OF_THE_RESULT = {
     "json": "what is returned has .to_json() and .to_dict()",
     "format": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
     "style": "what is returned has .to_latex(), .to_markdown(), .to_html() and .to_frame()",
+    "details": "a table of several reports has it: vsebench.joint(REPORTS, details=True)",
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.report.figure.write(RESULT, FILE)",

@@ -194,13 +194,8 @@ def _slices(
         except VsebenchError as error:
             notes.append(f"There are no slices by {by}: {error.what}.")
     tables = tuple((f"Numbers by {s.breakdowns[0].by}", tuple(s.grids())) for s in found)
-    return Part(
-        "slices",
-        "Slices",
-        tuple(p for s in found for p in panels.bars(s.breakdowns, s.top)),
-        folded=tables,
-        notes=tuple(notes),
-    )
+    drawn = tuple(panel for s in found for panel in s.panels())
+    return Part("slices", "Slices", drawn, folded=tables, notes=tuple(notes))
 
 
 def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) -> list[Part]:

@@ -26,11 +26,12 @@ _TABLES = """
 .vsebench .aside, .vsebench .note { opacity: .7; } .vsebench code { overflow-wrap: anywhere; }
 .vsebench sup { line-height: 0; } .vsebench .n sup { display: inline-block; text-align: left; }
 @media (max-width: 799px) { /* intervals below their numbers, and the first column stays */
-  .vsebench td.n:has(+ .beside) { padding-bottom: 1.3rem; min-width: 8em; }
+  .vsebench td.n:has(+ .beside > .aside) { padding-bottom: 1.3rem; min-width: 8em; }
   .vsebench td.beside { position: relative; padding: 0; width: 0; }
   .vsebench td.beside .aside { position: absolute; right: .4rem; bottom: .2rem; font-size: .8em; }
   .vsebench td:first-child:not(.n), .vsebench th:first-child:not(.n) {
     position: sticky; left: 0; z-index: 1; background: var(--paper, Canvas);
+    white-space: normal; min-width: 5em; max-width: 38vw;
   }
 }
 """

@@ -7,13 +7,16 @@ from typing import Any, ClassVar
 
 from ..errors import count_of
 from ..types import Direction
-from . import charts, panels
+from . import charts
+from .charts import Mark, Panel
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling, plain
+from .panels import file_of, heading
 from .render import Rendered, record
 
 SCHEMA = "vsebench/slices/1"
+LEAST = 20  # queries of a slice that has bars: the value of fewer says little
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,27 @@ class Slices(Rendered):
             UsageError: there is nothing to draw.
             MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
         """
-        return charts.plot(panels.bars(self.breakdowns, self.top), self.systems)
+        return charts.plot(self.panels(), self.systems)
+
+    def panels(self) -> list[Panel]:
+        """A chart a metric and direction: its value in every slice of at least ``LEAST`` queries."""
+        return [panel for b in self.breakdowns if (panel := self._panel(b)).marks]
+
+    def _panel(self, b: Breakdown) -> Panel:
+        shown = [s for s in b.bins[: self.top] if s.n >= LEAST]
+        marks = tuple(
+            Mark(i, s.label, value, ends, s.n)
+            for s in shown
+            for i, (value, ends) in enumerate(zip(s.values, s.intervals, strict=True))
+        )
+        left = len(b.bins[: self.top]) - len(shown)
+        x = f"{b.by} (queries{f'; {left} with fewer than {LEAST} left out' * (left > 0)})"
+        percent = b.metric.unit == "fraction"
+        y = f"{b.metric.name}{' × 100' * percent}"
+        arrow = "" if b.metric.higher_is_better else " ↓"
+        title = f"{b.metric.name}{arrow} · {heading(b.metric.view)} · {ARROWS[b.direction]}"
+        name = file_of(b.metric.view, b.metric.name, f"{b.direction}-by-{b.by}")
+        return Panel(name, title, "bars", x, y, marks, percent)
 
     def records(self) -> list[dict[str, Any]]:
         """One a slice and system: metric, direction, by, slice, system, value, low, high, n, images."""
