@@ -17,11 +17,14 @@ from vsebench.report.render import Rendered
 from vsebench.report.report import Report
 
 TIED = np.repeat(np.eye(4), 6, axis=0)  # six images share a vector
+DISTINCT = np.random.default_rng(0).standard_normal((24, 16))
 FEW = {"permutations": 100, "resamples": 20}
 
 
 def evaluate(images: np.ndarray = TIED) -> Report:
-    return vb.evaluate(images, np.repeat(images, 5, axis=0), metrics="R@1,R@5,RSum", ci=0)
+    noise = 0.01 * np.random.default_rng(1).standard_normal((len(images) * 5, images.shape[1]))
+    texts = np.repeat(images, 5, axis=0) + (0 if images is TIED else noise)
+    return vb.evaluate(images, texts, metrics="R@1,R@5,RSum", ci=0)
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +50,7 @@ def test_warnings_are_in_every_format(tied: Report) -> None:
 
 
 def test_what_is_made_of_reports_has_their_warnings_with_names(tied: Report) -> None:
-    both = {"ours": tied, "theirs": evaluate(np.random.default_rng(0).standard_normal((24, 16)))}
+    both = {"ours": tied, "theirs": evaluate(DISTINCT)}
     third = {**both, "again": tied}
     for result in (
         vb.compare(both, **FEW), vb.joint(both), vb.agree(third, resamples=20),
@@ -71,7 +74,7 @@ def test_python_raises_every_warning_once_at_the_line_of_the_caller(tied: Report
     assert issubclass(vb.VsebenchWarning, UserWarning)
     with warnings.catch_warnings():
         warnings.simplefilter("error", vb.VsebenchWarning)
-        evaluate(np.random.default_rng(0).standard_normal((24, 16)))  # nothing to warn of
+        evaluate(DISTINCT)  # nothing to warn of
 
 
 def test_an_accumulator_raises_them_too() -> None:
@@ -109,12 +112,13 @@ def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
     assert not any("queries alone" in w for w in found.warnings)
     assert str(found).count("of the queries alone") == found.to_latex().count("of the queries alone") == 1
     assert found.to_dict()["notes"] == [note]
-    sliced = vb.slice(pair, "positives", metrics="matrix:NCS@300", resamples=20)
+    words = [f"caption {'long ' * (i % 3)}" for i in range(30)]
+    sliced = vb.slice(pair, "length", captions=words, metrics="matrix:NCS@300", resamples=20)
     assert "queries alone" in sliced.notes[0] and not any("queries alone" in w for w in sliced.warnings)
 
 
 def test_the_best_is_marked_without_colours(tied: Report) -> None:
-    good = evaluate(np.random.default_rng(0).standard_normal((24, 16)))
+    good = evaluate(DISTINCT)
     for result in (vb.joint([tied, good]), vb.compare([tied, good], **FEW)):
         text = str(result)
         assert "100.00*" in text and "Best with *." in text and "\x1b" not in text
@@ -154,8 +158,7 @@ def test_plots_have_the_numbers_of_the_results() -> None:
         assert [p["title"]["subtitle"] for p in panels["concat"]] == [
             ["ground truth · image→text"], ["ground truth · text→image"],
         ]  # fmt: skip
-        rows = next(iter(panels["concat"][0]["layer"]))["data"]["values"] if "datasets" not in panels else None
-        rows = rows or next(iter(panels["datasets"].values()))
+        rows = panels["concat"][0]["data"]["values"]
         shown = {(row["system"], row["x"]): row["value"] for row in rows}
         assert len(shown) == 2 * systems
         assert 100 * two[0]["R@1", "i2t"].value in shown.values()
@@ -179,4 +182,4 @@ def test_slices_of_a_few_queries_have_no_bars() -> None:
     report = vb.evaluate(images, images[owner], split=split, metrics="R@1", ci=0)
     (panel,) = vb.slice(report, "positives", direction="i2t", resamples=20).panels()
     assert [(m.x, m.n) for m in panel.marks] == [("1", 40), ("2", 25)]
-    assert panel.x == "positives (queries; 1 with fewer than 20 left out)"
+    assert panel.x == "positives (gt) · (queries) · 1 of fewer than 20 left out"

@@ -109,7 +109,7 @@ class Slices(Rendered):
             for i, (value, ends) in enumerate(zip(s.values, s.intervals, strict=True))
         )
         left = len(b.bins[: self.top]) - len(shown)
-        x = f"{b.by} (queries{f'; {left} with fewer than {LEAST} left out' * (left > 0)})"
+        x = f"{b.by} · (queries)" + f" · {left} of fewer than {LEAST} left out" * (left > 0)
         percent = b.metric.unit == "fraction"
         y = f"{b.metric.name}{' × 100' * percent}"
         arrow = "" if b.metric.higher_is_better else " ↓"
