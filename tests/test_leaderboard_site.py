@@ -466,4 +466,4 @@ def test_a_submitted_entry_is_beside_the_published_rows(tmp_path, coco):
     assert page.count(">submitted</span>") == 1 and "neither ranked nor compared" in page
     index = files["index.html"].decode()
     assert index.count("best published") == 1 and ">published number<" not in index
-    assert "submitted, vsebench" in run("leaderboard", "export", "--format", "markdown", "--folder", str(folder)).stdout
+    assert "submitted, vsebench" in run("leaderboard", "export", "--to", "markdown", "--folder", str(folder)).stdout

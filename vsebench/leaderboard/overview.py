@@ -103,7 +103,8 @@ have a better rank than a row above it. Published numbers have no intervals, and
 <h2>What is never mixed</h2>
 <p>A signature says how a number was measured: test set, judgements, rules for ties, version. Entries whose signatures
 differ in a field that can move a digit are in tables of their own. Published numbers have no signature; they have
-tables of their own too, and each says which paper and table it is from.</p>
+tables of their own too, and each says which paper and table it is from. A submitted entry also stands beside the
+published rows of its test set, marked as submitted: it has no rank there, and is neither best nor second.</p>
 <h2 id="submit">Submit an entry</h2>
 <pre><code>vsebench eval embeddings.npz -o RESULT.json
 vsebench leaderboard add RESULT.json --name "My model" --url https://...

@@ -153,7 +153,7 @@ class Comparison(Rendered):
         """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
         return [*_values(self), *(_tests(self) if self.details or len(self.systems) == 2 else ())]
 
-    def for_paper(self) -> list[Grid]:
+    def _for_paper(self) -> list[Grid]:
         """One table, a row a system: the metrics that were named, or the tested ones of the first view; with
         ``details`` also the other tables."""
         labels = _labels(len(self.systems))

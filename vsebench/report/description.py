@@ -55,7 +55,7 @@ class Description(Rendered):
 
     def to_html(self) -> str:
         """A complete page that needs no other file, with histograms and example images."""
-        first, *others = self.complete()
+        first, *others = self._complete()
         untitled = replace(first, headings=("", *first.headings[1:]))  # the page has the name as its title
         return description_page.page(self.title, [untitled, *others], self.parts, self.examples)
 

@@ -31,7 +31,7 @@ _TABLES = """
   .vsebench td.beside .aside { position: absolute; right: .4rem; bottom: .2rem; font-size: .8em; }
   .vsebench td:first-child:not(.n), .vsebench th:first-child:not(.n) {
     position: sticky; left: 0; z-index: 1; background: var(--paper, Canvas);
-    white-space: normal; min-width: 5em; max-width: 38vw;
+    white-space: normal; overflow-wrap: break-word; max-width: 38vw;
   }
 }
 """

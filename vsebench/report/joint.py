@@ -48,7 +48,7 @@ class Joint(Rendered):
         tables = [self._table([c for c in self.columns if c[0].view == view]) for view in views]
         return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=best_of(len(self.systems)))]
 
-    def for_paper(self) -> list[Grid]:
+    def _for_paper(self) -> list[Grid]:
         """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
         shown = main(self.columns, self.named)
         notes = (UNITS, *further(self.columns, shown))

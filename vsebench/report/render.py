@@ -54,19 +54,19 @@ class Rendered(ABC):
         """The notes (what was decided) and the warnings (what may be wrong); empty where a result has none."""
         return getattr(self, "notes", ()), getattr(self, "warnings", ())
 
-    def complete(self) -> list[Grid]:
+    def _complete(self) -> list[Grid]:
         """The tables, with notes and warnings below: what every format has. Commands print the remarks on stderr."""
         return [*self.grids(), *remarks(*self.remarks)]
 
     def __str__(self) -> str:
         """The tables as in a terminal, without colours."""
-        return terminal.text(self.complete())
+        return terminal.text(self._complete())
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return html.fragment(self.complete())
+        return html.fragment(self._complete())
 
     def to_frame(self) -> Any:
         """A ``pandas.DataFrame``, one row a record."""
@@ -74,21 +74,21 @@ class Rendered(ABC):
 
         return pd.DataFrame.from_records(self.records())
 
-    def for_paper(self) -> list[Grid]:
+    def _for_paper(self) -> list[Grid]:
         """The tables in LaTeX."""
         return self.grids()
 
     def to_latex(self) -> str:
         """One ``tabular`` a table, for the package booktabs; of several systems one in all, unless with ``details``."""
-        return latex.latex([*self.for_paper(), *remarks(*self.remarks)])
+        return latex.latex([*self._for_paper(), *remarks(*self.remarks)])
 
     def to_markdown(self) -> str:
         """GitHub-flavoured tables."""
-        return markdown.markdown(self.complete())
+        return markdown.markdown(self._complete())
 
     def to_html(self) -> str:
         """A complete page that needs no other file."""
-        return html.page(self.title, self.complete())
+        return html.page(self.title, self._complete())
 
     def to_csv(self) -> str:
         """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""
