@@ -15,8 +15,10 @@ HEAD = """\
 
 `import vsebench as vb`. `vb.evaluate`, `compare`, `agree`, `slice`, `correlate` and `evaluate_unimodal` have the names
 and defaults of the options of the commands. Results print as the tables of the terminal, are shown as tables in
-notebooks, and have `to_frame`, `to_latex`, `to_markdown`, `to_html`, `to_csv` and `to_json`. Input that cannot be right
-raises a `VsebenchError` that says what to do. The shape of an array is in parentheses: (image, dim) has a row an image.
+notebooks, and have `to_frame`, `to_latex`, `to_markdown`, `to_html`, `to_csv` and `to_json`; those with curves over k
+or slices also have `plot`. Their warnings are in all of these, and are raised as `VsebenchWarning`. Input that cannot
+be right raises a `VsebenchError` that says what to do. The shape of an array is in parentheses: (image, dim) has a row
+an image.
 
 :::{py:currentmodule} vsebench
 :::
@@ -58,6 +60,8 @@ def _members(member: type) -> Iterator[tuple[str, str, str]]:
 
 def _signature(member: Any) -> str:
     """The parameters without types, which the text gives in words."""
+    if inspect.isclass(member) and issubclass(member, Warning):
+        return ""
     shown = []
     for p in inspect.signature(member).parameters.values():
         if p.kind is p.VAR_POSITIONAL:

@@ -417,3 +417,20 @@ def test_the_page_of_other_data_is_escaped(own: str) -> None:
     assert "<script>alert(1)</script> & 'quotes' \"double\"" in page.text and "<b>0</b>" in page.text
     assert "evil \\x1b[31m \\u202e text" in page.text and page.images == [] and page.marks == []
     assert "fact" not in page.text
+
+
+def test_the_page_is_titled_once_and_its_charts_have_axes() -> None:
+    text = vsebench.describe(NAME).to_html()
+    assert text.count(f">{NAME}<") == 2  # the title of the window, and that of the page
+    chart = text.split("<svg")[1].split("</svg>")[0]
+    assert ">captions</text>" in chart and ">words a caption</text>" in chart
+    ticks = [int(t) for t in re.findall(r"text-anchor='end'>([\d,]+)</text>", chart.replace(",", ""))]
+    assert ticks[0] == 0 and len(ticks) > 2 and len({b - a for a, b in itertools.pairwise(ticks)}) == 1
+
+
+def test_the_page_fits_a_phone(browser: Any, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    vsebench.describe(NAME).save(path)
+    with browser.open(path, width=390) as shown:
+        cell = "document.querySelector('.vsebench tbody tr').lastElementChild.previousElementSibling"
+        assert shown.evaluate(f"{cell}.getBoundingClientRect().right") <= 390

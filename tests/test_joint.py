@@ -74,7 +74,8 @@ def test_the_best_values_are_bold_and_directions_stand_above_the_metrics(two: li
         rf"\textbf{{{good[1]:.2f}}} & \textbf{{{ranks[1]}}} \\",
         rf"bad & {bad[0]:.2f} & {ranks[2]} & {bad[1]:.2f} & {ranks[3]} \\",
         r"\bottomrule", r"\end{tabular}",
-        "% Fractions are printed times 100, ranks as ranks (↓ lower is better). Best in bold.", "",
+        "% Fractions are printed times 100, ranks as ranks (↓ lower is better).", "% Best in bold.",
+        *(f"% · {note}" for note in table.notes), "",
     ])  # fmt: skip
     lines = table.to_markdown().splitlines()
     assert lines[2] == "| system | image→text R@1 | image→text MedR ↓ | text→image R@1 | text→image MedR ↓ |"

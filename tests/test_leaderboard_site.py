@@ -490,3 +490,26 @@ def test_two_hundred_entries(tmp_path):
     files = site.build(found)
     assert time.process_time() - started < 10
     assert files["custom.html"].count(b"<tr>") > 200
+
+
+def test_a_submitted_entry_is_beside_the_published_rows(tmp_path, coco):
+    """Unranked, marked, neither best nor counted as published; published tables come first."""
+    folder = worlds.folder(tmp_path / "leaderboards")
+    images = np.random.default_rng(0).standard_normal((5000, 8)).astype(np.float32)
+    vsebench.evaluate(images, images[coco.image_of], split=coco, metrics="R@1,RSum", resamples=50).save(
+        tmp_path / "R.json"
+    )
+    submit.add(tmp_path / "R.json", "Ours", folder=folder)
+    found = read(folder)
+    first, *others = site.tables_of(found)
+    assert first.group.level == "published" and others[-1].group.level == "recomputed"
+    (row,) = [row for row in first.rows if row.submitted]
+    assert row.name == "Ours" and row.rank == "" and not any(n.best for n in row.numbers)
+    assert any(n.best == 1 for r in first.rows for n in r.numbers if not r.submitted)
+    files = site.build(found)
+    page = files["coco-5k.html"].decode()
+    assert page.index("Published in papers") < page.index("Recomputed here")
+    assert page.count(">submitted</span>") == 1 and "neither ranked nor compared" in page
+    index = files["index.html"].decode()
+    assert index.count("best published") == 1 and ">published number<" not in index
+    assert "submitted, vsebench" in run("leaderboard", "export", "--to", "markdown", "--folder", str(folder)).stdout

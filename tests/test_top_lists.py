@@ -42,7 +42,7 @@ def test_items_scores_and_gains(direction):
     assert found.kind == "matrix"
 
 
-@pytest.mark.filterwarnings("error")
+@pytest.mark.filterwarnings("error::RuntimeWarning")
 def test_scores_beyond_float32_are_at_the_ends_of_its_range():
     scores = SCORES.copy()
     scores[:, 4], scores[2, 1] = -1e300, 1e39

@@ -48,6 +48,7 @@ _PUBLIC = {
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
     "VsebenchError": "vsebench.errors",
+    "VsebenchWarning": "vsebench.errors",
 }
 
 __all__ = ["__version__", *_PUBLIC]
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from .data.scenes.store import open_scenes as open_scenes
     from .data.splits.catalogue import load_split as load_split
     from .errors import VsebenchError as VsebenchError
+    from .errors import VsebenchWarning as VsebenchWarning
     from .evaluation.accumulate import Accumulator as Accumulator
     from .evaluation.run import evaluate as evaluate
     from .human.study import correlate as correlate

@@ -11,14 +11,16 @@ import contextlib
 import functools
 import inspect
 import os
+import sys
 import typing
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy.typing as npt
 
-from .errors import UsageError, VsebenchError
+from .errors import UsageError, VsebenchError, VsebenchWarning, in_python
 from .registry import closest
 from .types import as_array
 
@@ -36,18 +38,21 @@ OF_THE_RESULT = {
     "image_ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
     "text_ids": "give vectors with their ids: vsebench.Embeddings('text', ids, vectors)",
     "ids": "give vectors with their ids: vsebench.Embeddings('image', ids, vectors)",
+    "details": "a table of several reports has it: vsebench.joint(REPORTS, details=True)",
     "figures": "what is returned writes them: .figures(FOLDER)",
     "figure_format": "what is returned writes them: .figures(FOLDER, KIND)",
     "figure": "call vsebench.report.figure.write(RESULT, FILE)",
     "quiet": "leave it out: functions print nothing; notes and warnings are in the result",
     "no_progress": "leave it out: there is no progress bar; progress= takes a function",
 }
+# Packages whose calls raise no warnings: what they make of a result carries them, and the commands print them.
+OURS = ("vsebench", "train_reference")
 # Arguments that count something: at least 1.
 COUNTS = ("threads", "top", "most", "block", "depth", "captions_per_image", "batch", "workers")
 
 
 def public(function: Callable[P, R]) -> Callable[P, R]:
-    """A function of the public API, with its arguments checked.
+    """A function of the public API: its arguments are checked, and the warnings of its result are raised.
 
     Raises, when the function is called:
         UsageError: an unknown argument (close matches are named), one too many or too few, or one of a wrong type.
@@ -57,9 +62,19 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         with as_arguments(function):
             given = check(function, args, kwargs)
-            return function(*given.args, **given.kwargs)
+            result = function(*given.args, **given.kwargs)
+        _warn(result, function)
+        return result
 
     return call
+
+
+def _warn(result: object, function: Callable[..., Any]) -> None:
+    """Raise every warning of a result at the line that called ``function``, unless that line is ours."""
+    caller = str(sys._getframe(2).f_globals.get("__name__"))
+    if caller.partition(".")[0] not in OURS:
+        for text in getattr(result, "warnings", ()):
+            warnings.warn(in_python(text, _in_python(function)), VsebenchWarning, stacklevel=3)
 
 
 @contextlib.contextmanager

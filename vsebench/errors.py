@@ -134,6 +134,14 @@ def in_python(text: str, arguments: Mapping[str, str]) -> str:
     return _OPTION.sub(argument, text) if arguments else text
 
 
+class VsebenchWarning(UserWarning):
+    """What may be wrong with a result, and can be mended; the result has it too, as ``result.warnings``.
+
+    Functions of the public API raise every warning of their result once, as Python does (``warnings.warn``), so that
+    ``warnings.filterwarnings("error", category=vb.VsebenchWarning)`` makes them errors.
+    """
+
+
 class UsageError(VsebenchError, ValueError):
     """An option, name or combination of arguments is not valid."""
 

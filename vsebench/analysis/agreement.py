@@ -18,7 +18,18 @@ from ..report.values import SIDE, places
 from ..stats import agreement, bootstrap
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .systems import Names, Reports, System, check_comparable, column_of, label, load_systems, parts_of, shared_keys
+from .systems import (
+    Names,
+    Reports,
+    System,
+    check_comparable,
+    column_of,
+    label,
+    load_systems,
+    parts_of,
+    remarks_of,
+    shared_keys,
+)
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 
@@ -85,7 +96,7 @@ def agree(
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
     queries, discordant, worst = (0, 0, ()) if chosen is None else _disagreements(systems, keys, chosen, top)
     split, names = systems[0].report.split, tuple(s.name for s in systems)
-    noted = (*warnings, *left_out)
+    noted = (*remarks_of(systems)[1], *warnings, *left_out)
     return Agreement(split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, noted, most)
 
 

@@ -68,7 +68,8 @@ def compare(
         ci: level of the intervals of differences, in percent.
         resamples: of these intervals.
         seed: of the permutations and resamples.
-        details: show the tests of every pair also for more than two systems.
+        details: show the tests of every pair also for more than two systems, and all tables in LaTeX, which otherwise
+            has one: a row a system, with the metrics that were named, or those of the first set of judgements.
         force: compare systems that were not measured alike, on the queries they share.
         threads: never changes a result.
 
@@ -116,17 +117,19 @@ def compare(
         rules = replace(rules, permutations=permutations_for(len(pairs) * sum(r.tested for r in rows), rules))
     images = population(systems[0].items)
     tests: list[Test] = []
-    alone: list[str] = []
+    alone: list[str] = []  # tested metrics without the influence of candidates
     cases = _cases(keys, pairs, systems, images)
     while batch := list(islice(cases, _TOGETHER)):
         tests += _tested(batch, rows, images, rules, threads)
-        alone += [str(keys[c.row][0]) for c in batch if keys[c.row][0].graded and c.influence is None]
-    if alone:
-        warnings.append(queries_alone(alone, "tests"))
+        tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
+        alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
     warnings += unreachable([t for t in tests if t.p is not None], rules)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
-    corrected, noted = tuple(_corrected(tests, rows, rules)), (*warnings, *_few_queries(tests, keys, systems))
-    return Comparison(split, tuple(names), signatures, against, tuple(rows), corrected, rules, noted, details)
+    warned = (*shared.remarks_of(systems)[1], *warnings, *_few_queries(tests, keys, systems))
+    return Comparison(
+        split, tuple(names), signatures, against, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
+        details, named=shared.chosen(metrics), notes=(queries_alone(alone, "tests"),) if alone else (),
+    )  # fmt: skip
 
 
 def _cases(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from ..arguments import public
-from ..report.joint import Column, Joint
-from .systems import Names, Reports, check_comparable, load_systems, shared_keys
+from ..report.joint import Joint
+from ..report.wide import Column
+from .systems import Names, Reports, check_comparable, chosen, load_systems, remarks_of, shared_keys
 
 
 @public
-def joint(reports: Reports, *, metrics: Names | None = None, force: bool = False) -> Joint:
+def joint(reports: Reports, *, metrics: Names | None = None, details: bool = False, force: bool = False) -> Joint:
     """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
 
     Args:
         reports: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
             (R@1, R@5, R@10 and RSum of an ordinary evaluation).
+        details: LaTeX also has a table for each set of judgements or gains, and not only one: of the columns that
+            ``metrics`` names, or of the first set.
         force: also systems that were not measured alike.
 
     Returns:
@@ -45,7 +48,8 @@ def joint(reports: Reports, *, metrics: Names | None = None, force: bool = False
     # The columns of a view: those of one direction after the other, then sums.
     order = ("i2t", "t2i", "i2i", "t2t", None)
     columns: list[Column] = sorted(keys, key=lambda key: order.index(key[1]))
+    notes, own = remarks_of(systems)
     return Joint(
         systems[0].report.split, tuple(s.name for s in systems), tuple(s.report for s in systems), tuple(columns),
-        (*warnings, *left_out),
+        chosen(metrics), details, notes, (*own, *warnings, *left_out),
     )  # fmt: skip

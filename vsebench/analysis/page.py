@@ -13,7 +13,7 @@ from ..data.captions import Captions, with_captions
 from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of
 from ..metrics.suites import Names, headlines
-from ..report import charts
+from ..report import charts, panels
 from ..report.explorer import Explorer
 from ..report.grid import Grid
 from ..report.page import Page, Part
@@ -23,7 +23,7 @@ from . import page_panels, page_queries, thumbnails
 from .agreement import agree
 from .comparison import compare
 from .slices import slice
-from .systems import Reports, System, check_comparable, load_systems, shared_keys
+from .systems import Reports, System, check_comparable, load_systems, remarks_of, shared_keys
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
@@ -97,21 +97,22 @@ def report_page(
     done()
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
     done()
-    curves, ranks = page_panels.curves(systems, keys), page_panels.rank_histograms(systems, keys)
+    points: panels.Points = {key: [(s.results[key].value, s.results[key].interval) for s in systems] for key in keys}
+    curves, ranks = panels.curves(points), page_panels.rank_histograms(systems, keys)
     no_curves = () if curves else ("There are no curves: no metric was measured for several k.",)
     no_ranks = () if ranks else ("There are no histograms of ranks: MedR and MeanR were not measured.",)
     parts = (
         summary,
         Part("curves", "Curves over k", tuple(curves), notes=no_curves),
         Part("ranks", "Ranks", tuple(ranks), notes=no_ranks),
-        slices, agreement, _identity(systems),
+        slices, *agreement, _identity(systems),
     )  # fmt: skip
     signatures = tuple(s.report.signature for s in systems)
-    own = [f"{s.name}: {w}" if len(systems) > 1 else w for s in systems for w in s.report.warnings]
+    own = remarks_of(systems)[1]
     done()
     return Page(
         systems[0].report.split, tuple(names), signatures, parts, tuple(rows), found, absent,
-        tuple(dict.fromkeys([*warnings, *left_out, *own])),
+        warnings=tuple(dict.fromkeys([*own, *warnings, *left_out])),
     )  # fmt: skip
 
 
@@ -192,21 +193,21 @@ def _slices(
             found.append(slice(_by_name(systems), by, metrics=metrics, **more, **same))  # type: ignore[arg-type]
         except VsebenchError as error:
             notes.append(f"There are no slices by {by}: {error.what}.")
-    panels = page_panels.slice_bars(found)
     tables = tuple((f"Numbers by {s.breakdowns[0].by}", tuple(s.grids())) for s in found)
-    return Part("slices", "Slices", tuple(panels), folded=tables, notes=tuple(notes))
+    drawn = tuple(panel for s in found for panel in s.panels())
+    return Part("slices", "Slices", drawn, folded=tables, notes=tuple(notes))
 
 
-def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) -> Part:
+def _agreement(systems: Sequence[System], metrics: Names, same: dict[str, Any]) -> list[Part]:
+    """No section for fewer systems than can be ordered in more than two ways."""
     title = "Agreement of metrics"
     if len(systems) < AGREEING:
-        why = f"Whether metrics order systems alike can be seen from {AGREEING} systems."
-        return Part("agreement", title, notes=(why,))
+        return []
     try:
         tables: tuple[Grid, ...] = tuple(agree(_by_name(systems), metrics=metrics, **same).grids())
     except UsageError as error:
-        return Part("agreement", title, notes=(f"{error.what}.",))
-    return Part("agreement", title, tables=tables)
+        return [Part("agreement", title, notes=(f"{error.what}.",))]
+    return [Part("agreement", title, tables=tables)]
 
 
 def _identity(systems: Sequence[System]) -> Part:

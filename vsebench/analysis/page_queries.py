@@ -12,9 +12,9 @@ from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..relevance.judgements.table import JUDGEMENTS, load
 from ..report.explorer import Explorer, Ranking, Side
+from ..report.panels import heading
 from ..report.values import SIDE, places
 from ..types import DIRECTIONS, Direction, Float, Int, Split
-from .page_panels import heading
 from .systems import System
 
 HOW = "evaluate again with vsebench eval ... --lists 10 -o FILE"

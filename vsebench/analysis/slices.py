@@ -23,7 +23,18 @@ from ..types import Direction, Int, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
-from .systems import Names, Reports, System, check_comparable, column_of, label, load_systems, shared_keys, subset
+from .systems import (
+    Names,
+    Reports,
+    System,
+    check_comparable,
+    column_of,
+    label,
+    load_systems,
+    remarks_of,
+    shared_keys,
+    subset,
+)
 
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
@@ -110,10 +121,11 @@ def slice(
     if first is not None and not found:
         raise first
     warnings += [f"left out: {', '.join(names)}: {why}" for why, names in unfit.items()]
-    if graded := [str(m) for m, _ in keys if m.graded]:
-        warnings.append(queries_alone(graded))
+    graded = [str(m) for m, _ in keys if m.graded]
+    notes = (queries_alone(graded),) if graded else ()
+    warned = (*remarks_of(systems)[1], *warnings)
     names_of = tuple(s.name for s in systems)
-    return Slices(systems[0].report.split, names_of, tuple(found), how, tuple(warnings), top)
+    return Slices(systems[0].report.split, names_of, tuple(found), how, warned, top, notes)
 
 
 def _check(by: str, direction: str, file: object, captions: object) -> None:

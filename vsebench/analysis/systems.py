@@ -168,6 +168,12 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     return names
 
 
+def remarks_of(systems: Sequence[System]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The notes and the warnings of all reports, with the names of their systems."""
+    notes = tuple(f"{s.name}: {note}" for s in systems for note in s.report.notes)
+    return notes, tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
+
+
 def check_comparable(systems: Sequence[System], force: bool = False) -> list[str]:
     """Warnings about systems that were measured in different ways; ``force`` warns instead of refusing.
 
@@ -223,6 +229,11 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
     if not chosen:
         raise UsageError("the reports have no metric in common", fix="evaluate the same --metrics for every system")
     return list(dict.fromkeys(chosen)), warnings
+
+
+def chosen(names: Names | None) -> bool:
+    """Whether some metrics are named; ``all`` names none."""
+    return names is not None and "all" not in (word.lower() for word in words(names))
 
 
 def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_each: Sequence[set[Key]]) -> list[Key]:

@@ -43,6 +43,4 @@ def run(
         reports, metrics=metrics, pair=pair, direction=direction, top=top, most=most,  # type: ignore[arg-type]
         ci=ci, resamples=resamples, seed=seed, force=force, threads=threads,
     )  # fmt: skip
-    for warning in found.warnings:
-        terminal.warn(warning)
     deliver(terminal, chosen, output, found)

@@ -33,7 +33,10 @@ def run(
     resamples: Resamples = 1000,
     seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes permutations and resamples.")] = 0,
     details: Annotated[
-        bool, typer.Option("--details", help="Also show the tests of every pair; always so for two systems.")
+        bool,
+        typer.Option(
+            "--details", help="Also the tests of every pair (always so for two systems), and in LaTeX all tables."
+        ),
     ] = False,
     force: Annotated[
         bool, typer.Option("--force", help="Compare systems that were not measured alike, on what they share.")
@@ -54,6 +57,4 @@ def run(
         reports, metrics=metrics, baseline=baseline, correction=correction, alpha=alpha,  # type: ignore[arg-type]
         permutations=permutations, ci=ci, resamples=resamples, seed=seed, details=details, force=force, threads=threads,
     )  # fmt: skip
-    for warning in found.warnings:
-        terminal.warn(warning)
     deliver(terminal, chosen, output, found)

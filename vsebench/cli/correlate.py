@@ -84,8 +84,6 @@ def run(
         similarity=similarity, tasks=tasks, human_data=human_data, ci=ci, resamples=resamples,  # type: ignore[arg-type]
         seed=seed, over=over, java=java, threads=threads, bar=terminal.progress,  # type: ignore[arg-type]
     )  # fmt: skip
-    for note in study.notes:
-        terminal.note(f"· {note}")
     try:
         if figure is not None:
             drawing.write(study, figure)

@@ -105,6 +105,13 @@ def run(
     per_query: PerQuery = None,
     output: ReportOutput = None,
     style: ReportStyle = "terminal",
+    details: Annotated[
+        bool,
+        typer.Option(
+            "--details",
+            help="LaTeX of several systems: also a table for each set of judgements or gains, not only one.",
+        ),
+    ] = False,
     save_run: Annotated[
         Path | None,
         typer.Option(
@@ -183,7 +190,7 @@ def run(
                 resume=resume, progress=progress,
             )  # fmt: skip
         reports[name] = with_command(report)
-        result = together(reports, metrics)  # systems that differ are refused before the next one is evaluated
+        result = together(reports, metrics, details)  # systems that differ are refused before the next one is evaluated
     written = [f"--run {d}={path}" for d, path in runs.items() if d and path.exists()]
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")

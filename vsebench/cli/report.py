@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from ..errors import count_of
+from .results import remark
 from .shared import Force, Level, Metrics, Resamples, Seed, Threads
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 
@@ -68,11 +69,8 @@ def run(
         )  # fmt: skip
         page.save(output)
         written = [] if figures is None else page.figures(figures, figure_format)
-    for warning in page.warnings:
-        terminal.warn(warning)
+    remark(terminal, page)
     facts = page.to_dict()
-    for note in facts["notes"]:
-        terminal.note(f"· {note}")
     size = output.stat().st_size
     if terminal.json:
         terminal.emit({**facts, "page": str(output), "bytes": size, "figures": [str(path) for path in written]})

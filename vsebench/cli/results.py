@@ -34,8 +34,17 @@ def output_format(terminal: Terminal, style: str | None, output: Path | None) ->
     return ENDINGS[output.suffix.lower()]
 
 
+def remark(terminal: Terminal, result: Rendered) -> None:
+    """Print the notes and warnings of a result on stderr."""
+    notes, warnings = result.remarks
+    for note in notes:
+        terminal.note(f"· {note}")
+    for warning in warnings:
+        terminal.warn(warning)
+
+
 def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendered) -> None:
-    """Write a result to stdout or a file; ``--format terminal`` is Markdown in a file.
+    """Write a result to stdout or a file, its notes and warnings to stderr; ``terminal`` is Markdown in a file.
 
     Raises:
         DiskError: the file cannot be written; the result is printed on stdout first.
@@ -44,6 +53,7 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
 
     for note in compiled.notes():
         terminal.note(f"· {note}")
+    remark(terminal, result)
     if style == "terminal" and output is None:
         from ..report.terminal import show
 

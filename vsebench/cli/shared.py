@@ -59,19 +59,11 @@ def deliver_report(
     from ..data.atomic import write_atomically
     from ..errors import DiskError
     from ..report import per_query as per_query_file
-    from ..report.joint import Joint
     from ..report.render import ENDINGS
     from ..report.terminal import show
+    from .results import remark
 
-    reports = dict(zip(result.systems, result.reports, strict=True)) if isinstance(result, Joint) else {"": result}
-    for name, report in reports.items():
-        head = f"{name}: " if name else ""
-        for note in report.notes:
-            terminal.note(f"· {head}{note}")
-        for warning in report.warnings:
-            terminal.warn(f"{head}{warning}")
-    for warning in result.warnings if isinstance(result, Joint) else ():
-        terminal.warn(warning)
+    remark(terminal, result)
 
     def text(kind: str) -> str:
         if kind == "json":

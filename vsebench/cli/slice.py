@@ -60,6 +60,4 @@ def run(
         reports, by, metrics=metrics, direction=direction, file=file, column=column,  # type: ignore[arg-type]
         captions=captions, bins=bins, top=top, ci=ci, resamples=resamples, seed=seed, force=force, threads=threads,
     )  # fmt: skip
-    for warning in found.warnings:
-        terminal.warn(warning)
     deliver(terminal, chosen, output, found)

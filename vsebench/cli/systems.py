@@ -48,7 +48,7 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
     return [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
 
 
-def together(reports: Mapping[str, Report], metrics: str | None) -> Report | Joint:
+def together(reports: Mapping[str, Report], metrics: str | None, details: bool = False) -> Report | Joint:
     """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
     from ..analysis.joint import joint
     from ..errors import UsageError
@@ -56,7 +56,7 @@ def together(reports: Mapping[str, Report], metrics: str | None) -> Report | Joi
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
-        return joint(reports, metrics=metrics)
+        return joint(reports, metrics=metrics, details=details)
     except UsageError as error:
         if "--force" in (error.fix or ""):
             error.fix = "evaluate them one by one, or all with the --split that they share"

@@ -34,6 +34,7 @@ class Group:
         rules: the fields of their signatures that can move a digit of these metrics; empty for published numbers.
         columns: those of one direction together.
         entries: each has at least one of the columns.
+        beside: submitted entries with numbers of these columns, in a table of published numbers; they are not compared.
         apart: the fields of the rules that distinguish it from other groups of its test set, level and kind of metric;
             empty for published numbers, and where it is the only one.
     """
@@ -45,10 +46,11 @@ class Group:
     columns: tuple[Column, ...]
     entries: tuple[Entry, ...]
     apart: str = ""
+    beside: tuple[Entry, ...] = ()
 
 
 def groups(entries: Iterable[Entry]) -> list[Group]:
-    """All tables in their order: by test set, then level (measured first), kind of metric and rules."""
+    """All tables in their order: by test set, then level (published first), kind of metric and rules."""
     found: dict[tuple[str, Level, str, str], dict[str, tuple[Entry, list[Column]]]] = {}
     for entry in entries:
         for value in entry.values:
@@ -65,7 +67,14 @@ def groups(entries: Iterable[Entry]) -> list[Group]:
         others = [key[3] for key in found if key[:3] == (benchmark, level, family)]
         columns = ordered(column for _, own in members.values() for column in own)
         some = tuple(entry for entry, _ in members.values())
-        tables.append(Group(benchmark, family, level, alike, columns, some, _apart(alike, others)))
+        beside: dict[str, Entry] = {}
+        if level == "published":
+            same = [key for key in found if key[:3] == (benchmark, "recomputed", family)]
+            for key in same:
+                beside |= {name: entry for name, (entry, has) in found[key].items() if set(columns) & set(has)}
+        tables.append(
+            Group(benchmark, family, level, alike, columns, some, _apart(alike, others), tuple(beside.values()))
+        )
     return sorted(tables, key=_place)
 
 
@@ -79,7 +88,7 @@ def _place(group: Group) -> tuple[int, str, int, int, str, str]:
     known, families = list(BENCHMARKS), list(FAMILIES)
     return (
         known.index(group.benchmark) if group.benchmark in known else len(known), group.benchmark,
-        list(LEVELS)[::-1].index(group.level),
+        list(LEVELS).index(group.level),
         families.index(group.family) if group.family in families else len(families), group.family, group.rules,
     )  # fmt: skip
 

@@ -25,9 +25,9 @@ def index_page(board: Board, tables: Sequence[Table], verdicts: str) -> str:
         known = described(name)
         title = link(file_of(name), text(known.title), kind="strong")
         rows.append(
-            (f'{title}<span class="setting">{text(known.about)}</span>', *(str(n or "-") for n in counts), *_best(own))
+            (f'{title}<span class="setting">{text(known.about)}</span>', *(str(n or "-") for n in counts), _best(own))
         )
-    headings = ("Test set", *LEVELS, "best", "published number")
+    headings = ("Test set", *LEVELS, "best published")
     measured = sum(e.level != "published" for e in board.entries)
     numbers = sum(len(e.values) for e in board.entries)
     entries = count_of(len(board.entries), "entry", "entries")
@@ -37,7 +37,7 @@ def index_page(board: Board, tables: Sequence[Table], verdicts: str) -> str:
         f'<p class="lead">{entries} with {count_of(numbers, "number")}, each with the place it comes from: '
         "what papers print, what the values of every query give when they are computed again, and what the reference "
         "trainer reproduces. Numbers that were not measured alike are never ranked together.</p>\n"
-        f"{table('Test sets', headings, rows, words=(0, 5))}"
+        f"{table('Test sets', headings, rows, words=(0, 4))}"
         + (f"<p>{found} measured; the others are printed in papers.</p>\n" if measured else
            '<p>All entries so far are printed in papers. '
            f'{link("about.html#submit", "Submit one that is measured")}.</p>\n')
@@ -48,16 +48,17 @@ def index_page(board: Board, tables: Sequence[Table], verdicts: str) -> str:
     return page("vsebench leaderboards", body, here="index.html")
 
 
-def _best(tables: Sequence[Table]) -> tuple[str, str]:
+def _best(tables: Sequence[Table]) -> str:
     """The best number of the leading column of the first published table, and its model."""
     for one in tables:
-        if one.group.level == "published" and one.rows:
-            place = one.group.columns.index(one.by)
-            number, row = one.rows[0].numbers[place], one.rows[0]
+        printed = [row for row in one.rows if not row.submitted]
+        if one.group.level == "published" and printed:
+            row = printed[0]
+            number = row.numbers[one.group.columns.index(one.by)]
             side = DIRECTIONS[one.by[1]]
             metric = heading(one.by, one.group) + (f" {side}" if side else "")
-            return text(number.text), f'{text(metric)} <span class="setting">{outside(row.name)}</span>'
-    return "-", "-"
+            return f'<b>{text(number.text)}</b> {text(metric)} <span class="setting">{outside(row.name)}</span>'
+    return "-"
 
 
 def _number(table: str) -> tuple[int, str]:
@@ -102,7 +103,8 @@ have a better rank than a row above it. Published numbers have no intervals, and
 <h2>What is never mixed</h2>
 <p>A signature says how a number was measured: test set, judgements, rules for ties, version. Entries whose signatures
 differ in a field that can move a digit are in tables of their own. Published numbers have no signature; they have
-tables of their own too, and each says which paper and table it is from.</p>
+tables of their own too, and each says which paper and table it is from. A submitted entry also stands beside the
+published rows of its test set, marked as submitted: it has no rank there, and is neither best nor second.</p>
 <h2 id="submit">Submit an entry</h2>
 <pre><code>vsebench eval embeddings.npz -o RESULT.json
 vsebench leaderboard add RESULT.json --name "My model" --url https://...

@@ -14,6 +14,11 @@ from .published import slug
 from .schema import LEVELS
 from .tables import DIRECTIONS, Number, Row, Table, heading, shortened, spans
 
+FILTERED = 8  # rows of a page beyond which they can be filtered
+FILTER = (
+    '<p class="filter" hidden><label>Filter <input type="search" placeholder="model, paper, setting" '
+    'aria-label="Filter the rows of all tables"></label> <span role="status"></span></p>\n'
+)
 CHARTED = 24  # rows of a chart
 SECTIONS = {
     "recomputed": "Recomputed here from the values of every query",
@@ -31,10 +36,12 @@ def file_of(benchmark: str) -> str:
 
 
 def benchmark_page(name: str, tables: Sequence[Table]) -> str:
-    """All tables of a test set, measured ones first."""
+    """All tables of a test set, published ones first, with one filter for all."""
     known = described(name)
     out = [f'<h1>{text(known.title)}</h1>\n<p class="lead">{text(known.about)}</p>\n']
     out.append(_contents(tables))
+    if sum(len(one.rows) for one in tables) > FILTERED:
+        out.append(FILTER)
     level = ""
     for number, one in enumerate(tables, start=1):
         if one.group.level != level:
@@ -92,7 +99,8 @@ def leaderboard(found: Table, ident: str) -> str:
 def _name(row: Row) -> str:
     setting = f'<span class="setting">{outside(row.setting)}</span>' if row.setting else ""
     address = f"entries/{row.entries[0].id}.html"
-    return f'<th scope="row" class="name">{link(address, outside(row.name))}{setting}</th>'
+    mark = ' <span class="badge recomputed">submitted</span>' if row.submitted else ""
+    return f'<th scope="row" class="name">{link(address, outside(row.name))}{mark}{setting}</th>'
 
 
 def _cell(number: Number, shown: str, first: bool) -> str:
@@ -115,6 +123,8 @@ def _chart(found: Table) -> str:
     scale = 100.0 if facts(metric).scale == "percent" else 1.0
     marks = []
     for row in found.rows[:CHARTED]:
+        if row.submitted:
+            continue
         values = [(side, row.entries[0].value_of(name, side)) for name, side in columns]
         points = tuple((side or "sum", scale * v.value) for side, v in values if v is not None)
         only = values[0][1] if len(columns) == 1 else None

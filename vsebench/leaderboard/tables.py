@@ -15,10 +15,11 @@ from .facts import FAMILIES, facts
 from .groups import SIDES, Column, Group, version
 from .published import contradictions
 from .ranks import contributions, parts, ranks
-from .schema import LEVELS, Entry, Value
+from .schema import LEVELS, Entry, Level, Value
 from .store import ENTRIES, Board
 
 DIRECTIONS = {**ARROWS, "mean": "mean of both", None: ""}
+BESIDE = "Submitted entries are measured, and are neither ranked nor compared with what papers print."
 LONGEST = 80  # characters of a name in a table; the page of an entry has all of it
 AS_PRINTED = (
     "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
@@ -56,12 +57,14 @@ class Row:
         rank: empty where there are no ranks.
         source: paper and tables, or the version that measured it.
         numbers: one a column.
+        submitted: it is beside rows of papers, with which it is not compared.
     """
 
     entries: tuple[Entry, ...]
     rank: str
     source: str
     numbers: tuple[Number, ...]
+    submitted: bool = False
 
     @property
     def name(self) -> str:
@@ -106,6 +109,7 @@ def table(group: Group, board: Board) -> Table:
     """The table of a group."""
     lines = _merged(group)
     by = _leading(group, [first for first, *_ in lines])
+    lines += [[entry] for entry in group.beside]
     sign = -1.0 if facts(by[0]).higher_is_better else 1.0
     leading = [(sign * v.value, line[0].id, line) for line in lines if (v := _sound(line[0], by)) is not None]
     known = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
@@ -113,11 +117,12 @@ def table(group: Group, board: Board) -> Table:
     entries = [line[0] for line in known]
     changes = _changes(entries, by, board)
     places = None if group.level == "published" else ranks(entries, by, changes)
-    columns = [_numbers([line[0] for line in (*known, *others)], column) for column in group.columns]
+    columns = [_numbers([line[0] for line in (*known, *others)], column, group.level) for column in group.columns]
     rows = []
     for i, line in enumerate((*known, *others)):
         rank = str(places[i]) if places is not None and i < len(known) else ""
-        rows.append(Row(tuple(line), rank, _source(line, board), tuple(column[i] for column in columns)))
+        numbers = tuple(column[i] for column in columns)
+        rows.append(Row(tuple(line), rank, _source(line, board), numbers, line[0].level != group.level))
     how = "their intervals" if changes is None else "their difference on the same images"
     notes = _notes(group, by, rows, None if places is None else how)
     return Table(group, _title(group.family), by, tuple(rows), tuple(notes))
@@ -158,20 +163,21 @@ def _changes(entries: Sequence[Entry], by: Column, board: Board) -> Float | None
         return None
 
 
-def _numbers(entries: Sequence[Entry], column: Column) -> list[Number]:
-    """The cells of a column, with its best and second; a number in doubt is neither."""
+def _numbers(entries: Sequence[Entry], column: Column, level: Level) -> list[Number]:
+    """The cells of a column, with its best and second; a number in doubt or of another level is neither."""
     values = [entry.value_of(*column) for entry in entries]
     doubts = [contradictions(entry).get(v.name, "") if v else "" for entry, v in zip(entries, values, strict=True)]
-    sound = {v.value for v, doubt in zip(values, doubts, strict=True) if v is not None and not doubt}
+    doubtful = [bool(doubt) or entry.level != level for entry, doubt in zip(entries, doubts, strict=True)]
+    sound = {v.value for v, no in zip(values, doubtful, strict=True) if v is not None and not no}
     places = sorted(sound, reverse=facts(column[0]).higher_is_better)[: 2 if len(sound) > 2 else 1]
     if len(sound) < 2:
         places = []
     found = []
-    for v, doubt in zip(values, doubts, strict=True):
+    for v, doubt, no in zip(values, doubts, doubtful, strict=True):
         if v is None:
             found.append(Number(UNDEFINED))
             continue
-        best = places.index(v.value) + 1 if v.value in places and not doubt else 0
+        best = places.index(v.value) + 1 if v.value in places and not no else 0
         found.append(Number(text_of(v), v.value, best, interval_of(v), _ends(v), doubt))
     return found
 
@@ -223,6 +229,8 @@ def _title(family: str) -> str:
 def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> list[str]:
     """The sentences below a table; ``how`` names the test behind the ranks, None for no ranks."""
     notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
+    if group.beside:
+        notes.append(BESIDE)
     if how is not None:
         what = heading(by, group) + (f" ({DIRECTIONS[by[1]]})" if by[1] else "")
         notes.append(
@@ -266,7 +274,10 @@ def is_sum(columns: Sequence[Column]) -> bool:
 
 def counted(tables: Sequence[Table]) -> list[int]:
     """How many entries of every level of ``LEVELS`` are in some tables."""
-    ids = [{e.id for t in tables if t.group.level == level for r in t.rows for e in r.entries} for level in LEVELS]
+    ids = [
+        {e.id for t in tables if t.group.level == level for r in t.rows for e in r.entries if e.level == level}
+        for level in LEVELS
+    ]
     return [len(own) for own in ids]
 
 
@@ -283,7 +294,8 @@ def grid(found: Table, *, intervals: bool = True) -> Grid:
     lines = []
     for row in found.rows:
         name = f"{row.name} ({row.setting})" if row.setting else row.name
-        first = ((Cell(row.rank),) if found.ranked else ()) + (Cell(name), Cell(row.source))
+        source = f"submitted, {row.source}" if row.submitted else row.source
+        first = ((Cell(row.rank),) if found.ranked else ()) + (Cell(name), Cell(source))
         lines.append((*first, *(_cell(n, intervals) for n in row.numbers)))
     title = f"{described(group.benchmark).title} · {found.heading} · {group.level}"
     headings = (*head, *(heading(c, group) for c in group.columns))

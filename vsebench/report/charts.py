@@ -17,9 +17,9 @@ COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
 FORMATS = ("svg", "png", "pdf")
 WIDTH, HEIGHT = 330, 190
+INK = "#222222"
 _NAME = 40  # characters of a name in a legend
-# A long label of bars, such as "7.8 to below 9.4", takes two lines: on one, every second label would have no place.
-_TWO_LINES = r"length(datum.label) > 9 ? split(replace(datum.label, ' to ', ' to\n'), '\n') : datum.label"
+_LINES = r"split(datum.label, '\n')"  # of the label of a group of bars
 
 
 @dataclass(frozen=True)
@@ -31,12 +31,14 @@ class Mark:
         x: k of a curve; the label of a group of bars.
         value: fraction, or rank where the unit of the panel is no fraction.
         interval: of the value, or None.
+        n: queries of a group of bars, printed below its label; None where they are not counted.
     """
 
     system: int
     x: int | str
     value: float
     interval: tuple[float, float] | None = None
+    n: int | None = None
 
 
 @dataclass(frozen=True)
@@ -79,10 +81,10 @@ def check_format(kind: str) -> str:
 
 
 def svg(panel: Panel, systems: Sequence[str]) -> str:
-    """A panel for a page: lines and words take the colour of the text around it, and the page has the legend."""
+    """A panel for a page: lines and words take the colour of the text around it."""
     import vl_convert
 
-    spec = chart(panel, systems, legend=False, ink="currentColor")
+    spec = chart(panel, systems, ink="currentColor")
     drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec.to_dict()))
     return drawn
 
@@ -111,7 +113,7 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
     make_folder(folder)
     written = []
     for panel in panels:
-        spec = json.dumps(chart(panel, systems, legend=len(systems) > 1, ink="#222222").to_dict())
+        spec = json.dumps(chart(panel, systems, ink=INK).to_dict())
         if kind == "svg":
             content: bytes = vl_convert.vegalite_to_svg(spec).encode()
         else:
@@ -128,14 +130,38 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
     return written
 
 
-def chart(panel: Panel, systems: Sequence[str], *, legend: bool, ink: str) -> Any:
-    """A panel as an altair chart; ``ink`` is the colour of lines and words."""
+def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:
+    """All panels as one altair chart, two beside each other.
+
+    Raises:
+        UsageError: there are none.
+        MissingPackage: altair is not installed.
+    """
+    if (lacking := missing()) is not None:
+        raise lacking
+    import altair as alt
+
+    if not panels:
+        what = "there is nothing to draw: no metric was measured for several k, and no slice has enough queries"
+        raise UsageError(what, fix="evaluate more metrics, such as R@1,R@5,R@10")
+    drawn = [_drawn(panel, systems, INK) for panel in panels]
+    return _styled(drawn[0] if len(drawn) == 1 else alt.concat(*drawn, columns=2, spacing=28), INK)
+
+
+def chart(panel: Panel, systems: Sequence[str], *, ink: str) -> Any:
+    """A panel as an altair chart, with a legend of several systems; ``ink`` is the colour of lines and words."""
+    return _styled(_drawn(panel, systems, ink), ink)
+
+
+def _drawn(panel: Panel, systems: Sequence[str], ink: str) -> Any:
     import altair as alt
 
     names = short_names(systems, _NAME)
     rows = [_row(mark, panel, names) for mark in panel.marks]
     base = alt.Chart(alt.Data(values=rows))
-    shown = alt.Legend(orient="top", title=None, symbolOpacity=1, labelLimit=360, columns=3) if legend else None
+    columns = max(1, WIDTH // (30 + 7 * max(map(len, names))))
+    legend = alt.Legend(orient="top", title=None, symbolOpacity=1, labelLimit=WIDTH - 30, columns=columns)
+    shown = legend if len(names) > 1 else None
     colours = [COLOURS[i % len(COLOURS)] for i in range(len(names))]
     colour = alt.Color("system:N", scale=alt.Scale(domain=names, range=colours), legend=shown, sort=names)
     axis = {"title": printable(panel.y), "scale": alt.Scale(zero=panel.kind == "bars", nice=True)}
@@ -154,17 +180,21 @@ def chart(panel: Panel, systems: Sequence[str], *, legend: bool, ink: str) -> An
             base.mark_point(filled=True, size=42, opacity=1).encode(x=x, y=y, color=colour, shape=shape),
         ]
     else:
-        order = list(dict.fromkeys(str(mark.x) for mark in panel.marks))
+        order = list(dict.fromkeys(_label(mark) for mark in panel.marks))
         x = alt.X(
             "x:N", title=printable(panel.x), sort=order, scale=alt.Scale(paddingInner=0.22),
-            axis=alt.Axis(labelAngle=0, labelOverlap=True, labelLimit=90, labelExpr=_TWO_LINES, grid=False),
+            axis=alt.Axis(labelAngle=0, labelOverlap=True, labelLimit=90, labelExpr=_LINES, grid=False),
         )  # fmt: skip
         beside = alt.XOffset("system:N", sort=names, scale=alt.Scale(domain=names, paddingInner=0.06))
         bars = base.mark_bar().encode(x=x, y=y, xOffset=beside, color=colour)
         rules = base.mark_rule(strokeWidth=1.2, color=ink, opacity=0.75)
         layers = [bars, rules.encode(x=x, y=low, y2="high:Q", xOffset=beside)]
-    title = alt.TitleParams(printable(panel.title), anchor="start", fontSize=13, fontWeight=600, color=ink, limit=WIDTH)
-    return _styled(alt.layer(*layers).properties(title=title, width=WIDTH, height=HEIGHT), ink)
+    head, _, below = printable(panel.title).partition(" · ")
+    title = alt.TitleParams(
+        head, anchor="start", fontSize=13, fontWeight=600, color=ink, limit=WIDTH,
+        subtitle=[below] if below else [], subtitleColor=ink, subtitleFontSize=11,
+    )  # fmt: skip
+    return alt.layer(*layers).properties(title=title, width=WIDTH, height=HEIGHT)
 
 
 def _styled(drawn: Any, ink: str) -> Any:
@@ -185,8 +215,16 @@ def _styled(drawn: Any, ink: str) -> Any:
 def _row(mark: Mark, panel: Panel, names: Sequence[str]) -> dict[str, Any]:
     times = 100 if panel.percent else 1
     low, high = mark.interval or (mark.value, mark.value)
-    x = mark.x if panel.kind == "curve" else printable(str(mark.x))
+    x = mark.x if panel.kind == "curve" else _label(mark)
     return {"system": names[mark.system], "x": x, "value": times * mark.value, "low": times * low, "high": times * high}
+
+
+def _label(mark: Mark) -> str:
+    """The label of a group of bars; a long one, such as "7.8 to below 9.4", takes two lines, and its queries one."""
+    text = printable(str(mark.x))
+    if len(text) > 9:
+        text = text.replace(" to below ", " to\n< ").replace(" to ", " to\n")
+    return text if mark.n is None else f"{text}\n({mark.n:,})"
 
 
 def short_names(names: Sequence[str], most: int) -> list[str]:

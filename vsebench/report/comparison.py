@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
 from ..types import Direction
-from .format import ARROWS, UNDEFINED, UNITS, best_two, best_words, bracketed, printed, probability, signed
+from . import charts, panels
+from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
 from .render import Rendered, record
+from .wide import further, main, title, wide
 
 SCHEMA = "vsebench/comparison/1"
 NOT_TESTED = "The other metrics of the reports, without tests; --metrics names those to test, all tests every one."
+DIRECTIONS = ("i2t", "t2i", "i2i", "t2t", None)  # the order of columns: those of one direction together, then sums
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CORRECTIONS = {
     "holm": "Holm-corrected", "bh": "Benjamini-Hochberg-corrected", "none": "uncorrected",
@@ -126,8 +129,10 @@ class Comparison(Rendered):
         rows, tests: values and tests.
         rules: how the tests were made.
         warnings: what may be wrong.
-        details: the tables of tests are shown also for more than two systems.
+        details: the tables of tests are shown also for more than two systems, and LaTeX has more than one table.
         intervals: the values are shown with their intervals.
+        named: the metrics were named: the one table in LaTeX has them all.
+        notes: what was decided.
     """
 
     heading: ClassVar = "Comparison on {split}"
@@ -141,10 +146,40 @@ class Comparison(Rendered):
     warnings: tuple[str, ...]
     details: bool = False
     intervals: bool = False
+    named: bool = False
+    notes: tuple[str, ...] = ()
 
     def grids(self) -> list[Grid]:
         """The values of all systems with marks of significance, and one table of tests for every pair of systems."""
         return [*_values(self), *(_tests(self) if self.details or len(self.systems) == 2 else ())]
+
+    def _for_paper(self) -> list[Grid]:
+        """One table, a row a system: the metrics that were named, or the tested ones of the first view; with
+        ``details`` also the other tables."""
+        labels = _labels(len(self.systems))
+        tested = {(row.metric, row.direction): i for i, row in enumerate(self.rows) if row.tested}
+        columns = sorted(tested, key=lambda column: DIRECTIONS.index(column[1]))
+        shown = main(columns, self.named)
+        values = zip(*(_cells(self, tested[column], labels) for column in shown), strict=True)
+        found = wide(title(self.split, shown), _headings(self, labels), shown, list(values))
+        one = replace(found, notes=(_note(self), *further(columns, shown)), marks=best_of(len(self.systems)))
+        return [one, *(self.grids() if self.details else ())]
+
+    def plot(self) -> Any:
+        """Curves over k of all systems, with the intervals of their values.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+        """
+        known = {(r.metric, r.direction): r.intervals or (None,) * len(r.values) for r in self.rows}
+        points = {
+            (r.metric, r.direction): list(zip(r.values, known[r.metric, r.direction], strict=True)) for r in self.rows
+        }
+        return charts.plot(panels.curves(points), self.systems)
 
     def records(self) -> list[dict[str, Any]]:
         """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""
@@ -164,6 +199,7 @@ class Comparison(Rendered):
             "systems": [{"name": n, "signature": s} for n, s in zip(self.systems, self.signatures, strict=True)],
             "baseline": None if self.baseline is None else self.systems[self.baseline],
             "rules": asdict(self.rules),
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
             "metrics": [
                 {
@@ -190,25 +226,33 @@ class Comparison(Rendered):
 def _values(comparison: Comparison) -> Iterator[Grid]:
     """The metrics that are tested, with marks, and a table of the others if there are any."""
     labels = _labels(len(comparison.systems))
-    if comparison.baseline is None:
-        headings = [f"{name} ({label})" for name, label in zip(comparison.systems, labels, strict=True)]
-    else:
-        headings = [n + (" (baseline)" if i == comparison.baseline else "") for i, n in enumerate(comparison.systems)]
     rows: dict[bool, list[tuple[Cell, ...]]] = {True: [], False: []}
     for i, row in enumerate(comparison.rows):
-        marks = _marks(comparison, i, labels)
-        first, second = best_two(row.values, row.metric.higher_is_better)
-        intervals = row.intervals if comparison.intervals and row.intervals else (None,) * len(row.values)
-        values = [
-            Cell(printed(value, unit := row.metric.unit), mark, bracketed(ends, unit), value == first, value == second)
-            for value, mark, ends in zip(row.values, marks, intervals, strict=True)
-        ]
-        rows[row.tested].append((*cells(row.heading, ARROWS[row.direction]), *values))
-    title = f"{comparison.split} · {len(comparison.systems)} systems"
-    titles = ("metric", "direction", *headings)
-    yield Grid(title, titles, 2, tuple(rows[True]), (_note(comparison),))
+        rows[row.tested].append((*cells(row.heading, ARROWS[row.direction]), *_cells(comparison, i, labels)))
+    above = f"{comparison.split} · {len(comparison.systems)} systems"
+    titles = ("metric", "direction", *_headings(comparison, labels))
+    marks = best_of(len(comparison.systems))
+    yield Grid(above, titles, 2, tuple(rows[True]), (_note(comparison),), marks=marks)
     if rows[False]:
-        yield Grid(f"{title} · further metrics, not tested", titles, 2, tuple(rows[False]), (NOT_TESTED,))
+        yield Grid(f"{above} · further metrics, not tested", titles, 2, tuple(rows[False]), (NOT_TESTED,), marks=marks)
+
+
+def _headings(comparison: Comparison, labels: Sequence[str]) -> list[str]:
+    """The systems with their letters, or with the word baseline."""
+    if comparison.baseline is None:
+        return [f"{name} ({label})" for name, label in zip(comparison.systems, labels, strict=True)]
+    return [n + (" (baseline)" if i == comparison.baseline else "") for i, n in enumerate(comparison.systems)]
+
+
+def _cells(comparison: Comparison, at: int, labels: list[str]) -> list[Cell]:
+    """The values of one metric, one a system, with marks of significance."""
+    row = comparison.rows[at]
+    first, second = best_two(row.values, row.metric.higher_is_better)
+    intervals = row.intervals if comparison.intervals and row.intervals else (None,) * len(row.values)
+    return [
+        Cell(printed(value, unit := row.metric.unit), mark, bracketed(ends, unit), value == first, value == second)
+        for value, mark, ends in zip(row.values, _marks(comparison, at, labels), intervals, strict=True)
+    ]
 
 
 def _note(comparison: Comparison) -> str:
@@ -222,7 +266,7 @@ def _note(comparison: Comparison) -> str:
     else:
         name = comparison.systems[comparison.baseline]
         marks = f"+ and - mark values significantly better and worse than those of {name}: {tested}."
-    return f"{UNITS} {best_words(len(comparison.systems))} {marks}"
+    return f"{UNITS} {marks}"
 
 
 def _tests(comparison: Comparison) -> Iterator[Grid]:
@@ -230,7 +274,7 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
     level = f"{comparison.rules.level:g} %"
     notes: tuple[str, ...] = (
         f"Difference: second minus first, with its {level} bootstrap interval over images "
-        f"({comparison.rules.resamples:,} resamples); in bold when it is significant. In parentheses behind p: before "
+        f"({comparison.rules.resamples:,} resamples). In parentheses behind p: before "
         "correction. d: mean over standard deviation of the images' differences. P: share of queries on which the "
         "second is better, ties counted half. Positive d, P above 50 and wins mean that the second is better, also "
         f"where lower is better. For a sum, images are counted instead of queries. {UNDEFINED}: not tested.",
@@ -238,13 +282,14 @@ def _tests(comparison: Comparison) -> Iterator[Grid]:
     corrected = comparison.rules.correction != "none"
     p = f"p {comparison.rules.correction}" if corrected else "p"
     headings = ("metric", "", "difference", p, "d", "P", "wins:losses")
+    bold = "significant differences"
     for first, second in pairs:
         tests = [t for t in comparison.tests if (t.first, t.second) == (first, second)]
         tests.sort(key=lambda t: t.p is None)
         rows = tuple(_test(t, comparison.rows[t.row], corrected) for t in tests)
-        title = f"{comparison.systems[second]} against {comparison.systems[first]}"
-        yield Grid(title, headings, 2, rows, notes)
-        notes = ()
+        above = f"{comparison.systems[second]} against {comparison.systems[first]}"
+        yield Grid(above, headings, 2, rows, notes, marks=(bold, ""))
+        notes, bold = (), ""
 
 
 def _test(test: Test, row: Row, corrected: bool) -> tuple[Cell, ...]:

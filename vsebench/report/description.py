@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from . import description_page
@@ -55,7 +55,9 @@ class Description(Rendered):
 
     def to_html(self) -> str:
         """A complete page that needs no other file, with histograms and example images."""
-        return description_page.page(self.title, self.grids(), self.parts, self.examples)
+        first, *others = self._complete()
+        untitled = replace(first, headings=("", *first.headings[1:]))  # the page has the name as its title
+        return description_page.page(self.title, [untitled, *others], self.parts, self.examples)
 
 
 def _flat(part: Part) -> dict[str, Any]:

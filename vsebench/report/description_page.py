@@ -23,7 +23,8 @@ h1 { font-size: 1.4rem; } h2 { font-size: 1.1rem; margin-top: 2rem; }
 .figures { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 20rem), 1fr)); gap: 1.5rem; }
 figure { margin: 0; } figcaption { font-size: .9rem; } svg { width: 100%; height: auto; display: block; }
 svg rect { fill: var(--bar); } svg text { fill: currentColor; font: 11px system-ui, sans-serif; }
-svg line { stroke: currentColor; opacity: .4; }
+svg line { stroke: currentColor; opacity: .4; } svg line.grid { opacity: .12; }
+.vsebench td.n { min-width: 0 !important; }
 .words { columns: 11rem; padding: 0; list-style: none; font-variant-numeric: tabular-nums; }
 .words span { color: var(--dim); }
 .examples { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(100%, 21rem), 1fr)); gap: 1.5rem; }
@@ -40,7 +41,7 @@ mark { background: none; color: inherit; border-bottom: 2px solid; }
 .kind.wrong { color: var(--wrong); }
 """
 FACTS = ("shape", "colour", "size", "texture", "number", "relation", "background")
-_WIDTH, _HEIGHT, _TOP, _BOTTOM = 360, 170, 16, 22
+_WIDTH, _HEIGHT, _TOP, _BOTTOM, _LEFT = 360, 210, 28, 40, 44
 _SHOWN = 40  # words
 
 
@@ -69,15 +70,21 @@ def page(title: str, grids: Sequence[Grid], parts: Sequence[Part], examples: Seq
 
 
 def _figure(histogram: Histogram) -> str:
-    """A bar chart: counts above the bars as far as there is room, values below."""
-    step = _WIDTH / len(histogram.counts)
+    """A bar chart with its axes: captions on the left, as many values below as there is room for."""
+    step = (_WIDTH - _LEFT) / len(histogram.counts)
     room = _HEIGHT - _TOP - _BOTTOM
-    most = max(histogram.counts)
-    every = max(1, -(-len(histogram.labels) * max(map(len, histogram.labels)) * 7 // _WIDTH))
-    shapes = []
+    base = _TOP + room
+    ticks = _ticks(max(histogram.counts))
+    most = ticks[-1]
+    every = max(1, -(-len(histogram.labels) * max(map(len, histogram.labels)) * 8 // (_WIDTH - _LEFT)))
+    shapes = [f"<text x='0' y='{_TOP - 16}'>captions</text>"]
+    for tick in ticks:
+        at = base - room * tick / most
+        shapes.append(f"<line class='grid' x1='{_LEFT}' x2='{_WIDTH}' y1='{at:.1f}' y2='{at:.1f}'/>")
+        shapes.append(f"<text x='{_LEFT - 5}' y='{at + 4:.1f}' text-anchor='end'>{tick:,}</text>")
     for n, (label, count) in enumerate(zip(histogram.labels, histogram.counts, strict=True)):
         height = room * count / most
-        x, y = n * step, _TOP + room - height
+        x, y = _LEFT + n * step, base - height
         words = f"{label}: {count:,}"
         shapes.append(
             f"<rect x='{x + step * 0.08:.1f}' y='{y:.1f}' width='{step * 0.84:.1f}' height='{height:.1f}'>"
@@ -85,14 +92,23 @@ def _figure(histogram: Histogram) -> str:
         )
         if n % every == 0:
             middle = f"x='{x + step / 2:.1f}' text-anchor='middle'"
-            shapes.append(f"<text {middle} y='{_HEIGHT - 7}'>{escape(label)}</text>")
-    base = _TOP + room
-    text = f"{histogram.title}: {sum(histogram.counts):,} captions, at most {most:,} in a bar"
+            shapes.append(f"<text {middle} y='{base + 15}'>{escape(label)}</text>")
+    title = escape(histogram.title)
+    shapes.append(f"<text x='{(_LEFT + _WIDTH) // 2}' y='{_HEIGHT - 5}' text-anchor='middle'>{title}</text>")
+    highest = max(histogram.counts)
+    text = f"{histogram.title}: {sum(histogram.counts):,} captions, at most {highest:,} in a bar"
     return (
         f"<figure><svg viewBox='0 0 {_WIDTH} {_HEIGHT}' role='img' aria-label='{escape(text, quote=True)}'>"
-        f"{''.join(shapes)}<line x1='0' x2='{_WIDTH}' y1='{base}' y2='{base}'/></svg>"
-        f"<figcaption>{escape(histogram.title)} (highest bar: {most:,})</figcaption></figure>"
+        f"{''.join(shapes)}<line x1='{_LEFT}' x2='{_WIDTH}' y1='{base}' y2='{base}'/></svg>"
+        f"<figcaption>at most {highest:,} captions in a bar</figcaption></figure>"
     )
+
+
+def _ticks(most: int) -> list[int]:
+    """Round numbers from 0 to at least ``most``, at most five steps of 1, 2 or 5 times a power of ten."""
+    power = 10 ** max(0, len(str(most)) - 2)
+    step = next(power * m for m in (1, 2, 5, 10, 20, 50) if most <= 5 * power * m)
+    return list(range(0, most + step, step))
 
 
 def _words(part: Part) -> str:

@@ -43,9 +43,9 @@ def best_two(values: Sequence[float | None], higher_is_better: bool) -> tuple[fl
     return distinct[0], distinct[1] if len(known) >= RANKED and len(distinct) > 1 else None
 
 
-def best_words(systems: int) -> str:
-    """How the best values of so many systems are marked, as a sentence."""
-    return "Best in bold, second best underlined." if systems >= RANKED else "Best in bold."
+def best_of(systems: int) -> tuple[str, str]:
+    """What is bold and underlined in a table of so many systems, as the marks of a grid."""
+    return ("best" if systems > 1 else "", "second best" if systems >= RANKED else "")
 
 
 def probability(p: float) -> str:

@@ -5,6 +5,7 @@ Text from outside (ids, names) is cleaned here, for all renderers (``errors.prin
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ..errors import printable
@@ -45,6 +46,8 @@ class Grid:
         notes: sentences below the table.
         literal: a line below the notes that no renderer wraps, such as a signature.
         groups: one a column, what stands above its heading; neighbours with one group share it. Empty without groups.
+        marks: what cells are that are ``best`` and ``second``, or empty texts; a renderer says how it marks them.
+        warnings: what may be wrong, below the notes.
     """
 
     title: str
@@ -54,11 +57,13 @@ class Grid:
     notes: tuple[str, ...] = ()
     literal: str = ""
     groups: tuple[str, ...] = ()
+    marks: tuple[str, str] = ("", "")
+    warnings: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("title", "literal"):
             object.__setattr__(self, name, printable(getattr(self, name)))
-        for name in ("headings", "notes"):
+        for name in ("headings", "notes", "warnings"):
             object.__setattr__(self, name, tuple(map(printable, getattr(self, name))))
 
 
@@ -101,6 +106,24 @@ def flat_headings(grid: Grid) -> list[str]:
     """The headings with their groups in front, for formats without cells above others."""
     groups = grid.groups or [""] * len(grid.headings)
     return [f"{group} {heading}".strip() for group, heading in zip(groups, grid.headings, strict=True)]
+
+
+def sentences(grid: Grid, bold: str = "in bold", underlined: str = "underlined") -> tuple[str, ...]:
+    """The notes of a grid, and one on its marks: ``Best in bold, second best underlined.``
+
+    Args:
+        grid: the table.
+        bold, underlined: how its format marks the best and the second.
+    """
+    marks = [f"{what} {how}" for what, how in zip(grid.marks, (bold, underlined), strict=True) if what]
+    words = ", ".join(marks)
+    return (*grid.notes, *([f"{words[0].upper()}{words[1:]}."] if words else []))
+
+
+def remarks(notes: Iterable[str], warnings: Iterable[str]) -> list[Grid]:
+    """Notes and warnings of a result as a grid without a table; nothing without any."""
+    found = Grid("", (), 0, (), tuple(f"· {note}" for note in notes), warnings=tuple(warnings))
+    return [found] if found.notes or found.warnings else []
 
 
 def cells(*texts: str) -> tuple[Cell, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from .grid import Cell, Grid, Kind, kinds_of, spans
+from .grid import Cell, Grid, Kind, kinds_of, sentences, spans
 
 _PAGE = """
 :root { color-scheme: light dark; }
@@ -22,8 +22,18 @@ _TABLES = """
 .vsebench tbody tr + tr td { border-top: 1px solid #8884; }
 .vsebench .n { text-align: right; } .vsebench th[colspan] { text-align: center; }
 .vsebench td.n:has(+ .beside) { padding-right: 0; } .vsebench td.beside { padding-left: .4em; }
+.vsebench .warning { border-left: 3px solid #c8553d; padding-left: .7rem; }
 .vsebench .aside, .vsebench .note { opacity: .7; } .vsebench code { overflow-wrap: anywhere; }
 .vsebench sup { line-height: 0; } .vsebench .n sup { display: inline-block; text-align: left; }
+@media (max-width: 799px) { /* intervals below their numbers, and the first column stays */
+  .vsebench td.n:has(+ .beside > .aside) { padding-bottom: 1.3rem; min-width: 8em; }
+  .vsebench td.beside { position: relative; padding: 0; width: 0; }
+  .vsebench td.beside .aside { position: absolute; right: .4rem; bottom: .2rem; font-size: .8em; }
+  .vsebench td:first-child:not(.n), .vsebench th:first-child:not(.n) {
+    position: sticky; left: 0; z-index: 1; background: var(--paper, Canvas);
+    white-space: normal; overflow-wrap: break-word; max-width: 38vw;
+  }
+}
 """
 
 _NUMBER = " class='n'"
@@ -50,14 +60,15 @@ def _grid(grid: Grid) -> str:
     rows = "\n".join(
         "<tr>" + "".join(_cell(c, kind) for c, kind in zip(row, kinds, strict=True)) + "</tr>" for row in grid.rows
     )
-    notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in grid.notes)
+    notes = "".join(f"<p class='note'>{escape(n)}</p>\n" for n in sentences(grid))
     if grid.literal:
         notes += f"<p class='note'><code>{escape(grid.literal)}</code></p>\n"
+    notes += "".join(f"<p class='warning'>warning: {escape(w)}</p>\n" for w in grid.warnings)
     title = f"<h2>{escape(grid.title)}</h2>\n" if grid.title else ""
     if not grid.rows:
         return title + notes
     head = f"<thead>{_groups(grid, kinds)}<tr>{heading}</tr></thead>"
-    return f"{title}<div class='wide'><table>{head}\n<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
+    return f"{title}<div class='wide' tabindex='0'><table>{head}\n<tbody>\n{rows}\n</tbody></table></div>\n{notes}"
 
 
 def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:

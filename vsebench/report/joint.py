@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from ..relevance.judgements.table import JUDGEMENTS
-from ..types import Direction
-from .format import ARROWS, UNDEFINED, UNITS, best_two, best_words, printed
+from . import charts, panels
+from .format import UNDEFINED, UNITS, best_of, best_two, printed
 from .grid import Cell, Grid
-from .model import MetricName, Result
+from .model import Result
 from .render import Rendered
 from .report import Report
 from .schema import JOINT_SCHEMA
-
-Column = tuple[MetricName, Direction | None]
+from .wide import Column, further, main, title, wide
 
 
 @dataclass(frozen=True, repr=False)
@@ -27,7 +26,10 @@ class Joint(Rendered):
         systems: names, one a row.
         reports: one a system.
         columns: metric and direction (None for a sum over both) of every column, those of a direction together.
-        warnings: what may be wrong.
+        named: the columns were named: the one table in LaTeX has them all.
+        details: LaTeX also has a table for each set of judgements or gains.
+        notes: what was decided, for every system.
+        warnings: what may be wrong, for every system and with the comparison.
     """
 
     heading: ClassVar = "Systems on {split}"
@@ -35,15 +37,38 @@ class Joint(Rendered):
     systems: tuple[str, ...]
     reports: tuple[Report, ...]
     columns: tuple[Column, ...]
+    named: bool = False
+    details: bool = False
+    notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
 
     def grids(self) -> list[Grid]:
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
-        tables = [self._of_view(view) for view in views]
-        last = tables[-1]
-        notes = (f"{UNITS} {best_words(len(self.systems))}",)
-        return [*tables[:-1], Grid(last.title, last.headings, last.words, last.rows, notes, groups=last.groups)]
+        tables = [self._table([c for c in self.columns if c[0].view == view]) for view in views]
+        return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=best_of(len(self.systems)))]
+
+    def _for_paper(self) -> list[Grid]:
+        """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
+        shown = main(self.columns, self.named)
+        notes = (UNITS, *further(self.columns, shown))
+        one = replace(self._table(shown), notes=notes, marks=best_of(len(self.systems)))
+        return [one, *(self.grids() if self.details else ())]
+
+    def plot(self) -> Any:
+        """Curves over k of all systems, of the columns of the table.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+        """
+        of = [{(str(r.metric), r.direction): r for r in report.results} for report in self.reports]
+        shared = [(m, d) for m, d in self.columns if all((str(m), d) in own for own in of)]
+        points = {(m, d): [(own[str(m), d].value, own[str(m), d].interval) for own in of] for m, d in shared}
+        return charts.plot(panels.curves(points), self.systems)
 
     def records(self) -> list[dict[str, Any]]:
         """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured."""
@@ -87,21 +112,14 @@ class Joint(Rendered):
         known = {(str(r.metric), r.direction): r for r in report.results}
         return [((metric, d), known.get((str(metric), d))) for metric, d in self.columns]
 
-    def _of_view(self, view: str) -> Grid:
-        columns = [c for c in self.columns if c[0].view == view]
+    def _table(self, columns: Sequence[Column]) -> Grid:
         values = [[r for c, r in self._results(report) if c in columns] for report in self.reports]
         best = [
             best_two([r and r.value for r in column], metric.higher_is_better)
             for column, (metric, _) in zip(zip(*values, strict=True), columns, strict=True)
         ]
-        rows = tuple(
-            (Cell(name), *(_cell(r, b) for r, b in zip(row, best, strict=True)))
-            for name, row in zip(self.systems, values, strict=True)
-        )
-        headings = [metric.name + ("" if metric.higher_is_better else " ↓") for metric, _ in columns]
-        title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view
-        groups = ("", *("" if d is None else ARROWS[d] for _, d in columns))
-        return Grid(f"{self.split} · {title}", ("system", *headings), 1, rows, groups=groups)
+        rows = [[_cell(r, b) for r, b in zip(row, best, strict=True)] for row in values]
+        return wide(title(self.split, columns), self.systems, columns, rows)
 
 
 def _key(column: Column) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid, Kind, kinds_of, spans
+from .grid import Cell, Grid, Kind, kinds_of, sentences, spans
 
 _SPECIAL = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -94,7 +94,8 @@ def _escaped(text: str) -> str:
 
 
 def _comments(grid: Grid) -> list[str]:
-    return [f"% {_comment(text)}" for text in (*grid.notes, *([grid.literal] if grid.literal else []))]
+    warnings = (f"warning: {text}" for text in grid.warnings)
+    return [f"% {_comment(text)}" for text in (*sentences(grid), *filter(None, [grid.literal]), *warnings)]
 
 
 def _comment(text: str) -> str:

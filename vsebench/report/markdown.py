@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .grid import Cell, Grid, flat_headings
+from .grid import Cell, Grid, flat_headings, sentences
 
 
 def markdown(grids: Sequence[Grid]) -> str:
@@ -20,8 +20,9 @@ def _grid(grid: Grid) -> str:
         lines.append(_line([_escaped(h) for h in flat_headings(grid)]))
         lines.append(_line(["---"] * grid.words + ["---:"] * numbers))
     lines += [_line([_cell(c) for c in row]) for row in grid.rows]
-    lines += [f"\n{_escaped(note)}" for note in grid.notes]
+    lines += [f"\n{_escaped(note)}" for note in sentences(grid)]
     lines += [f"\n{_code(grid.literal)}"] if grid.literal else []
+    lines += [f"\n**warning:** {_escaped(warning)}" for warning in grid.warnings]
     return "\n".join(lines) + "\n"
 
 

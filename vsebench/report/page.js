@@ -114,6 +114,20 @@
     },
   };
 
+  // For every two of the shown systems: queries that the first answers at rank 1 and the second does not.
+  function pairs() {
+    const found = {}, shown = active(), side = sides[state.direction];
+    const right = (system, q) => firstTruth(side, side.rankings[system], q) === 1;
+    for (const a of shown) for (const b of shown) if (a !== b) found[`only-${a}-${b}`] = {
+      label: () => `${shorten(data.systems[a], 24)} right at rank 1, ${shorten(data.systems[b], 24)} wrong`,
+      applies: () => true,
+      key: (_, ranking, q) => (right(a, q) && !right(b, q) ? 0 : NaN),
+    };
+    return found;
+  }
+  const shorten = (name, most = 40) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+  const choices = () => ({ ...presets, ...pairs() });
+
   // How far the shown systems differ on a query: in the graded metric, else in the place of the first ground truth.
   function spread(side, query) {
     let least = Infinity, most = -Infinity;
@@ -148,7 +162,7 @@
     side.orders = side.orders || {};
     if (side.orders[name]) return side.orders[name];
     side.rankings.forEach((r, i) => { if (r) r.compared = state.systems[i]; });
-    const ranking = side.rankings[active()[0]], { key } = presets[state.preset];
+    const ranking = side.rankings[active()[0]], { key } = choices()[state.preset];
     const keys = new Float64Array(side.queries), order = [];
     for (let q = 0; q < side.queries; q++) {
       keys[q] = key(side, ranking, q);
@@ -305,9 +319,8 @@
 
   function offer() {
     const system = active()[0], ranking = sides[state.direction].rankings[system];
-    const options = Object.entries(presets).filter(([, p]) => p.applies(ranking));
+    const options = Object.entries(choices()).filter(([, p]) => p.applies(ranking));
     if (!options.some(([name]) => name === state.preset)) state.preset = "all";
-    const shorten = (name) => (name.length > 40 ? `${name.slice(0, 39)}…` : name);
     preset.replaceChildren(...options.map(([name, p]) => element("option", { value: name }, p.label(shorten(data.systems[system])))));
     preset.value = state.preset;
   }

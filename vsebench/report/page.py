@@ -68,6 +68,12 @@ class Page(Rendered):
     warnings: tuple[str, ...] = ()
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """What is left out, and how to get it; the page has it where it belongs."""
+        shown = self.explorer.notes if self.explorer else ()
+        return (*(note for part in self.parts for note in part.notes), *self.absent, *shown)
+
+    @property
     def panels(self) -> tuple[Panel, ...]:
         """All charts."""
         return tuple(panel for part in self.parts for panel in part.panels)
@@ -93,9 +99,7 @@ class Page(Rendered):
                 "queries": {side.direction: _queries(side.direction, found) for side in found.sides},
                 "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
             },
-            "notes": [
-                *(note for part in self.parts for note in part.notes), *self.absent, *(found.notes if found else ()),
-            ],
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
         }  # fmt: skip
 

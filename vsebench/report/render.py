@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 from ..errors import UsageError, csv_cell, printable
 from . import html, latex, markdown, terminal
-from .grid import Grid
+from .grid import Grid, remarks
 
 # Endings of files, and the format that is written to them.
 ENDINGS = {".json": "json", ".tex": "latex", ".md": "markdown", ".html": "html", ".csv": "csv"}
@@ -49,15 +49,24 @@ class Rendered(ABC):
     def to_dict(self) -> dict[str, Any]:
         """The JSON document as plain values: fractions as fractions, None instead of NaN."""
 
+    @property
+    def remarks(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """The notes (what was decided) and the warnings (what may be wrong); empty where a result has none."""
+        return getattr(self, "notes", ()), getattr(self, "warnings", ())
+
+    def _complete(self) -> list[Grid]:
+        """The tables, with notes and warnings below: what every format has. Commands print the remarks on stderr."""
+        return [*self.grids(), *remarks(*self.remarks)]
+
     def __str__(self) -> str:
         """The tables as in a terminal, without colours."""
-        return terminal.text(self.grids())
+        return terminal.text(self._complete())
 
     def __repr__(self) -> str:
         return str(self)
 
     def _repr_html_(self) -> str:
-        return html.fragment(self.grids())
+        return html.fragment(self._complete())
 
     def to_frame(self) -> Any:
         """A ``pandas.DataFrame``, one row a record."""
@@ -65,17 +74,21 @@ class Rendered(ABC):
 
         return pd.DataFrame.from_records(self.records())
 
+    def _for_paper(self) -> list[Grid]:
+        """The tables in LaTeX."""
+        return self.grids()
+
     def to_latex(self) -> str:
-        """One ``tabular`` a table, for the package booktabs."""
-        return latex.latex(self.grids())
+        """One ``tabular`` a table, for the package booktabs; of several systems one in all, unless with ``details``."""
+        return latex.latex([*self._for_paper(), *remarks(*self.remarks)])
 
     def to_markdown(self) -> str:
         """GitHub-flavoured tables."""
-        return markdown.markdown(self.grids())
+        return markdown.markdown(self._complete())
 
     def to_html(self) -> str:
         """A complete page that needs no other file."""
-        return html.page(self.title, self.grids())
+        return html.page(self.title, self._complete())
 
     def to_csv(self) -> str:
         """The records as comma-separated values below a line of names, unrounded: fractions as fractions."""

@@ -7,12 +7,16 @@ from typing import Any, ClassVar
 
 from ..errors import count_of
 from ..types import Direction
+from . import charts
+from .charts import Mark, Panel
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling, plain
+from .panels import file_of, heading
 from .render import Rendered, record
 
 SCHEMA = "vsebench/slices/1"
+LEAST = 20  # queries of a slice that has bars: the value of fewer says little
 
 
 @dataclass(frozen=True)
@@ -65,6 +69,7 @@ class Slices(Rendered):
         how: the resampling of the intervals.
         warnings: what may be wrong.
         top: how many slices of a breakdown a table shows.
+        notes: what was decided.
     """
 
     heading: ClassVar = "Slices of {split}"
@@ -74,10 +79,43 @@ class Slices(Rendered):
     how: Resampling
     warnings: tuple[str, ...]
     top: int = 30
+    notes: tuple[str, ...] = ()
 
     def grids(self) -> list[Grid]:
         """One table a metric and direction, of at most ``top`` slices."""
         return [*(self._grid(b) for b in self.breakdowns), text_only(f"{UNITS} {interval_words(self.how)}.")]
+
+    def plot(self) -> Any:
+        """Bars of every slice of at least 20 queries, a panel a metric and direction.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+        """
+        return charts.plot(self.panels(), self.systems)
+
+    def panels(self) -> list[Panel]:
+        """A chart a metric and direction: its value in every slice of at least ``LEAST`` queries."""
+        return [panel for b in self.breakdowns if (panel := self._panel(b)).marks]
+
+    def _panel(self, b: Breakdown) -> Panel:
+        shown = [s for s in b.bins[: self.top] if s.n >= LEAST]
+        marks = tuple(
+            Mark(i, s.label, value, ends, s.n)
+            for s in shown
+            for i, (value, ends) in enumerate(zip(s.values, s.intervals, strict=True))
+        )
+        left = len(b.bins[: self.top]) - len(shown)
+        x = f"{b.by} · (queries)" + f" · {left} of fewer than {LEAST} left out" * (left > 0)
+        percent = b.metric.unit == "fraction"
+        y = f"{b.metric.name}{' × 100' * percent}"
+        arrow = "" if b.metric.higher_is_better else " ↓"
+        title = f"{b.metric.name}{arrow} · {heading(b.metric.view)} · {ARROWS[b.direction]}"
+        name = file_of(b.metric.view, b.metric.name, f"{b.direction}-by-{b.by}")
+        return Panel(name, title, "bars", x, y, marks, percent)
 
     def records(self) -> list[dict[str, Any]]:
         """One a slice and system: metric, direction, by, slice, system, value, low, high, n, images."""
@@ -95,6 +133,7 @@ class Slices(Rendered):
             "schema": SCHEMA,
             **plain(self, "split", "systems"),
             "intervals": plain(self.how, "level", "resamples", "seed"),
+            "notes": list(self.notes),
             "warnings": list(self.warnings),
             "slices": [
                 {

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .grid import Cell, Grid, spans
+from .grid import Cell, Grid, sentences, spans
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 GAP = 3  # columns between two columns of a table
+BEST, SECOND = "*", "_"  # behind a number: bold and underlined are lost without a terminal
 LEAST = 4  # width of a column of words, and of any column of a terminal that is too narrow for the numbers
 
 
@@ -39,7 +40,7 @@ def show(grids: Sequence[Grid], console: Console) -> None:
 
     beside = all(_width(grid) <= console.width for grid in grids if grid.rows)
     for i, grid in enumerate(grids):
-        if i and grid.title and grids[i - 1].notes:
+        if i and grid.title and sentences(grids[i - 1]):
             console.print()
         if grid.title:
             console.print(Text(grid.title, style="bold"))
@@ -51,10 +52,12 @@ def show(grids: Sequence[Grid], console: Console) -> None:
             console.print(table)
             if grid.groups:
                 console.print()
-        for note in grid.notes:
+        for note in sentences(grid, f"with {BEST}", f"with {SECOND}"):
             console.print(Text(note), style="dim")
         if grid.literal:
             console.print(Text(grid.literal), style="dim", soft_wrap=True)
+        for warning in grid.warnings:
+            console.print(Text(f"warning: {warning}"), style="yellow")
 
 
 def _width(grid: Grid) -> int:
@@ -77,7 +80,13 @@ def _natural(grid: Grid, beside: bool) -> list[int]:
 
 def _texts(grid: Grid) -> list[int]:
     """The widths of the columns without asides and headings."""
-    return [t + (m and m + 1) for t, m in zip(_longest(grid, "text"), _longest(grid, "mark"), strict=True)]
+    longest = zip(_longest(grid, "text"), _starred(grid), _longest(grid, "mark"), strict=True)
+    return [t + star + (m and m + 1) for t, star, m in longest]
+
+
+def _starred(grid: Grid) -> list[bool]:
+    """The columns that leave room for the sign of the best and the second."""
+    return [any(cell.best or cell.second for cell in column) for column in zip(*grid.rows, strict=True)]
 
 
 def _longest(grid: Grid, part: str) -> list[int]:
@@ -110,8 +119,9 @@ def _table(grid: Grid, width: int, beside: bool) -> Table:
         table.add_column(Text(heading), justify="left" if i < grid.words else "right", overflow="fold", width=n)
     marks = _longest(grid, "mark")
     asides = _longest(grid, "aside") if beside else [0] * len(marks)
+    starred = _starred(grid)
     for row in grid.rows:
-        table.add_row(*(_cell(*parts) for parts in zip(row, marks, asides, strict=True)))
+        table.add_row(*(_cell(*parts) for parts in zip(row, starred, marks, asides, strict=True)))
     return table
 
 
@@ -127,11 +137,12 @@ def _groups(grid: Grid, widths: list[int]) -> Text:
     return Text("\n" + line.rstrip(), no_wrap=True)
 
 
-def _cell(cell: Cell, mark: int, aside: int) -> Text:
+def _cell(cell: Cell, starred: bool, mark: int, aside: int) -> Text:
     """The text with its mark and aside, filled up to the widths of their column so that digits align.
 
     Args:
         cell: what to draw.
+        starred: the column leaves room for the sign of the best and the second.
         mark: width of the longest mark of the column.
         aside: width of the longest aside, 0 to put asides on a second line.
     """
@@ -140,6 +151,8 @@ def _cell(cell: Cell, mark: int, aside: int) -> Text:
     drawn = Text(cell.text)
     if cell.best or cell.second:
         drawn.stylize("bold" if cell.best else "underline", 0, len(cell.text))
+    if starred:
+        drawn.append(BEST if cell.best else SECOND if cell.second else " ")
     if mark:
         drawn.append(f" {cell.mark:<{mark}}", style="dim")
     if cell.aside:

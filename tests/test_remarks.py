@@ -1,0 +1,185 @@
+"""Notes and warnings of results: in every format, raised once in Python, carried by what is made of the reports."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import vsebench as vb
+from vsebench.cli import app
+from vsebench.report.render import Rendered
+from vsebench.report.report import Report
+
+TIED = np.repeat(np.eye(4), 6, axis=0)  # six images share a vector
+DISTINCT = np.random.default_rng(0).standard_normal((24, 16))
+FEW = {"permutations": 100, "resamples": 20}
+
+
+def evaluate(images: np.ndarray = TIED) -> Report:
+    noise = 0.01 * np.random.default_rng(1).standard_normal((len(images) * 5, images.shape[1]))
+    texts = np.repeat(images, 5, axis=0) + (0 if images is TIED else noise)
+    return vb.evaluate(images, texts, metrics="R@1,R@5,RSum", ci=0)
+
+
+@pytest.fixture(scope="module")
+def tied() -> Report:
+    return evaluate()
+
+
+def in_every_format(result: Rendered, warning: str) -> None:
+    tex = [line for line in result.to_latex().splitlines() if warning in line]
+    assert len(tex) == 1 and tex[0].startswith("% warning: ")
+    assert "warning: " + warning.split(";")[0][:60] in str(result)
+    escaped = warning.split("(")[0]  # Markdown and HTML escape what is behind it
+    assert f"**warning:** {escaped}" in result.to_markdown()
+    for page in (result._repr_html_(), result.to_html()):
+        assert page.count(escaped) == 1 and "class='warning'" in page
+
+
+def test_warnings_are_in_every_format(tied: Report) -> None:
+    assert len(tied.warnings) == 2
+    for warning in tied.warnings:
+        in_every_format(tied, warning)
+    assert "\n· no ids and no image_of_text" in str(tied) and "% · no ids and no image" in tied.to_latex()
+
+
+def test_what_is_made_of_reports_has_their_warnings_with_names(tied: Report) -> None:
+    both = {"ours": tied, "theirs": evaluate(DISTINCT)}
+    third = {**both, "again": tied}
+    for result in (
+        vb.compare(both, **FEW), vb.joint(both), vb.agree(third, resamples=20),
+        vb.slice(both, "positives", resamples=20),
+        vb.report_page(both, resamples=20),
+    ):  # fmt: skip
+        mine = [w for w in result.warnings if w.startswith("ours: ")]
+        assert mine == [f"ours: {w}" for w in tied.warnings]
+        assert not any(w.startswith("theirs: ") for w in result.warnings)
+        in_every_format(result, mine[0])
+
+
+def test_python_raises_every_warning_once_at_the_line_of_the_caller(tied: Report) -> None:
+    with pytest.warns(vb.VsebenchWarning) as caught:
+        evaluate()
+    assert [str(w.message) for w in caught] == [w.replace("(--ties)", "(ties)") for w in tied.warnings]
+    assert {w.filename for w in caught} == {__file__}
+    with pytest.warns(vb.VsebenchWarning) as caught:  # the comparison and slices inside it raise nothing of their own
+        page = vb.report_page([tied, tied], resamples=20)
+    assert len(caught) == len(page.warnings)
+    assert issubclass(vb.VsebenchWarning, UserWarning)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", vb.VsebenchWarning)
+        evaluate(DISTINCT)  # nothing to warn of
+
+
+def test_an_accumulator_raises_them_too() -> None:
+    collected = vb.Accumulator(captions_per_image=1, metrics="R@1", ci=0)
+    collected.update(TIED, TIED, ids=np.arange(24))
+    with pytest.warns(vb.VsebenchWarning) as caught:
+        report = collected.compute()
+    assert len(caught) == len(report.warnings) > 0 and caught[0].filename == __file__
+
+
+def test_the_command_line_says_them_once(tmp_path: Path, tied: Report) -> None:
+    np.savez(tmp_path / "x.npz", images=TIED, texts=np.repeat(TIED, 5, axis=0))
+    command = [sys.executable, "-m", "vsebench", "eval", str(tmp_path / "x.npz"), "--metrics", "R@1", "--ci", "0"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stderr.count("tie exactly") == 2 and "VsebenchWarning" not in done.stderr
+    assert "tie exactly" not in done.stdout
+    tied.save(tmp_path / "a.json")
+    found = CliRunner().invoke(app, ["compare", *[f"{n}={tmp_path / 'a.json'}" for n in "ab"], "--resamples", "20"])
+    assert found.stderr.count("warning: a: i2t: 100.0%") == found.stderr.count("warning: b: i2t: 100.0%") == 1
+
+
+def test_tests_of_the_queries_alone_are_a_note_on_tested_metrics() -> None:
+    rng = np.random.default_rng(0)
+    gains, images = rng.random((30, 30)), rng.standard_normal((30, 8))
+
+    def graded(noise: float) -> Report:
+        texts = images + noise * rng.standard_normal((30, 8))
+        names = "matrix:CS@10,matrix:nDCG@300,matrix:NCS@300"
+        return vb.evaluate(images, texts, captions_per_image=1, metrics=names, gains=gains, ci=0, trust=True)
+
+    pair = {"a": graded(0.3), "b": graded(0.9)}
+    found = vb.compare(pair, metrics="matrix:NCS@300", **FEW)
+    (note,) = found.notes
+    assert note.startswith("tests of matrix:NCS@300 are of the queries alone") and "nDCG" not in note
+    assert not any("queries alone" in w for w in found.warnings)
+    assert str(found).count("of the queries alone") == found.to_latex().count("of the queries alone") == 1
+    assert found.to_dict()["notes"] == [note]
+    words = [f"caption {'long ' * (i % 3)}" for i in range(30)]
+    sliced = vb.slice(pair, "length", captions=words, metrics="matrix:NCS@300", resamples=20)
+    assert "queries alone" in sliced.notes[0] and not any("queries alone" in w for w in sliced.warnings)
+
+
+def test_the_best_is_marked_without_colours(tied: Report) -> None:
+    good = evaluate(DISTINCT)
+    for result in (vb.joint([tied, good]), vb.compare([tied, good], **FEW)):
+        text = str(result)
+        assert "100.00*" in text and "Best with *." in text and "\x1b" not in text
+        assert "Best in bold." in result.to_markdown() and "**100.00**" in result.to_markdown()
+        assert "Best in bold." in result.to_html() and "\\textbf{100.00}" in result.to_latex()
+
+
+def test_one_table_of_several_systems_in_latex(tmp_path: Path, coco: vb.Split) -> None:
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((5000, 8)).astype(np.float32)
+    names = ("R@1", "RSum", "eccv:mAP@R")
+    given = {
+        name: vb.evaluate(images, images[coco.image_of] + noise * rng.standard_normal((25000, 8)), split=coco, ci=0,
+                          metrics=names)
+        for name, noise in (("a", 0.1), ("b", 0.3))
+    }  # fmt: skip
+    for make in (vb.joint, lambda *x, **y: vb.compare(*x, **y, **FEW)):
+        first = make(given).to_latex()
+        assert first.count("tabular}") == 2 and "mAP@R" not in first.replace("% ", "")
+        assert "% Not here are 2 further columns: --metrics names those of this table" in first
+        chosen = make(given, metrics="R@1,eccv:mAP@R").to_latex()
+        assert chosen.count("tabular}") == 2 and "further columns" not in chosen
+        assert "{image$\\to$text}" in chosen and "{ECCV Caption, image$\\to$text}" in chosen
+        assert make(given, details=True).to_latex().count("tabular}") > 4
+
+
+def test_plots_have_the_numbers_of_the_results() -> None:
+    pytest.importorskip("altair")
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((30, 8))
+    two = [
+        vb.evaluate(images, images + noise * rng.standard_normal((30, 8)), captions_per_image=1, metrics="R@1,R@5")
+        for noise in (0.3, 0.9)
+    ]
+    for result, systems in ((two[0], 1), (vb.joint(two), 2), (vb.compare(two, **FEW), 2)):
+        panels = result.plot().to_dict()
+        assert [p["title"]["subtitle"] for p in panels["concat"]] == [
+            ["ground truth · image→text"], ["ground truth · text→image"],
+        ]  # fmt: skip
+        rows = panels["concat"][0]["data"]["values"]
+        shown = {(row["system"], row["x"]): row["value"] for row in rows}
+        assert len(shown) == 2 * systems
+        assert 100 * two[0]["R@1", "i2t"].value in shown.values()
+    bars = vb.slice(two, "positives", resamples=20).plot().to_dict()
+    assert "(30)" in str(bars)  # the queries of the slice
+    with pytest.raises(vb.VsebenchError, match="there is nothing to draw"):
+        vb.evaluate(images, images, captions_per_image=1, metrics="R@1", ci=0).plot()
+
+
+def test_a_plot_needs_altair(monkeypatch: pytest.MonkeyPatch, tied: Report) -> None:
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(ImportError, match="pip install 'vsebench\\[report\\]'"):
+        tied.plot()
+
+
+def test_slices_of_a_few_queries_have_no_bars() -> None:
+    rng = np.random.default_rng(0)
+    images = rng.standard_normal((70, 8))
+    owner = np.repeat(np.arange(70), [1] * 40 + [2] * 25 + [3] * 5)
+    split = vb.Split("custom", np.arange(70), np.arange(len(owner)), owner)
+    report = vb.evaluate(images, images[owner], split=split, metrics="R@1", ci=0)
+    (panel,) = vb.slice(report, "positives", direction="i2t", resamples=20).panels()
+    assert [(m.x, m.n) for m in panel.marks] == [("1", 40), ("2", 25)]
+    assert panel.x == "positives (gt) · (queries) · 1 of fewer than 20 left out"
