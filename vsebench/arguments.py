@@ -104,8 +104,9 @@ def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:
         raise UsageError(f"{name}: {error}", fix=f"the arguments are {', '.join(known)}") from None
+    several = {p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL}  # checked as what they join
     for given, hint in _hints(function).items():
-        if given in bound.arguments:
+        if given in bound.arguments and given not in several:
             value = bound.arguments[given] = _converted(given, bound.arguments[given], hint)
             if given in COUNTS and value is not None and value < 1:
                 raise UsageError(f"{given} is {value}", fix="give an integer of at least 1")

@@ -20,6 +20,7 @@ from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
 from .systems import (
     Names,
+    OneReport,
     Reports,
     System,
     check_comparable,
@@ -29,6 +30,7 @@ from .systems import (
     parts_of,
     remarks_of,
     shared_keys,
+    together,
 )
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
@@ -37,7 +39,7 @@ _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 @public
 def agree(
     reports: Reports,
-    *,
+    *more: OneReport,
     metrics: Names | None = None,
     pair: Names | None = None,
     direction: Direction | None = None,
@@ -52,8 +54,8 @@ def agree(
     """How far metrics agree on the order of systems: Kendall's tau-b with intervals, and queries they disagree on.
 
     Args:
-        reports: three or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
-            them; all with per-query values.
+        reports, more: three or more files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a
+            list, or a mapping from names to them; all with per-query values.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         pair: two metrics, whose queries are listed; None for those that agree least.
         direction: of the pair; None for the first direction that has both.
@@ -86,7 +88,7 @@ def agree(
     how = Resampling(float(ci), resamples, seed)
     if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
         raise UsageError(f"--direction is '{direction}'", fix="use i2t, t2i, i2i or t2t")
-    systems = load_systems(reports, 3)
+    systems = load_systems(together(reports, more), 3)
     warnings = check_comparable(systems, force)
     keys, left_out = shared_keys(systems, metrics)
     if len(keys) < 2:

@@ -20,7 +20,7 @@ from ..stats.correction import CORRECTIONS
 from ..types import Bool, Float
 from . import systems as shared
 from .reach import LEAST, permutations_for, unreachable
-from .systems import Names, Reports, System, label, parts_of
+from .systems import Names, OneReport, Reports, System, label, parts_of
 
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
 
@@ -40,7 +40,7 @@ class _Case:
 @public
 def compare(
     reports: Reports,
-    *,
+    *more: OneReport,
     metrics: Names | None = None,
     baseline: str | None = None,
     correction: Literal["holm", "bh", "none"] = "holm",
@@ -56,8 +56,8 @@ def compare(
     """Test systems against each other with paired permutation tests over images, on every metric they share.
 
     Args:
-        reports: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to
-            them; all with per-query values.
+        reports, more: two or more files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list,
+            or a mapping from names to them; all with per-query values.
         metrics: names and suites to test, as a list or separated by commas, or ``all``. None tests the headline metrics
             that the reports share (``docs/metrics.md`` lists them) and describes the others without p-values.
         baseline: name of the system that all others are tested against; None for every pair.
@@ -95,7 +95,7 @@ def compare(
     """
     given = LEAST if permutations is None else permutations
     rules = Rules(given, correction, alpha, float(ci), resamples, seed)
-    systems = shared.load_systems(reports, 2)
+    systems = shared.load_systems(shared.together(reports, more), 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)

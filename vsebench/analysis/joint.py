@@ -5,15 +5,27 @@ from __future__ import annotations
 from ..arguments import public
 from ..report.joint import Joint
 from ..report.wide import Column
-from .systems import Names, Reports, check_comparable, chosen, load_systems, remarks_of, shared_keys
+from .systems import (
+    Names,
+    OneReport,
+    Reports,
+    check_comparable,
+    chosen,
+    load_systems,
+    remarks_of,
+    shared_keys,
+    together,
+)
 
 
 @public
-def joint(reports: Reports, *, metrics: Names | None = None, details: bool = False, force: bool = False) -> Joint:
+def joint(
+    reports: Reports, *more: OneReport, metrics: Names | None = None, details: bool = False, force: bool = False
+) -> Joint:
     """Several systems in one table: a row a system, a column a metric and direction, the best values in bold.
 
     Args:
-        reports: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them.
+        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share but ranks
             (R@1, R@5, R@10 and RSum of an ordinary evaluation).
         details: LaTeX also has a table for each set of judgements or gains, and not only one: of the columns that
@@ -40,7 +52,7 @@ def joint(reports: Reports, *, metrics: Names | None = None, details: bool = Fal
         >>> table.to_frame()["i2t R@1"].tolist()
         [1.0, 0.3]
     """
-    systems = load_systems(reports)
+    systems = load_systems(together(reports, more))
     warnings = check_comparable(systems, force)
     keys, left_out = shared_keys(systems, metrics)
     if metrics is None:

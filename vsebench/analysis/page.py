@@ -23,7 +23,7 @@ from . import page_panels, page_queries, thumbnails
 from .agreement import agree
 from .comparison import compare
 from .slices import slice
-from .systems import Reports, System, check_comparable, load_systems, remarks_of, shared_keys
+from .systems import OneReport, Reports, System, check_comparable, load_systems, remarks_of, shared_keys, together
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
@@ -32,7 +32,7 @@ NAME = 80  # characters of the name of a system; longer ones are cut
 @public
 def report_page(
     reports: Reports,
-    *,
+    *more: OneReport,
     metrics: Names | None = None,
     captions: Captions | None = None,
     images: str | os.PathLike[str] | None = None,
@@ -50,8 +50,8 @@ def report_page(
     the top of the ranking of every query, where the reports keep them (``evaluate(lists=10)``).
 
     Args:
-        reports: files (``NAME=FILE`` names a system) or ``Report`` objects, or a mapping from names to them; all with
-            per-query values.
+        reports, more: files (``NAME=FILE`` names a system) or ``Report`` objects, one by one or as a list, or a mapping
+            from names to them; all with per-query values.
         metrics: names and suites, as a list or separated by commas; None for all that the reports share.
         captions: a file of captions, or a list of them in the order of the text vectors, for splits whose captions are
             not known here.
@@ -78,7 +78,7 @@ def report_page(
         (5, ['gt-r-k-i2t', 'gt-r-k-t2i'])
     """
     done = _steps(progress, 6)
-    systems = load_systems(reports)
+    systems = load_systems(together(reports, more))
     names = charts.short_names([s.name for s in systems], NAME)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
     warnings = check_comparable(systems, force)

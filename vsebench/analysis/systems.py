@@ -13,6 +13,7 @@ import numpy as np
 
 from .. import signature
 from ..arguments import public
+from ..data import run_folder
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of
 from ..metrics import Metric, parse
@@ -98,6 +99,7 @@ def load_systems(reports: Reports, needed: int = 1) -> list[System]:
     """The systems of some reports, at least ``needed``.
 
     A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
+    The folder of a training run stands for its result, under the name of the folder.
     A file with a joint table counts as the reports of its systems, under their names. Objects without names are called
     A, B, C, ... by position.
 
@@ -136,8 +138,37 @@ def _given(reports: Reports) -> list[tuple[str | None, Path | Report]]:
     if isinstance(reports, (str, os.PathLike, Report)):
         reports = [reports]
     if isinstance(reports, Mapping):
-        return [(name, r if isinstance(r, Report) else Path(r)) for name, r in reports.items()]
-    return [named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
+        return [(name, r if isinstance(r, Report) else _result(Path(r))) for name, r in reports.items()]
+    found = [named(r) if isinstance(r, str) else (None, r if isinstance(r, Report) else Path(r)) for r in reports]
+    return [
+        (name or source.name if source.is_dir() else name, _result(source))
+        if isinstance(source, Path)
+        else (name, source)
+        for name, source in found
+    ]
+
+
+def _result(path: Path) -> Path:
+    """A file of a report; for the folder of a training run the one in it."""
+    if not path.is_dir():
+        return path
+    if not (path / run_folder.RESULT).is_file():
+        what = f"is a folder without {run_folder.RESULT}, which a finished training run has"
+        raise BadInput(what, where=path, fix="name reports: vsebench eval FOLDER -o A.json")
+    return path / run_folder.RESULT
+
+
+def together(reports: Reports, more: Sequence[OneReport]) -> Reports:
+    """Reports that are given one by one, as ``compare("A.json", "B.json")``, as a list; others as they are.
+
+    Raises:
+        UsageError: further reports beside a list or a mapping.
+    """
+    if not more:
+        return reports
+    if not isinstance(reports, (str, os.PathLike, Report)):
+        raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
+    return [reports, *more]
 
 
 def named(text: str) -> tuple[str | None, Path]:

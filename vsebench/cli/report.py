@@ -23,7 +23,7 @@ def run(
     output: Annotated[
         Path,
         typer.Option("--output", "-o", help="The page (.html); only the table of the summary for .tex, .md and .csv."),
-    ],
+    ] = Path("report.html"),
     metrics: Metrics = None,
     captions: Annotated[
         Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")

@@ -20,7 +20,6 @@ def output_format(terminal: Terminal, style: str | None, output: Path | None) ->
         UsageError: no such format, or an ending of no format.
     """
     from ..errors import UsageError
-    from ..report.render import ENDINGS
 
     if style is not None and style not in FORMATS:
         raise UsageError(f"--format is '{style}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
@@ -28,6 +27,24 @@ def output_format(terminal: Terminal, style: str | None, output: Path | None) ->
         return "json"
     if style is not None or output is None:
         return style or "terminal"
+    return _format_of(output)
+
+
+def report_format(terminal: Terminal, style: str | None, output: Path | None) -> str:
+    """The format in which a report is printed; ``output`` is a file for it as well, JSON where it has no ending.
+
+    Raises:
+        UsageError: as ``output_format``.
+    """
+    if output is not None and output.suffix:
+        _format_of(output)
+    return output_format(terminal, style, None)
+
+
+def _format_of(output: Path) -> str:
+    from ..errors import UsageError
+    from ..report.render import ENDINGS
+
     if output.suffix.lower() not in ENDINGS:
         what = "its ending is that of no format"
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")

@@ -80,10 +80,10 @@ def run(
         raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
     if jobs != 1:
         raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
-    from .results import output_format
+    from .results import report_format
     from .shared import deliver_report
 
-    chosen = output_format(terminal, style, None)
+    chosen = report_format(terminal, style, output)
     start = trainer("start")
     complete = start.configured(
         loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, device=device, smoke=smoke,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .results import output_format
+from .results import report_format
 from .shared import (
     Interval,
     NoPerQuery,
@@ -69,7 +69,7 @@ def run(
     from ..evaluation.provenance import with_command
     from ..report.per_query import check_path
 
-    chosen = output_format(terminal, style, None)
+    chosen = report_format(terminal, style, output)
     if per_query is not None:
         check_path(per_query)
     with terminal.progress("ranking") as progress:
