@@ -1,40 +1,25 @@
-/* Sorting and filtering of the tables; without scripts they are complete, in the order of the page. */
+/* Sorting of the tables and one filter for all; without scripts they are complete, in the order of the page. */
 "use strict";
 document.addEventListener("DOMContentLoaded", () => {
+  const boards = [];
   for (const table of document.querySelectorAll("table.board")) {
-    const rows = table.tBodies[0].rows.length;
     const words = table.tHead.rows[0].cells[0].textContent === "Rank" ? [0, 1, 2] : [0, 1];
     const name = table.caption ? table.caption.textContent : "";
-    new DataTable(table, {
+    boards.push(new DataTable(table, {
       paging: false,
-      info: rows > 8,
-      searching: rows > 8,
+      info: false,
       order: [],
       autoWidth: false,
       titleRow: 1,
       orderMulti: false,
-      layout: {
-        topStart: rows > 8 ? "search" : null,
-        topEnd: rows > 8 ? "info" : null,
-        bottomStart: null,
-        bottomEnd: null,
-      },
-      language: {
-        search: "Filter",
-        searchPlaceholder: "model, paper, setting",
-        info: "_TOTAL_ rows",
-        infoFiltered: "of _MAX_",
-        infoEmpty: "no row",
-        zeroRecords: "No row has these words.",
-      },
+      layout: { topStart: null, topEnd: null, bottomStart: null, bottomEnd: null },
+      language: { zeroRecords: "No row has these words." },
       columnDefs: [
         { targets: words, orderSequence: ["asc", "desc", ""] },
         { targets: "_all", orderSequence: ["desc", "asc", ""] },
       ],
-    });
+    }));
     const box = table.closest(".dt-container");
-    const input = box && box.querySelector("input");
-    if (input) input.setAttribute("aria-label", "Filter the rows of " + name);
     const wide = box && box.querySelector(".dt-layout-table");
     if (wide) {
       wide.tabIndex = 0;
@@ -44,4 +29,15 @@ document.addEventListener("DOMContentLoaded", () => {
       if (outer) for (const key of ["tabindex", "role", "aria-label"]) outer.removeAttribute(key);
     }
   }
+  const filter = document.querySelector(".filter");
+  if (!filter) return;
+  const input = filter.querySelector("input"), status = filter.querySelector("[role=status]");
+  const count = (search) => boards.reduce((sum, board) => sum + board.rows({ search }).count(), 0);
+  const show = () => {
+    for (const board of boards) board.search(input.value).draw();
+    status.textContent = input.value ? `${count("applied")} of ${count("none")} rows` : `${count("none")} rows`;
+  };
+  input.addEventListener("input", show);
+  filter.hidden = false;
+  show();
 });
