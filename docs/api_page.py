@@ -60,8 +60,6 @@ def _members(member: type) -> Iterator[tuple[str, str, str]]:
 
 def _signature(member: Any) -> str:
     """The parameters without types, which the text gives in words."""
-    if inspect.isclass(member) and issubclass(member, Warning):
-        return ""
     shown = []
     for p in inspect.signature(member).parameters.values():
         if p.kind is p.VAR_POSITIONAL:

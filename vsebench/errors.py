@@ -139,7 +139,13 @@ class VsebenchWarning(UserWarning):
 
     Functions of the public API raise every warning of their result once, as Python does (``warnings.warn``), so that
     ``warnings.filterwarnings("error", category=vb.VsebenchWarning)`` makes them errors.
+
+    Args:
+        what: what may be wrong, with the value.
     """
+
+    def __init__(self, what: str):
+        super().__init__(what)
 
 
 class UsageError(VsebenchError, ValueError):
