@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arguments import public
+from ..data.formats.ids import places
 from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, population
 from ..metrics import Metric, parse
@@ -14,7 +15,7 @@ from ..metrics.suites import words
 from ..report.agreement import Agreement, Disagreement, Pair
 from ..report.comparison import Row
 from ..report.model import Resampling
-from ..report.values import SIDE, places
+from ..report.values import SIDE
 from ..stats import agreement, bootstrap
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,21 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from ..data import columns
 from ..data.captions import Captions, is_file, with_captions
-from ..data.formats.ids import canonical
-from ..errors import BadInput, MissingPackage, UsageError
-from ..memory import JSON_BYTES, Growth, require, text_array, unpacked
-from ..report.values import SIDE, places
-from ..types import DIRECTIONS, Direction, Float, Ids, Int, Modality, Split
-
-ID_COLUMNS: dict[str, Modality | None] = {
-    "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
-    "caption_id": "caption", "text_id": "caption",
-}  # fmt: skip
-# 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
-_NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
-_NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
-CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
+from ..errors import BadInput, UsageError
+from ..report.values import SIDE
+from ..types import DIRECTIONS, Direction, Float, Modality, Split
 
 
 class NotApplicable(UsageError):
@@ -141,34 +129,21 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
         UsageError: no such column.
         MissingPackage: parquet without pyarrow.
     """
-    table = _table(path)
-    named = [c for c in table if c in ID_COLUMNS]
-    # Captions have the id of their image beside their own, which repeats.
-    ids_in = next((c for c in named if len(set(map(str, table[c]))) == len(table[c])), next(iter(named), None))
-    if ids_in is None:
-        what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
-        raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
-    chosen = _column(list(table), ids_in, column, path)
-    ids = _ids(table[ids_in], path)
-    side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
-    values = [None] * len(split.ids(side))
-    for place, value in zip(at.tolist(), table[chosen], strict=True):
-        if place >= 0:
-            values[place] = value
-    return _attribute(str(chosen), side, values, several, path)
+    chosen, side, values = columns.of_items(path, column, split)
+    return _attribute(chosen, side, values, several, path)
 
 
 def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool, path: Path) -> Attribute:
-    known = [v for v in values if not _missing(v)]
+    known = [v for v in values if not columns.missing(v)]
     if known and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
         try:
-            numbers = np.array([np.nan if _missing(v) else float(v) for v in values])
+            numbers = np.array([np.nan if columns.missing(v) else float(v) for v in values])
         except OverflowError:  # an integer beyond the range of float64
             what = f"column '{name}' has a number beyond 1.8e308"
             raise BadInput(what, where=path, fix="scale the numbers") from None
         finite = numbers[np.isfinite(numbers)]
         return Attribute(name, side, numbers, integer=bool((finite == np.floor(finite)).all()))
-    labels = tuple(() if _missing(v) else _labels(v, several) for v in values)
+    labels = tuple(() if columns.missing(v) else _labels(v, several) for v in values)
     return Attribute(name, side, labels=labels)
 
 
@@ -181,130 +156,3 @@ def _labels(value: Any, several: bool) -> tuple[str, ...]:
             text = text.replace(mark, ",")
         return tuple(dict.fromkeys(filter(None, map(str.strip, text.split(",")))))
     return (text.strip(),)
-
-
-def _missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and np.isnan(value))
-
-
-def _table(path: Path) -> dict[str, list[Any]]:
-    """The columns of a table file."""
-    name = path.name.removesuffix(".gz")
-    if name.endswith((".jsonl", ".ndjson", ".json")):
-        return _json_lines(path)
-    import pandas as pd
-
-    from ..data.regular import check_file
-
-    check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
-    try:
-        if name.endswith((".parquet", ".pq")):
-            frame = _parquet(path)
-            return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
-        separator = "\t" if name.endswith((".tsv", ".txt")) else ","
-        require(JSON_BYTES * path.stat().st_size, path)
-        # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
-        with path.open("rb") as raw, unpacked(raw, path, JSON_BYTES) as stream:
-            frame = pd.read_csv(stream, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
-        return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
-    except BadInput:
-        raise
-    except ImportError:
-        raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
-    except Exception as error:  # pandas and pyarrow raise anything on damaged files
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        what = f"cannot be read as a table ({first})"
-        raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
-
-
-def _parquet(path: Path) -> Any:
-    """The data frame of a parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    from ..data.formats.arrow_tables import parquet_batches
-
-    growth, batches = Growth(path, path.stat().st_size), []
-    with pyarrow.parquet.ParquetFile(path) as file:
-        for batch in parquet_batches(file, None, path):
-            growth.add(2 * batch.nbytes)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, file.schema_arrow).to_pandas()
-
-
-def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
-    """The values of a column of text: numbers when all are numbers, or say that one is missing; else as written.
-
-    An empty field is a missing value. Ids stay as they are written.
-    """
-    values = [text.strip() if isinstance(text, str) and text.strip() else None for text in texts]
-    known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
-    if name in ID_COLUMNS or not known or not all(map(_NUMBER.fullmatch, known)):
-        return values
-    return [None if text is None or text.lower() in _NOT_A_NUMBER else _number(text) for text in values]
-
-
-def _number(text: str) -> float:
-    return int(text) if text.lstrip("+-").isdecimal() and len(text) < 18 else float(text)
-
-
-def _json_lines(path: Path) -> dict[str, list[Any]]:
-    from ..data.textfile import read_text
-
-    records, fix = [], "write one object a line"
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise BadInput(f"line {number} is no JSON ({error})", where=path, fix=fix) from None
-            if not isinstance(record, dict):
-                raise BadInput(f"line {number} is no JSON object", where=path, fix=fix)
-            records.append(record)
-    names = dict.fromkeys(key for record in records for key in record)
-    return {name: [record.get(name) for record in records] for name in names}
-
-
-def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:
-    from ..registry import unknown
-
-    others = [n for n in names if n not in ID_COLUMNS]
-    if column is not None:
-        if column not in names:
-            raise unknown("column", column, others, where=str(path))
-        return column
-    usual = [n for n in others if n.lower() in CATEGORY_COLUMNS]
-    if len(usual or others) != 1:
-        raise UsageError(f"has columns {', '.join(others) or '(none)'}", where=path, fix="name one with --column NAME")
-    return (usual or others)[0]
-
-
-def _ids(values: Sequence[Any], path: Path) -> Ids:
-    if any(_missing(v) for v in values):
-        raise BadInput("has a row without an id", where=path, fix="give every row an id")
-    ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values]
-    if len(set(ids)) != len(ids):
-        seen: set[str] = set()
-        again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
-        raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
-    return text_array(ids, "id", path)
-
-
-def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
-    """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
-    sides: tuple[Modality, ...] = ("image", "caption") if known is None else (known,)
-    found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
-    if not any((at >= 0).any() for at in found.values()):  # maybe the same ids in another spelling
-        found = {side: places(canonical(split.ids(side)), canonical(ids)) for side in sides}
-    counts = {side: int((at >= 0).sum()) for side, at in found.items()}
-    best = max(counts, key=lambda side: counts[side])
-    if counts[best] == 0:
-        what = (
-            f"none of its ids ({len(ids):,}) is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
-        )
-        fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
-        raise BadInput(what, where=path, fix=fix)
-    if len(sides) == 2 and counts["image"] == counts["caption"]:
-        what = "its ids could be of images as well as of captions"
-        raise BadInput(what, where=path, fix="call the column image_id or caption_id")
-    return best, found[best]

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..data.formats.ids import places
 from ..errors import MissingPackage, UsageError
 from ..evaluation.intervals import Key
 from ..metrics import Metric
@@ -13,7 +14,7 @@ from ..metrics.suites import headlines
 from ..relevance.judgements.table import JUDGEMENTS, load
 from ..report.explorer import Explorer, Ranking, Side
 from ..report.panels import heading
-from ..report.values import SIDE, places
+from ..report.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .systems import System
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from ..arguments import public
 from ..data.captions import Captions
+from ..data.formats.ids import places
 from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, population, queries_alone
 from ..metrics.suites import words
 from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
-from ..report.values import SIDE, places
+from ..report.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import evaluate, prepare
 from ..types import Direction, Int, Split

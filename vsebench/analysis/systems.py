@@ -14,6 +14,7 @@ import numpy as np
 from .. import signature
 from ..arguments import public
 from ..data import run_folder
+from ..data.formats.ids import places
 from ..errors import BadInput, UsageError, count_of
 from ..evaluation.intervals import Key, column, key_of
 from ..metrics import Metric, parse
@@ -25,7 +26,6 @@ from ..relevance.judgements.table import JUDGEMENTS
 from ..report import document
 from ..report.model import Result
 from ..report.report import Report
-from ..report.values import places
 from ..stats.columns import Column
 from ..types import Bool, Split
 from . import consistency

@@ -10,11 +10,12 @@ from typing import cast
 
 import numpy as np
 
+from ..data.formats.ids import places
 from ..errors import BadInput
 from ..metrics import Metric
 from ..relevance.judgements.table import JUDGEMENTS
 from ..report.model import Resampling, Result
-from ..report.values import SIDE, places
+from ..report.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
 from ..types import Direction, Float, Int, Split

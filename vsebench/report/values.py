@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data.formats.ids import places
 from ..errors import BadInput, count_of
 from ..numeric.parallel import each
-from ..types import Direction, Float, Ids, Int, Modality, Split
+from ..types import Direction, Float, Int, Modality, Split
 from .model import MetricName, Result
 from .packed import pack, unpack
 
@@ -19,19 +20,6 @@ if TYPE_CHECKING:
     from .schema import ColumnDocument, PerQueryDocument
 
 SIDE: dict[Direction, Modality] = {"i2t": "image", "t2i": "caption", "i2i": "image", "t2t": "caption"}
-
-
-def places(ids: Ids, wanted: Ids) -> Int:
-    """(wanted,) int64: the index in ``ids`` of each of ``wanted``, -1 for those that are not among them."""
-    if len(ids) == len(wanted) and np.array_equal(ids, wanted):
-        return np.arange(len(ids), dtype=np.int64)
-    if not len(ids):
-        return np.full(len(wanted), -1, np.int64)
-    if ids.dtype.kind != wanted.dtype.kind:
-        ids, wanted = ids.astype(np.str_), wanted.astype(np.str_)
-    order = np.argsort(ids, kind="stable")
-    at = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
-    return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
 
 def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:

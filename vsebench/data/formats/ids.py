@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from ...errors import BadInput
 from ...memory import text_array
-from ...types import Ids, stripped
+from ...types import Ids, Int, stripped
 
 _DECIMAL = re.compile(r"0|[1-9][0-9]{0,18}")
 _INT64_MAX = np.iinfo(np.int64).max
@@ -94,6 +94,19 @@ def canonical(ids: Ids) -> Ids:
     if all(numbers):
         return np.array([int(found[1]) for found in numbers if found], np.int64)
     return text_array([_FOLDERS.sub("", text) for text in texts], "ids")
+
+
+def places(ids: Ids, wanted: Ids) -> Int:
+    """(wanted,) int64: the index in ``ids`` of each of ``wanted``, -1 for those that are not among them."""
+    if len(ids) == len(wanted) and np.array_equal(ids, wanted):
+        return np.arange(len(ids), dtype=np.int64)
+    if not len(ids):
+        return np.full(len(wanted), -1, np.int64)
+    if ids.dtype.kind != wanted.dtype.kind:
+        ids, wanted = ids.astype(np.str_), wanted.astype(np.str_)
+    order = np.argsort(ids, kind="stable")
+    at = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
+    return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
 
 def number_in(name: str) -> int | None:

@@ -1,0 +1,186 @@
+"""A column of a table with ids: CSV, TSV, parquet or JSON lines, plain or gzip, by the items of a split."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import BadInput, MissingPackage, UsageError
+from ..memory import JSON_BYTES, Growth, require, text_array, unpacked
+from ..registry import unknown
+from ..types import Ids, Int, Modality, Split
+from .formats.ids import canonical, places
+
+ID_COLUMNS: dict[str, Modality | None] = {
+    "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
+    "caption_id": "caption", "text_id": "caption",
+}  # fmt: skip
+# 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
+_NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
+_NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
+CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
+
+
+def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modality, list[Any]]:
+    """A column of a file, matched by id.
+
+    Args:
+        path: the file; one of its columns has ids of images or captions (``id``, ``image_id``, ``caption_id`` ...).
+        column: its name; None for ``category``, ``label`` or the only other one.
+        split: the items.
+
+    Returns:
+        The name of the column, the modality of its items, and a value for each of them in the order of the split:
+        None where the file has none.
+
+    Raises:
+        BadInput: unreadable, no column of ids, ids that are not in the split, an id that occurs twice.
+        UsageError: no such column.
+        MissingPackage: parquet without pyarrow.
+    """
+    table = _table(path)
+    named = [c for c in table if c in ID_COLUMNS]
+    # Captions have the id of their image beside their own, which repeats.
+    ids_in = next((c for c in named if len(set(map(str, table[c]))) == len(table[c])), next(iter(named), None))
+    if ids_in is None:
+        what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
+        raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
+    chosen = _column(list(table), ids_in, column, path)
+    ids = _ids(table[ids_in], path)
+    side, at = _side(ids, ID_COLUMNS[ids_in], split, path)
+    values = [None] * len(split.ids(side))
+    for place, value in zip(at.tolist(), table[chosen], strict=True):
+        if place >= 0:
+            values[place] = value
+    return str(chosen), side, values
+
+
+def missing(value: Any) -> bool:
+    """Whether a value of a column is none."""
+    return value is None or (isinstance(value, float) and np.isnan(value))
+
+
+def _table(path: Path) -> dict[str, list[Any]]:
+    """The columns of a table file."""
+    name = path.name.removesuffix(".gz")
+    if name.endswith((".jsonl", ".ndjson", ".json")):
+        return _json_lines(path)
+    import pandas as pd
+
+    from .regular import check_file
+
+    check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
+    try:
+        if name.endswith((".parquet", ".pq")):
+            frame = _parquet(path)
+            return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
+        separator = "\t" if name.endswith((".tsv", ".txt")) else ","
+        require(JSON_BYTES * path.stat().st_size, path)
+        # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
+        with path.open("rb") as raw, unpacked(raw, path, JSON_BYTES) as stream:
+            frame = pd.read_csv(stream, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
+        return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
+    except BadInput:
+        raise
+    except ImportError:
+        raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
+    except Exception as error:  # pandas and pyarrow raise anything on damaged files
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        what = f"cannot be read as a table ({first})"
+        raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
+
+
+def _parquet(path: Path) -> Any:
+    """The data frame of a parquet file."""
+    import pyarrow as pa
+    import pyarrow.parquet
+
+    from .formats.arrow_tables import parquet_batches
+
+    growth, batches = Growth(path, path.stat().st_size), []
+    with pyarrow.parquet.ParquetFile(path) as file:
+        for batch in parquet_batches(file, None, path):
+            growth.add(2 * batch.nbytes)
+            batches.append(batch)
+        return pa.Table.from_batches(batches, file.schema_arrow).to_pandas()
+
+
+def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
+    """The values of a column of text: numbers when all are numbers, or say that one is missing; else as written.
+
+    An empty field is a missing value. Ids stay as they are written.
+    """
+    values = [text.strip() if isinstance(text, str) and text.strip() else None for text in texts]
+    known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
+    if name in ID_COLUMNS or not known or not all(map(_NUMBER.fullmatch, known)):
+        return values
+    return [None if text is None or text.lower() in _NOT_A_NUMBER else _number(text) for text in values]
+
+
+def _number(text: str) -> float:
+    return int(text) if text.lstrip("+-").isdecimal() and len(text) < 18 else float(text)
+
+
+def _json_lines(path: Path) -> dict[str, list[Any]]:
+    from .textfile import read_text
+
+    records, fix = [], "write one object a line"
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if line.strip():
+            try:
+                record = json.loads(line)
+            except (ValueError, RecursionError) as error:
+                raise BadInput(f"line {number} is no JSON ({error})", where=path, fix=fix) from None
+            if not isinstance(record, dict):
+                raise BadInput(f"line {number} is no JSON object", where=path, fix=fix)
+            records.append(record)
+    names = dict.fromkeys(key for record in records for key in record)
+    return {name: [record.get(name) for record in records] for name in names}
+
+
+def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:
+    others = [n for n in names if n not in ID_COLUMNS]
+    if column is not None:
+        if column not in names:
+            raise unknown("column", column, others, where=str(path))
+        return column
+    usual = [n for n in others if n.lower() in CATEGORY_COLUMNS]
+    if len(usual or others) != 1:
+        raise UsageError(f"has columns {', '.join(others) or '(none)'}", where=path, fix="name one with --column NAME")
+    return (usual or others)[0]
+
+
+def _ids(values: Sequence[Any], path: Path) -> Ids:
+    if any(missing(v) for v in values):
+        raise BadInput("has a row without an id", where=path, fix="give every row an id")
+    ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values]
+    if len(set(ids)) != len(ids):
+        seen: set[str] = set()
+        again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
+        raise BadInput(f"id {again} is in more than one row", where=path, fix="give every item one row")
+    return text_array(ids, "id", path)
+
+
+def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
+    """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
+    sides: tuple[Modality, ...] = ("image", "caption") if known is None else (known,)
+    found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
+    if not any((at >= 0).any() for at in found.values()):  # maybe the same ids in another spelling
+        found = {side: places(canonical(split.ids(side)), canonical(ids)) for side in sides}
+    counts = {side: int((at >= 0).sum()) for side, at in found.items()}
+    best = max(counts, key=lambda side: counts[side])
+    if counts[best] == 0:
+        what = (
+            f"none of its ids ({len(ids):,}) is one of split '{split.name}' (first: {ids[0] if len(ids) else 'none'})"
+        )
+        fix = f"use ids such as {split.image_ids[0]} (images) or {split.caption_ids[0]} (captions)"
+        raise BadInput(what, where=path, fix=fix)
+    if len(sides) == 2 and counts["image"] == counts["caption"]:
+        what = "its ids could be of images as well as of captions"
+        raise BadInput(what, where=path, fix="call the column image_id or caption_id")
+    return best, found[best]
