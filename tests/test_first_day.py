@@ -163,3 +163,95 @@ def test_the_only_view_that_has_a_metric(mine: Path) -> None:
     assert report["R@1", "i2t"].metric.view == "gt"  # by its own name
     with pytest.raises(KeyError, match="SR@5 i2t was not measured; measured are"):
         report["SR@5", "i2t"]
+
+
+def test_a_part_is_a_gallery_of_its_own(mine: Path) -> None:
+    report = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", only="lang=de", metrics="R@1,NCS@3", ci=0)
+    assert f"only lang=de: {N} of {N} images and 150 of 300 captions are the queries and the gallery" in report.notes
+    images, texts = arrays(mine)
+    part = np.arange(1, 5 * N, 2)
+    said = {
+        row["caption_id"]: row["caption"] for row in map(json.loads, (mine / "mine.jsonl").read_text().splitlines())
+    }
+    ids: dict[str, Any] = {"image_ids": IMAGES, "image_id_of_text": np.array(IMAGES)[OWNER][part]}
+    want = vb.evaluate(
+        images, texts[part], text_ids=np.array(TEXTS)[part], captions=[said[TEXTS[i]] for i in part],
+        metrics="R@1,NCS@3", ci=0, **ids,
+    )  # fmt: skip
+    assert report.signature == want.signature
+    for metric in ("R@1", "NCS@3"):
+        for direction in ("i2t", "t2i"):
+            assert np.array_equal(report[metric, direction].per_query, want[metric, direction].per_query)
+    scores = images @ texts.T
+    every: dict[str, Any] = {"image_ids": IMAGES, "text_ids": TEXTS, "image_id_of_text": np.array(IMAGES)[OWNER]}
+    scored = vb.evaluate(scores=scores, only=f"{mine / 'mine.csv'}:lang=de", metrics="R@1", ci=0, **every)
+    alone = vb.evaluate(scores=scores[:, part], text_ids=np.array(TEXTS)[part], metrics="R@1", ci=0, **ids)
+    assert np.array_equal(scored["R@1", "t2i"].per_query, alone["R@1", "t2i"].per_query)
+
+
+def test_a_column_of_images_keeps_all_of_their_captions(mine: Path) -> None:
+    rows = "".join(f"{image},{'day' if i < 40 else 'night'},{i % 3}\n" for i, image in enumerate(IMAGES))
+    (mine / "when.csv").write_text("image_id,when,group\n" + rows)
+    report = vb.evaluate(
+        mine / "mine.npz", captions=mine / "mine.jsonl", only=f"{mine / 'when.csv'}:when=night", metrics="R@1", ci=0
+    )
+    assert (report["R@1", "i2t"].n, report["R@1", "t2i"].n) == (20, 100)
+    both = f"{mine / 'when.csv'}:group=1, 2"
+    found = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", only=both, metrics="R@1", ci=0)
+    assert found["R@1", "i2t"].n == 40
+
+
+@pytest.mark.parametrize(
+    ("only", "said"),
+    [
+        ("lang", "only is 'lang'\n  fix: write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"),
+        ("=de", "only is '=de'"),
+        ("lang=", "only is 'lang='"),
+        ("lang=fr", "no caption has lang=fr; values are de, en\n  fix: name one of these"),
+        ("colour=red", "unknown column 'colour'"),
+        ("nofile.csv:lang=de", "nofile.csv: no such file"),
+    ],
+)
+def test_parts_that_do_not_exist(mine: Path, only: str, said: str) -> None:
+    with pytest.raises((UsageError, BadInput)) as caught:
+        vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", only=only, metrics="R@1", ci=0)
+    assert said in str(caught.value)
+
+
+def test_a_part_needs_a_file_and_scores(mine: Path) -> None:
+    images, texts = arrays(mine)
+    with pytest.raises(UsageError, match="only lang=de names no file"):
+        vb.evaluate(images, texts, only="lang=de")
+    (mine / "run.json").write_text(json.dumps({"i2t": {IMAGES[0]: [TEXTS[0]]}}))
+    split = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0).items
+    with pytest.raises(UsageError, match="only has no meaning for retrieved lists"):
+        vb.evaluate(run={"i2t": mine / "run.json"}, split=split, only=f"{mine / 'mine.csv'}:lang=de", metrics="R@1")
+
+
+def test_reports_one_by_one_and_folders_of_runs(mine: Path) -> None:
+    images, texts = arrays(mine)
+    for name, noise in (("a", 0.0), ("b", 2.0)):
+        (mine / "runs" / name).mkdir(parents=True)
+        noisy = texts + noise * np.random.default_rng(1).standard_normal(texts.shape)
+        vb.evaluate(images, noisy, metrics="R@1,R@5").save(mine / "runs" / name / "result.json")
+    one, two = (mine / "runs" / name for name in "ab")
+    files = [folder / "result.json" for folder in (one, two)]
+    assert vb.compare(*files).to_json() == vb.compare(files).to_json()
+    assert vb.compare(one, two).systems == ("a", "b") == tuple(s.name for s in vb.joint(one, two).systems)
+    with pytest.raises(UsageError, match="further reports beside a list of reports"):
+        vb.compare(files, files[0])
+    with pytest.raises(BadInput, match=r"is a folder without result\.json, which a finished training run has"):
+        vb.compare(one, mine)
+    done = CliRunner().invoke(app, ["compare", str(one), str(two), "--json"])
+    assert done.exit_code == 0 and json.loads(done.stdout)["systems"][0] in ("a", {"name": "a"})
+
+
+def test_names_of_files(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(mine)
+    base = ["eval", "mine.npz", "--captions", "mine.jsonl", "--metrics", "R@1,R@5"]
+    refused = CliRunner().invoke(app, [*base, "-o", "x.docx"])
+    assert refused.exit_code == 2 and not (mine / "x.docx").exists()
+    assert "x.docx: its ending is that of no format" in refused.output
+    assert CliRunner().invoke(app, [*base, "-o", "A.json"]).exit_code == 0
+    done = CliRunner().invoke(app, ["report", "A.json"])
+    assert done.exit_code == 0 and (mine / "report.html").is_file() and "report.html" in done.output

@@ -112,6 +112,13 @@ def run(
             help="LaTeX of several systems: also a table for each set of judgements or gains, not only one.",
         ),
     ] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN=VALUE",
+            help="Evaluate a part as a gallery of its own: lang=de by a column of --captions, or FILE:COLUMN=VALUE.",
+        ),
+    ] = None,
     save_run: Annotated[
         Path | None,
         typer.Option(
@@ -184,7 +191,8 @@ def run(
                 gains=() if gains is None else ",".join(gains), captions=captions, human_data=human_data,
                 direction=direction, similarity=similarity, ties=ties, no_positive=no_positive,
                 short_lists=short_lists, run_order=run_order, captions_per_image=captions_per_image,
-                image_key=image_key, text_key=text_key, scores_key=scores_key, trust=trust, save_run=save_run,
+                image_key=image_key, text_key=text_key, scores_key=scores_key, only=only, trust=trust,
+                save_run=save_run,
                 depth=depth, lists=lists, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
                 backend=backend, memory=memory, engine=engine, scheduler=scheduler, workers=workers,
                 resume=resume, progress=progress,

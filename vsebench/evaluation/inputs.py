@@ -93,7 +93,7 @@ def from_vectors(
         own = [None if side is None else side.ids for side in sides]
         of_images, of_texts = (a if b is None else b for a, b in zip(own, ids[:2], strict=True))
         raw = RawEmbeddings(arrays[0], arrays[1], of_images, of_texts, ids[2], "arrays", (ARRAYS,), holds="ids")
-    found = align_embeddings(raw, split, options.captions_per_image, _captions_file(options))
+    found = align_embeddings(raw, split, options.captions_per_image, captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
         found.split, scorer, found.where, None, (found.images, found.captions), found.rows, (*found.notes, decision),
@@ -119,7 +119,7 @@ def from_scores(
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
         raw = RawScores(numbers(scores, "scores"), *ids, "arrays", (ARRAYS,), holds="ids")
-    found = align_scores(raw, split, options.captions_per_image, _captions_file(options))
+    found = align_scores(raw, split, options.captions_per_image, captions_file(options))
     rows = (found.image_rows, found.text_rows)
     return Input(
         found.split, Matrix(found.scores, *rows), raw.sources[0], rows=rows, notes=found.notes,
@@ -212,13 +212,14 @@ def paths_of(images: Any, texts: Any, scores: Any, run: Any, options: Options) -
     return [*(Path(x) for x in (images, texts, scores) if is_path(x)), *given, *beside(options)]
 
 
-def _captions_file(options: Options) -> Path | None:
+def captions_file(options: Options) -> Path | None:
+    """The file of captions, None without one."""
     return Path(options.captions).expanduser() if is_path(options.captions) else None
 
 
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
-    named = [_captions_file(options), *(spec.argument for spec in gains.choose(options.gains).values())]
+    named = [captions_file(options), *(spec.argument for spec in gains.choose(options.gains).values())]
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 
 

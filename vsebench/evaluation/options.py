@@ -72,6 +72,7 @@ class Options:
     scheduler: str | None = None
     workers: int | None = None
     resume: bool = False
+    only: str | None = None
 
     def __post_init__(self) -> None:
         check_allowed({name: getattr(self, name) for name in ALLOWED})

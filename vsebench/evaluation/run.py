@@ -44,6 +44,7 @@ from . import (
     top_lists,
     top_scored,
 )
+from . import only as parts
 from .inputs import Input
 from .options import GainsLike, Options, PathLike, Progress
 from .plan import check_names, make_plan
@@ -77,6 +78,7 @@ def evaluate(
     image_ids: npt.ArrayLike | None = None,
     text_ids: npt.ArrayLike | None = None,
     image_id_of_text: npt.ArrayLike | None = None,
+    only: str | None = None,
     trust: bool = False,
     save_run: PathLike | None = None,
     depth: int | None = None,
@@ -128,6 +130,8 @@ def evaluate(
         image_key, text_key, scores_key: names of the arrays in a file.
         image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
         image_id_of_text: (text,) the id of the image of every text, where a declared split or the ids do not tell it.
+        only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
+            the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.
         trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
         save_run: a file for the top of every ranking: eccv-style JSON, or TREC runs with scores when it ends in .trec,
             .run or .txt, one a direction (``top.trec`` is written as ``top.i2t.trec`` and ``top.t2i.trec``).
@@ -165,7 +169,7 @@ def evaluate(
     options = Options(
         metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
         captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order, lists,
-        backend, memory, engine, scheduler, workers, resume,
+        backend, memory, engine, scheduler, workers, resume, only,
     )  # fmt: skip
     inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
     ids = inputs.ids_of(image_ids, text_ids, image_id_of_text, images if scores is None else scores)
@@ -181,6 +185,7 @@ def evaluate(
             data = inputs.from_run(run, split, options)
         else:
             data = inputs.from_vectors(images, texts, split, image_key, text_key, options, ids)
+        data, options = parts.only(data, options)
         sources = [*data.sources, *inputs.beside(options)]
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
