@@ -237,13 +237,13 @@ def test_reports_one_by_one_and_folders_of_runs(mine: Path) -> None:
     one, two = (mine / "runs" / name for name in "ab")
     files = [folder / "result.json" for folder in (one, two)]
     assert vb.compare(*files).to_json() == vb.compare(files).to_json()
-    assert vb.compare(one, two).systems == ("a", "b") == tuple(s.name for s in vb.joint(one, two).systems)
+    assert vb.compare(one, two).systems == ("a", "b") == vb.joint(one, two).systems
     with pytest.raises(UsageError, match="further reports beside a list of reports"):
         vb.compare(files, files[0])
     with pytest.raises(BadInput, match=r"is a folder without result\.json, which a finished training run has"):
         vb.compare(one, mine)
     done = CliRunner().invoke(app, ["compare", str(one), str(two), "--json"])
-    assert done.exit_code == 0 and json.loads(done.stdout)["systems"][0] in ("a", {"name": "a"})
+    assert done.exit_code == 0 and json.loads(done.stdout)["systems"][0]["name"] == "a"
 
 
 def test_names_of_files(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:

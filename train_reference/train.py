@@ -97,7 +97,7 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
     for epoch in range(progress.epoch, config.train.epochs):
         started = time.monotonic()
         _schedule(run, epoch)
-        with bar(f"epoch {epoch + 1} of {config.train.epochs}") as update:
+        with bar(f"this epoch, {epoch + 1} of {config.train.epochs}") as update:
             mean = _epoch(run, epoch, progress, update)
         report = _evaluate(run, "val", _selecting(config))
         value = _value(report, config.train.select)
@@ -119,7 +119,7 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
             _add_scalars(board, entry)
         left = (config.train.epochs - epoch - 1) * seconds
         shown = f"{config.train.select} {_shown(report, config.train.select)}{' (best)' if better else ''}"
-        say(f"epoch {epoch + 1:>3}: loss {mean:.3f}, {shown}, {seconds:.0f} s, about {_duration(left)} left")
+        say(f"epoch {epoch + 1:>3}: loss {mean:.3f}, {shown}, {seconds:.0f} s, about {_duration(left)} left in all")
 
 
 @contextmanager
