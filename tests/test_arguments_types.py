@@ -238,7 +238,7 @@ POSITIONAL = {
     "files": {"evaluate": "images"},
     "file": {"evaluate_unimodal": "vectors"},
 }  # called by what they hold in Python
-ONLY_PYTHON = {"image_ids", "text_ids", "image_id_of_text", "progress", "bar", "block"}
+ONLY_PYTHON = {"more", "image_ids", "text_ids", "image_id_of_text", "progress", "bar", "block"}
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -131,7 +131,7 @@ def test_a_comparison_names_metrics_without_influences() -> None:
     note = "matrix:NCS@101 are of the queries alone and may be too narrow: other test images would also be other"
     assert any(f"intervals of {note}" in n for n in first.notes)
     compared = vsebench.compare([first, second], metrics=deep)
-    assert any(f"tests of {note}" in w for w in compared.warnings)
+    assert any(f"tests of {note}" in w for w in compared.notes)
 
 
 @pytest.mark.parametrize("differing", [3, 5, 6])

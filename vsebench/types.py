@@ -163,6 +163,7 @@ class Split:
 class Embeddings:
     """The vectors of one modality with the ids of their items.
 
+    >>> import numpy as np, vsebench as vb
     >>> vb.Embeddings("image", ["a.jpg", "b.jpg"], np.eye(2)).dim
     2
 

@@ -15,6 +15,8 @@ from ..errors import DiskError, UsageError, VsebenchError
 # numba, the BLAS of numpy and that of scipy reserve memory when they are loaded, and end the process without it.
 _LOADED = "import vsebench.cli, numpy, scipy.linalg, scipy.special, pandas, numba; a = numpy.ones((256, 256)); a @ a"
 
+PATIENCE = 60  # seconds in which another process must have loaded them
+
 
 class ClosedStdout(io.StringIO):
     """What is printed when the process was started without stdout (``>&-``, a service)."""
@@ -66,6 +68,7 @@ def _can_load(_limit: int) -> bool:
     """Whether another process can load the packages: without memory they end it, and no error can be caught."""
     quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     try:
-        return subprocess.run([sys.executable, "-c", _LOADED], check=False, **quiet).returncode == 0
-    except OSError:
+        loaded = subprocess.run([sys.executable, "-c", _LOADED], check=False, timeout=PATIENCE, **quiet)
+    except (OSError, subprocess.TimeoutExpired):  # a BLAS that gets no memory for its threads may wait for ever
         return False
+    return loaded.returncode == 0
