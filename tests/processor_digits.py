@@ -1,6 +1,6 @@
-"""``python -m tests.processor_digits``: digests of the gains of every kind, of functions, and of whole evaluations.
+"""``python -m tests.processor_digits``: digests of the gains of every kind, of functions, and of complete evaluations.
 
-Run by ``test_any_processor`` in processes that are told to be other processors; all digests must be equal.
+Run by ``test_any_processor`` in processes that simulate other processors; all digests must be equal.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The same digits on every processor: child processes are told to be other ones.
+"""The same digits on every processor: child processes simulate other ones.
 
 OpenBLAS, numpy and the C library each choose their code by the features of the processor, and each can be told to
 choose another. Numbers that are rounded in another order, or by another logarithm, then differ in their last bits.
@@ -59,7 +59,7 @@ def digits(processor: str = "") -> dict[str, str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("processor", PROCESSORS)
-def test_every_kind_of_gains_and_whole_evaluations(processor: str) -> None:
+def test_every_kind_of_gains_and_complete_evaluations(processor: str) -> None:
     pytest.importorskip("ot", reason="POT is not installed (extra: wmd)")
     known = Path("/proc/cpuinfo")
     if not known.is_file() or NEEDS[processor] not in known.read_text().split():

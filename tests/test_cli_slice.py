@@ -16,8 +16,9 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_stats as oracle
 from tests import reports
-from vsebench.analysis import attributes, systems
+from vsebench.analysis import systems
 from vsebench.cli import app
+from vsebench.data import columns
 from vsebench.data.splits import catalogue as splits
 from vsebench.errors import BadInput, MissingPackage
 from vsebench.types import Split
@@ -358,8 +359,11 @@ def test_an_id_in_two_of_many_rows_is_found_at_once(monkeypatch: pytest.MonkeyPa
 
         __hash__ = str.__hash__
 
+        def strip(self, chars: str | None = None) -> str:
+            return self
+
     values = [Counted(i) for i in range(2000)] + [Counted(1999)]
-    monkeypatch.setattr(attributes, "str", lambda v: v, raising=False)
+    monkeypatch.setattr(columns, "str", lambda v: v, raising=False)
     with pytest.raises(BadInput, match="id 1999 is in more than one row"):
-        attributes._ids(values, Path("t.csv"))
+        columns._ids(values, Path("t.csv"))
     assert Counted.compared < 100

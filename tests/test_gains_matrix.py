@@ -119,11 +119,13 @@ def test_the_wrong_array_is_refused(tmp_path: Path) -> None:
     for array, message in (
         (VALUES[:, :2], r"gains of shape \(2, 2\) for 2 images and 3 captions of split 'custom'"),
         (VALUES[0], r"array 'g.npy' has shape \(3,\); gains have two dimensions"),
-        (VALUES.astype(np.int64), "is int64, expected float16, float32 or float64"),
+        (VALUES.astype(np.complex64), "is complex64, expected float16, float32 or float64"),
     ):
         np.save(path, array)
         with pytest.raises(BadInput, match=message):
             load_gains(str(path), SPLIT)
+    np.save(path, VALUES.astype(np.int8))
+    assert load_gains(str(path), SPLIT).rows("i2t", 0, 2).tolist() == np.trunc(VALUES).tolist()
     np.save(path, VALUES)
     with pytest.raises(BadInput, match="2 images and 3 captions of split 'custom' with rows=captions"):
         load_gains(f"{path}:rows=captions", SPLIT)
@@ -224,3 +226,20 @@ def test_a_third_value_makes_gains(rng: np.random.Generator) -> None:
     gains[3, 7] = 0.5
     assert MatrixGains(gains).positives == 0
     assert MatrixGains(np.zeros((4, 8))).positives == 0
+
+
+def test_judgements_behind_a_setting_and_with_intervals(tmp_path: Path, rng: np.random.Generator) -> None:
+    images = rng.standard_normal((150, 8))
+    texts = np.repeat(images, 2, axis=0) + rng.standard_normal((300, 8))
+    kind = rng.integers(0, 2, 150)
+    np.save(tmp_path / "same.npy", (kind[:, None] == np.repeat(kind, 2)).astype(np.int8))
+    names = "matrix:R@1,matrix:SR@5,matrix:R[unit=image]@1"
+    options: dict[str, Any] = {"captions_per_image": 2, "metrics": names, "trust": True}
+    plain = vsebench.evaluate(images, texts, gains=str(tmp_path / "same.npy"), **options)
+    cut = vsebench.evaluate(images, texts, gains=f"{tmp_path / 'same.npy'}:negative=zero", ci=0, **options)
+    for one, other in zip(plain.results, cut.results, strict=True):
+        assert np.array_equal(one.per_query, other.per_query)
+        assert one.interval is not None and one.interval[0] <= one.value <= one.interval[1]
+        assert one.influence is None  # more positives than images are left out for
+    cosine = images @ (texts / np.linalg.norm(texts, axis=1, keepdims=True)).T
+    assert plain["matrix:R@1", "i2t"].value == (kind[cosine.argmax(axis=1) // 2] == kind).mean()

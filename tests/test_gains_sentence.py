@@ -23,7 +23,7 @@ from tests import oracle_gains
 from vsebench.data import published, store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import one_blas_thread
-from vsebench.relevance.embedding import encoders, sentence
+from vsebench.relevance.embedding import aggregate, encoders, sentence
 from vsebench.relevance.embedding.aggregate import CaptionCosine, caption_cosine
 from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.kinds.sentence import AGGREGATES, OWN
@@ -109,6 +109,14 @@ def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random
         assert gains.at("t2i", np.arange(3), np.empty((3, 0), np.int64)).shape == (3, 0)
     assert "images have no caption, and gain 0" in gains.notes[-1]
     assert not full[np.bincount(image_of, minlength=1000) == 0].any()
+
+
+@pytest.mark.parametrize("more", [-1, 0, 1])
+def test_pairs_at_the_end_of_a_piece(more: int, rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(aggregate, "SCATTERED", 64)
+    gains = from_vectors(split_of(list(range(20))), rng.standard_normal((20, 8)), agg="first")
+    query, items = np.array([3]), rng.integers(0, 20, (1, 64 + more))
+    assert np.array_equal(gains.at("i2t", query, items)[0], gains.rows("i2t", 3, 4)[0, items[0]])
 
 
 def test_values_do_not_depend_on_the_norms() -> None:

@@ -53,7 +53,7 @@ def test_strings_are_classes(world: tuple[np.ndarray, np.ndarray], tmp_path: Pat
     vectors, code = world
     want = values(vectors, code, labels_are="classes")
     named = np.array([f"class {c}" for c in code])
-    assert values(vectors, named) == values(vectors, list(named)) == want
+    assert values(vectors, named) == values(vectors, list(named)) == values(vectors, named.astype(object)) == want
     np.save(tmp_path / "v.npy", vectors.astype(np.float32))
     for name, labels in (("words", named), ("digits", code.astype(str))):
         np.save(tmp_path / f"{name}.npy", labels)

@@ -36,7 +36,7 @@ CASES = [
         "scores minus infinity",
         lambda f: scores(f, spoiled(59, 299, -np.inf)),
         3,
-        "scores.npy: image (score) row 59 holds -inf in column 299",
+        "scores.npy: image (score) row 59 holds -inf: pairs that were never scored",
     ),
     Case(
         "scores 1-D",

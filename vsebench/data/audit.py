@@ -86,6 +86,10 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
     bad = _first_row(array, lambda block: ~np.isfinite(block).all(axis=1))
     if bad is not None:
         values = np.asarray(array[bad[0]])
+        if np.isneginf(values[~np.isfinite(values)]).all() and side.endswith("(score)"):
+            what = f"{_row(side, bad[0], ids)} holds -inf{_such(bad[1])}: pairs that were never scored"
+            fix = "save a number below every score in its place, such as np.where(np.isneginf(s), -1e4, s)"
+            raise BadInput(what, where=where, fix=fix)
         column = int(np.flatnonzero(~np.isfinite(values))[0])
         raise BadInput(
             f"{_row(side, bad[0], ids)} holds {values[column]} in column {column}{_such(bad[1])}",
@@ -105,11 +109,6 @@ def check_scores(scores: Array, where: Path) -> None:
         raise BadInput(what, where=where, fix="save one row an image and one column a text")
     if 0 in scores.shape:
         raise BadInput(f"score matrix is empty: shape {scores.shape}", where=where, fix="save at least one score")
-    bad = _first_row(scores, lambda block: ~np.isfinite(block).all(axis=1))
-    if bad is not None and np.isneginf(scores[bad[0]]).any():
-        what = f"image (score) row {bad[0]} holds -inf{_such(bad[1])}: pairs that were never scored"
-        fix = "save a number below every score in its place, such as np.where(np.isneginf(s), -1e4, s)"
-        raise BadInput(what, where=where, fix=fix)
     check_finite(scores, "image (score)", where)
 
 

@@ -16,6 +16,7 @@ from ..registry import unknown
 from ..types import Ids, Int, Modality, Split
 from .formats.ids import canonical, places
 
+SIDES: tuple[Modality, ...] = ("image", "caption")
 ID_COLUMNS: dict[str, Modality | None] = {
     "id": None, "query": None, "image_id": "image", "image": "image", "file_name": "image",
     "caption_id": "caption", "text_id": "caption",
@@ -45,8 +46,7 @@ def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modalit
     """
     table = _table(path)
     named = [c for c in table if c in ID_COLUMNS]
-    # Captions have the id of their image beside their own, which repeats.
-    ids_in = next((c for c in named if len(set(map(str, table[c]))) == len(table[c])), next(iter(named), None))
+    ids_in = _ids_in(table, named, split)
     if ids_in is None:
         what = f"has no column of ids (columns: {', '.join(map(str, table)) or 'none'})"
         raise BadInput(what, where=path, fix="call the column of ids id, image_id or caption_id")
@@ -58,6 +58,31 @@ def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modalit
         if place >= 0:
             values[place] = value
     return str(chosen), side, values
+
+
+def _ids_in(table: dict[str, list[Any]], named: Sequence[str], split: Split) -> str | None:
+    """The column of ids: without repeats, with most of the split.
+
+    Captions have the id of their image, which repeats, beside their own.
+
+    Of two that are equal in this the ids of captions.
+    """
+    alone = [name for name in named if len(set(map(str, table[name]))) == len(table[name])]
+    if len(alone) < 2:
+        return next(iter([*alone, *named]), None)
+    known = {side: set(split.ids(side).astype(np.str_).tolist()) for side in SIDES}
+    share = {n: max(len(known[side].intersection(map(text_of, table[n]))) for side in _sides(n)) for n in alone}
+    return max(alone, key=lambda name: (share[name], ID_COLUMNS[name] == "caption"))
+
+
+def _sides(column: str) -> tuple[Modality, ...]:
+    side = ID_COLUMNS[column]
+    return SIDES if side is None else (side,)
+
+
+def text_of(value: Any) -> str:
+    """A value as text; a float that is an integer as that integer, as tables with missing values have them."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
 
 
 def missing(value: Any) -> bool:
@@ -158,7 +183,7 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
 def _ids(values: Sequence[Any], path: Path) -> Ids:
     if any(missing(v) for v in values):
         raise BadInput("has a row without an id", where=path, fix="give every row an id")
-    ids = [str(int(v)) if isinstance(v, float) and v.is_integer() else str(v).strip() for v in values]
+    ids = [text_of(v) for v in values]
     if len(set(ids)) != len(ids):
         seen: set[str] = set()
         again = next(i for i in ids if i in seen or seen.add(i))  # type: ignore[func-returns-value]
@@ -168,7 +193,7 @@ def _ids(values: Sequence[Any], path: Path) -> Ids:
 
 def _side(ids: Ids, known: Modality | None, split: Split, path: Path) -> tuple[Modality, Int]:
     """Whether the ids are of images or captions, and their indices in the split, -1 for others."""
-    sides: tuple[Modality, ...] = ("image", "caption") if known is None else (known,)
+    sides = SIDES if known is None else (known,)
     found = {side: places(split.ids(side).astype(np.str_), ids) for side in sides}
     if not any((at >= 0).any() for at in found.values()):  # maybe the same ids in another spelling
         found = {side: places(canonical(split.ids(side)), canonical(ids)) for side in sides}

@@ -57,7 +57,7 @@ class FileRows:
         holds: what ``image_of_text`` may hold, see ``formats.raw.RawEmbeddings``.
         repeated: how many times every image row occurred in the file, one after the other, before all but the first
             were removed; ``image_of_text`` may hold rows of the file as it was.
-        captions: a file of captions with their ids and those of their images, which tells the image of a text where
+        captions: a file of captions with their ids and those of their images, which gives the image of a text where
             nothing else does; None for none.
     """
 

@@ -12,7 +12,7 @@ from ..rank.order import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result
-from ..text.doubts import doubts
+from ..text import warnings as caption_warnings
 from ..types import Float, Ids
 from .engines import Engine
 from .inputs import Input
@@ -58,7 +58,11 @@ def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[
 def _of_captions(plan: Plan) -> list[str]:
     """Warnings about captions whose words mean little, for the gains that are made from words."""
     views = [view for view in plan.gains if {"tokens", "text"} & set(GAINS[view].settings)]
-    return [f"{', '.join(views)}: {doubt}" for doubt in doubts(plan.split.captions or ())] if views else []
+    return (
+        [f"{', '.join(views)}: {what}" for what in caption_warnings.of_captions(plan.split.captions or ())]
+        if views
+        else []
+    )
 
 
 def _without_gains(plan: Plan, found: run.Found) -> list[str]:

@@ -219,7 +219,7 @@ def captions_file(options: Options) -> Path | None:
 
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
-    named = [captions_file(options), *(spec.argument for spec in gains.choose(options.gains).values())]
+    named = [captions_file(options), options.part[0], *(spec.argument for spec in gains.choose(options.gains).values())]
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 
 

@@ -13,11 +13,11 @@ from ..data import columns
 from ..data.captions import with_captions
 from ..errors import BadInput, UsageError
 from ..rank.scorers import Dot, Matrix
+from ..relevance.kinds import GAINS
 from ..types import Embeddings, Int, Split
+from . import gains
 from .inputs import Input, captions_file
-from .options import Options
-
-GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
+from .options import PART_GRAMMAR, Options
 
 
 def only(data: Input, options: Options) -> tuple[Input, Options]:
@@ -30,16 +30,23 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         options: with ``only``: ``COLUMN=VALUE[,VALUE...]`` of the file of captions, or ``FILE:COLUMN=VALUE``.
 
     Raises:
-        UsageError: another form of ``only``, no file, or retrieved lists, which rank the complete gallery.
+        UsageError: no file; retrieved lists, which rank the complete gallery; gains or folds of the complete data set.
         BadInput: the file has no such column, or no item has the value.
     """
     if options.only is None:
         return data, options
-    path, column, wanted = _parsed(options)
+    named, column, wanted = options.part
+    path = named or captions_file(options)
+    if path is None:
+        fix = f"give --captions FILE with that column, or {PART_GRAMMAR}"
+        raise UsageError(f"--only {options.only} names no file", fix=fix)
+    _refuse_gains(options)
     if data.lists is not None or options.engine != "local":
         what = "--only has no meaning for retrieved lists" if data.lists is not None else "--only needs --engine local"
         raise UsageError(what, fix="leave it out, or give embeddings or scores")
     split = data.split
+    if split.name == "coco-1k":
+        raise UsageError("--only has no meaning for the folds of coco-1k", fix="give --split coco-5k")
     name, side, values = columns.of_items(path, column, split)
     kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
     if not len(kept):
@@ -61,7 +68,7 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         f"only {options.only}: {len(images):,} of {len(split.image_ids):,} images and {len(captions):,} of "
         f"{len(split.caption_ids):,} captions are the queries and the gallery"
     )
-    rows = tuple(_rows(row, kept) for row, kept in zip(data.rows, (images, captions), strict=True))
+    rows = (_ranks(data.rows[0], images), _ranks(data.rows[1], captions))
     found = replace(
         data, split=part, scorer=_scorer(data.scorer, images, captions), vectors=_vectors(data, images, captions),
         rows=rows, notes=(*data.notes, note),
@@ -69,19 +76,13 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
     return found, replace(options, captions=None)
 
 
-def _parsed(options: Options) -> tuple[Path, str, set[str]]:
-    """The file, the column and the values."""
-    head, equals, tail = str(options.only).partition("=")
-    wanted = {value.strip() for value in tail.split(",") if value.strip()}
-    file, _, column = head.rpartition(":")
-    if not equals or not wanted or not column.strip():
-        raise UsageError(f"--only is '{options.only}'", fix=GRAMMAR)
-    path = Path(file).expanduser() if file else captions_file(options)
-    if path is None:
-        raise UsageError(
-            f"--only {options.only} names no file", fix=f"give --captions FILE with that column, or {GRAMMAR}"
-        )
-    return path, column.strip(), wanted
+def _refuse_gains(options: Options) -> None:
+    """Refuse gains and caption vectors that have rows of the complete data set."""
+    for kind, spec in gains.choose(options.gains).items():
+        file = spec.argument is not None and Path(spec.argument).expanduser().is_file()
+        if spec.values is not None or GAINS[kind].endings or (kind == "sentence" and file):
+            what = f"--only {options.only} with gains '{kind}' of the complete data set"
+            raise UsageError(what, fix="give gains that are made from captions, such as cider, or leave out --only")
 
 
 def _texts(value: Any) -> set[str]:
@@ -89,7 +90,12 @@ def _texts(value: Any) -> set[str]:
     if columns.missing(value):
         return set()
     several = value if isinstance(value, (list, tuple, np.ndarray)) else [value]
-    return {f"{v:g}" if isinstance(v, float) else str(v).strip() for v in several}
+    return {columns.text_of(v) for v in several}
+
+
+def _ranks(rows: Int | None, kept: Int) -> Int | None:
+    """The places of some rows of a file among each other: other files have rows for the part alone."""
+    return None if rows is None else np.argsort(np.argsort(rows[kept])).astype(np.int64)
 
 
 def _rows(rows: Int | None, kept: Int) -> Int:

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import numpy.typing as npt
 
@@ -32,6 +33,7 @@ ALLOWED: dict[str, tuple[str, ...]] = {
     "interval": ("bca", "percentile"),
     "engine": ("local", "dask"),
 }
+PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 MOST = 100  # items a query that a report keeps
 MAX_WORKERS = 1024
 # Of a Dask scheduler: a host and a port, after the name of a protocol or not.
@@ -83,7 +85,7 @@ class Options:
         if isinstance(self.gains, str) and not words(self.gains):
             raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
         self._check_engine()
-        _ = self.resampling, self.budget  # a wrong level or size is refused before anything is read
+        _ = self.resampling, self.budget, self.part  # what is wrong is refused before anything is read
 
     def _check_engine(self) -> None:
         given = {"--scheduler": self.scheduler, "--workers": self.workers, "--resume": self.resume or None}
@@ -111,6 +113,18 @@ class Options:
     def budget(self) -> int | None:
         """Bytes of memory that the process may take, None for what is free."""
         return None if self.memory is None else parse_size(str(self.memory), "--memory")
+
+    @property
+    def part(self) -> tuple[Path | None, str, set[str]]:
+        """Of ``only``: the file if one is named, the column, and the values; raises UsageError for another form."""
+        if self.only is None:
+            return None, "", set()
+        head, equals, tail = self.only.partition("=")
+        wanted = {value.strip() for value in tail.split(",") if value.strip()}
+        file, _, column = head.rpartition(":")
+        if not equals or not wanted or not column.strip():
+            raise UsageError(f"--only is '{self.only}'", fix=PART_GRAMMAR)
+        return Path(file).expanduser() if file else None, column.strip(), wanted
 
     @property
     def resampling(self) -> Resampling | None:

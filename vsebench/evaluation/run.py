@@ -129,7 +129,7 @@ def evaluate(
         captions_per_image: texts an image, in order, for vectors and scores without ids; 5 by default.
         image_key, text_key, scores_key: names of the arrays in a file.
         image_ids, text_ids: (image,) and (text,) ids of the rows of arrays in memory, integers or strings.
-        image_id_of_text: (text,) the id of the image of every text, where a declared split or the ids do not tell it.
+        image_id_of_text: (text,) the id of the image of every text, where neither a declared split nor the ids give it.
         only: the part of the images and captions that is evaluated as a gallery of its own: ``lang=de``, by a column of
             the file of captions, or ``FILE:COLUMN=VALUE[,VALUE...]``.
         trust: warn, instead of refusing, when recall is at chance or the rows seem to be in another order.
@@ -185,8 +185,8 @@ def evaluate(
             data = inputs.from_run(run, split, options)
         else:
             data = inputs.from_vectors(images, texts, split, image_key, text_key, options, ids)
-        data, options = parts.only(data, options)
         sources = [*data.sources, *inputs.beside(options)]
+        data, options = parts.only(data, options)
         if save_run is not None:
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
         report, observed, options = _where_it_works(data, options, source)

@@ -90,7 +90,11 @@ class Ranking:
     @cached_property
     def influenced(self) -> tuple[Group, ...]:
         """The metrics for which the influence of the images as candidates is computed."""
-        return _groups([m for m in self.metrics if has_influence(m)], self) if self.influence else ()
+        if not self.influence:
+            return ()
+        # Every image of a positive would be left out once: without many positives of judgements only.
+        found = _groups([m for m in self.metrics if has_influence(m)], self)
+        return tuple(g for g in found if g.view not in self.judged or g.pseudo_positives <= DEEPEST)
 
 
 @dataclass(frozen=True, eq=False)

@@ -19,7 +19,6 @@ from ..numeric.parallel import Progress, default_threads, in_turn
 from ..rank.full_order import Order, OrderOf
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
-from ..relevance.matrix import MatrixGains
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .device import on_device
 from .measure import Out, make_room, measure
@@ -302,7 +301,7 @@ def _rankings(
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
         if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
             raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
-    judged = {view: g.positives for view, g in gains.items() if isinstance(g, MatrixGains) and g.positives}
+    judged = {view: n for view, g in gains.items() if (n := getattr(g, "positives", 0))}
     return [replace(ranking, judged=judged) for ranking in rankings]
 
 

@@ -24,6 +24,7 @@ from ..arguments import shown
 from ..errors import UsageError
 from ..registry import Registry, closest, unknown
 from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import GAINS
 from ..types import Float, Ranks
 from .graded_ranking import GradedRanking
 
@@ -386,7 +387,7 @@ def parse(text: str) -> Metric:
     if not match:
         raise UsageError(f"'{text}' is not a metric name", fix="write [view:]Name[@k], for example R@1 or eccv:mAP@R")
     (stem, tail), given = _spelled(match["stem"], match["tail"]), match["view"]
-    given = given.lower() if given and given.lower() in JUDGEMENTS else given
+    given = given.lower() if given and given.lower() in {*JUDGEMENTS, *GAINS} else given
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
         binary, graded = family_of(template, False), family_of(template, True)

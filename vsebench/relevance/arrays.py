@@ -39,13 +39,14 @@ class StoredArray:
     notes: tuple[str, ...]
 
 
-def read_array(path: Path, field: Field, fix: str) -> StoredArray:
+def read_array(path: Path, field: Field, fix: str, integers: bool = False) -> StoredArray:
     """The array of a file with one of the names of ``field``, else its only two-dimensional array.
 
     Args:
         path: .npy, .npz, .safetensors, torch or HDF5 file.
         field: the content in words, and its usual names.
         fix: how to save such a file, for errors.
+        integers: integers and truth values are taken too, as float32.
 
     Raises:
         BadInput: no such file, another kind of file, damaged, not floating point, not two-dimensional, or several
@@ -56,7 +57,7 @@ def read_array(path: Path, field: Field, fix: str) -> StoredArray:
     expect(path, kind, kind.arrays is not None, f"a file of {field.words}", fix)
     members = members_of(path, kind)
     if kind.single:
-        return StoredArray(_matrix(members[0], field, path, fix), None, None, ())
+        return StoredArray(_matrix(members[0], field, path, fix, integers), None, None, ())
     chosen = pick(members, field, path)
     notes: tuple[str, ...] = ()
     if chosen is None:
@@ -69,13 +70,15 @@ def read_array(path: Path, field: Field, fix: str) -> StoredArray:
     ids = [pick(members, names, path, beside=chosen) for names in (IMAGE_IDS, TEXT_IDS)]
     check_size([chosen, *(m for m in ids if m is not None)], path)
     image_ids, text_ids = (None if m is None else as_ids(m.load(), m.name, path) for m in ids)
-    return StoredArray(_matrix(chosen, field, path, fix), image_ids, text_ids, notes)
+    return StoredArray(_matrix(chosen, field, path, fix, integers), image_ids, text_ids, notes)
 
 
-def _matrix(member: Member, field: Field, path: Path, fix: str) -> Array:
+def _matrix(member: Member, field: Field, path: Path, fix: str, integers: bool) -> Array:
     if len(member.shape) != 2 or 0 in member.shape:
         what = f"array '{member.name}' has shape {member.shape}; {field.words} have two dimensions"
         raise BadInput(what, where=path, fix=fix)
+    if integers and member.dtype.startswith(("int", "uint", "bool")):
+        return member.load().astype(np.float32)
     return floats(member, path)
 
 

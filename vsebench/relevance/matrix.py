@@ -107,7 +107,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     if argument is None:
         raise UsageError("no file of gains is named", fix="give the name of a .npy file")
     path = Path(argument).expanduser()
-    stored = read_array(path, FIELD, "save a .npy array with one row an image and one column a caption")
+    fix = "save a .npy array with one row an image and one column a caption"
+    stored = read_array(path, FIELD, fix, integers=True)
     found = _arranged(split, stored, rows_are, path)
     if progress is not None:
         progress(1.0)

@@ -41,6 +41,11 @@ class NonNegative:
         return (*self.gains.notes, "gains below zero count as zero (negative=zero)")
 
     @property
+    def positives(self) -> int:
+        """Of judgements of 0 and 1, see ``MatrixGains``; else 0."""
+        return getattr(self.gains, "positives", 0)
+
+    @property
     def rows_affordable(self) -> bool:
         """See ``Gains.rows_affordable``."""
         return self.gains.rows_affordable

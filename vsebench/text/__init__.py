@@ -4,6 +4,6 @@
 
 - the tokenisers by name: ``tokenise``; the result: ``tokens``
 - Penn Treebank tokens without Java: ``ptb``, by the rules in ``ptb_rules``; by the original in Java: ``ptb_java``
-- captions that these cannot split: ``doubts``
+- warnings about captions that these cannot split: ``warnings``
 - the Java runtime for the original and for the parser of SPICE: ``java``
 """

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +30,7 @@ from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
 from ..report.model import Resampling, Result
 from ..report.report import Report
-from ..types import Direction, Embeddings, Float, Ids, Int, Modality, Split, Vectors
+from ..types import Direction, Embeddings, Float, Ids, Int, Modality, Split, Vectors, as_array
 from .distances import LabelDistance
 from .files import Read, read_vectors
 from .labels import label_distance_of, read_labels
@@ -132,9 +133,7 @@ def evaluate_unimodal(
         elif isinstance(labels, LabelDistance):
             distance = labels
         else:
-            names = np.asarray(labels).dtype.kind in "SU"
-            given = np.asarray(labels).astype(str) if names else numbers(labels, "labels")
-            distance = label_distance_of(given, label_distance, labels_are)
+            distance = label_distance_of(_label_array(labels), label_distance, labels_are)
         if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
             what = f"item {empty[0]} is all zeros: it has no direction to compare"
             fix = "encode it again, or rank by --similarity euclidean"
@@ -221,6 +220,14 @@ def list_values(
 
     spread(work, total, threads)
     return found
+
+
+def _label_array(labels: Any) -> npt.NDArray[Any]:
+    """Labels in memory: numbers, or strings, which are classes."""
+    array = as_array(labels, "labels")
+    if array.dtype.kind in "SU" or (array.dtype.kind == "O" and all(isinstance(x, str) for x in array.flat)):
+        return array.astype(str)
+    return numbers(labels, "labels")
 
 
 def _vectors(

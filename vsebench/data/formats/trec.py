@@ -16,6 +16,7 @@ from ...memory import memory_limit, size
 from .raw import FileLists, Order
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag; or three: query item score"
+_NO_NUMBERS = ("nan", "inf", "infinity")  # scores, which are refused, and no words of a heading
 _LONGEST_LINE = 65536  # characters
 _ROW_BYTES = 250  # of one line, once parsed
 _Row = tuple[float, int, int, str]  # minus score, rank, line number, item: sorts best first
@@ -59,7 +60,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
             raise BadInput(f"line {number} holds binary data", where=where, fix=_COLUMNS)
         if not width:
             width = 3 if len(parts) == 3 else 6
-            if width == 3 and not _is_number(parts[2]):
+            if width == 3 and number == 1 and parts[2].isalpha() and parts[2].lower() not in _NO_NUMBERS:
                 continue  # a heading
         try:
             row = _row(parts, number, width, len(rows.get(parts[0], ())))
@@ -179,13 +180,6 @@ def _row(parts: list[str], number: int, width: int, before: int) -> _Row:
         return -float(parts[2]), before + 1, number, parts[1]
     _, _, item, rank, score, _ = parts
     return -float(score), int(rank), number, item
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
 
 
 def _bad_line(parts: list[str], number: int, where: Path, width: int) -> BadInput:

@@ -88,8 +88,9 @@ class CaptionCosine:
         out = np.zeros(len(images), np.float32)
         count = np.diff(self.first)[images]
         pairs = np.flatnonzero(count)
-        edges = np.searchsorted(np.cumsum(count[pairs]), np.arange(0, count.sum() + SCATTERED, SCATTERED))
-        for low, high in pairwise(np.unique(edges).tolist()):
+        ends = np.cumsum(count[pairs])
+        edges = np.searchsorted(ends, np.arange(SCATTERED, int(count.sum()), SCATTERED))
+        for low, high in pairwise(np.unique([0, *edges, len(pairs)]).tolist()):
             some = pairs[low:high]
             begin = np.cumsum(count[some]) - count[some]
             reference = np.arange(count[some].sum()) + np.repeat(self.first[images[some]] - begin, count[some])

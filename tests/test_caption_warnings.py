@@ -12,7 +12,7 @@ import pytest
 
 import vsebench
 from vsebench.errors import UsageError
-from vsebench.text.doubts import doubts
+from vsebench.text.warnings import of_captions
 from vsebench.types import Embeddings
 
 ENGLISH = [f"a {a} is {b} near the {c}" for a in ("man", "dog") for b in ("running", "eating") for c in ("tree", "sea")]
@@ -42,16 +42,21 @@ def test_captions_whose_words_mean_little(captions: list[str], said: str) -> Non
     assert len([w for w in report.warnings if said in w]) == 1, report.warnings
 
 
-def test_english_captions_are_not_doubted() -> None:
-    assert doubts(ENGLISH * 3) == doubts([]) == doubts(["a dog"] * 5) == []
+def test_english_captions_give_no_warning() -> None:
+    assert of_captions(ENGLISH * 3) == of_captions([]) == of_captions(["a dog"] * 5) == []
     assert not [w for w in evaluate(ENGLISH).warnings if "captions" in w]
+
+
+def test_captions_with_spaces_between_words() -> None:
+    segmented = ["一个 男人 骑 着 自行车", "两只 狗 在 草地 上 奔跑"] * 6
+    assert [("without spaces" in found, "not English" in found) for found in of_captions(segmented)] == [(False, True)]
 
 
 def test_captions_of_eight_languages(real_data: Path) -> None:
     found = {}
     for language in ("en", "de", "es", "id", "ja", "ru", "tr", "zh"):
         with gzip.open(real_data / "xflickrco" / f"test_{language}.jsonl.gz", "rt", encoding="utf-8") as stream:
-            found[language] = doubts([json.loads(line)["sentences"][0] for line in stream])
+            found[language] = of_captions([json.loads(line)["sentences"][0] for line in stream])
     assert [k for k, v in found.items() if v and "without spaces" in v[0]] == ["ja", "zh"]
     assert [k for k, v in found.items() if v and "not English" in v[0]] == ["de", "es", "ru", "tr"]
 
