@@ -35,8 +35,8 @@ class ClosedStdout(io.StringIO):
 def check_environment() -> None:
     """Refuse an environment in which numpy or numba cannot be loaded.
 
-    Where the memory of the process is limited to less than ``ENOUGH``, another process tries it first: every command then
-    starts Python and loads these packages twice, which takes one or two seconds more.
+    Where the memory of the process is limited to less than ``ENOUGH``, another process tries it first: every command
+    then starts Python and loads these packages twice, which takes one or two seconds more.
 
     Raises:
         UsageError: a number of threads that is none.
