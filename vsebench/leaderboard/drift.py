@@ -83,10 +83,8 @@ def measured(folder: Path) -> Baseline:
     """
     path = folder / SUMMARY
     fix = "run it: vsebench train-reference --suite smoke --out FOLDER"
-    if not path.exists():
-        raise BadInput("no such file", where=path, fix=fix)
     try:
-        suite = Suite.model_validate_json(read_bytes(path, fix))
+        suite = Suite.model_validate_json(read_bytes(path, fix, missing=fix))
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="run the suite again") from None
     if not suite.complete:
@@ -103,10 +101,8 @@ def _numbers(path: Path) -> tuple[Stored, ...]:
 def read(path: Path) -> Baseline:
     """The stored numbers of a file; raises BadInput."""
     fix = "store them first: vsebench leaderboard drift FOLDER --update"
-    if not path.exists():
-        raise BadInput("no such file", where=path, fix=fix)
     try:
-        return Baseline.model_validate_json(read_bytes(path, fix))
+        return Baseline.model_validate_json(read_bytes(path, fix, missing=fix))
     except ValidationError as error:
         raise BadInput(faults_of(error)[0], where=path, fix="store them again with --update") from None
 
