@@ -16,6 +16,8 @@ from tests import leaderboard_worlds as worlds
 from vsebench.cli import app
 from vsebench.leaderboard import diff, submit
 
+ROOT = Path(__file__).resolve().parent.parent
+
 
 def run(*args: str) -> Result:
     return CliRunner().invoke(app, list(args))
@@ -218,6 +220,14 @@ def test_drift_names_what_is_other_than_when_the_numbers_were_stored(suite, tmp_
     shift(board, 0.1)
     said = drift(suite, board).stderr
     assert "processor was Zen, AVX2, is Core, AVX512" in said and "vsebench was 0.1.0, is 0.2.0" in said
+
+
+def test_what_is_said_of_processors_is_what_was_compared():
+    pages = ["docs/leaderboards.md", "docs/training.md", "docs/cli.md", "CHANGELOG.md"]
+    sources = ["vsebench/leaderboard/drift.py", "vsebench/cli/leaderboard.py", "train_reference/config.py"]
+    for name in (*pages, *sources):
+        text = " ".join((ROOT / name).read_text(encoding="utf-8").split())
+        assert "SSE4, AVX2 and AVX-512" in text and "the same numbers on every processor" not in text, name
 
 
 def test_a_run_that_is_missing_is_drift(suite, tmp_path):

@@ -7,7 +7,6 @@ import json
 import math
 import shlex
 import shutil
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -336,14 +335,38 @@ def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
         submit.add(tmp_path / "A.json", "none", folder=folder)
 
 
-def test_intervals_are_computed_where_a_report_has_none(tmp_path):
+def evaluated(folder: Path, ci: int) -> Path:
+    """The report of ``vsebench eval --ci``, with binary and graded metrics."""
+    rng = np.random.default_rng(7)
+    images = rng.standard_normal((60, 16)).astype(np.float32)
+    texts = (np.repeat(images, 5, axis=0) + 1.5 * rng.standard_normal((300, 16))).astype(np.float32)
+    np.savez(folder / "e.npz", images=images, captions=texts)
+    np.save(folder / "gains.npy", np.random.default_rng(1).random((60, 300)))
+    target = folder / f"ci{ci}.json"
+    done = run("eval", str(folder / "e.npz"), "--gains", str(folder / "gains.npy"), "--metrics",
+               "R@1,R@5,R@10,RSum,MedR,matrix:NCS@5", "--ci", str(ci), "-o", str(target), "--trust")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return target
+
+
+def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_path):
+    """They are those of ``eval --ci 95``; those of graded metrics cannot be computed."""
     folder = worlds.folder(tmp_path / "board")
-    report = worlds.report()
-    bare = replace(report, results=tuple(replace(r, interval=None) for r in report.results), intervals=None)
-    bare.save(tmp_path / "A.json")
-    entry = submit.add(tmp_path / "A.json", "a", folder=folder)
+    full, bare = evaluated(tmp_path, 95), evaluated(tmp_path, 0)
+    with pytest.raises(BadInput) as caught:
+        submit.add(bare, "a", folder=folder)
+    assert str(caught.value).splitlines() == [
+        f"{bare}: has no intervals, and those of matrix:NCS@5 cannot be computed from the values of the queries",
+        "  fix: evaluate with --ci 95, or choose binary metrics with --metrics, such as R@1,R@5,R@10,RSum",
+    ]
+    assert not (folder / "entries").exists()
+    binary = "R@1,R@5,R@10,RSum,MedR"
+    entry = submit.add(bare, "a", metrics=binary, folder=folder)
     assert entry.notes == ("The report has no intervals; they were computed when the entry was added.",)
-    assert all(v.interval is not None and v.interval[0] <= v.value <= v.interval[1] for v in entry.values)
+    stated = submit.add(full, "b", metrics=binary, folder=folder)
+    assert stated.notes == () and entry.values == stated.values and len(entry.values) == 9
+    assert all(v.interval is not None and v.interval[0] < v.interval[1] for v in entry.values if v.metric != "MedR")
+    assert {v.metric for v in submit.add(full, "c", folder=folder).values} == {*binary.split(","), "matrix:NCS@5"}
     assert check(folder)[1] == []
 
 

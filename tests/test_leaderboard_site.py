@@ -226,6 +226,17 @@ def test_files_that_no_build_made_are_kept(tmp_path):
     assert (outside / "chapter.tex").read_text() == "years of work"
 
 
+def test_a_site_that_is_a_link_is_not_written_through(tmp_path):
+    folder = board(tmp_path).folder
+    outside = tmp_path / "thesis"
+    outside.mkdir()
+    (folder / "site").symlink_to(outside)
+    done = run("leaderboard", "build", "--folder", str(folder))
+    message = done.stderr.replace("\n", "")
+    assert done.exit_code == 2 and "site: is a link (to" in message and "nothing is written through links" in message
+    assert list(outside.iterdir()) == []
+
+
 def test_a_page_of_someone_else_is_not_replaced(tmp_path):
     folder = board(tmp_path).folder
     page = folder / "site" / "index.html"

@@ -169,3 +169,18 @@ def test_what_is_no_regular_file(tmp_path: Path) -> None:
     ):
         with pytest.raises(BadInput, match=what):
             check_file(path, "fix")
+
+
+def test_the_advice_for_a_missing_file(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"{}")
+    (tmp_path / "gone").symlink_to("nowhere")
+    assert read_bytes(tmp_path / "a.json", "fix", missing="make it first") == b"{}"
+    for path, what, fix in (
+        (tmp_path / "aa.json", "no such file", "make it first"),
+        (tmp_path / "no" / "a.json", "no such file", "make it first"),
+        (tmp_path, "this is a folder", "fix"),
+        (tmp_path / "gone", "is a link to a missing file (nowhere)", "repair the link"),
+    ):
+        with pytest.raises(BadInput) as caught:
+            read_bytes(path, "fix", missing="make it first")
+        assert (caught.value.what, caught.value.fix) == (what, fix)

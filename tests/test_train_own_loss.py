@@ -1,4 +1,4 @@
-"""Losses of files of the user, suites of chosen losses, and numbers that do not depend on the processor."""
+"""Losses of files of the user, suites of chosen losses, and numbers that are those of other code for x86."""
 
 from __future__ import annotations
 
@@ -209,7 +209,7 @@ train.train(found, Path(sys.argv[1]), metrics="R@1,RSum", say=lambda text: None)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the variables of torch's libraries on x86")
-def test_numbers_are_those_of_every_processor(tmp_path):
+def test_numbers_are_those_of_other_code_for_x86(tmp_path):
     """In float64, weights differ by far less than what could change a ranking; see ``train.precision``."""
     import vsebench as vb
 

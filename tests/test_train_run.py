@@ -266,7 +266,7 @@ def test_configurations_from_files_and_options(tmp_path):
         config.read(file)
     with pytest.raises(BadInput, match="this is a folder"):
         config.read(tmp_path)
-    with pytest.raises(BadInput, match=r"no such configuration(.|\n)*scenes/mh"):
+    with pytest.raises(BadInput, match=r"no such file(.|\n)*scenes/mh"):
         config.read(tmp_path / "b.toml")
     with pytest.raises(UsageError, match="loss 'mh' has no setting 'tau'"):
         train.prepare(small(loss={"settings": {"tau": 3}}), start.no_bar)

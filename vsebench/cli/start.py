@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import io
 import os
 import subprocess
@@ -16,6 +15,7 @@ from ..errors import DiskError, UsageError, VsebenchError
 _LOADED = "import vsebench.cli, numpy, scipy.linalg, scipy.special, pandas, numba; a = numpy.ones((256, 256)); a @ a"
 
 PATIENCE = 60  # seconds in which another process must have loaded them
+ENOUGH = 8 << 30  # bytes of address space from which on it is not tried whether they load
 
 
 class ClosedStdout(io.StringIO):
@@ -35,6 +35,9 @@ class ClosedStdout(io.StringIO):
 def check_environment() -> None:
     """Refuse an environment in which numpy or numba cannot be loaded.
 
+    Where the memory of the process is limited to less than ``ENOUGH``, another process tries it first: every command
+    then starts Python and loads these packages twice, which takes one or two seconds more.
+
     Raises:
         UsageError: a number of threads that is none.
         VsebenchError: the memory of the process is limited to less than these packages take.
@@ -47,7 +50,7 @@ def check_environment() -> None:
             fix = f"set it to an integer of 1 or more, or remove it: unset {name}"
             raise UsageError(f"the environment variable {name} is '{(given or '')[:40]}'", fix=fix)
     limit = _limit()
-    if limit is not None and not _can_load(limit):
+    if limit is not None and limit < ENOUGH and not _can_load():
         what = f"this process may have {limit >> 20:,} MiB of memory (ulimit -v), too little for numpy and numba"
         fix = "raise the limit (ulimit -v unlimited), or use fewer threads (OPENBLAS_NUM_THREADS=1)"
         raise VsebenchError(what, fix=fix)
@@ -63,8 +66,7 @@ def _limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-@functools.lru_cache(maxsize=1)
-def _can_load(_limit: int) -> bool:
+def _can_load() -> bool:
     """Whether another process can load the packages: without memory they end it, and no error can be caught."""
     quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
     try:

@@ -14,23 +14,27 @@ from ..registry import closest
 _ON_DISK = "write the data to a file on disk first"
 
 
-def check_file(path: Path, fix: str) -> None:
+def check_file(path: Path, fix: str, missing: str | None = None) -> None:
     """Check that a path is a regular file, or a link to one.
 
     Raises:
-        BadInput: it is missing (a close name is suggested), a folder (``fix`` is the advice), a named pipe, a socket or
-            a device.
+        BadInput: it is missing (``missing`` is the advice, by default a close name), a folder (``fix`` is the advice),
+            a named pipe, a socket or a device.
     """
-    if is_folder(path):
+    if is_folder(path, missing):
         raise BadInput("this is a folder", where=path, fix=fix)
 
 
-def is_folder(path: Path) -> bool:
-    """Whether a path is a folder and not a regular file; raises BadInput for anything else, and a missing one."""
+def is_folder(path: Path, missing: str | None = None) -> bool:
+    """Whether a path is a folder and not a regular file.
+
+    Raises:
+        BadInput: it is anything else, or missing (``missing`` is the advice, by default a close name).
+    """
     try:
         mode = path.stat().st_mode
     except (FileNotFoundError, NotADirectoryError):
-        raise _missing(path) from None
+        raise _missing(path, missing) from None
     except (OSError, ValueError) as error:  # a name that is too long or has a NUL, a loop of links, no permission
         raise BadInput(f"cannot be opened ({error})", where=str(path)[:300], fix="check the path") from None
     if stat.S_ISDIR(mode):
@@ -40,13 +44,13 @@ def is_folder(path: Path) -> bool:
     return False
 
 
-def read_bytes(path: Path, fix: str) -> bytes:
+def read_bytes(path: Path, fix: str, missing: str | None = None) -> bytes:
     """The content of a regular file.
 
     Raises:
         BadInput: as ``check_file``, or it cannot be read; ``fix`` is the advice.
     """
-    check_file(path, fix)
+    check_file(path, fix, missing)
     try:
         return path.read_bytes()
     except OSError as error:
@@ -61,9 +65,11 @@ def _special(mode: int) -> str:
     return "a device"
 
 
-def _missing(path: Path) -> BadInput:
+def _missing(path: Path, advice: str | None) -> BadInput:
     if path.is_symlink():
         return BadInput(f"is a link to a missing file ({path.readlink()})", where=path, fix="repair the link")
+    if advice is not None:
+        return BadInput("no such file", where=path, fix=advice)
     folder = path.parent
     if not folder.is_dir():
         return BadInput("no such file", where=path, fix=f"check the path: there is no folder '{folder}'")

@@ -146,13 +146,13 @@ def _files(root: Path) -> list[str]:
 
 
 def _refuse_link(root: Path, name: str) -> None:
-    """Refuse to write through a link below the folder of the site; raises UsageError."""
+    """Refuse to write through a link: the folder of the site, or one below it; raises UsageError."""
     for part in (root / name, *(root / name).parents):
-        if part == root:
-            return
         if part.is_symlink():
             what = f"is a link (to {part.readlink()}), and nothing is written through links of the site"
             raise UsageError(what, where=part, fix="remove the link")
+        if part == root:
+            return
 
 
 def _is_temporary(name: str, known: Collection[str]) -> bool:

@@ -14,11 +14,11 @@ from pydantic import ValidationError
 from ..analysis.systems import System, load, shared_keys
 from ..data.atomic import write_atomically
 from ..errors import BadInput, UsageError
-from ..evaluation.intervals import key_of, of_queries_alone
+from ..evaluation.intervals import key_of, reads_gains, some_names
+from ..evaluation.options import Options
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
 from ..report.faults import faults_of
-from ..report.model import Resampling
 from ..report.report import Report
 from . import submitted
 from .published import slug
@@ -61,7 +61,8 @@ def add(
         ``entries/ID.per-query.json``.
 
     Raises:
-        BadInput: no report, damaged, its values contradict each other, or it has no per-query values.
+        BadInput: no report, damaged, its values contradict each other, it has no per-query values, or graded metrics
+            without intervals.
         UsageError: an id, name or link that no entry may have; an entry of this id is there, a metric is not in the
             report, or the per-query file is too large.
         DiskError: a file cannot be written.
@@ -84,7 +85,7 @@ def add(
         if file.is_symlink():
             what = f"is a link (to {file.readlink()}), and entries are not written through links"
             raise UsageError(what, where=file, fix="remove the link, or choose --id")
-    report, told = _with_intervals(report)
+    report, told = _with_intervals(report, path)
     report, data, left_out = _kept(report, path, all_of_it=metrics is None)
     told += left_out
     facts = {"added on": datetime.datetime.now(datetime.timezone.utc).date().isoformat()}
@@ -132,15 +133,25 @@ def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
     return replace(report, results=kept, parts=parts)
 
 
-def _with_intervals(report: Report) -> tuple[Report, tuple[str, ...]]:
-    """The report with the intervals of all numbers, made here where it was evaluated without, and notes about them."""
+def _with_intervals(report: Report, path: Path) -> tuple[Report, tuple[str, ...]]:
+    """The report with the intervals of all numbers, made here where it was evaluated without, and notes about them.
+
+    Raises:
+        BadInput: it was evaluated without and has graded metrics. What the images add to these as candidates was not
+            computed, and intervals of the queries alone would be narrower than those of other entries.
+    """
     if report.intervals is not None:
         return report, ()
-    how = Resampling()
+    results = (*report.results, *report.parts)
+    if graded := [str(r.metric) for r in results if reads_gains(r) and r.influence is None]:
+        what = f"has no intervals, and those of {some_names(graded)} cannot be computed from the values of the queries"
+        fix = "evaluate with --ci 95, or choose binary metrics with --metrics, such as R@1,R@5,R@10,RSum"
+        raise BadInput(what, where=path, fix=fix)
+    how = Options().resampling  # as eval makes them when nothing else is asked for
     ends = submitted.intervals(report, how)
     results = tuple(replace(r, interval=ends.get((str(r.metric), r.direction))) for r in report.results)
-    told = ("the report has no intervals; they were computed when the entry was added", *of_queries_alone(results))
-    return replace(report, results=results, intervals=how), tuple(f"{note[0].upper()}{note[1:]}." for note in told)
+    told = "The report has no intervals; they were computed when the entry was added."
+    return replace(report, results=results, intervals=how), (told,)
 
 
 def _kept(report: Report, path: Path, all_of_it: bool) -> tuple[Report, bytes, tuple[str, ...]]:

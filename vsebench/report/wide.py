@@ -54,4 +54,4 @@ def further(columns: Sequence[Column], shown: Sequence[Column]) -> tuple[str, ..
     """No or one note about columns that are not in the table of a paper."""
     if not (left := len(columns) - len(shown)):
         return ()
-    return (f"Not here are {left:,} further columns: --metrics names those of this table, --details adds tables.",)
+    return (f"{left:,} further columns are not in this table: --metrics chooses its columns, --details adds tables.",)
