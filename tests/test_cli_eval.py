@@ -207,7 +207,7 @@ def test_without_any_value_there_is_an_error_and_no_file(small: str, tmp_path: P
     assert result.stderr == (
         "error: nothing was measured: matrix:CS@10 (i2t), matrix:Kendall[tau=b] (i2t), matrix:CS@10 (t2i), "
         "matrix:Kendall[tau=b] (t2i): undefined for every query, left out; "
-        "matrix: the gains of all pairs are 0, and so are all values; check what the gains are made from\n"
+        "matrix: no pair has a gain above 0, and all values are 0; check what the gains are made from\n"
         "  fix: check the gains and what they are made from\n"
     )
     assert not (tmp_path / "q.csv").exists()

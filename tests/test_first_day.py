@@ -133,6 +133,8 @@ def test_ids_of_arrays_in_memory(mine: Path, rng: np.random.Generator) -> None:
     assert with_objects.signature == shuffled.signature
     with pytest.raises(UsageError, match="text_ids has no meaning for a file\n  fix: save the ids in the file"):
         vb.evaluate(mine / "mine.npz", text_ids=TEXTS)
+    with pytest.raises(UsageError, match="text_ids beside Embeddings, which have ids"):
+        vb.evaluate(images, vb.Embeddings("text", TEXTS, texts), text_ids=TEXTS)  # type: ignore[arg-type]
     with pytest.raises(BadInput, match="59 image ids for 60 image rows"):
         vb.evaluate(images, texts, image_ids=IMAGES[1:])
 
@@ -159,8 +161,12 @@ def test_the_only_view_that_has_a_metric(mine: Path) -> None:
     )  # fmt: skip
     assert report["NCS@10", "i2t"] is report["cider:NCS@10", "i2t"]
     assert report["R@1", "i2t"].metric.view == "gt"  # by its own name
-    with pytest.raises(KeyError, match="SR@5 i2t was not measured; measured are"):
+    with pytest.raises(KeyError, match="SR@5 was measured in several views: cider:SR@5 and matrix:SR@5"):
         report["SR@5", "i2t"]
+    assert report["ncs@10", "i2t"] is report["NCS@10", "i2t"]
+    for key in ("RSum", ("RSum",), ("R@2", "i2t"), ("R@1", "i2t", 3)[:1]):
+        with pytest.raises(KeyError, match="was not measured; measured are"):
+            report[key]  # type: ignore[index]
 
 
 def test_a_part_is_a_gallery_of_its_own(mine: Path) -> None:
@@ -252,7 +258,7 @@ def test_names_of_files(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "x.docx: its ending is that of no format" in refused.output
     assert CliRunner().invoke(app, [*base, "-o", "A.json"]).exit_code == 0
     done = CliRunner().invoke(app, ["report", "A.json"])
-    assert done.exit_code == 0 and (mine / "report.html").is_file() and "report.html" in done.output
+    assert done.exit_code == 0 and (mine / "A.html").is_file() and "A.html" in done.output
 
 
 def test_a_part_of_an_untrained_model(mine: Path, rng: np.random.Generator) -> None:

@@ -215,9 +215,9 @@ def test_every_item_of_gain_one_is_a_positive() -> None:
         scores=scores, captions_per_image=2, gains=gains, metrics="matrix:R@1,matrix:SR@2,matrix:SR@6", direction="i2t",
         trust=True, ci=0,
     )  # fmt: skip
-    assert report["matrix:R@1", "i2t"].per_query.tolist() == [0, 0, 0, 0]
-    assert report["matrix:SR@2", "i2t"].per_query.tolist() == [1 / 7, 0, 0, 0]
-    assert report["matrix:SR@6", "i2t"].per_query.tolist() == [5 / 7, 1, 0, 0]
+    assert report["matrix:R@1", "i2t"].per_query.tolist() == [0, 0]
+    assert report["matrix:SR@2", "i2t"].per_query.tolist() == [1 / 7, 0]
+    assert report["matrix:SR@6", "i2t"].per_query.tolist() == [5 / 7, 1]
 
 
 def test_a_third_value_makes_gains(rng: np.random.Generator) -> None:
@@ -243,3 +243,18 @@ def test_judgements_behind_a_setting_and_with_intervals(tmp_path: Path, rng: np.
         assert one.influence is None  # more positives than images are left out for
     cosine = images @ (texts / np.linalg.norm(texts, axis=1, keepdims=True)).T
     assert plain["matrix:R@1", "i2t"].value == (kind[cosine.argmax(axis=1) // 2] == kind).mean()
+
+
+def test_queries_without_a_positive_are_left_out(rng: np.random.Generator) -> None:
+    images = rng.standard_normal((40, 8))
+    texts = np.repeat(images, 2, axis=0) + rng.standard_normal((80, 8))
+    judged = np.repeat(np.eye(40), 2, axis=1)
+    judged[20:] = 0
+    options: dict[str, Any] = {"captions_per_image": 2, "ci": 0}
+    names = "R@1,Recall@5,matrix:R@1,matrix:SR@5,matrix:R[unit=image]@1"
+    report = vsebench.evaluate(images, texts, gains=judged, metrics=names, **options)
+    for ours, theirs in (("matrix:R@1", "R@1"), ("matrix:SR@5", "Recall@5"), ("matrix:R[unit=image]@1", "R@1")):
+        for direction, n in (("i2t", 20), ("t2i", 40)):
+            got = report[ours, direction]
+            assert (got.n, got.undefined) == (n, n)
+            assert np.array_equal(got.per_query, report[theirs, direction].per_query[:n])

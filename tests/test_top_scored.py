@@ -65,6 +65,14 @@ def test_a_constant_that_is_not_the_lowest_score_is_refused_in_both(scores: np.n
         assert "save a number below every score in their place" in caught.value.fix
 
 
+def test_scores_of_most_candidates(scores: np.ndarray) -> None:
+    many = np.argsort(-scores, axis=1)[:, 200:]
+    matrix = scores.copy()
+    np.put_along_axis(matrix, many, -100, axis=1)
+    with pytest.raises(BadInput, match=r"33\.3 % of the scores are -100, and every image has scores for 200 texts"):
+        evaluate(matrix)
+
+
 def test_scores_of_both_directions_in_one_matrix(scores: np.ndarray) -> None:
     uneven = scores + np.linspace(-0.5, 0.5, IMAGES)[:, None] + np.linspace(-0.5, 0.5, 5 * IMAGES)
     both = np.maximum(of_top(uneven, "i2t", -100), of_top(uneven, "t2i", -100))
@@ -92,6 +100,11 @@ def test_what_is_no_constant_of_a_re_ranker(rng: np.random.Generator, scores: np
     for matrix in (scores, counts, np.repeat(np.eye(IMAGES), 5, axis=1), np.zeros((IMAGES, 300))):
         found = top_scored.constant(matrix)
         assert found is None or (found.lowest and set(found.scored) in (set(), {"i2t", "t2i"}) and not found.apart)
+    said = re.compile(
+        "[0-9.]+ % of the scores are 0: where these pairs were never scored, values are wrong in at least"
+    )
+    assert any(said.match(w) for w in evaluate(counts, trust=True).warnings)
+    assert not any("of the scores" in w for w in evaluate(scores).warnings)
     small = np.full((6, 30), -100.0)
     small[:, :3] = rng.random((6, 3))
     assert evaluate(small, trust=True).results  # too small to tell

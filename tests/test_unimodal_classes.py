@@ -81,3 +81,15 @@ def test_errors(world: tuple[np.ndarray, np.ndarray]) -> None:
         values(vectors, code, labels_are="classes", label_distance="euclidean")
     with pytest.raises(BadInput, match=r"labels have shape \(90, 2\), and an item has one class"):
         values(vectors, np.stack([code, code], 1), labels_are="classes")
+
+
+def test_missing_classes_and_strings_as_numbers(world: tuple[np.ndarray, np.ndarray]) -> None:
+    vectors, code = world
+    lost = code.astype(float)
+    lost[[3, 7]] = np.nan
+    with pytest.raises(BadInput, match=r"label 3 is missing \(2 such\)\n  fix: give every item a class"):
+        values(vectors, lost, labels_are="classes")
+    with pytest.raises(BadInput, match="label 0 is missing"):
+        values(vectors, np.where(code == code[0], "", code.astype(str)))
+    with pytest.raises(UsageError, match=r"holds strings such as '[0-9]', which are no numbers"):
+        values(vectors, code.astype(str), labels_are="numbers")

@@ -141,7 +141,7 @@ def _module(file: Path) -> Any:
         spec.loader.exec_module(module)
     except UsageError:
         raise
-    except Exception as error:  # code of the user raises anything
+    except (Exception, SystemExit) as error:  # code of the user raises anything
         what = f"cannot be imported: {type(error).__name__}: {first_line(error)}"
         raise UsageError(what, where=file, fix=f"correct it; it must run by itself: python {file.name}") from error
     return module

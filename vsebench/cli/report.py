@@ -13,6 +13,7 @@ from .shared import Force, Level, Metrics, Resamples, Seed, Threads
 from .terminal import Json, NoProgress, Quiet, Terminal, command
 
 MEGABYTE = 1_000_000
+LONGEST = 100  # characters of a name that is made of those of the reports
 
 
 @command
@@ -21,9 +22,14 @@ def run(
         list[str], typer.Argument(help="Reports of vsebench eval -o FILE, one or more; NAME=FILE names a system.")
     ],
     output: Annotated[
-        Path,
-        typer.Option("--output", "-o", help="The page (.html); only the table of the summary for .tex, .md and .csv."),
-    ] = Path("report.html"),
+        Path | None,
+        typer.Option(
+            "--output",
+            "-o",
+            help="The page (.html), named after the reports by default; for .tex, .md and .csv only the table of the "
+            "summary.",
+        ),
+    ] = None,
     metrics: Metrics = None,
     captions: Annotated[
         Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
@@ -48,11 +54,17 @@ def run(
     """
     terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.page import report_page
+    from ..analysis.systems import named, names_of
     from ..data.atomic import make_folder
     from ..errors import UsageError
     from ..report import charts
     from ..report.render import ENDINGS
 
+    output = (
+        Path(f"{'-'.join(names_of([named(text) for text in reports]))[:LONGEST].replace('/', '-')}.html")
+        if output is None
+        else output
+    )
     if output.suffix.lower() not in ENDINGS:
         what = "its ending is that of no format"
         endings = dict.fromkeys([".html", *ENDINGS])  # the page first

@@ -88,7 +88,10 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
         values = np.asarray(array[bad[0]])
         if np.isneginf(values[~np.isfinite(values)]).all() and side.endswith("(score)"):
             what = f"{_row(side, bad[0], ids)} holds -inf{_such(bad[1])}: pairs that were never scored"
-            fix = "save a number below every score in its place, such as np.where(np.isneginf(s), -1e4, s)"
+            fix = (
+                "save a number below every score in its place, such as np.where(np.isneginf(s), -1e4, s), and name the "
+            )
+            fix += "direction whose candidates were scored: --direction i2t"
             raise BadInput(what, where=where, fix=fix)
         column = int(np.flatnonzero(~np.isfinite(values))[0])
         raise BadInput(

@@ -114,9 +114,9 @@ def read_image(path: Path, small: int | None = None) -> Any:
 
 
 def _opened(engine: Any, path: Path) -> Any:
-    """An image whose header has been read; the warning of Pillow about many pixels is not shown."""
+    """An image whose header has been read; what Pillow warns of is an error elsewhere, or harmless."""
     with _OPENING, warnings.catch_warnings():
-        warnings.simplefilter("ignore", engine.DecompressionBombWarning)
+        warnings.simplefilter("ignore")
         return engine.open(path, formats=FORMATS)
 
 

@@ -66,13 +66,13 @@ def _of_captions(plan: Plan) -> list[str]:
 
 
 def _without_gains(plan: Plan, found: run.Found) -> list[str]:
-    """A warning for every view in which all values are 0 because all gains are."""
+    """A warning for every view in which all values are 0 because no gain is above 0."""
     values: dict[str, list[Float]] = {}
     for (m, _), got in found.items():
         values.setdefault(m.view, []).append(got.values)
     silent = [view for view, each in values.items() if not any(np.nan_to_num(v).any() for v in each)]
     return [
-        f"{view}: the gains of all pairs are 0, and so are all values; check what the gains are made from"
+        f"{view}: no pair has a gain above 0, and all values are 0; check what the gains are made from"
         for view in silent
         if plan.gains[view].rows_affordable and not _any_gain(plan.gains[view])
     ]
@@ -80,7 +80,7 @@ def _without_gains(plan: Plan, found: run.Found) -> list[str]:
 
 def _any_gain(gains: Gains) -> bool:
     images = gains.shape[0]
-    return any(gains.rows("i2t", a, min(a + BLOCK, images)).any() for a in range(0, images, BLOCK))
+    return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
 def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.Found:

@@ -91,6 +91,9 @@ def from_vectors(
             for name, x in (("images", images), ("texts", texts))
         ]
         own = [None if side is None else side.ids for side in sides]
+        for name, a, b in zip(("image_ids", "text_ids"), own, ids[:2], strict=True):
+            if a is not None and b is not None:
+                raise UsageError(f"{name} beside Embeddings, which have ids", fix="leave it out")
         of_images, of_texts = (a if b is None else b for a, b in zip(own, ids[:2], strict=True))
         raw = RawEmbeddings(arrays[0], arrays[1], of_images, of_texts, ids[2], "arrays", (ARRAYS,), holds="ids")
     found = align_embeddings(raw, split, options.captions_per_image, captions_file(options))

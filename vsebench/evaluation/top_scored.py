@@ -19,7 +19,8 @@ from ..types import Direction, Int
 from .inputs import Input
 from .misread import SMALLEST
 
-MOST = 0.5  # share of the scores that are equal, from which a constant is suspected
+LEAST = 0.1  # share of the scores that are equal, from which a constant is suspected
+MOST = 0.5  # and from which a warning says so where nothing else shows what it stands for
 SAMPLE = 64  # rows in which it is searched
 SAME = 0.99  # share of the queries with equally many scores: a few scores may equal the constant
 CHUNK = 1 << 22  # scores compared at a time
@@ -64,7 +65,8 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
     equal = f"{100 * found.share:.1f} % of the scores are {found.value:g}"
     if not found.scored:
         if not found.apart:
-            return []
+            doubt = "where these pairs were never scored, values are wrong in at least one direction"
+            return [f"{equal}: {doubt}"] if found.share >= MOST else []
         what = f"{equal}, far below all others: pairs that were never scored"
         fix = "give complete scores, or the retrieved lists of each direction (--run i2t=FILE --run t2i=FILE)"
     else:
@@ -84,11 +86,11 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
 
 
 def constant(scores: npt.NDArray[Any]) -> Constant | None:
-    """The constant that at least half of (image, text) scores are, unless it says nothing about missing scores."""
+    """The constant that at least a tenth of (image, text) scores are; None without one."""
     rows = np.unique(np.linspace(0, len(scores) - 1, min(SAMPLE, len(scores))).astype(np.int64))
     values, count = np.unique(scores[rows], return_counts=True)
     value = values[count.argmax()]
-    if count.max() < MOST * count.sum() or len(values) == 1:
+    if count.max() < LEAST * count.sum() or len(values) == 1:
         return None
     other, columns = np.zeros(len(scores), np.int64), np.zeros(scores.shape[1], np.int64)
     low, high = np.inf, -np.inf
@@ -103,7 +105,7 @@ def constant(scores: npt.NDArray[Any]) -> Constant | None:
     share = 1 - other.sum() / scores.size
     sides: tuple[tuple[Direction, Int], ...] = (("i2t", other), ("t2i", columns))
     scored = {direction: depth for direction, each in sides if (depth := _same(each))}
-    apart = high > low and low - float(value) > 2 * (high - low)
+    apart = share >= MOST and high > low and low - float(value) > 2 * (high - low)
     return Constant(float(value), float(share), scored, float(value) < low, apart)
 
 

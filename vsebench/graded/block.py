@@ -153,6 +153,9 @@ class Block:
             positive = ranking.ideal[:, :m] > 0
             chosen = _is_among(found.items, found.best[:, :m], positive, len(self.ranking.gallery))
             number = np.where(positive.any(axis=1), positive.sum(axis=1), np.minimum(m, found.candidates))
+        if group.view in self.ranking.judged:  # a query without positives has no value, as with other judgements
+            none = ~(found.ranking.ideal[:, 0] > 0) if found.ranking.ideal is not None else number == 0
+            number, ranking = np.where(none, 0, number), replace(ranking, count=np.where(none, 0, ranking.count))
         return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
 
     def best_images(self, found: Retrieved, group: Group) -> tuple[Items, Bool]:

@@ -64,11 +64,16 @@ class Report(Rendered):
 
         A name without a view (``NCS@10``) is also found where one view alone has it (``cider:NCS@10``).
         """
-        metric, direction = key if isinstance(key, tuple) else (key, None)
+        metric, direction = (*key, None, None)[:2] if isinstance(key, tuple) else (key, None)
         own = [r for r in self.results if r.direction == direction]
+        wanted, found = str(metric).lower(), list[Result]()
         for names in ([str(r.metric) for r in own], [r.metric.name for r in own]):
-            if names.count(str(metric)) == 1:
-                return own[names.index(str(metric))]
+            found = [r for r, name in zip(own, names, strict=True) if name.lower() == wanted]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                views = " and ".join(str(r.metric) for r in found)
+                raise KeyError(f"{metric} was measured in several views: {views}")
         measured = ", ".join(f"{r.metric} {r.direction or ''}".strip() for r in self.results)
         raise KeyError(f"{metric} {direction or ''}".strip() + f" was not measured; measured are {measured}")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ..errors import count_of
 from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Direction
 from .format import ARROWS
@@ -54,4 +55,5 @@ def further(columns: Sequence[Column], shown: Sequence[Column]) -> tuple[str, ..
     """No or one note about columns that are not in the table of a paper."""
     if not (left := len(columns) - len(shown)):
         return ()
-    return (f"{left:,} further columns are not in this table: --metrics chooses its columns, --details adds tables.",)
+    counted = count_of(left, "further column is", "further columns are")
+    return (f"{counted} not in this table: --metrics chooses its columns, --details adds tables.",)

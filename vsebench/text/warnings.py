@@ -21,7 +21,7 @@ def of_captions(captions: Sequence[str]) -> list[str]:
     found = []
     string, times = Counter(some).most_common(1)[0] if some else ("", 0)
     if len(some) >= FEW and times > SAME * len(some):
-        found.append(f"{times / len(some):.0%} of the captions are the string '{string[:40]}'")
+        found.append(f"{times:,} of {len(some):,} captions that were examined are the string '{string[:40]}'")
     count = Counter(c for caption in some for c in caption if c.isalpha())
     total = max(1, count.total())
     foreign = {c: n for c, n in count.items() if not c.isascii()}

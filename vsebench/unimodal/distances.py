@@ -98,12 +98,16 @@ def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelD
         where: the file, for messages.
 
     Raises:
-        BadInput: more than one number an item.
+        BadInput: more than one number an item, or a missing one: NaN, or an empty string.
     """
     if labels.size != len(labels):
         what = f"labels have shape {labels.shape}, and an item has one class"
         raise BadInput(what, where=where, fix="save one class an item, or give label vectors as they are")
-    code = np.unique(labels.ravel(), return_inverse=True)[1].astype(np.int64)
+    flat = labels.ravel()
+    lost = np.flatnonzero(flat == "" if flat.dtype.kind == "U" else np.isnan(flat.astype(np.float64)))
+    if len(lost):
+        raise BadInput(f"label {lost[0]} is missing ({len(lost):,} such)", where=where, fix="give every item a class")
+    code = np.unique(flat, return_inverse=True)[1].astype(np.int64)
 
     def bind(n: int, chosen: Selection) -> ListDistances:
         check_length(len(code), n, where)

@@ -114,6 +114,9 @@ def _ignored_class(argument: str | None) -> int | None:
 def _decide(read: Read, labels_are: str | None) -> str:
     """The distance for labels of this shape and type; UsageError when several fit."""
     values = read.values
+    if labels_are == "numbers" and values.dtype.kind == "U":
+        what = f"holds strings such as '{values.flat[0]}', which are no numbers"
+        raise UsageError(what, where=read.where, fix="give --labels-are classes")
     if labels_are is not None:
         return "classes" if labels_are == "classes" else "euclidean"
     if values.dtype.kind == "U":
