@@ -42,6 +42,9 @@ def of_rows(scores, positive, *, reduction="sum"):
 
 def broken(scores, positive, *, reduction="sum"):
     return scores.no_such_method()
+
+def ends(scores, positive, *, reduction="sum"):
+    raise SystemExit(0)
 """
 
 
@@ -97,7 +100,12 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
         ("nowhere.py:f", [], "nowhere.py:f: no such file"),
         ("{file}:loose", [], "has 'margin' without a default or name"),
         ("{file}:of_rows", [], "returns a tensor of shape (3,)\n  fix: return a scalar tensor"),
-        ("{file}:broken", [], "no_such_method"),
+        (
+            "{file}:broken",
+            [],
+            "object has no attribute 'no_such_method'; line 16 of my_loss.py)",
+        ),
+        ("{file}:ends", [], "fails (SystemExit: 0; line 19 of my_loss.py)\n  fix: correct the function"),
         ("{file}:squared", ["--set", "loss.settings.tau=3"], "has no setting 'tau'\n  fix: use margin"),
         ("{file}:squared", ["--set", "loss.settings.margin=wide"], "with margin = 'wide'"),
     ],
@@ -108,10 +116,10 @@ def test_faults_of_a_file_are_found_before_training(name, options, message, file
     assert done.stderr.count("fix:") == 1 and not (tmp_path / "run").exists()
 
 
-@pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0"])
+@pytest.mark.parametrize("text", ["def f(:", "import no_such_package", "1 / 0", "raise SystemExit(0)"])
 def test_a_file_that_cannot_be_imported(text, file):
     file.write_text(text)
-    with pytest.raises(UsageError, match=r"cannot be imported: (SyntaxError|ModuleNotFoundError|ZeroDivisionError)"):
+    with pytest.raises(UsageError, match=r"cannot be imported: (Syntax|ModuleNotFound|ZeroDivision|System)E"):
         get_loss(f"{file}:f")
 
 

@@ -13,6 +13,7 @@ import json
 import math
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
@@ -342,10 +343,13 @@ def _check_settings(loss: Loss, settings: dict[str, Any]) -> None:
         total = loss.function(pairs, torch.eye(3, dtype=torch.bool), **settings, **extra)
     except UsageError:
         raise
-    except Exception as error:  # code of the user raises anything
+    except (Exception, SystemExit) as error:  # code of the user raises anything
         given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
         known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
-        raise UsageError(f"loss '{loss.name}' with {given}: {error}", fix=f"give values as in {known}") from error
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"line {last.lineno} of {Path(last.filename).name}"
+        what = f"loss '{loss.name}'{given and f' with {given}'} fails ({type(error).__name__}: {error}; {place})"
+        raise UsageError(what, fix=f"give values as in {known}" if known else "correct the function") from error
     if not isinstance(total, torch.Tensor) or total.ndim or not total.requires_grad:
         shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, torch.Tensor) else repr(total)[:60]
         raise UsageError(f"loss '{loss.name}' returns {shown}", fix="return a scalar tensor that depends on the scores")

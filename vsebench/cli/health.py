@@ -108,6 +108,9 @@ def _cache() -> Finding:
     from ..data.cache import cache_dir
 
     folder = cache_dir()
+    if folder.is_symlink() and not folder.exists():
+        what = f"{folder} is a link to nothing, or a circle of links"
+        return Finding("cache", "fault", what, "set VSEBENCH_CACHE to a folder of yours")
     try:
         existing = next(p for p in (folder, *folder.parents) if p.exists())
         # A file is written because permissions are not enough: an administrator has them on a read-only disk too.
