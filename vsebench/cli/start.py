@@ -14,7 +14,7 @@ from ..errors import DiskError, UsageError, VsebenchError
 # numba, the BLAS of numpy and that of scipy reserve memory when they are loaded, and end the process without it.
 _LOADED = "import vsebench.cli, numpy, scipy.linalg, scipy.special, pandas, numba; a = numpy.ones((256, 256)); a @ a"
 
-PATIENCE = 60  # seconds in which another process must have loaded them
+PATIENCE = 40  # seconds in which another process must have loaded them
 ENOUGH = 8 << 30  # bytes of address space from which on it is not tried whether they load
 
 
