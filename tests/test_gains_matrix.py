@@ -258,3 +258,16 @@ def test_queries_without_a_positive_are_left_out(rng: np.random.Generator) -> No
             got = report[ours, direction]
             assert (got.n, got.undefined) == (n, n)
             assert np.array_equal(got.per_query, report[theirs, direction].per_query[:n])
+
+
+@pytest.mark.parametrize("ties", ["index", "expected"])
+@pytest.mark.parametrize("name", ["matrix:R@1", "matrix:SR@5", "matrix:R[unit=image]@1", "matrix:SR[unit=image]@5"])
+def test_queries_without_a_positive_are_left_out_of_a_metric_alone(name: str, ties: str) -> None:
+    scores = np.random.default_rng(3).integers(0, 4, (12, 24)).astype(np.float32)
+    judged = np.repeat(np.eye(12), 2, axis=1)
+    judged[6:] = 0
+    report = vsebench.evaluate(
+        scores=scores, captions_per_image=2, gains=judged, metrics=name, ties=ties, trust=True, ci=0
+    )
+    for direction, n in (("i2t", 6), ("t2i", 12)):
+        assert (report[name, direction].n, report[name, direction].undefined) == (n, n)

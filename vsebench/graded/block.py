@@ -152,10 +152,11 @@ class Block:
             assert ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
             positive = ranking.ideal[:, :m] > 0
             chosen = _is_among(found.items, found.best[:, :m], positive, len(self.ranking.gallery))
-            number = np.where(positive.any(axis=1), positive.sum(axis=1), np.minimum(m, found.candidates))
+            number = positive.sum(axis=1)
         if group.view in self.ranking.judged:  # a query without positives has no value, as with other judgements
-            none = ~(found.ranking.ideal[:, 0] > 0) if found.ranking.ideal is not None else number == 0
-            number, ranking = np.where(none, 0, number), replace(ranking, count=np.where(none, 0, ranking.count))
+            ranking = replace(ranking, count=np.where(number > 0, ranking.count, 0))
+        else:  # it has the value 0, unless it has no candidates either
+            number = np.maximum(number, found.candidates > 0)
         return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
 
     def best_images(self, found: Retrieved, group: Group) -> tuple[Items, Bool]:
@@ -204,8 +205,7 @@ class Block:
         position = np.searchsorted(ranking.images, ranking.image_of[1])
         items = np.bincount(position, minlength=len(ranking.images))[best]
         chosen = _is_among(position[found.items], best, positive, len(ranking.images))
-        # without any positive the number only keeps the value at 0
-        return chosen, np.where(positive.any(axis=1), (items * positive).sum(axis=1), items.sum(axis=1))
+        return chosen, (items * positive).sum(axis=1)
 
     def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""

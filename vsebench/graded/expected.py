@@ -103,4 +103,4 @@ def _of_pseudo_positives(expected: Compute, metrics: Sequence[Metric], ranking: 
     size = ranking.pseudo_positives[query]
     ties = TieGroups(*(x[some] for x in (query, size, above, length, relevant, found)))
     each = [np.bincount(ties.query, weights=expected(ties, m.k), minlength=len(tied)) for m in metrics]
-    return np.stack(each, axis=1)
+    return np.where(ranking.count[:, None] > 0, np.stack(each, axis=1), np.nan)
