@@ -57,7 +57,7 @@ bench-quick: $(VENV)/.stamp-test
 
 # The validity study: its numbers, figures and page. QUICK=1 runs a tiny one into build/study.
 study: $(VENV)/.stamp-test
-	@$(BIN)/python -m benchmarks.validity $(if $(QUICK),--quick)
+	@$(BIN)/python -m studies.validity $(if $(QUICK),--quick)
 
 # The smoke suite again, compared with its stored numbers; all entries computed again; the site compared with theirs.
 leaderboard: $(VENV)/.stamp-train
@@ -69,7 +69,7 @@ leaderboard: $(VENV)/.stamp-train
 
 clean:
 	rm -rf .venv .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
-	find vsebench train_reference tests docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
+	find vsebench train_reference tests docs benchmarks studies tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # What each target has to have installed. A stamp is older than pyproject.toml when the list changed.
 

@@ -1,0 +1,227 @@
+"""Do the intervals cover? Fresh test sets are drawn, and how often an interval has the expected value is counted.
+
+    python -m studies.coverage                 print the table (an hour on two cores)
+    python -m studies.coverage --write         also store it in docs/coverage.json, which docs/statistics.md shows
+    python -m studies.coverage --sets 40 --images 100    a quick look
+
+Images have a place in a latent space and are more or less rich in detail; captions are near their image. Gains fall
+with the distance to the image and grow with its detail, so some images are relevant to many captions. A system is a
+noisy copy of the latent space. Every test set is a fresh sample of images, captions and noise. The expected value of a
+metric is its mean (of MedR, the median) over all test sets of a size. Two systems with noise of the same law are
+equally good, so a test at 5 % should call 5 % of them different.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from vsebench import __version__
+from vsebench.analysis.comparison import compare
+from vsebench.evaluation import binary, intervals
+from vsebench.evaluation.intervals import Key
+from vsebench.graded import run as graded
+from vsebench.metrics import parse
+from vsebench.rank.observe import Request, observe
+from vsebench.rank.scorers import Dot
+from vsebench.relevance.judgements.ground_truth import ground_truth
+from vsebench.relevance.judgements.pairs import from_pairs
+from vsebench.report.model import Resampling, Result
+from vsebench.report.report import Report
+from vsebench.types import DIRECTIONS, Direction, Int, Relevance, Split, Vectors
+
+STORED = Path(__file__).resolve().parent.parent / "docs" / "coverage.json"
+SIZES = {200: 1000, 1000: 400}  # images of a test set -> number of test sets
+CAPTIONS = 5
+BINARY = ("R@1", "R@5", "R@10", "RSum", "MRR", "MeanR", "MedR", "eccv:R@1", "eccv:Recall@10", "eccv:R-P", "eccv:mAP@R")
+GRADED = (
+    "cider:NCS@1", "cider:NCS@10", "cider:Nsum", "cider:NCS[gt=out]@10", "cider:NsumN", "cider:SR@1", "cider:SR@10",
+    "cider:R@1", "cider:R@10", "cider:nDCG@10", "cider:CS@100", "cider:CS[captions=all]@100", "cider:Kendall",
+)  # fmt: skip
+HOW = Resampling(95.0, 1000, 0, "bca")
+LATENT = np.random.default_rng(11).standard_normal((60, 24))  # kinds of images
+
+
+@dataclass(frozen=True, eq=False)
+class TestSet:
+    """One sample.
+
+    Attributes:
+        split: images and captions.
+        gains: (image, caption) float32.
+        systems: (images, captions) vectors of systems that are equally good.
+    """
+
+    split: Split
+    gains: Vectors
+    systems: tuple[tuple[Vectors, Vectors], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixGains:
+    """Gains of a test set."""
+
+    table: Vectors
+    name: str = "cider"
+    settings: dict[str, str] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    lowest: float = 0.0
+    rows_affordable: bool = True
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(images, captions)."""
+        return self.table.shape[0], self.table.shape[1]
+
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """(query, gallery) float32."""
+        return np.array((self.table if direction == "i2t" else self.table.T)[start:stop])
+
+    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
+        """(query, k) float32."""
+        table = self.table if direction == "i2t" else self.table.T
+        return np.asarray(table[queries[:, None], items])
+
+
+def draw(images: int, rng: np.random.Generator) -> TestSet:
+    """A fresh test set with two systems."""
+    popularity = 1 / np.arange(1, len(LATENT) + 1)
+    kind = rng.choice(len(LATENT), images, p=popularity / popularity.sum())
+    place = 0.8 * LATENT[kind] + 0.7 * rng.standard_normal((images, LATENT.shape[1]))
+    detail = rng.gamma(4, 0.25, images)
+    image_of = np.repeat(np.arange(images), CAPTIONS)
+    caption = place[image_of] + 0.6 * rng.standard_normal((images * CAPTIONS, LATENT.shape[1]))
+    cosine = _unit(place) @ _unit(caption).T
+    gains = (np.maximum(0, cosine - 0.1) ** 4 * detail[:, None]).astype(np.float32)
+    systems = tuple((_noisy(place, rng), _noisy(caption, rng)) for _ in range(2))
+    return TestSet(Split("custom", np.arange(images), np.arange(len(image_of)), image_of), gains, systems)
+
+
+def _unit(vectors: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    return np.asarray(vectors / np.linalg.norm(vectors, axis=1, keepdims=True))
+
+
+def _noisy(vectors: npt.NDArray[Any], rng: np.random.Generator) -> Vectors:
+    return np.asarray(_unit(vectors + 0.9 * rng.standard_normal(vectors.shape)), np.float32)
+
+
+def judgements(test: TestSet, direction: Direction) -> Relevance:
+    """Positives beyond the captions written for the image: pairs of large gain, and the pairs of the ground truth."""
+    positive = test.gains > 0.4
+    positive[test.split.image_of, np.arange(positive.shape[1])] = True
+    query, item = np.nonzero(positive if direction == "i2t" else positive.T)
+    return from_pairs("eccv", direction, query, item)
+
+
+def evaluate(test: TestSet, system: int) -> Report:
+    """All metrics of one system, with intervals."""
+    scorer, split = Dot(*test.systems[system], False), test.split
+    requests = [
+        request
+        for d in DIRECTIONS
+        for request in (Request("gt", ground_truth(split, d)), Request("eccv", judgements(test, d)))
+    ]
+    observed = observe(scorer, requests, threads=1)
+    single, sums = [], []
+    for m in map(parse, BINARY):
+        (sums if m.family.compute is None else single).append(m)
+    results: dict[Key, Result] = {}
+    for m in dict.fromkeys((*single, *(part for s in sums for part in s.parts()))):
+        for d in DIRECTIONS:
+            results[m, d] = binary.measure(m, observed[d].ranks[m.view], split, d, "skip")
+    chosen = [parse(name) for name in GRADED]
+    sums += [m for m in chosen if m.family.compute is None]
+    found = graded.run(scorer, split, chosen, {"cider": MatrixGains(test.gains)}, threads=1, influence=True)
+    for (m, d), got in found.items():
+        known = ~np.isnan(got.values)
+        queries = split.ids("image" if d == "i2t" else "caption")[got.queries.index[known]]
+        results[m, d] = Result(
+            m, d, got.mean, int(known.sum()), queries=queries, per_query=got.values[known], influence=got.influence
+        )
+    members = {(m, None): [(part, d) for part in m.parts() for d in DIRECTIONS] for m in sums}
+    for key, parts in members.items():
+        results[key] = Result(key[0], None, sum(results[part].value for part in parts), 2)
+    results = intervals.add(results, members, split, HOW, threads=1)  # type: ignore[arg-type]
+    shown = [r for key, r in results.items() if str(key[0]) in (*BINARY, *GRADED)]
+    others = [r for key, r in results.items() if str(key[0]) not in (*BINARY, *GRADED)]
+    return Report("custom", "vsebench:0|split:custom", tuple(shown), intervals=HOW, parts=tuple(others), items=split)
+
+
+def one(images: int, number: int) -> dict[str, tuple[float, float, float, float]]:
+    """Metric and direction -> value, ends of the interval, and p-value of the comparison of the two systems."""
+    test = draw(images, np.random.default_rng((images, number)))
+    first, second = (evaluate(test, system) for system in (0, 1))
+    names = [str(m) for m in dict.fromkeys(r.metric for r in first.results)]
+    compared = compare([first, second], metrics=names, correction="none", permutations=1000, resamples=10, threads=1)
+    p = {_name(compared.rows[t.row].metric, compared.rows[t.row].direction): t.p for t in compared.tests}
+    found = {}
+    for r in first.results:
+        name = _name(r.metric, r.direction)
+        low, high = r.interval or (np.nan, np.nan)
+        found[name] = r.value, low, high, 1.0 if p[name] is None else float(p[name])
+    return found
+
+
+def _name(metric: Any, direction: Direction | None) -> str:
+    return f"{metric} {direction or 'both'}"
+
+
+def table(images: int, sets: int, workers: int, progress: bool) -> dict[str, dict[str, float]]:
+    """Coverage, width and level of every metric at one size."""
+    every: list[dict[str, tuple[float, float, float, float]]] = []
+    with ProcessPoolExecutor(workers) as pool:
+        for done, found in enumerate(pool.map(partial(one, images), range(sets), chunksize=5), 1):
+            every.append(found)
+            if progress and done % 20 == 0:
+                print(f"{images} images: {done} of {sets} test sets", file=sys.stderr, flush=True)
+    rows = {}
+    for name in every[0]:
+        value, low, high, p = np.array([found[name] for found in every]).T
+        expected = np.median(value) if name.startswith("MedR") else value.mean()
+        spread = value.std(ddof=1)
+        rows[name] = {
+            "value": float(expected),
+            "coverage": float(((low <= expected) & (expected <= high)).mean()),
+            "width": float((high - low).mean() / (2 * 1.96 * spread)) if spread else float("nan"),
+            "level": float((p <= 0.05).mean()),
+        }
+    return rows
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Print the table, and store it with ``--write``."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--images", type=int, help="one size of the test sets; default: 200 and 1,000")
+    parser.add_argument("--sets", type=int, help="number of test sets; default: 1,000 of 200 images, 400 of 1,000")
+    parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--write", action="store_true", help=f"store the table in {STORED.name}")
+    given = parser.parse_args(arguments)
+    sizes = SIZES if given.images is None else {given.images: SIZES.get(given.images, 200)}
+    sizes = {n: given.sets or sets for n, sets in sizes.items()}
+    found = {n: table(n, sets, given.workers, progress=True) for n, sets in sizes.items()}
+    for n, rows in found.items():
+        print(f"\n{sizes[n]} test sets of {n} images")
+        print(f"{'metric':34s} {'value':>7s} {'coverage':>9s} {'width':>6s} {'level':>6s}")
+        for name, row in rows.items():
+            print(f"{name:34s} {row['value']:7.3f} {row['coverage']:9.1%} {row['width']:6.2f} {row['level']:6.1%}")
+    if given.write:
+        document = {
+            "version": __version__,
+            "sets": {str(n): s for n, s in sizes.items()},
+            "rows": {str(n): r for n, r in found.items()},
+        }
+        STORED.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,17 @@
+"""The validity study: which retrieval metric recovers the true order of systems?
+
+On scenes, where the truth of every pair is known, systems of graded quality are made from an oracle embedding and
+ranked by every metric::
+
+    world ─► systems ─► measure ─► findings ─► leaderboards/studies/metric_validity.json ─► figures, page
+
+- ``world``: the scenes of a split, and what is true of every pair
+- ``systems``: the oracle embedding, its corruptions, and which system is truly better than which
+- ``pool``: judgements of the candidates that a few systems retrieve, as those of ECCV Caption were made
+- ``measure``: every system by every metric, with bootstrap samples of the images
+- ``findings``: how well metrics recover the order, how many images they need, and what false negatives do
+- ``document``: the numbers as a file, with what made them
+- ``figures``, ``page``: drawn and written from that file alone
+
+``make study`` runs all of it (``python -m studies.validity``).
+"""

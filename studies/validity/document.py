@@ -1,0 +1,251 @@
+"""The numbers of the study as one document, and what made them: settings, seeds, versions, the signature."""
+
+from __future__ import annotations
+
+import json
+import math
+import platform
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import vsebench
+from studies.validity import findings
+from studies.validity.measure import DRAWS, FIRST, GAINS, SMALL, Measured, measure
+from studies.validity.pool import DEPTH, pool_systems, pooled, registered
+from studies.validity.systems import (
+    BASE_NOISE,
+    CUE,
+    CUE_WEIGHT,
+    DIMENSIONS,
+    LEVELS,
+    Oracle,
+    System,
+    decomposed,
+    family_systems,
+    mixed_systems,
+)
+from studies.validity.world import REMOVABLE, World, open_world
+from vsebench.data.atomic import write_atomically
+from vsebench.scenes.settings import GENERATOR
+from vsebench.types import DIRECTIONS, Bool, Direction
+
+SCHEMA = "vsebench/study/metric-validity/1"
+PACKAGES = ("numpy", "scipy", "numba")
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much is computed.
+
+    Attributes:
+        split: of scenes.
+        seeds: systems of every level of a family.
+        mixed: systems with several corruptions.
+        levels: of a family, with the base.
+        resamples: bootstrap samples.
+        dimensions: of the oracle embeddings that are compared with the truth.
+    """
+
+    split: str
+    seeds: int
+    mixed: int
+    levels: int
+    resamples: int
+    dimensions: tuple[int, ...]
+
+
+FULL = Size("scenes-10k-test", 3, 60, 7, 1000, (32, 64, 128, 256, 512, 1000))
+QUICK = Size("scenes-tiny-test", 1, 3, 3, 50, (16, 32))
+
+
+def study(size: Size, said: Callable[[str], None]) -> Record:
+    """Run the study and return its numbers.
+
+    Args:
+        size: ``FULL`` or ``QUICK``.
+        said: gets lines of progress.
+    """
+    world = open_world(size.split)
+    oracle = Oracle(world)
+    levels = {family: strengths[: size.levels] for family, strengths in LEVELS.items()}
+    systems = [s for seed in range(size.seeds) for s in family_systems(seed, levels)] + mixed_systems(size.mixed)
+    pool = pool_systems()
+    positive = pooled(world, oracle, pool)
+    with registered(positive):
+        measured = measure(world, systems, oracle, size.resamples, said)
+    said("findings")
+    return {
+        "schema": SCHEMA,
+        "signature": measured.signature,
+        "versions": _versions(),
+        "settings": _settings(size, pool),
+        "world": _world(world),
+        "oracle": [_oracle(world, d) for d in size.dimensions],
+        "exact truth": _exact(world),
+        "pool": _pool(world, positive),
+        "systems": _systems(measured),
+        "order": findings.recovered(measured),
+        "images needed": findings.sizes_needed(measured),
+        "quality": findings.agreement_with_quality(measured),
+        "false negatives": _false_negatives(measured),
+    }
+
+
+def write(record: Record, path: Path) -> None:
+    """Write a document atomically; lists of numbers are on one line."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with write_atomically(path, "w") as stream:
+        stream.write(text(rounded(record)))
+
+
+def text(record: Any, indent: int = 0) -> str:
+    """JSON with an entry a line, except in objects and lists that hold no other object."""
+    flat = json.dumps(record, allow_nan=False)
+    if not isinstance(record, (dict, list)) or "{" not in flat[1:]:
+        return flat if indent else flat + "\n"
+    pad = " " * (indent + 1)
+    if isinstance(record, dict):
+        rows = [f"{pad}{json.dumps(key)}: {text(value, indent + 1)}" for key, value in record.items()]
+    else:
+        rows = [f"{pad}{text(value, indent + 1)}" for value in record]
+    first, last = "{}" if isinstance(record, dict) else "[]"
+    inside = ",\n".join(rows)
+    return f"{first}\n{inside}\n{' ' * indent}{last}" + ("" if indent else "\n")
+
+
+def rounded(value: Any) -> Any:
+    """Floats with four significant digits; None for what is not a number."""
+    if isinstance(value, dict):
+        return {key: rounded(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [rounded(item) for item in value]
+    if isinstance(value, float):
+        return float(f"{value:.4g}") if math.isfinite(value) else None
+    return value
+
+
+def _versions() -> Record:
+    return {"vsebench": vsebench.__version__, "python": platform.python_version(), **{p: version(p) for p in PACKAGES}}
+
+
+def _settings(size: Size, pool: list[System]) -> Record:
+    return {
+        "split": size.split,
+        "generator": GENERATOR,
+        "seeds": list(range(size.seeds)),
+        "mixed systems": size.mixed,
+        "levels": {family: list(strengths[: size.levels]) for family, strengths in LEVELS.items()},
+        "removable": list(REMOVABLE),
+        "base noise": BASE_NOISE,
+        "dimensions": DIMENSIONS,
+        "cue dimensions": CUE,
+        "cue weight": CUE_WEIGHT,
+        "gains": list(GAINS),
+        "resamples": size.resamples,
+        "resample seed": 0,
+        "small test set": SMALL,
+        "small test sets": DRAWS,
+        "first results": FIRST,
+        "equal quality": findings.EQUAL,
+        "pool": [s.corruption.as_json() for s in pool],
+        "pool depth": DEPTH,
+    }
+
+
+def _world(world: World) -> Record:
+    true = world.entails
+    others = true.copy()
+    others[world.split.image_of, np.arange(true.shape[1])] = False
+    return {
+        "images": true.shape[0],
+        "captions": true.shape[1],
+        "true captions of an image": _spread(true.sum(axis=1)),
+        "true images of a caption": _spread(true.sum(axis=0)),
+        "captions true of their image": float(true[world.split.image_of, np.arange(true.shape[1])].mean()),
+        "captions true of another image": float(others.any(axis=0).mean()),
+    }
+
+
+def _spread(counts: Any) -> Record:
+    return {"mean": float(counts.mean()), "median": float(np.median(counts))}
+
+
+def _oracle(world: World, dimensions: int) -> Record:
+    """How nearly an embedding of so many dimensions orders candidates as truth does."""
+    images, captions = decomposed(world.truth, dimensions)
+    tiny = np.random.default_rng(0)  # captions that state nothing have a vector of zeros, which is no embedding
+    captions = captions + 1e-9 * tiny.standard_normal(captions.shape)
+    names = ["truth:Kendall[tau=b]", "truth:NCS@10"]
+    report = vsebench.evaluate(
+        images, captions, split=world.split, metrics=names, gains="truth", similarity="dot", trust=True, ci=0
+    )
+    found = {name: [report[name, d].value for d in DIRECTIONS] for name in names}
+    return {"dimensions": dimensions, "tau": found[names[0]], "NCS@10": found[names[1]]}
+
+
+def _exact(world: World) -> Record:
+    """The metrics of a system whose scores are the truth itself, ties resolved at random."""
+    names = ["R@1", "R@5", "R@10", "RSum", "entails:R@1", "entails:mAP@R"]
+    report = vsebench.evaluate(
+        scores=world.truth.astype(np.float32), split=world.split, metrics=names, ties="expected", trust=True, ci=0
+    )
+    return {f"{r.metric} {r.direction or 'both'}": r.value for r in report.results}
+
+
+def _pool(world: World, positive: dict[Direction, Bool]) -> Record:
+    """How many true pairs the pooled judgements have found."""
+    return {
+        d: {
+            "mean": float(p.sum() / p.shape[d == "t2i"]),
+            "share": float((p & world.entails).sum() / world.entails.sum()),
+        }
+        for d, p in positive.items()
+    }
+
+
+def _systems(measured: Measured) -> Record:
+    """Every system, with its values by metric and direction; ranks are ranks."""
+    lower = np.array([-1.0 if key[0].endswith(("MedR", "MeanR")) else 1.0 for key in measured.keys])
+    return {
+        "metrics": [" ".join(key) for key in measured.keys],
+        "quality": list(measured.quality),
+        "systems": [
+            {
+                "name": s.name,
+                "family": s.family,
+                "level": s.level,
+                "seed": s.seed,
+                "corruption": s.corruption.as_json(),
+                "values": (measured.values[n] * lower).tolist(),
+                "quality": [float(q[n]) for q in measured.quality.values()],
+                "wrong": measured.wrong[n].tolist(),
+                "wrong but true": measured.wrong_but_true[n].tolist(),
+            }
+            for n, s in enumerate(measured.systems)
+        ],
+    }
+
+
+def _false_negatives(measured: Measured) -> Record:
+    """R@1 of the ground truth against complete and pooled judgements."""
+    recall, found = ("R@1", "both"), ("entails:R@1", "both")
+    every = ("entails:mAP@R", "both")
+    pool = ("pooled:mAP@R", "both")
+    pairs = {
+        "R@1 and entails:R@1": (recall, found),
+        "R@1 and entails:mAP@R": (recall, every),
+        "R@1 and truth:NCS@10": (recall, ("truth:NCS@10", "both")),
+        "entails:mAP@R and truth:NCS@10": (every, ("truth:NCS@10", "both")),
+        "pooled:mAP@R and entails:mAP@R": (pool, every),
+    }
+    keys = [recall, found, every, pool, ("truth:NCS@10", "both"), ("cider:NCS@10", "both")]
+    return {
+        "agreement": {name: findings.agreement_of(measured, *two) for name, two in pairs.items()},
+        "equal quality": findings.of_equal_quality(measured, keys),
+    }

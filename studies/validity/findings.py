@@ -1,0 +1,226 @@
+"""What the measured systems say about the metrics.
+
+The true order of two systems is that of their corruptions (``Corruption.better_than``), which no relevance enters. Tau
+is (pairs in the true order - pairs in the opposite order) / pairs that have a true order; ties of a metric are neither.
+Intervals are percentiles over bootstrap samples of the images, the same for all systems.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from studies.validity.measure import Key, Measured
+from studies.validity.systems import FAMILIES, MIXED, System
+from vsebench.types import Float, Int
+
+Z_LEVEL = 1.959964  # normal quantile of a two-sided test at 5 %
+Z = Z_LEVEL + 0.841621  # and of a power of 80 %
+ALL = "all"
+EVEN = "even"  # the families that lose knowledge of all content alike
+EVEN_FAMILIES = ("noise", "removed", "popularity", "hubness")
+EQUAL = 0.005  # systems whose mean truth of ten differs by less are equally good
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Pairs:
+    """Pairs of systems, the first truly better than the second; (pair,) int64 indices of systems each."""
+
+    better: Int
+    worse: Int
+
+    def __len__(self) -> int:
+        return len(self.better)
+
+
+def true_pairs(systems: tuple[System, ...]) -> dict[str, Pairs]:
+    """By family, of mixed systems and of all: the pairs whose true order is known.
+
+    The base belongs to every family; pairs of one strength have no order.
+    """
+    better, worse = np.array(
+        [
+            (a, b)
+            for a, first in enumerate(systems)
+            for b, second in enumerate(systems)
+            if first.corruption.better_than(second.corruption)
+        ]
+    ).T
+    family = np.array([s.family for s in systems])
+    found = {}
+    for name in (*FAMILIES, MIXED):
+        # Mixed systems are compared with those of any family, as far as there is an order.
+        inside = (family == name) | (family == ("base" if name != MIXED else name))
+        both = inside[better] & inside[worse]
+        if name == MIXED:
+            both = (inside[better] | inside[worse]) & (family[better] != "base")
+        if both.any():
+            found[name] = Pairs(better[both], worse[both])
+    found[EVEN] = _joined([found[f] for f in EVEN_FAMILIES])
+    return {**found, ALL: Pairs(better, worse)}
+
+
+def _joined(groups: list[Pairs]) -> Pairs:
+    return Pairs(np.concatenate([g.better for g in groups]), np.concatenate([g.worse for g in groups]))
+
+
+def neighbours(systems: tuple[System, ...]) -> dict[str, Pairs]:
+    """By family: systems of one seed whose strengths are next to each other."""
+    place = {(s.family, s.level, s.seed): n for n, s in enumerate(systems)}
+    found = {}
+    for family in FAMILIES:
+        pairs = []
+        for seed in sorted({s.seed for s in systems if s.family == family}):
+            levels = sorted(s.level for s in systems if (s.family, s.seed) == (family, seed))
+            chain = [place["base", 0, seed], *(place[family, level, seed] for level in levels)]
+            pairs += list(pairwise(chain))
+        if pairs:
+            found[family] = Pairs(*np.array(pairs).T)
+    return found
+
+
+def recovered(measured: Measured) -> Record:
+    """``{metric: {direction: {family: [tau, low, high, tau on few images]}}}``; of qualities tau alone."""
+    groups = true_pairs(measured.systems)
+    pairs = groups[ALL]
+    index = {pair: n for n, pair in enumerate(zip(pairs.better.tolist(), pairs.worse.tolist(), strict=True))}
+    where = {
+        name: np.array([index[pair] for pair in zip(g.better.tolist(), g.worse.tolist(), strict=True)])
+        for name, g in groups.items()
+    }
+    out: Record = {}
+    for k, (metric, direction) in enumerate(measured.keys):
+        value, sample, small = (_signs(v[..., k], pairs) for v in (measured.values, measured.samples, measured.small))
+        for name, at in where.items():
+            low, high = np.quantile(sample[:, at].mean(axis=1), [0.025, 0.975])
+            found = [value[at].mean(), low, high, small[:, at].mean()]
+            out.setdefault(metric, {}).setdefault(direction, {})[name] = [float(x) for x in found]
+    for quality, values in measured.quality.items():
+        signs = _signs(values, pairs)
+        out[f"quality: {quality}"] = {"both": {name: [float(signs[at].mean())] for name, at in where.items()}}
+    return out
+
+
+def _signs(values: npt.NDArray[Any], pairs: Pairs) -> npt.NDArray[np.int8]:
+    """(..., pair) 1 where the better system has the larger of (..., system) values, -1 where it has the smaller."""
+    first, second = values[..., pairs.better], values[..., pairs.worse]
+    return np.asarray((first > second).astype(np.int8) - (first < second))
+
+
+def sizes_needed(measured: Measured) -> Record:
+    """How many images tell neighbours apart, by metric (the mean of both directions) and family or ``even``.
+
+    Returns:
+        ``images``: median over the pairs of neighbours of the images that a paired test at 5 % needs for a power of
+        80 %, with its interval; None where no number suffices, as the metric has them in the opposite order or equal.
+        ``right``, ``wrong``: share of the pairs that all images tell apart, in the true and in the opposite order.
+    """
+    groups = neighbours(measured.systems)
+    groups[EVEN] = _joined([groups[f] for f in EVEN_FAMILIES])
+    images = measured.images
+    out: Record = {}
+    for k, metric in _of_both(measured):
+        for name, pairs in groups.items():
+            value = measured.values[pairs.better, k] - measured.values[pairs.worse, k]
+            samples = measured.samples[:, pairs.better, k].astype(np.float64) - measured.samples[:, pairs.worse, k]
+            error = samples.std(axis=0)
+            needed = np.median(images_needed(value, error, images))
+            of_samples = np.median(images_needed(samples, error, images), axis=1)
+            low, high = np.quantile(of_samples, [0.025, 0.975], method="nearest")  # some are infinite
+            record = {
+                "images": [_finite(needed), _finite(low), _finite(high)],
+                "right": float((value > Z_LEVEL * error).mean()),
+                "wrong": float((value < -Z_LEVEL * error).mean()),
+            }
+            out.setdefault(metric, {})[name] = record
+    return out
+
+
+def images_needed(difference: Float, error: Float, images: int) -> Float:
+    """The images of a test set on which a paired test at 5 % finds a difference in 80 of 100 test sets.
+
+    Args:
+        difference: of two systems, positive in the true order.
+        error: its standard error with so many ``images``; it falls with the square root of their number.
+        images: see above.
+
+    Returns:
+        Of the shape of ``difference``; infinity where it is not positive.
+    """
+    with np.errstate(divide="ignore"):
+        needed = images * (Z * error / np.where(difference > 0, difference, np.nan)) ** 2
+    return np.asarray(np.where(np.isnan(needed), np.inf, needed))
+
+
+def _of_both(measured: Measured) -> list[tuple[int, str]]:
+    """The columns that are the mean, or the sum, of both directions, with the name of the metric."""
+    return [(k, metric) for k, (metric, direction) in enumerate(measured.keys) if direction == "both"]
+
+
+def _finite(value: float) -> float | None:
+    return float(value) if np.isfinite(value) else None
+
+
+def agreement_with_quality(measured: Measured) -> Record:
+    """``{metric: {quality: [tau, low, high]}}``: tau-a over all pairs of systems, of the means of both directions."""
+    first, second = np.triu_indices(len(measured.systems), 1)
+    pairs = Pairs(first, second)
+    order = {name: _signs(values, pairs) for name, values in measured.quality.items()}
+    out: Record = {}
+    for k, metric in _of_both(measured):
+        value, sample = _signs(measured.values[:, k], pairs), _signs(measured.samples[..., k], pairs)
+        for name, sign in order.items():
+            low, high = np.quantile((sample @ sign.astype(np.float32)) / len(pairs), [0.025, 0.975])
+            found = [float(x) for x in ((value * sign).mean(), low, high)]
+            out.setdefault(metric, {})[name] = found
+    return out
+
+
+def agreement_of(measured: Measured, first: Key, second: Key) -> Record:
+    """How two metrics order all pairs of systems.
+
+    Returns:
+        ``tau`` with its interval; ``clear``: share of the pairs that both tell apart (at 5 %); ``opposite``: share of
+        the pairs that are clear and in opposite orders.
+    """
+    a, b = np.triu_indices(len(measured.systems), 1)
+    pairs = Pairs(a, b)
+    keys = [measured.at(first), measured.at(second)]
+    product = np.prod([_signs(measured.values[:, k], pairs) for k in keys], axis=0)
+    samples = np.prod([_signs(measured.samples[..., k], pairs) for k in keys], axis=0)
+    clear = np.ones(len(pairs), bool)
+    for k in keys:
+        difference = measured.samples[:, a, k] - measured.samples[:, b, k]
+        clear &= np.abs(measured.values[a, k] - measured.values[b, k]) > Z_LEVEL * difference.std(axis=0)
+    low, high = np.quantile(samples.mean(axis=1), [0.025, 0.975])
+    return {
+        "tau": [float(product.mean()), float(low), float(high)],
+        "clear": float(clear.mean()),
+        "opposite": float((clear & (product < 0)).mean()),
+        "pairs": len(pairs),
+    }
+
+
+def of_equal_quality(measured: Measured, keys: list[Key]) -> Record:
+    """How far a metric separates pairs of systems that are equally good: mean truths of ten differ by less than EQUAL.
+
+    Returns:
+        The number of ``pairs``; by metric the median, the 95th percentile and the maximum of the differences, in units
+        of the metric's standard deviation over all systems.
+    """
+    quality = measured.quality["truth of ten"]
+    a, b = np.triu_indices(len(quality), 1)
+    equal = np.abs(quality[a] - quality[b]) < EQUAL
+    a, b = a[equal], b[equal]
+    out: Record = {"pairs": len(a)}
+    for key in keys:
+        values = measured.values[:, measured.at(key)]
+        apart = np.abs(values[a] - values[b])
+        found = np.quantile(apart, [0.5, 0.95, 1.0]) if len(a) else np.full(3, np.nan)
+        out[" ".join(key)] = {"apart": [float(x) for x in found], "deviation": float(values.std())}
+    return out

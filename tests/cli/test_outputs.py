@@ -1,0 +1,315 @@
+"""Files that commands write: they replace no input, a disk that refuses is named, and nothing is lost or left."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.main import get_command
+from typer.testing import CliRunner, Result
+
+from tests import reports
+from tests.hostile import good
+from vsebench.cli import app
+from vsebench.cli.files import WRITTEN
+from vsebench.data.atomic import refuse_overwriting, write_atomically
+from vsebench.errors import DISK, EXIT_CODES, USAGE, DiskError, UsageError
+
+
+def invoke(*args: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def error(result: Result) -> str:
+    """The message without the folders of the test."""
+    return result.stderr.replace("\n", " ")
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    """A folder with every kind of input: vectors, captions, gains, queries, reports, shards, a table, word vectors."""
+    folder = tmp_path / "given"
+    folder.mkdir()
+    good.npz(folder)
+    x, y = good.vectors()
+    np.save(folder / "one.npy", x)
+    np.save(folder / "labels.npy", x)
+    np.save(folder / "gains.npy", np.ones((60, 300), np.float32))
+    (folder / "captions.txt").write_text("a dog\n" * 300)
+    (folder / "queries.txt").write_text("0\n1\n")
+    (folder / "v.txt").write_text("a 1 0\ndog 0 1\n")
+    (folder / "table.csv").write_text("image_id,kind\n100,a\n101,b\n")
+    for at, noise in enumerate((0.3, 1.0, 2.0)):
+        reports.write(folder / f"{'ABC'[at]}.json", reports.report(noise, at, metrics="R@1,MedR,MRR"))
+    for side, array in (("img_emb", x), ("text_emb", y)):
+        (folder / "shards" / side).mkdir(parents=True)
+        np.save(folder / "shards" / side / f"{side}_0.npy", array)
+    return folder
+
+
+def hashes(folder: Path) -> dict[str, str]:
+    return {str(p): hashlib.sha256(p.read_bytes()).hexdigest() for p in sorted(folder.rglob("*")) if p.is_file()}
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "compare A.json B.json -o A.json",
+        "compare base=A.json B.json -o A.json",
+        "agree A.json B.json C.json -o C.json",
+        "slice A.json --by column --file table.csv -o table.csv",
+        "slice A.json --by length --captions captions.txt -o captions.txt",
+        "eval e.npz -o e.npz",
+        "eval e.npz -o link.npz",
+        "eval e.npz --save-run hard.npz",
+        "eval e.npz --captions captions.txt -o captions.txt",
+        "eval e.npz --gains gains.npy --metrics ncs -o gains.npy",
+        "eval e.npz --gains gains.npy:negative=zero --metrics ncs -o gains.npy",
+        "eval e.npz --gains cider,gains.npy --metrics ncs -o gains.npy",
+        "eval e.npz --gains cider:df=captions.txt --metrics ncs -o captions.txt",
+        "eval e.npz --gains wmd:v.txt --captions captions.txt --metrics ncs -o v.txt",
+        "eval --run i2t=captions.txt -o captions.txt",
+        "eval shards -o shards/img_emb/img_emb_0.npy",
+        "unimodal one.npy --labels labels.npy --queries queries.txt -o queries.txt",
+        "unimodal one.npy --labels labels.npy -o labels.npy",
+        "relevance export spice captions.txt --captions captions.txt",
+        "correlate cxc --gains bow:v.txt -o v.txt",
+        "correlate cxc --embeddings e.npz -o e.npz",
+    ],
+)
+def test_no_command_writes_over_its_input(command: str, given: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(given)
+    (given / "link.npz").symlink_to("e.npz")
+    os.link(given / "e.npz", given / "hard.npz")
+    before = hashes(given)
+    result = invoke(*command.split())
+    assert (result.exit_code, result.stdout) == (USAGE, "")
+    assert "cannot be written: it is " in result.stderr and "input of this command" in result.stderr
+    assert "fix: " in result.stderr
+    assert hashes(given) == before
+
+
+def test_every_option_that_names_a_result_is_known_to_the_check() -> None:
+    def commands(group: Any, path: str = "") -> Any:
+        for name, one in group.commands.items():
+            yield from commands(one, f"{path} {name}") if hasattr(one, "commands") else [(f"{path} {name}", one)]
+
+    wording = ("write", "also draw", "folder for")
+    found = {
+        (name, p.name)
+        for name, command in commands(get_command(app))
+        for p in command.params
+        if any((getattr(p, "help", None) or "").lower().startswith(w) for w in wording) or "write" in str(p.help or "")
+    }
+    assert found, "the help names what is written"
+    others = {pair for pair in found if pair[1] not in WRITTEN}
+    assert others == {(" demo", "out"), (" report", "figures"), (" leaderboard build", "check")}, others
+    # demo has a check of its own, the charts of a report are no inputs, and --check writes nothing
+    assert {name for _, name in found - others} == set(WRITTEN)
+
+
+def test_an_earlier_result_is_replaced_also_in_a_folder_of_inputs(given: Path) -> None:
+    result, shards = given / "shards" / "report.json", given / "shards"
+    args = ["eval", shards, "--captions-per-image", 5, "--metrics", "R@1", "-o", result]
+    for _ in range(2):
+        assert (done := invoke(*args)).exit_code == 0, done.stderr
+    result.write_text('{"config": 1}')
+    done = invoke(*args)
+    assert done.exit_code == USAGE and "it is a file of the folder" in done.stderr
+
+
+def test_spellings_of_one_file_are_one_file(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    with pytest.raises(UsageError, match="is named for two results"):
+        refuse_overwriting([tmp_path / "r.json", tmp_path / "a" / ".." / "r.json"], [])
+    refuse_overwriting([tmp_path / "r.json"], [tmp_path / "q.json", tmp_path / "a"])
+
+
+def test_the_demo_replaces_files_of_no_other_folder(tmp_path: Path) -> None:
+    for name in ("embeddings.npz", "report.json"):
+        (tmp_path / name).write_text("mine")
+        result = invoke("demo", "--out", tmp_path)
+        assert result.exit_code == USAGE and f"{name}: exists, and the demo would replace it" in result.stderr
+        assert (tmp_path / name).read_text() == "mine"
+        (tmp_path / name).unlink()
+
+
+def test_python_calls_do_not_write_over_their_input_either(given: Path) -> None:
+    import vsebench
+
+    os.link(given / "e.npz", given / "hard.npz")
+    with pytest.raises(UsageError, match="it is an input of this command"):
+        vsebench.evaluate(given / "e.npz", metrics="R@1", save_run=given / "hard.npz")
+
+
+# disks that refuse
+
+
+def full(monkeypatch: pytest.MonkeyPatch, number: int = errno.ENOSPC) -> None:
+    """Every disk is full: the data cannot be flushed."""
+
+    def fsync(_: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("os.fsync", fsync)
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_full_disk_is_named_and_the_result_is_printed(
+    number: int, given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full(monkeypatch, number)
+    result = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / "r.json", "--json")
+    assert result.exit_code == DISK == 6 and "disk" in EXIT_CODES[DISK]
+    assert f"r.json: cannot be written: {os.strerror(number)}" in result.stderr and "free space" in result.stderr
+    assert json.loads(result.stdout)["results"], "what was measured is not lost"
+    assert [p.name for p in tmp_path.iterdir()] == ["given"]
+    for command in (["compare", "A.json", "B.json"], ["slice", "A.json", "--by", "column", "--file", "table.csv"]):
+        monkeypatch.chdir(given)
+        done = invoke(*command, "-o", tmp_path / "r.md", "--resamples", 20)
+        assert done.exit_code == DISK and done.stdout.startswith("### "), done.stderr
+
+
+def test_a_disk_that_cannot_be_written_is_known_before_the_work(
+    given: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = os.open
+
+    def read_only(path: Any, flags: int, *more: Any, **kwargs: Any) -> int:
+        if flags & os.O_CREAT:
+            raise OSError(errno.EROFS, os.strerror(errno.EROFS), path)
+        return real(path, flags, *more, **kwargs)
+
+    monkeypatch.setattr("os.open", read_only)
+    monkeypatch.setattr("vsebench.evaluate", lambda *_, **__: pytest.fail("evaluated first"), raising=False)
+    for flag, name in (("-o", "r.json"), ("--per-query", "q.csv"), ("--save-run", "top.json")):
+        result = invoke("eval", given / "e.npz", flag, tmp_path / name)
+        assert result.exit_code == DISK and f"{name}: cannot be written: Read-only file system" in result.stderr
+
+
+def test_a_folder_that_cannot_be_made_is_known_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "file"
+    file.write_text("mine")
+    monkeypatch.setattr("vsebench.data.splits.catalogue.load_split", lambda *_, **__: pytest.fail("read first"))
+    result = invoke("demo", "--out", file / "demo")
+    assert result.exit_code == DISK
+    assert result.stderr.startswith(f"error: {file / 'demo'}: this folder cannot be made: Not a directory\n  fix: ")
+    with pytest.raises(DiskError, match="this folder cannot be made"), write_atomically(file / "a" / "b", parents=True):
+        pytest.fail("the block ran")
+    assert file.read_text() == "mine"
+
+
+def test_an_exception_of_the_writer_itself_stays_as_it_is(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError), write_atomically(tmp_path / "a"):
+        (tmp_path / "absent").read_bytes()
+    with pytest.raises(DiskError, match="No space left"), write_atomically(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, "No space left on device")
+    assert list(tmp_path.iterdir()) == []
+
+
+# endings, names, and what a kill leaves
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("x.json", '{\n  "schema"'), ("x.md", "### "), ("x.tex", "% needs"), ("x.HTML", "<!doctype")]
+)
+def test_the_ending_decides_the_format(name: str, start: str, given: Path, tmp_path: Path) -> None:
+    for command in (["compare", "A.json", "B.json"], ["slice", "A.json", "--by", "column", "--file", "table.csv"]):
+        args = [given / a if "." in a else a for a in command]
+        done = invoke(*args, "--resamples", 20, "-o", tmp_path / name)
+        assert done.exit_code == 0, done.stderr
+        assert (tmp_path / name).read_text().startswith(start), command
+        done = invoke(*args, "--resamples", 20, "-o", tmp_path / "any.txt", "--format", "latex")
+        assert done.exit_code == 0 and (tmp_path / "any.txt").read_text().startswith("% needs")
+
+
+def test_an_ending_of_no_format_is_refused_before_the_work(given: Path, tmp_path: Path) -> None:
+    done = invoke("compare", given / "A.json", given / "B.json", "-o", tmp_path / "x.txt")
+    assert done.exit_code == USAGE
+    assert (
+        "x.txt: its ending is that of no format fix: end the name in .json, .tex, .md, .html, .csv, or add --format"
+        in (" ".join(done.stderr.split()))
+    )
+
+
+def test_a_name_is_limited_in_bytes_and_the_limit_is_named(given: Path, tmp_path: Path) -> None:
+    longest = os.pathconf(tmp_path, "PC_NAME_MAX")
+    fits = "写" * ((longest - 5) // 3) + ".json"
+    assert len(fits.encode()) <= longest < len(("写" + fits).encode())
+    assert invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / fits).exit_code == 0
+    assert (tmp_path / fits).is_file()
+    done = invoke("eval", given / "e.npz", "--metrics", "R@1", "-o", tmp_path / ("写" + fits))
+    words = f"its name takes {len(('写' + fits).encode())} bytes, and at most {longest} are allowed here"
+    assert done.exit_code == USAGE and words in done.stderr
+
+
+WRITER = """
+import sys, time
+from vsebench.data.atomic import write_atomically
+with write_atomically(sys.argv[1]) as stream:
+    stream.write(b"half")
+    stream.flush()
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_kill_left_is_removed_by_the_next_write_and_what_is_in_use_is_not(tmp_path: Path) -> None:
+    def writer() -> subprocess.Popen[str]:
+        root = Path(__file__).resolve().parents[2]
+        args = [sys.executable, "-c", WRITER, str(tmp_path / "r.npz")]
+        child = subprocess.Popen(args, stdout=subprocess.PIPE, text=True, cwd=root)
+        assert child.stdout is not None and child.stdout.readline() == "ready\n"
+        return child
+
+    def left() -> list[Path]:
+        return [p for p in tmp_path.iterdir() if p.name.endswith(".tmp")]
+
+    killed, alive = writer(), writer()
+    try:
+        killed.kill()
+        killed.wait()
+        for path in left():
+            os.utime(path, (time.time() - 10,) * 2)
+        other = tmp_path / ".other.npz.0123456789ab.tmp"
+        other.write_bytes(b"of another file")
+        assert len(left()) == 3
+        with write_atomically(tmp_path / "r.npz") as stream:
+            stream.write(b"whole")
+        assert (tmp_path / "r.npz").read_bytes() == b"whole"
+        assert len(left()) == 2 and other in left(), "that of the live process and that of another file are left"
+    finally:
+        alive.kill()
+        alive.communicate()
+        killed.communicate()
+
+
+@pytest.mark.parametrize("kind", ["build", "eval"])
+def test_a_line_ends_at_a_newline_only(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Form feeds and the line separators of Unicode are part of a caption, in every reader of lines."""
+    from vsebench.cli import relevance
+    from vsebench.data.captions import with_captions
+
+    texts = ["a dog\u2028on grass", "two\x0ccats", "one\x1c bird\x85", "[brackets] first"]
+    (tmp_path / "c.txt").write_bytes("\r\n".join([*reversed(texts), ""]).encode())
+    if kind == "build":
+        assert relevance._read(tmp_path / "c.txt") == texts[::-1]
+    else:
+        from vsebench.types import Split
+
+        split = Split("custom", np.arange(4), np.arange(4), np.arange(4))
+        assert with_captions(split, tmp_path / "c.txt").captions == tuple(texts[::-1])

@@ -1,0 +1,321 @@
+"""Text from outside (ids, labels, names of files, systems and splits) is literal and without control characters."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from typer.testing import CliRunner
+
+from tests import human_files, reports
+from tests.hostile import good
+from vsebench.analysis.agreement import agree
+from vsebench.analysis.comparison import compare
+from vsebench.analysis.slices import slice
+from vsebench.cli import app
+from vsebench.errors import count_of, printable
+from vsebench.human.study import correlate
+from vsebench.report.correlation import Study
+from vsebench.report.packed import pack, unpack
+from vsebench.report.render import Rendered
+from vsebench.report.report import Report
+from vsebench.types import Split
+
+# Terminal escapes (of two kinds), bell, carriage return, newline, a line separator, a change of writing direction, a
+# lone surrogate, and the markup of rich, HTML, LaTeX and Markdown.
+CONTROL = "\x1b[31m\x9b2J\x07\r\n\u2028\u202e\udc80\x00"
+MARKUP = "[red]<b>&amp;%$#{~^\\|`*_:smile:</script>"
+EVIL = f"x{CONTROL}{MARKUP}y"
+FILE = "x\x1b[31m\x9b2J\x07\r\n\u2028\u202e[red]:smile:<b>|`*$y"  # what a name of a file can have
+
+
+def shown_in(text: str) -> set[str]:
+    """The characters of a text that are neither letters, signs, spaces of any script nor newlines."""
+    return {c for c in text if not c.isprintable() and c not in "\n\u200c\u200d" and unicodedata.category(c) != "Zs"}
+
+
+@given(st.text())
+def test_printable_text_is_one_line_and_stays_as_it_is(text: str) -> None:
+    once = printable(text)
+    assert not shown_in(once) and "\n" not in once
+    assert printable(once) == once
+    if not shown_in(text) and "\n" not in text:
+        assert once == text
+
+
+def test_escapes_are_readable_and_scripts_stay() -> None:
+    assert printable("a\x1b[1m\nb\udcff") == "a\\x1b[1m\\nb\\udcff"
+    for text in ("é 写 [x] 😀 עברית हिन्दी", "10\u202f000\u00a0m\u3000写"):
+        assert printable(text) == text
+
+
+@pytest.fixture(scope="module")
+def three() -> list[Report]:
+    """Reports with such ids, of a split with such a name."""
+    world = reports.split()
+    ids = [np.array([f"{i}{EVIL}" for i in side]) for side in (world.image_ids, world.caption_ids)]
+    split = Split("custom", *ids, world.image_of)
+    found = []
+    for seed, noise in enumerate((0.3, 0.9, 3.0)):
+        done = reports.report(noise, seed, split, metrics="R@1,MedR,RSum")
+        signature = f"{done.signature}|model:{EVIL.replace('|', '')}"
+        found.append(replace(done, split=EVIL, signature=signature, warnings=(EVIL,)))
+    return found
+
+
+@pytest.fixture(scope="module")
+def results(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Rendered]:
+    folder = tmp_path_factory.mktemp("evil")
+    named = {f"{k}{EVIL}": report for k, report in enumerate(three)}
+    table = folder / "labels.jsonl"
+    records = [{"image_id": str(i), EVIL: f"{k % 2}{EVIL}"} for k, i in enumerate(three[0].items.image_ids)]  # type: ignore[union-attr]
+    table.write_text("\n".join(map(json.dumps, records)), encoding="utf-8")
+    study = correlate("flickr8k", gains="binary", human_data=human_files.flickr8k(folder / "human"), resamples=20)
+    rows = tuple(replace(row, relevance=EVIL, task=EVIL, subset=EVIL) for row in study.rows)
+    return {
+        "report": three[0],
+        "comparison": compare(named, permutations=100, resamples=20),
+        "agreement": agree(named, resamples=20, top=3),
+        "slices": slice(named, "column", file=table, column=EVIL, resamples=20),
+        "study": replace(study, rows=rows, notes=(EVIL,)),
+    }
+
+
+RENDERERS: dict[str, Callable[[Rendered], str]] = {
+    "text": str,
+    "html": lambda result: result.to_html(),
+    "notebook": lambda result: result._repr_html_(),
+    "latex": lambda result: result.to_latex(),
+    "markdown": lambda result: result.to_markdown(),
+}
+
+
+@pytest.mark.parametrize("renderer", RENDERERS)
+@pytest.mark.parametrize("name", ["report", "comparison", "agreement", "slices", "study"])
+def test_no_renderer_lets_anything_through(name: str, renderer: str, results: dict[str, Rendered]) -> None:
+    text = RENDERERS[renderer](results[name])
+    assert shown_in(text) == set()
+    assert "x1b" in text, "the name is shown"
+    text.encode("utf-8")
+
+
+class Page(HTMLParser):
+    """The tags of a page, and its text."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+@pytest.mark.parametrize("name", ["report", "comparison", "agreement", "slices", "study"])
+def test_names_have_no_markup(name: str, results: dict[str, Rendered]) -> None:
+    page = Page()
+    page.feed(results[name].to_html())
+    assert "script" not in page.tags and "[red]<b>&amp;%$#{~^" in page.text.replace("\n", "")
+    assert "[red]" in re.sub(r"\s", "", str(results[name])) and ":smile:" in re.sub(r"\s", "", str(results[name]))
+    for line in results[name].to_markdown().split("\n"):
+        # every sign of markup in a name is behind a backslash, but in a code span
+        assert "`" in line or "[red]" not in line
+        assert line.startswith("`") or not re.search(r"(?<!\\)[$~&]", line)
+    latex = "\n".join(line for line in results[name].to_latex().split("\n") if not line.startswith("%"))
+    assert r"\textbackslash{}x1b[31m" in latex or name == "report"
+    assert (
+        not re.search(r"(?<!\\)[%#]", latex) and r"\textasciitilde{}\textasciicircum{}" in latex
+    ) or name == "report"
+
+
+def test_the_figure_has_no_markup_either(results: dict[str, Rendered], tmp_path: Path) -> None:
+    pytest.importorskip("altair")
+    pytest.importorskip("vl_convert")
+    from vsebench.report import figure
+
+    study = results["study"]
+    assert isinstance(study, Study)
+    for ending in ("html", "svg"):
+        figure.write(study, tmp_path / f"f.{ending}")
+        text = (tmp_path / f"f.{ending}").read_text(encoding="utf-8")
+        assert shown_in(text) <= {"\t"} and "x1b" in text
+        assert not re.search(r"<b>|smile:</script>", text)
+
+
+def run(*args: object) -> str:
+    """The output of a command, which has no control characters; JSON is parsed."""
+    result = CliRunner().invoke(app, [str(a) for a in args])
+    assert shown_in(result.output) == set(), args
+    assert "unexpected" not in result.stderr, result.stderr
+    return result.output
+
+
+@pytest.fixture(scope="module")
+def folder(three: list[Report], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Reports, tables, vectors, captions and retrieved lists with such names and contents."""
+    folder = tmp_path_factory.mktemp("files") / f"folder {FILE}"
+    folder.mkdir()
+    for k, report in enumerate(three):
+        document = report.to_dict()
+        document["split"] = document["split"].replace("\udc80", "")
+        document["warnings"] = []
+        text = json.dumps(document).replace("\\udc80", "")
+        (folder / f"{k}{FILE}.json").write_text(text, encoding="utf-8")
+    ids = [str(i) for i in three[0].items.image_ids]  # type: ignore[union-attr]
+    records = [json.dumps({"image_id": i, FILE: f"{k % 2}{FILE}"}) for k, i in enumerate(ids)]
+    (folder / f"{FILE}.jsonl").write_text("\n".join(records), encoding="utf-8")
+    names = np.array([f"{i}{FILE}" for i in range(60)])
+    good.npz(folder, f"{FILE}.npz", image_ids=names, **{FILE: np.zeros(3)})
+    (folder / f"{FILE}.txt").write_text("a dog\n" * 300, encoding="utf-8")
+    (folder / f"{FILE}.run").write_text("\x1b[31mq\x07 Q0 \x9b[red] 1 0.5 x\n", encoding="utf-8")
+    return folder
+
+
+FEW = ("--resamples", "20")
+
+
+@pytest.mark.parametrize("style", ["terminal", "html", "latex", "markdown", "json"])
+@pytest.mark.parametrize("command", ["compare", "agree", "slice", "correlate"])
+def test_no_analysis_lets_anything_through(command: str, style: str, folder: Path) -> None:
+    files = [folder / f"{k}{FILE}.json" for k in range(3)]
+    args: tuple[object, ...] = {
+        "compare": (*files, "--permutations", 20),
+        "agree": (*files, "--top", 3),
+        "slice": (files[0], "--by", "column", "--file", folder / f"{FILE}.jsonl", "--column", FILE),
+        "correlate": ("flickr8k", "--gains", "binary", "--data", human_files.flickr8k(folder / "human")),
+    }[command]
+    output = run(command, *args, *FEW, "--format", style)
+    assert "error: " not in output
+    if command != "correlate":
+        plain = {"latex": r"[red]:smile:\textless{}b", "html": "[red]:smile:&lt;b&gt;", "markdown": r"\[red\]:smile:"}
+        assert plain.get(style, "[red]") in output.replace("\n", "").replace(" ", "")
+    if style == "json":
+        assert json.loads(output[output.index("{\n") :])["schema"].startswith("vsebench/")
+
+
+def test_no_other_command_lets_anything_through(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(folder / "cache"))
+    file = folder / f"{FILE}.npz"
+    for args in (
+        ("eval", file, "--metrics", "R@1"),
+        ("eval", file, "--metrics", "R@1", "--json"),
+        ("eval", file, "--metrics", FILE),
+        ("eval", file, "--split", FILE),
+        ("eval", file, "--gains", FILE),
+        ("eval", file, "--image-key", FILE),
+        ("eval", file, "-o", folder / FILE / "x.json"),
+        ("eval", folder / f"{FILE}.npy"),
+        ("eval", file, "--captions", folder / f"{FILE}.txt", "--metrics", "cider:NCS@1"),
+        ("eval", file, "--captions", folder / f"{FILE}.jsonl", "--metrics", "cider:NCS@1"),
+        ("eval", "--run", folder / f"{FILE}.run"),
+        ("inspect", file),
+        ("inspect", file, "--json"),
+        ("metrics", FILE),
+        ("data", "build", FILE),
+        ("data", "verify", FILE),
+        ("data", "build", "f30k", "--from", folder / f"{FILE}.jsonl"),
+        ("relevance", "build", FILE),
+        ("relevance", "list"),
+        ("relevance", "clear", FILE),
+        ("relevance", "import", "spice", folder / f"{FILE}.jsonl"),
+        ("relevance", "export", "spice", folder / f"{FILE}.gz"),
+        ("unimodal", file, "--labels", folder / f"{FILE}.txt"),
+        ("correlate", "cxc", "--gains", FILE),
+        ("correlate", "flickr8k", "--data", folder / FILE),
+        ("demo", "--out", file),
+        ("doctor",),
+    ):
+        run(*args)
+    for args in (("eval", file, FILE), (FILE,), ("eval", f"--{FILE}")):  # typer cleans what it prints in its own way
+        assert shown_in(CliRunner().invoke(app, [str(a) for a in args]).output) <= {"\u2028", "\u202e"}
+
+
+def test_markup_in_names_of_files_is_shown(folder: Path) -> None:
+    file = folder / f"{FILE}.npz"
+    assert "[red]:smile:<b>|`*$y.npz" in run("inspect", file)
+    assert "[red]:smile:<b>|`*$y.json: no such file" in run(
+        "compare", folder / f"{FILE}.json", folder / f"0{FILE}.json"
+    ).replace("\n", " ")
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii"])
+@pytest.mark.parametrize("style", ["terminal", "json", "latex", "html", "markdown"])
+def test_a_terminal_of_another_encoding_gets_every_format(encoding: str, style: str, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    files = reports.files(tmp_path, 写=0.3, é=0.9)
+    environment = {**os.environ, "PYTHONIOENCODING": encoding, "PYTHONUTF8": "0"}
+    args = [sys.executable, "-m", "vsebench", "compare", *files, *FEW, "--permutations", "20", "--format", style]
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(args, capture_output=True, env=environment, cwd=root, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    text = done.stdout.decode(encoding)
+    expected = {"json": "\\u5199", "html": "&#20889;", "markdown": "&#20889;", "latex": "&#20889;", "terminal": "?"}
+    assert (expected[style] if style != "latex" else "é" if encoding == "latin-1" else "tabular") in text
+
+
+def test_ids_and_names_in_no_encoding_are_written(three: list[Report], tmp_path: Path) -> None:
+    """Lone surrogates, as in the name of a file in no encoding, in every file that can be written."""
+    three[0].save(tmp_path / "a.json")
+    assert shown_in((tmp_path / "a.json").read_text(encoding="utf-8")) == set()
+    document = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert document["split"] == EVIL, "JSON loses nothing"
+    for ending in ("tex", "md", "html"):
+        three[0].save(tmp_path / f"a.{ending}")
+    for ending in ("csv", "parquet"):
+        from vsebench.report import per_query
+
+        per_query.write(three[0].per_query(), tmp_path / f"q.{ending}")
+    assert "\\udc80" in (tmp_path / "q.csv").read_text(encoding="utf-8")
+    items = three[0].items
+    assert items is not None and unpack(pack(items.image_ids)).tolist() == items.image_ids.tolist()
+
+
+@pytest.mark.parametrize("style", ["latex", "html", "markdown", "csv"])
+def test_eval_prints_every_format_in_another_encoding(style: str, tmp_path: Path) -> None:
+    import subprocess
+    import sys
+
+    x = np.random.default_rng(0).standard_normal((6, 4)).astype(np.float32)
+    np.savez(tmp_path / "e.npz", image_embeddings=x, text_embeddings=np.repeat(x, 5, axis=0))
+    environment = {**os.environ, "PYTHONIOENCODING": "latin-1", "PYTHONUTF8": "0"}
+    args = [sys.executable, "-m", "vsebench", "eval", str(tmp_path / "e.npz"), "--metrics", "R@1", "--format", style]
+    root = Path(__file__).resolve().parents[2]
+    done = subprocess.run(args, capture_output=True, env=environment, cwd=root, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "R@1" in done.stdout.decode("latin-1")
+
+
+def test_joiners_of_scripts_and_emoji_stay() -> None:
+    family, word = "\U0001f468\u200d\U0001f469\u200d\U0001f467", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"
+    assert printable(family) == family and printable(word) == word
+    assert printable("a\u200eb\u2066c") == r"a\u200eb\u2066c"
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((0, "fault"), "0 faults"),
+        ((1, "fault"), "1 fault"),
+        ((2000, "fault"), "2,000 faults"),
+        ((1, "entry", "entries"), "1 entry"),
+        ((3, "entry", "entries"), "3 entries"),
+        ((1, "caption has", "captions have"), "1 caption has"),
+    ],
+)
+def test_what_is_counted_is_singular_or_plural(words, text):
+    assert count_of(*words) == text

@@ -1,0 +1,175 @@
+"""Help that fits a terminal, and errors of the command line that say the next step."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from tests import human_files
+from vsebench.cli import app
+from vsebench.cli.help import PANELS
+from vsebench.errors import MISSING_PACKAGE, USAGE, MissingPackage
+
+
+def invoke(*args: str, **env: str) -> Any:
+    return CliRunner().invoke(app, list(args), env=env)
+
+
+@pytest.fixture
+def embeddings(tmp_path: Path) -> str:
+    path = tmp_path / "e.npz"
+    np.savez(path, image_embeddings=np.eye(3), text_embeddings=np.repeat(np.eye(3), 5, axis=0))
+    return str(path)
+
+
+# Help
+
+
+def options() -> set[str]:
+    root: Any = typer.main.get_command(app)
+    return {o for p in root.commands["eval"].params for o in p.opts if o.startswith("--")}
+
+
+def test_the_help_of_eval_fits_a_terminal() -> None:
+    result = invoke("eval", "--help", COLUMNS="80", TERMINAL_WIDTH="80")
+    lines = result.stdout.splitlines()
+    assert result.exit_code == 0 and len(lines) <= 60 and max(map(len, lines)) <= 80
+    titles = [line.split("─ ")[1].split(" ─")[0] for line in lines if line.startswith("╭─")]
+    assert titles == ["Arguments", "Options", *PANELS]
+    assert result.stdout.count("Example: vsebench eval") == 1 and "--help-all" in result.stdout
+    for usual in ("--metrics", "--split", "--gains", "--output", "--scores", "--run", "--ci"):
+        assert f" {usual} " in result.stdout
+    assert "--seed" not in result.stdout
+    short = invoke("eval", "-h", COLUMNS="80", TERMINAL_WIDTH="80")
+    assert short.stdout == result.stdout
+
+
+def test_all_options_are_in_the_complete_help_and_in_the_docs() -> None:
+    text = invoke("eval", "--help-all", COLUMNS="200", TERMINAL_WIDTH="200").stdout
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
+    assert len(options()) > 30
+    assert [o for o in options() if o not in text] == []
+    assert [o for o in options() if f"`{o}`" not in page.split("## vsebench unimodal")[0]] == []
+    assert "resampling; 0 for none" in text  # the complete words, not those of the short help
+
+
+def test_every_usual_parameter_exists() -> None:
+    root: Any = typer.main.get_command(app)
+    names = {p.name for p in root.commands["eval"].params}
+    assert {name for texts in PANELS.values() for name in texts} <= names
+
+
+# Errors of the command line
+
+
+@pytest.mark.parametrize(
+    ("args", "message"),
+    [
+        ("eval {e} -m R@1", "no such option: -m\n  fix: write --metrics or --memory, or see vsebench eval --help"),
+        ("compare A.json -m R@1", "no such option: -m\n  fix: write --metrics, or see vsebench compare --help"),
+        ("eval {e} --metrcs R@1", "no such option: --metrcs\n  fix: write --metrics, or see vsebench eval --help"),
+        ("eval {e} -k 3", "no such option: -k\n  fix: see vsebench eval --help"),
+        ("-m vsebench", "no such option: -m\n  fix: see vsebench --help"),
+        ("eval {e} --ci x", "invalid value for '--ci': "),
+        ("correlate", "missing argument 'data'\n  fix: see vsebench correlate --help"),
+        ("evaluate {e}", "no such command 'evaluate'\n  fix: did you mean eval?"),
+        ("zzz", "no such command 'zzz'\n  fix: commands are eval, unimodal, compare,"),
+        ("help", "no such command 'help'\n  fix: run: vsebench --help"),
+        ("download", "no such command 'download'\n  fix: run: vsebench data list"),
+        ("data download", "no such command 'download'\n  fix: data sets are not downloaded: vsebench data list says"),
+        ("data get f30k", "no such command 'get'\n  fix: data sets are not downloaded: vsebench data list says"),
+        ("relevance download", "no such command 'download'\n  fix: run: vsebench relevance build spice --split NAME"),
+        ("metrics recal@1", "unknown metric 'recal@1'\n  fix: did you mean 'Recall@1'"),
+        ("eval {e} --metrics recal@1", "unknown metric 'recal@1'\n  fix: did you mean 'Recall@1'"),
+    ],
+)
+def test_a_wrong_command_line_says_the_next_step(embeddings: str, args: str, message: str) -> None:
+    result = invoke(*args.replace("{e}", embeddings).split())
+    assert (result.exit_code, result.stdout) == (USAGE, "")
+    assert result.stderr.startswith(f"error: {message}")
+
+
+def test_names_that_are_separated_by_spaces(embeddings: str) -> None:
+    result = invoke("eval", embeddings, "--metrics", "R@1", "R@5", "recall")
+    assert result.exit_code == USAGE
+    assert result.stderr.endswith("fix: separate names by commas: --metrics R@1,R@5,recall\n")
+    one, both = invoke("metrics", "R@5"), invoke("metrics", "R@1", "R@5,ncs")
+    assert both.exit_code == 0
+    assert one.stdout in both.stdout and both.stdout.count("\nformula") == 2
+    assert "suite" in both.stdout
+
+
+def test_groups_without_a_command_print_their_help() -> None:
+    for args in ([], ["data"], ["relevance"]):
+        result = invoke(*args)
+        assert "Usage: vsebench" in result.stdout + result.stderr and "error" not in result.stderr
+
+
+# Files that are not what they seem
+
+
+def test_pickled_files_say_how_to_save_them(tmp_path: Path) -> None:
+    np.save(tmp_path / "d.npy", np.array({"images": 1}, dtype=object), allow_pickle=True)
+    np.save(tmp_path / "o.npy", np.array([{}, {}], dtype=object), allow_pickle=True)
+    for args in (["eval", "{}"], ["eval", "--scores", "{}"], ["inspect", "{}"], ["unimodal", "{}", "--labels", "{}"]):
+        result = invoke(*[a.format(tmp_path / "d.npy") for a in args])
+        assert result.exit_code == 3
+        assert "d.npy: holds pickled Python objects, such as a dict, which are never read: they could run code\n" in (
+            result.stderr
+        )
+        assert "fix: save arrays: np.savez(" in result.stderr and ".item() is the dict" in result.stderr
+    assert "np.load(FILE, allow_pickle=True) reads it" in invoke("eval", str(tmp_path / "o.npy")).stderr
+
+
+def test_objects_in_torch_files_are_named(tmp_path: Path) -> None:
+    import argparse
+
+    torch = pytest.importorskip("torch", reason="torch is not installed")
+    path = tmp_path / "e.pt"
+    torch.save({"images": torch.eye(3), "texts": torch.eye(3), "opt": argparse.Namespace(lr=1)}, path)
+    result = invoke("eval", str(path))
+    assert result.exit_code == 3 and "\x1b" not in result.stderr and "x1b" not in result.stderr
+    assert "e.pt: holds a Python object (argparse.Namespace), and reading it could run code\n" in result.stderr
+    assert "fix: if you trust it, save its tensors alone: d = torch.load(FILE, weights_only=False)" in result.stderr
+
+
+# What correlate needs
+
+
+def test_correlate_names_everything_that_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    monkeypatch.delenv("VSEBENCH_HUMAN_DATA", raising=False)
+
+    def absent(name: str, captions: bool = False) -> None:
+        raise MissingPackage("'coco-5k' is not installed", fix="pip install 'vsebench[text]'")
+
+    monkeypatch.setattr("vsebench.human.study.catalogue.load_split", absent)
+    result = invoke("correlate", "cxc", "--gains", "spice,binary")
+    assert result.exit_code == MISSING_PACKAGE
+    assert result.stderr == (
+        "error: 2 things are missing: (1) no sits_test.csv, sts_test.csv, sis_test.csv (plain or .gz) in "
+        f"{tmp_path}/human; (2) 'coco-5k' is not installed\n"
+        "  fix: (1) run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions (the public "
+        f"ratings), and add --human-data Crisscrossed-Captions/data (or put the files into {tmp_path}/human); "
+        "(2) pip install 'vsebench[text]'\n"
+    )
+    human_files.cxc(tmp_path, "sits", [])
+    result = invoke("correlate", "cxc", "--tasks", "sits", "--human-data", str(tmp_path))
+    assert result.stderr == "error: 'coco-5k' is not installed\n  fix: pip install 'vsebench[text]'\n"
+
+
+def test_correlate_names_captions_that_are_not_parsed(
+    coco: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pytest.importorskip("pycocoevalcap", reason="pycocoevalcap is not installed")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
+    monkeypatch.delenv("VSEBENCH_HUMAN_DATA", raising=False)
+    result = invoke("correlate", "cxc", "--tasks", "sts", "--gains", "spice")
+    assert "(1) no sts_test.csv (plain or .gz)" in result.stderr
+    assert "captions are not parsed\n" in result.stderr
+    assert "(2) run: vsebench relevance build spice --split coco-5k" in result.stderr

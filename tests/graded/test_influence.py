@@ -1,0 +1,162 @@
+"""The influence of images as candidates: every query measured again without every image, one at a time."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_graded
+from tests.graded.test_run import FOLDED, NAMES
+from tests.graded_worlds import FakeGains, graded_worlds, large_world, measured, spec_of
+from vsebench.graded.influence import random_order
+from vsebench.graded.run import from_lists, run
+from vsebench.metrics import parse
+from vsebench.rank.scorers import Dot, Matrix
+from vsebench.types import DIRECTIONS, Direction, Float
+
+
+def expected(world: oracle_graded.World, name: str, direction: Direction, sample: int = 1000) -> Float:
+    """(2, image) influences by their definition."""
+    spec, split = spec_of(parse(name)), world.split
+    n = len(split.image_ids)
+    place = random_order(split.image_ids)
+    folds: list[int | None] = [None]
+    if spec.on != "split":
+        assert split.fold is not None
+        folds = sorted(set(split.fold.tolist()))[: 1 if spec.on == "block" else None]
+    out = np.zeros((2, n))
+    for fold in folds:
+        queries, gallery = world.items(spec, direction, fold)
+        own = {q: q if direction == "i2t" else int(split.image_of[q]) for q in queries}
+        values = {q: world.value(spec, direction, q, gallery, fold) for q in queries}
+        known = [q for q in queries if not math.isnan(values[q]) and place[own[q]] < sample]
+        part = np.zeros((2, n))
+        for image in {int(i) for i in (split.image_of[gallery] if direction == "i2t" else gallery)}:
+            less = replace(world, removed=image)
+            kept = less.items(spec, direction, fold)[1]
+            for q in known:
+                if own[q] == image:
+                    continue
+                if spec.stem in ("CS", "Kendall"):
+                    left = world.value(spec, direction, q, gallery, fold, image)
+                else:
+                    left = less.value(spec, direction, q, kept, fold)
+                part[place[own[q]] % 2, image] += 0 if math.isnan(left) else values[q] - left
+        out += part / max(1, len(known)) / len(folds)
+    return out
+
+
+def agree(world: oracle_graded.World, *names: str, sample: int = 1000, **options: object) -> None:
+    found = measured(world, *names, influence=True, **options)
+    for name in names:
+        for direction in DIRECTIONS:
+            got = found[parse(name), direction]
+            np.testing.assert_allclose(
+                got.influence, expected(world, name, direction, sample), atol=1e-10, err_msg=name
+            )
+
+
+OF_TOP = [n for n in NAMES if "CS" not in n and "Kendall" not in n]
+
+
+@given(graded_worlds(), st.lists(st.sampled_from(NAMES), min_size=1, max_size=4, unique=True))
+def test_small_worlds_full_of_ties(world: oracle_graded.World, names: list[str]) -> None:
+    if len(world.split.image_ids) < 3:
+        names = [n for n in names if "gt=out" not in n] or ["NCS@1"]
+    agree(world, *names)
+
+
+@given(graded_worlds(), st.lists(st.sampled_from(FOLDED), min_size=1, max_size=3, unique=True))
+def test_small_worlds_in_folds(world: oracle_graded.World, names: list[str]) -> None:
+    agree(world, *names)
+
+
+def test_a_larger_world() -> None:
+    agree(large_world(15, 3, seed=2), *NAMES, *FOLDED, threads=2, block=7)
+
+
+def test_values_do_not_change_with_influences() -> None:
+    world = large_world(30, 2, seed=4)
+    plain, more = measured(world, *NAMES), measured(world, *NAMES, influence=True)
+    for key, values in plain.items():
+        np.testing.assert_array_equal(values.values, more[key].values)
+        assert values.influence is None
+
+
+def test_blocks_and_threads_change_no_digit() -> None:
+    rng = np.random.default_rng(3)
+    world = large_world(40, 3, seed=5)
+    images = rng.standard_normal((40, 8)).astype(np.float32)
+    captions = rng.standard_normal((len(world.split.image_of), 8)).astype(np.float32)
+    gains = {"cider": FakeGains(world.gains)}
+    metrics = [parse(n) for n in NAMES if "SR[m=70]" not in n]
+    results = [
+        run(Dot(images, captions), world.split, metrics, gains, threads=threads, block=block, influence=True)
+        for threads, block in ((1, None), (2, 5), (2, 64))
+    ]
+    for key, values in results[0].items():
+        for other in results[1:]:
+            np.testing.assert_array_equal(values.influence, other[key].influence)
+
+
+def test_lists_that_are_deep_enough_have_the_same_influences_as_scores() -> None:
+    world = large_world(20, 2, seed=6)
+    gains, metrics = {"cider": FakeGains(world.gains)}, [parse("NCS@3"), parse("SR@2")]
+    scores = world.scores + np.arange(world.scores.size).reshape(world.scores.shape) * 1e-6  # no ties
+    wanted = run(Matrix(scores), world.split, metrics, gains, influence=True)
+    most = int(np.bincount(world.split.image_of).max())
+
+    def lists(extra: int) -> dict[Direction, dict[int, np.ndarray]]:
+        return {
+            "i2t": dict(enumerate(np.argsort(-scores, axis=1)[:, : 3 + extra])),
+            "t2i": dict(enumerate(np.argsort(-scores.T, axis=1)[:, : 3 + min(extra, 1)])),
+        }
+
+    found = from_lists(lists(most), world.split, metrics, gains, influence=True)
+    for key, values in wanted.items():
+        np.testing.assert_array_equal(values.influence, found[key].influence)
+    short = from_lists(lists(0), world.split, metrics, gains, influence=True)
+    assert all(v.influence is None for v in short.values())
+
+
+def test_metrics_that_read_deep_have_none() -> None:
+    found = measured(large_world(120, 1, seed=7), "NCS@101", "NCS@100", influence=True)
+    assert found[parse("NCS@101"), "i2t"].influence is None
+    assert found[parse("NCS@100"), "i2t"].influence is not None
+
+
+def test_label_distances_too_large_for_the_sums_have_none() -> None:
+    world = large_world(12, 1, seed=7, lowest=1)
+    for least, known in ((1e-3, True), (1e-6, False)):
+        small = replace(world, gains=np.where(world.gains < 0.3, least, np.minimum(world.gains, 1)))
+        found = measured(small, "wmd:MLD@2", influence=True)
+        assert all((values.influence is not None) == known for values in found.values())
+
+
+def test_the_random_order_follows_the_ids() -> None:
+    ids = np.arange(3000)
+    place = random_order(ids)
+    assert sorted(place.tolist()) == list(range(3000))
+    order = np.random.default_rng(0).permutation(3000)
+    np.testing.assert_array_equal(random_order(ids[order]), place[order])
+    np.testing.assert_array_equal(random_order(ids.astype(str)), place)
+    assert 0.45 < (place[:1500] < 1000).sum() / 1000 < 0.55
+    assert 0.45 < (place[:1500] % 2).mean() < 0.55
+
+
+@pytest.mark.parametrize("name", ["NCS@3", "CS[captions=all]@50", "Kendall"])
+def test_a_sample_of_the_queries_is_that_of_its_images(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for most in ("MOST_IMAGES", "LEAST_IMAGES"):
+        monkeypatch.setattr(f"vsebench.graded.influence.{most}", 8)
+    world = large_world(20, 3, seed=9)
+    agree(world, name, sample=8)
+
+
+@pytest.mark.parametrize("images", [1, 2])
+def test_one_or_two_images(images: int) -> None:
+    agree(large_world(images, 2, seed=8, folds=1), "NCS@1", "SR@2", "CS@3", "nDCG@2")

@@ -1,0 +1,552 @@
+"""Entries of leaderboards: the schema, the tables of the papers, and numbers that are computed again."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+import shlex
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from tests import leaderboard_worlds as worlds
+from vsebench.cli import app
+from vsebench.errors import BadInput, UsageError
+from vsebench.leaderboard import published, submit
+from vsebench.leaderboard.check import check
+from vsebench.leaderboard.store import read
+
+ROOT = Path(__file__).resolve().parents[2]
+BOARD = ROOT / "leaderboards"
+ENTRY = {
+    "schema": "vsebench/entry/1", "id": "e", "level": "recomputed", "model": {"name": "E"}, "benchmark": "coco-5k",
+    "values": [{"metric": "R@1", "direction": "i2t", "value": 0.5}], "signature": "split:coco-5k",
+    "per_query": {"name": "e.per-query.json", "sha256": "0" * 64},
+}  # fmt: skip
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+def faults(tmp_path: Path, entry: dict) -> list[str]:
+    folder = worlds.folder(tmp_path / "board")
+    worlds.write(folder / "entries" / "e.json", entry)
+    return [f.what for f in read(folder).faults]
+
+
+def test_a_right_entry_has_no_fault(tmp_path):
+    assert faults(tmp_path, ENTRY) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"extra": 1}, "extra: is no field that is known here (found '1')"),
+        ({"level": "guessed"}, "level: expected 'published', 'recomputed' or 'reproduced' (found 'guessed')"),
+        ({"schema": "vsebench/entry/9"}, "schema: expected 'vsebench/entry/1' (found 'vsebench/entry/9')"),
+        ({"id": "other"}, "id: 'other' is not the name of the file"),
+        ({"paper": "nobody1999"}, "paper: 'nobody1999' is not in papers.json"),
+        ({"level": "published"}, "document: level published needs paper and table"),
+        ({"signature": ""}, "document: level recomputed needs the signature of the report"),
+        ({"per_query": None}, "document: a per-query file belongs to level recomputed"),
+        ({"level": "reproduced", "per_query": None}, "level: 'reproduced' is that of files in suites"),
+        (
+            {"level": "published", "per_query": None, "paper": "doe2020thing", "table": "Table 2"},
+            "level: 'published' is that of files in published",
+        ),
+        ({"id": "e.per-query"}, "document: the id 'e.per-query' is that of a per-query file"),
+        ({"model": {"name": "E", "url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
+        ({"values": []}, "document: there are no values"),
+    ],
+)
+def test_a_wrong_field_is_named(tmp_path, change, message):
+    (found,) = faults(tmp_path, ENTRY | change)
+    assert found.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (
+            {"metric": "R@1", "direction": "i2t", "value": 50.0},
+            "R@1 (i2t) is 50, and its range is 0 to 1; is it a perc",
+        ),
+        (
+            {"metric": "R@1", "direction": "i2t", "value": 0.5, "interval": [0.6, 0.7]},
+            "outside its interval 0.6 to 0.7",
+        ),
+        (
+            {"metric": "R@1", "direction": "i2t", "value": 0.5, "interval": [0.7, 0.3]},
+            "outside its interval 0.7 to 0.3",
+        ),
+        ({"metric": "Q@1", "direction": "i2t", "value": 0.5}, "unknown metric 'Q@1'"),
+        ({"metric": "paper:CS", "direction": "i2t", "value": 0.5}, "unknown metric of papers 'paper:CS'"),
+        ({"metric": "MedR", "direction": "t2i", "value": -1.0}, "MedR (t2i) is -1, and its range is 1 to no bound"),
+        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: expected 'i2t'"),
+        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: expected a number"),
+    ],
+)
+def test_a_wrong_number_is_named(tmp_path, value, message):
+    (found,) = faults(tmp_path, ENTRY | {"values": [value]})
+    assert message in found
+
+
+def test_a_number_is_listed_once(tmp_path):
+    (found,) = faults(tmp_path, ENTRY | {"values": ENTRY["values"] * 2})
+    assert found == "document: R@1 (i2t) is listed twice"
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_numbers_are_finite(tmp_path, word):
+    folder = worlds.folder(tmp_path)
+    path = worlds.write(folder / "entries" / "e.json", ENTRY)
+    path.write_text(path.read_text().replace("0.5", word))
+    assert len(read(folder).faults) == 1
+
+
+def test_a_name_that_is_there_twice_in_a_file(tmp_path):
+    folder = worlds.folder(tmp_path)
+    path = worlds.write(folder / "entries" / "e.json", ENTRY)
+    path.write_text(path.read_text().replace('"level"', '"id": "e", "level"'))
+    assert [f.what for f in read(folder).faults] == ["is no JSON: 'id' is there twice"]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda t: t["rows"][0]["cells"].pop(), "row 'First' has 7 cells for 8 columns"),
+        (
+            lambda t: t["rows"][0].update(cells=["fifty", *["1.0"] * 7]),
+            "row 'First' has the cell 'fifty', which is no num",
+        ),
+        (
+            lambda t: t["rows"][1].update(notes={"up R@1": "x"}),
+            "row 'Second' has a note for 'up R@1', which is no column",
+        ),
+        (lambda t: t["columns"].__setitem__(0, t["columns"][1]), "a column is listed twice"),
+        (lambda t: t["columns"][0].update(metric="Nope"), "unknown metric 'Nope'"),
+        (lambda t: t["rows"][0]["cells"].__setitem__(0, "101.0"), "R@1 (i2t) is 1.01, and its range is 0 to 1"),
+    ],
+)
+def test_a_wrong_table_is_named(tmp_path, change, message):
+    table = json.loads(json.dumps(worlds.TABLE))
+    change(table)
+    (fault,) = check(worlds.folder(tmp_path, table))[1]
+    assert message in fault.what and fault.file == "published/doe2020thing-table-1.json"
+
+
+def test_printed_numbers_become_fractions(tmp_path):
+    first, second = read(worlds.folder(tmp_path)).entries
+    assert [(v.metric, v.direction, v.value, v.printed) for v in first.values][-2:] == [
+        ("RSum", None, 3.705, "370.5"), ("MedR", "i2t", 1.5, "1.5"),
+    ]  # fmt: skip
+    assert second.value_of("R@1", "i2t").note == "a remark" and second.value_of("RSum", None) is None
+    assert (first.id, second.model.setting) == ("doe2020thing-table-1-01", "10 %")
+
+
+def test_contradictions_of_a_row(tmp_path):
+    table = json.loads(json.dumps(worlds.TABLE))
+    table["rows"][0]["cells"] = ["50.0", "70.0", "60.0", "40.0", "60.0", "70.0", "370.5", None]
+    first, second = (published.contradictions(e) for e in read(worlds.folder(tmp_path, table)).entries)
+    assert first == {
+        "RSum": "the six values of the row add up to 350.0, and 370.5 is printed",
+        "R@10 (i2t)": "R@10 is 60.0, less than R@5 of the same row, 70.0",
+    }
+    assert second == {}
+
+
+def test_the_tables_of_the_papers():
+    board, wrong = check(BOARD)
+    rows = [e for e in board.entries if e.level == "published"]
+    assert wrong == []
+    assert len({(e.paper, e.table) for e in rows}) == 22 and sum(len(e.values) for e in rows) == 1681
+    contradicted = [(e.paper, e.model.name, e.benchmark, published.contradictions(e)) for e in rows]
+    assert {tuple(names): found for *names, found in contradicted if found} == {
+        ("biten2022semantic", "CVSE+SAM", "f30k"): {
+            "paper:Nsum": "the six values of the row add up to 369.0, and 387.9 is printed"
+        },
+        ("faghri2018vsepp", "Embedding Net", "coco-1k"): {
+            "R@10 (i2t)": "R@10 is 69.4, less than R@5 of the same row, 79.3"
+        },
+    }
+
+
+def test_the_files_of_the_papers_are_as_written():
+    for path in sorted((BOARD / "published").glob("*.json")):
+        text = path.read_text(encoding="utf-8")
+        assert published.text_of(published.PrintedTable.model_validate_json(text)) == text, path.name
+
+
+def test_the_tables_are_those_of_the_collected_numbers(real_data):
+    """Every number of the collection, read here line by line, is in the files, and nothing else."""
+    source = real_data.parent / "spec" / "published_results.csv"
+    if not source.is_file():
+        pytest.skip(f"{source} is not there")
+    with source.open(encoding="utf-8", newline="") as stream:
+        lines = sorted((line["table"], line["model"], line["value"]) for line in csv.DictReader(stream))
+    found = [
+        (e.table, e.model.name, v.printed) for e in read(BOARD).entries if e.level == "published" for v in e.values
+    ]
+    assert sorted(found) == lines
+
+
+# Submitted reports
+
+
+@pytest.fixture
+def submitted(tmp_path):
+    """A folder with one submitted entry: folder, and the file of the entry."""
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report().save(tmp_path / "A.json")
+    submit.add(tmp_path / "A.json", "A model", folder=folder, url="https://example.org")
+    return folder, folder / "entries" / "a-model-custom.json"
+
+
+def edit(path: Path, change) -> None:
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+
+
+def test_a_submission_is_computed_again(submitted):
+    folder, _ = submitted
+    board, wrong = check(folder)
+    assert wrong == []
+    (entry,) = [e for e in board.entries if e.level == "recomputed"]
+    report = vsebench.load(folder / "entries" / entry.per_query.name)
+    hits = report["R@1", "t2i"].per_query
+    assert entry.value_of("R@1", "t2i").value == pytest.approx(sum(hits.tolist()) / 300, abs=1e-12)
+    recalls = [entry.value_of(f"R@{k}", d).value for k in (1, 5, 10) for d in ("i2t", "t2i")]
+    assert entry.value_of("RSum", None).value == pytest.approx(math.fsum(recalls), abs=1e-12)
+    assert entry.facts["evaluated by"] == f"vsebench {vsebench.__version__}"
+
+
+def test_tampered_numbers_are_refused_with_both_values(submitted):
+    folder, path = submitted
+    right = json.loads(path.read_text())["values"]
+
+    def change(document):
+        document["values"][0]["value"] += 1e-6
+        document["values"][1]["interval"][0] -= 0.01
+        document["values"][2]["n"] = 61
+        document["values"][3]["interval"] = None
+
+    edit(path, change)
+    found = [f.what for f in check(folder)[1]]
+    value, ends = right[0]["value"], right[1]["interval"]
+    assert found[0] == f"R@1 (i2t): the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}"
+    given = f"[{ends[0] - 0.01:.6g}, {ends[1]:.6g}], its per-query values give [{ends[0]:.6g}, {ends[1]:.6g}]"
+    assert found[1] == f"R@1 (t2i): the entry says the interval {given}"
+    assert found[2] == "R@5 (i2t): the entry says 61 queries, the per-query file has 60"
+    assert found[3] == "R@5 (t2i): the entry says no interval, its per-query values give one"
+    assert len(found) == 4
+
+
+def test_a_tampered_per_query_file_is_refused(submitted):
+    folder, _ = submitted
+    path = folder / "entries" / "a-model-custom.per-query.json"
+    report = vsebench.load(path)
+    flipped = report["R@1", "i2t"].per_query.copy()
+    flipped[np.flatnonzero(flipped == 0)[0]] = 1.0
+    from vsebench.report.packed import pack
+
+    def change(document):
+        document["per_query"]["columns"][0]["values"] = pack(flipped)
+
+    edit(path, change)
+    names = [f.what.split(":")[0] for f in check(folder)[1]]
+    assert names[0].startswith("its sha256 is") and set(names[1:]) == {"R@1 (i2t)", "RSum"}
+
+
+def test_files_that_are_missing_or_left_over(submitted):
+    folder, path = submitted
+    beside = folder / "entries" / "a-model-custom.per-query.json"
+    text = beside.read_text()
+    beside.unlink()
+    assert [f.what for f in check(folder)[1]] == ["no such file"]
+    beside.write_text(text)
+    path.unlink()
+    assert [f.what for f in check(folder)[1]] == ["belongs to no entry"]
+
+
+def test_signature_and_test_set_are_those_of_the_report(submitted):
+    folder, path = submitted
+    edit(path, lambda d: d.update(signature="vsebench:9|split:x", benchmark="coco-5k"))
+    first, second = (f.what for f in check(folder)[1])
+    assert first.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
+    assert second == "benchmark: the entry says 'coco-5k', the per-query file 'custom'"
+
+
+def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
+    folder, path = submitted
+    beside = folder / "entries" / "a-model-custom.per-query.json"
+    before = beside.read_bytes()
+    with pytest.raises(UsageError, match="would be replaced, and is the input of this command"):
+        submit.add(beside, "A model", folder=folder, replace_old=True)
+    kept = tmp_path / "thesis.json"
+    kept.write_text("{}")
+    path.unlink()
+    path.symlink_to(kept)
+    with pytest.raises(UsageError, match="is a link"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder, replace_old=True)
+    path.unlink()
+    with pytest.raises(UsageError, match="'a-model-custom' is there already"):  # its per-query values are
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    beside.rename(tmp_path / "kept.json")
+    path.symlink_to(tmp_path / "nowhere.json")
+    with pytest.raises(UsageError, match="is a link"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    assert (
+        kept.read_text() == "{}"
+        and (tmp_path / "kept.json").read_bytes() == before
+        and not (tmp_path / "nowhere.json").exists()
+    )
+
+
+def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
+    """First those of no suite, then those of no headline; metrics that were chosen are never left out."""
+    folder = worlds.folder(tmp_path / "board")
+    worlds.report(metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum").save(tmp_path / "A.json")
+    every = submit.add(tmp_path / "A.json", "all", folder=folder)
+    size = (folder / "entries" / "all-custom.per-query.json").stat().st_size
+    assert every.notes == () and len({v.metric for v in every.values}) == 7
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    entry = submit.add(tmp_path / "A.json", "suites", notes=["mine"], folder=folder)
+    assert {v.metric for v in entry.values} == {"R@1", "R@5", "R@10", "MedR", "RSum"}
+    said = (
+        f"The per-query values take {size / 1e6:.1f} MB, and at most {size / 1e6:.1f} are kept: left out are MRR, R@7."
+    )
+    assert entry.notes == ("mine", said)
+    size = (folder / "entries" / "suites-custom.per-query.json").stat().st_size
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "headlines", "--folder", str(folder))
+    assert done.exit_code == 0 and "left out are MRR, R@7, MedR." in done.stderr.replace("\n", " ")
+    assert check(folder)[1] == []
+    with pytest.raises(UsageError, match="MB, and at most"):
+        submit.add(tmp_path / "A.json", "chosen", metrics="R@1,R@5,R@10,MRR,R@7,MedR,RSum", folder=folder)
+    monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", 10)
+    with pytest.raises(UsageError, match="MB, and at most"):
+        submit.add(tmp_path / "A.json", "none", folder=folder)
+
+
+def evaluated(folder: Path, ci: int) -> Path:
+    """The report of ``vsebench eval --ci``, with binary and graded metrics."""
+    rng = np.random.default_rng(7)
+    images = rng.standard_normal((60, 16)).astype(np.float32)
+    texts = (np.repeat(images, 5, axis=0) + 1.5 * rng.standard_normal((300, 16))).astype(np.float32)
+    np.savez(folder / "e.npz", images=images, captions=texts)
+    np.save(folder / "gains.npy", np.random.default_rng(1).random((60, 300)))
+    target = folder / f"ci{ci}.json"
+    done = run("eval", str(folder / "e.npz"), "--gains", str(folder / "gains.npy"), "--metrics",
+               "R@1,R@5,R@10,RSum,MedR,matrix:NCS@5", "--ci", str(ci), "-o", str(target), "--trust")  # fmt: skip
+    assert done.exit_code == 0, done.output
+    return target
+
+
+def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_path):
+    """They are those of ``eval --ci 95``; those of graded metrics cannot be computed."""
+    folder = worlds.folder(tmp_path / "board")
+    full, bare = evaluated(tmp_path, 95), evaluated(tmp_path, 0)
+    with pytest.raises(BadInput) as caught:
+        submit.add(bare, "a", folder=folder)
+    assert str(caught.value).splitlines() == [
+        f"{bare}: has no intervals, and those of matrix:NCS@5 cannot be computed from the values of the queries",
+        "  fix: evaluate with --ci 95, or choose binary metrics with --metrics, such as R@1,R@5,R@10,RSum",
+    ]
+    assert not (folder / "entries").exists()
+    binary = "R@1,R@5,R@10,RSum,MedR"
+    entry = submit.add(bare, "a", metrics=binary, folder=folder)
+    assert entry.notes == ("The report has no intervals; they were computed when the entry was added.",)
+    stated = submit.add(full, "b", metrics=binary, folder=folder)
+    assert stated.notes == () and entry.values == stated.values and len(entry.values) == 9
+    assert all(v.interval is not None and v.interval[0] < v.interval[1] for v in entry.values if v.metric != "MedR")
+    assert {v.metric for v in submit.add(full, "c", folder=folder).values} == {*binary.split(","), "matrix:NCS@5"}
+    assert check(folder)[1] == []
+
+
+@pytest.mark.real_data
+@pytest.mark.slow
+def test_the_documented_submission(tmp_path, monkeypatch, real_data):
+    """The commands of docs/leaderboards.md, with all metrics of COCO 5K."""
+    shutil.copytree(ROOT / "leaderboards", tmp_path / "leaderboards")
+    shutil.copy(real_data / "proxy" / "coco5k_minilm_proxy.npz", tmp_path / "embeddings.npz")
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "docs" / "leaderboards.md").read_text(encoding="utf-8")
+    block = text.partition("## Submit an entry")[2].partition("```console\n")[2].partition("```")[0]
+    lines = [shlex.split(line.removeprefix("$ vsebench ")) for line in block.splitlines()]
+    assert len(lines) == 4
+    for line in lines:
+        done = run(*line)
+        assert done.exit_code == 0, done.output
+    assert "my-model-vit-b-32-coco-5k" in (tmp_path / "leaderboards" / "site" / "build.json").read_text()
+
+
+def test_add_refuses(tmp_path, submitted):
+    folder, _ = submitted
+    with pytest.raises(UsageError, match="'a-model-custom' is there already"):
+        submit.add(tmp_path / "A.json", "A model", folder=folder)
+    bare = tmp_path / "bare.json"
+    bare.write_text(worlds.report().to_json(per_query=False))
+    with pytest.raises(BadInput, match="has no per-query values"):
+        submit.add(bare, "Other", folder=folder)
+    with pytest.raises(UsageError, match=r"a-model-custom\.per-query"):  # it would not be read as an entry
+        submit.add(tmp_path / "A.json", "Other", id="a-model-custom.per-query", folder=folder)
+    with pytest.raises(BadInput, match="holds no leaderboards"):
+        submit.add(tmp_path / "A.json", "Other", folder=tmp_path)
+    edit(tmp_path / "A.json", lambda d: d["results"][0].update(value=0.25))
+    with pytest.raises(BadInput, match=r"R@1 \(i2t\) is 0.25, and its per-query values give"):
+        submit.add(tmp_path / "A.json", "Other", folder=folder)
+    assert sorted(p.name for p in (folder / "entries").iterdir()) == [
+        "a-model-custom.json", "a-model-custom.per-query.json",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", ["ftp://x", "x", "https://a b", "https://a\x1b[2J"])
+def test_add_refuses_what_is_no_link(tmp_path, submitted, url):
+    with pytest.raises(UsageError, match=r"--url: .* is no link"):
+        submit.add(tmp_path / "A.json", "Other", url=url, folder=submitted[0])
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://[bad", "http://[1::zz]/x", "https://", "https:///page", "http://:80/", "http://a:99999/", "http://a:b/",
+        "http://..", "http://a<b>/", "http://user@/", "http://a..b/",
+    ],
+)  # fmt: skip
+def test_a_link_without_a_host_is_refused(tmp_path, submitted, url):
+    with pytest.raises(UsageError, match=r"--url: .* has no valid host"):
+        submit.add(tmp_path / "A.json", "Other", url=url, folder=submitted[0])
+    assert "has no valid host" in faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}})[0]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://example.org", "http://localhost:8000/a?b#c", "https://[::1]:80/x", "https://127.0.0.1/", "https://a_b.x",
+        "https://bücher.example/ü", "https://example.org./",
+    ],
+)  # fmt: skip
+def test_a_link_with_a_host(tmp_path, url):
+    assert faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}}) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--name", "N", "--url", "http://[bad"], "--url: 'http://[bad' has no valid host"),
+        (["--name", ""], "--name: is too short, expected at least 1 character(s)"),
+        (["--name", "N", "--id", "../x"], "--id is '../x'"),
+        (["--name", "N", "--id", "a" * 101], "at most 100"),
+    ],
+)
+def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted, words, message):
+    folder, _ = submitted
+    before = sorted((folder / "entries").iterdir())
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), *words, "--folder", str(folder))
+    assert done.exit_code == 2 and message in done.stderr
+    assert sorted((folder / "entries").iterdir()) == before
+
+
+def test_add_some_metrics(tmp_path, submitted):
+    folder, _ = submitted
+    entry = submit.add(tmp_path / "A.json", "Sum alone", metrics="RSum", folder=folder)
+    assert [v.name for v in entry.values] == ["RSum"]
+    assert check(folder)[1] == []
+    with pytest.raises(UsageError, match="has no MeanR"):
+        submit.add(tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
+
+
+def test_commands(tmp_path, submitted):
+    folder, path = submitted
+    done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "B", "--note", "n", "--folder", str(folder))
+    assert done.exit_code == 0 and "b-custom.json" in done.stdout
+    assert json.loads((folder / "entries" / "b-custom.json").read_text())["notes"] == ["n"]
+    done = run("leaderboard", "validate", "--folder", str(folder))
+    assert (done.exit_code, done.stdout) == (0, "all entries are valid\n")
+    edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 1e-4))
+    done = run("leaderboard", "validate", "--folder", str(folder))
+    assert done.exit_code == 1 and done.stderr == "· 4 entries (2 published, 2 recomputed), 1 fault\n"
+    assert "entries/a-model-custom.json: R@1 (i2t): the entry says" in done.stdout
+    assert "fix: make the entry again: vsebench leaderboard add RESULT.json" in done.stdout
+    done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")
+    assert done.exit_code == 0
+    assert json.loads(done.stdout) == {"entries": 4, "levels": {"published": 2, "recomputed": 2}, "faults": []}
+    assert run("leaderboard", "validate", "c", "--folder", str(folder)).exit_code == 2
+
+
+# Suites of the trainer
+
+
+def test_means_over_seeds(tmp_path):
+    folder = worlds.folder(tmp_path)
+    suite = worlds.suite()
+    worlds.write(folder / "suites" / "small.json", suite)
+    board, wrong = check(folder)
+    assert wrong == []
+    (entry,) = [e for e in board.entries if e.id == "small-scenes-10k-mh"]
+    values = [run["values"]["R@1"] for run in suite["runs"].values() if run["variant"] == "mh"]
+    half = 4.302652729911275 * np.std(values, ddof=1) / math.sqrt(3)  # Student's t, 2 degrees of freedom
+    found = entry.value_of("R@1", "mean")
+    assert found.value == pytest.approx(np.mean(values), abs=1e-6)
+    assert found.interval == pytest.approx((np.mean(values) - half, np.mean(values) + half), abs=2e-6)
+    assert entry.benchmark == "scenes-10k-test" and entry.value_of("RSum", None).value == pytest.approx(1.5)
+
+
+def test_the_file_of_the_scheduled_suite_has_what_it_can_run():
+    """Runs on other data would be lost when the job replaces the file."""
+    suites = read(BOARD).suites
+    assert {run.data for run in suites["small"].runs.values()} == {"scenes-10k"}
+    assert {claim.data for claim in suites["small_coco-objects"].claims} == {"coco-objects"}
+    commands = {entry.id: entry.reproduce[0] for entry in read(BOARD).entries if entry.level == "reproduced"}
+    assert commands["small-scenes-10k-mh"].endswith("--suite small --out runs/suite-small")
+    assert commands["small-coco-objects-mh"].endswith(" --data coco-objects:FILE --set data.images=FILE")
+
+
+def test_a_single_seed_has_no_interval(tmp_path):
+    folder = worlds.folder(tmp_path)
+    worlds.write(folder / "suites" / "small.json", worlds.suite(seeds=(0,), claims=False))
+    assert all(v.interval is None for e in read(folder).entries if e.level == "reproduced" for v in e.values)
+
+
+def test_a_damaged_suite_is_named(tmp_path):
+    folder = worlds.folder(tmp_path)
+    suite = worlds.suite()
+    next(iter(suite["runs"].values()))["values"]["R@1"] = 4.0
+    worlds.write(folder / "suites" / "small.json", suite)
+    (fault,) = check(folder)[1]
+    assert fault.file == "suites/small.json" and "R@1 (mean) is" in fault.what
+
+
+def test_a_report_with_lists_is_an_entry_without_them(tmp_path):
+    rng = np.random.default_rng(0)
+    scores = np.repeat(np.eye(12), 3, axis=1) + 0.5 * rng.standard_normal((12, 36))
+    report = vsebench.evaluate(
+        scores=scores, captions_per_image=3, metrics="R@1,R@5", lists=5, resamples=50, trust=True
+    )
+    assert report.lists
+    report.save(str(tmp_path / "A.json"))
+    folder = worlds.folder(tmp_path / "board")
+    entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
+    assert check(folder)[1] == []
+    kept = vsebench.load(folder / "entries" / entry.per_query.name)
+    assert not kept.lists and kept["R@1", "t2i"].value == report["R@1", "t2i"].value
+
+
+def test_a_build_refuses_numbers_that_are_not_reproduced(tmp_path):
+    worlds.report().save(str(tmp_path / "A.json"))
+    folder = worlds.folder(tmp_path / "board")
+    entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
+    path = folder / "entries" / f"{entry.id}.json"
+    document = json.loads(path.read_text())
+    document["values"][0]["value"] += 0.001
+    path.write_text(json.dumps(document))
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 3 and "fix: make the entry again" in done.output
+    assert not (folder / "site").exists()

@@ -1,0 +1,526 @@
+"""The site of the leaderboards as files: its bytes, links, marks, ranks, and names that try to be HTML."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import posixpath
+import re
+import subprocess
+import sys
+import time
+from html.parser import HTMLParser
+from pathlib import Path, PurePosixPath
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+import vsebench
+from tests import leaderboard_worlds as worlds
+from vsebench.cli import app
+from vsebench.data.atomic import write_atomically
+from vsebench.leaderboard import pages, site, submit
+from vsebench.leaderboard.charts import nice
+from vsebench.leaderboard.check import check
+from vsebench.leaderboard.html import aligned
+from vsebench.leaderboard.schema import Entry, Model, Value
+from vsebench.leaderboard.store import Board, read
+
+ROOT = Path(__file__).resolve().parents[2]
+BOARD = ROOT / "leaderboards"
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "</td></table></body>",
+    "{{7*7}} ${7*7} %s {0}", "\u202egnp.exe\u202c שלום مرحبا", "\x1b[31mred\x1b[0m\x07\x00",
+    "🦊🎉 emoji \U0001f469\u200d\U0001f52c", "x" * 10_000, "a|b `c` *d* [e](javascript:alert(1)) <!-- -->",
+    "&amp; &lt;b&gt; &#x3c;",
+]  # fmt: skip
+
+
+def run(*args: str) -> Result:
+    return CliRunner().invoke(app, list(args))
+
+
+def board(tmp_path: Path) -> Board:
+    """A folder with all three levels."""
+    folder = worlds.folder(tmp_path / "leaderboards")
+    for seed, noise in enumerate((1.4, 1.5, 2.2)):
+        worlds.report(noise, seed).save(tmp_path / "R.json")
+        submit.add(tmp_path / "R.json", f"Noise {noise}", folder=folder)
+    worlds.write(folder / "suites" / "small.json", worlds.suite())
+    claims = [
+        {"claim": "hardest-negative", "paper": "doe2020thing", "says": "Hard is better", "where": "Table 1",
+         "metrics": [["R@1", "i2t"]], "entries": ["doe2020thing-table-1-01"]},
+        {"claim": "other", "paper": "doe2020thing", "says": "Other", "where": "Figure 1"},
+    ]  # fmt: skip
+    worlds.write(folder / "claims.json", {"schema": "vsebench/claims/1", "claims": claims})
+    found, wrong = check(folder)
+    assert wrong == []
+    return found
+
+
+class Page(HTMLParser):
+    """Tags with their attributes, and the text of a page."""
+
+    def __init__(self, data: bytes):
+        super().__init__()
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.open: list[str] = []
+        self.words = ""
+        self.captions: list[str] = []
+        self.feed(data.decode("utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag not in ("meta", "link", "br", "img", "input", "line", "circle"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open and self.open.pop() == tag, f"</{tag}> closes nothing"
+
+    def handle_data(self, data):
+        self.words += data
+        if self.open and self.open[-1] == "caption":
+            self.captions.append(data)
+
+
+def test_the_site_of_the_repository_is_current():
+    done = run("leaderboard", "build", "--check", "--folder", str(BOARD))
+    assert done.exit_code == 0, done.output
+
+
+def test_every_page_is_sound(tmp_path):
+    """Tags are closed, links lead to a page or an anchor, and nothing comes from elsewhere."""
+    files = site.build(board(tmp_path))
+    pages = {name: Page(data) for name, data in files.items() if name.endswith(".html")}
+    anchors = {name: {a["id"] for _, a in page.tags if "id" in a} for name, page in pages.items()}
+    for name, page in pages.items():
+        assert page.open == [], name
+        assert [t for t, _ in page.tags].count("h1") == 1 and [t for t, _ in page.tags].count("main") == 1
+        for tag, attributes in page.tags:
+            for key in ("href", "src"):
+                address = attributes.get(key)
+                if address is None or address == "data:,":
+                    continue
+                if address.startswith("https://"):
+                    assert tag == "a", f"{name} loads {address}"
+                    continue
+                target, _, anchor = address.partition("#")
+                place = posixpath.normpath(str(PurePosixPath(name).parent / target)) if target else name
+                assert place in files, f"{name}: {address}"
+                assert not anchor or anchor in anchors[place], f"{name}: {address}"
+        headings = [a for t, a in page.tags if t == "th"]
+        assert all("scope" in a for a in headings), name
+    assert not [
+        name for name, data in files.items() if re.search(rb"url\(|@import|fetch\(", data) and "min.js" not in name
+    ]
+
+
+def test_the_bytes_are_the_same_in_every_process(tmp_path):
+    board(tmp_path)
+    code = (
+        "import hashlib, sys; from pathlib import Path; from vsebench.leaderboard import site, store;"
+        "files = site.build(store.read(Path(sys.argv[1])));"
+        "print(hashlib.sha256(b''.join(n.encode() + d for n, d in files.items())).hexdigest())"
+    )
+    seen = set()
+    for seed in ("0", "1", "random"):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "LC_ALL": "C", "TZ": f"UTC+{len(seen)}"}
+        command = [sys.executable, "-c", code, str(tmp_path / "leaderboards")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=ROOT, check=True)
+        seen.add(done.stdout)
+    assert len(seen) == 1
+
+
+def test_build_and_check(tmp_path):
+    found = board(tmp_path)
+    folder = found.folder
+    readme = tmp_path / "README.md"
+    readme.write_text(f"before\n{site.BEGIN}\nold\n{site.END}\nafter\n", encoding="utf-8")
+    done = run("leaderboard", "build", "--check", "--folder", str(folder))
+    assert done.exit_code == 1 and f"would change: {folder / 'site' / 'index.html'}" in done.stdout
+    assert not (folder / "site").exists()
+    assert run("leaderboard", "build", "--folder", str(folder)).exit_code == 0
+    assert "| [COCO 5K](leaderboards/site/coco-5k.html) | 2 | - | - |" in readme.read_text(encoding="utf-8")
+    assert readme.read_text(encoding="utf-8").startswith("before\n") and readme.read_text("utf-8").endswith("\nafter\n")
+    done = run("leaderboard", "build", "--check", "--folder", str(folder), "--json")
+    assert (done.exit_code, json.loads(done.stdout)["current"]) == (0, True)
+    (folder / "site" / "coco-5k.html").write_text("edited", encoding="utf-8")
+    listed = folder / "site" / "build.json"
+    current = listed.read_text(encoding="utf-8")
+    listed.write_text(current.replace('"entries/', '"entries/gone.html",\n "entries/', 1), encoding="utf-8")
+    (folder / "site" / "entries" / "gone.html").write_text("of the build before", encoding="utf-8")
+    done = run("leaderboard", "build", "--check", "--folder", str(folder))
+    assert done.exit_code == 1 and done.stdout.splitlines() == [
+        f"would be removed: {folder / 'site' / 'entries' / 'gone.html'}",
+        f"would change: {listed}",
+        f"would change: {folder / 'site' / 'coco-5k.html'}",
+    ]
+    run("leaderboard", "build", "--folder", str(folder))
+    assert site.changes(found, folder).files == {} and listed.read_text(encoding="utf-8") == current
+    assert not (folder / "site" / "entries" / "gone.html").exists()
+
+
+def test_the_readme_above_a_folder_that_is_named_with_dots(tmp_path, monkeypatch):
+    folder = board(tmp_path).folder
+    readme = tmp_path / "README.md"
+    readme.write_text(f"{site.BEGIN}\n{site.END}\n", encoding="utf-8")
+    monkeypatch.chdir(folder)
+    assert run("leaderboard", "build", "--folder", ".").exit_code == 0
+    assert "(leaderboards/site/coco-5k.html)" in readme.read_text(encoding="utf-8")
+    monkeypatch.chdir(folder / "site")
+    assert run("leaderboard", "build", "--check", "--folder", "..").exit_code == 0
+
+
+def test_a_readme_that_is_no_text(tmp_path):
+    folder = board(tmp_path).folder
+    (tmp_path / "README.md").write_bytes(b"caf\xe9")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 3 and "README.md: is no UTF-8 text" in done.stderr.replace("\n", "")
+
+
+def test_a_file_that_another_build_is_writing_is_left_alone(tmp_path):
+    found = board(tmp_path)
+    site.write(site.changes(found, found.folder))
+    page = found.folder / "site" / "index.html"
+    with write_atomically(page) as stream:
+        stream.write(b"of another build")
+        stream.flush()
+        (page.parent / "about.html").unlink()
+        seen = site.changes(found, found.folder)
+        site.write(seen)
+    assert page.read_bytes() == b"of another build" and len(seen.files) == 2 and seen.kept == ()
+
+
+def test_files_that_no_build_made_are_kept(tmp_path):
+    """Also behind links, also those of a build before that are links now, and in the place of pages."""
+    folder = board(tmp_path).folder
+    outside = tmp_path / "thesis"
+    outside.mkdir()
+    (outside / "chapter.tex").write_text("years of work", encoding="utf-8")
+    root = folder / "site"
+    (root / ".git").mkdir(parents=True)
+    mine = [root / "CNAME", root / ".git" / "HEAD", root / "entries.tex"]
+    for path in mine:
+        path.write_text("mine", encoding="utf-8")
+    (root / "link").symlink_to(outside)
+    assert run("leaderboard", "build", "--folder", str(folder)).exit_code == 0
+    assert json.loads((root / "build.json").read_text())["files"][0] == "about.html"
+    (root / "claims.html").unlink()
+    (root / "claims.html").symlink_to(outside / "chapter.tex")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 2 and "claims.html: is a link (to" in done.stderr.replace("\n", "")
+    (root / "claims.html").unlink()
+    (root / "old").symlink_to(outside)
+    listed = (root / "build.json").read_text()
+    (root / "build.json").write_text(listed.replace('"about.html"', '"about.html", "old", "old/chapter.tex"'))
+    done = run("leaderboard", "build", "--folder", str(folder), "--json")
+    names = [".git/HEAD", "CNAME", "entries.tex", "link", "old"]
+    assert json.loads(done.stdout)["kept"] == [(root / name).as_posix() for name in names]
+    assert "5 files that no build made are in the folder of the site, and kept:" in done.stderr
+    assert all(path.read_text() == "mine" for path in mine)
+    assert (outside / "chapter.tex").read_text() == "years of work"
+
+
+def test_a_site_that_is_a_link_is_not_written_through(tmp_path):
+    folder = board(tmp_path).folder
+    outside = tmp_path / "thesis"
+    outside.mkdir()
+    (folder / "site").symlink_to(outside)
+    done = run("leaderboard", "build", "--folder", str(folder))
+    message = done.stderr.replace("\n", "")
+    assert done.exit_code == 2 and "site: is a link (to" in message and "nothing is written through links" in message
+    assert list(outside.iterdir()) == []
+
+
+def test_a_page_of_someone_else_is_not_replaced(tmp_path):
+    folder = board(tmp_path).folder
+    page = folder / "site" / "index.html"
+    worlds.write(page, "mine")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 2 and "would be replaced by a page of the site, and no build made it" in done.stderr
+    assert json.loads(page.read_text()) == "mine" and [p.name for p in page.parent.iterdir()] == ["index.html"]
+    page.unlink()
+    worlds.write(folder / "site" / "build.json", {"files": ["index.html"]})
+    assert run("leaderboard", "build", "--folder", str(folder)).exit_code == 2  # a build.json that is not ours
+
+
+def test_a_folder_with_a_fault_is_not_built(tmp_path):
+    folder = board(tmp_path).folder
+    (folder / "papers.json").write_text("{", encoding="utf-8")
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 3 and not (folder / "site").exists()
+
+
+def test_vendored_files_are_those_that_are_recorded():
+    static = ROOT / "vsebench" / "leaderboard" / "static"
+    recorded = site.hashes()
+    assert set(recorded) == {"dataTables.min.js", "dataTables.LICENSE.txt"}
+    for name, digest in recorded.items():
+        assert hashlib.sha256((static / name).read_bytes()).hexdigest() == digest, name
+        assert (BOARD / "site" / "static" / name).read_bytes() == (static / name).read_bytes()
+    version = json.loads((static / "vendored.json").read_text())["version"]
+    assert f"DataTables {version}".encode() in (static / "dataTables.min.js").read_bytes()[:60]
+    assert b"Permission is hereby granted" in (static / "dataTables.LICENSE.txt").read_bytes()
+
+
+# Layout
+
+
+def tables(entries: list[Entry], folder: Path, papers: dict | None = None) -> list[site.Table]:
+    return site.tables_of(Board(folder, tuple(entries), papers or {}))
+
+
+def entry(name: str, value: float, signature: str, interval=None, **more) -> Entry:
+    values = (Value(metric="R@1", direction="i2t", value=value, interval=interval),)
+    facts = {"suite": "s"}
+    return Entry(id=name, level="reproduced", model=Model(name=name), benchmark="b", signature=signature, values=values,
+                 facts=facts, **more)  # fmt: skip
+
+
+def test_entries_that_were_not_measured_alike_have_tables_of_their_own(tmp_path):
+    base = "vsebench:0.1.0|split:b#1|score:dot|ties:index"
+    alike = base.replace("dot", "cosine")
+    other = base.replace("index", "optimistic")
+    graded = base + "|cider:df=split|captions:#1"
+    newer = base.replace("0.1.0", "0.2.0")
+    names = {"a": base, "b": alike, "c": other, "d": graded, "e": newer}
+    found = tables([entry(n, 0.5, s) for n, s in names.items()], tmp_path)
+    assert [{r.entries[0].id for r in t.rows} for t in found] == [{"a", "b", "d", "e"}, {"c"}]
+    assert "Measured alike: split:b#1|ties:index" in found[0].notes
+    assert "Evaluated by different versions of vsebench: 0.1.0, 0.2.0." in found[0].notes
+    assert not [note for note in found[1].notes if note.startswith("Evaluated by")]
+    assert [t.heading for t in found] == ["Recall (ties index)", "Recall (ties optimistic)"]
+
+
+def test_headings_of_a_page_are_distinct(tmp_path):
+    """Two data sets of users are both called custom, and their numbers are on one page."""
+    base = "vsebench:0.1.0|split:b#{}|score:dot|ties:{}"
+    kinds = {"a": ("1", "index"), "b": ("2", "index"), "c": ("2", "expected"), "d": ("1", "index")}
+    entries = [entry(n, 0.5, base.format(*kind)) for n, kind in kinds.items()]
+    found = tables([*entries, entry("e", 0.5, "no signature")], tmp_path)
+    page = Page(pages.benchmark_page("b", found).encode())
+    named = [one.strip() for one in page.captions]
+    assert named == [
+        "Recall (no signature)", "Recall (split b#1, ties index)", "Recall (split b#2, ties expected)",
+        "Recall (split b#2, ties index)",
+    ]  # fmt: skip
+    (alone,) = tables(entries[:1], tmp_path)
+    assert alone.heading == "Recall"
+
+
+def test_intervals_that_overlap_share_a_rank(tmp_path):
+    made = [(0.9, (0.88, 0.92)), (0.87, (0.85, 0.89)), (0.83, (0.80, 0.86)), (0.5, (0.4, 0.6))]
+    (found,) = tables([entry(f"e{i}", v, "split:b", ends) for i, (v, ends) in enumerate(made)], tmp_path)
+    assert [row.rank for row in found.rows] == ["1", "1", "2", "4"]
+    assert any("need not be in that order" in note for note in found.notes)
+    less_certain = [(0.85, (0.83, 0.87)), (0.8, (0.79, 0.81)), (0.78, (0.6, 0.9))]
+    (found,) = tables([entry(f"e{i}", v, "split:b", ends) for i, (v, ends) in enumerate(less_certain)], tmp_path)
+    assert [row.rank for row in found.rows] == ["1", "2", "1"], "as the note says"
+    (bare,) = tables([entry("a", 0.5, "split:b"), entry("b", 0.6, "split:b")], tmp_path)
+    assert [row.rank for row in bare.rows] == ["", ""] and "No ranks: one seed gives no interval." in bare.notes
+
+
+def test_a_column_without_a_sound_number_has_no_ranks(tmp_path):
+    values = [
+        Value(metric=f"R@{k}", direction=d, value=0.5, interval=(0.4, 0.6)) for k in (1, 5, 10) for d in ("i2t", "t2i")
+    ]
+    values.append(Value(metric="RSum", direction=None, value=5.0, interval=(4.0, 6.0)))  # its parts give 3
+    one = entry("a", 0.5, "split:b").model_copy(update={"values": tuple(values)})
+    (found,) = tables([one], tmp_path)
+    assert found.by == ("RSum", None) and [row.rank for row in found.rows] == [""]
+
+
+def test_ranks_are_of_paired_differences(tmp_path):
+    """The rank by RSum, computed here image by image from the per-query values."""
+    found = board(tmp_path)
+    made = {}
+    for e in found.entries:
+        if e.level == "recomputed":
+            report = vsebench.load(found.folder / "entries" / e.per_query.name)
+            total = np.zeros(60)
+            for k in (1, 5, 10):
+                total += report[f"R@{k}", "i2t"].per_query + report[f"R@{k}", "t2i"].per_query.reshape(60, 5).mean(
+                    axis=1
+                )
+            made[e.model.name] = total
+    better = {
+        name: sum(
+            (d := other - own).mean() > 1.959963984540054 * d.std(ddof=1) / np.sqrt(60) for other in made.values()
+        )
+        for name, own in made.items()
+    }  # fmt: skip
+    (recall,) = [t for t in site.tables_of(found) if t.group.level == "recomputed" and t.by == ("RSum", None)]
+    assert {row.name: row.rank for row in recall.rows} == {name: str(1 + n) for name, n in better.items()}
+    assert better["Noise 2.2"] == 2
+    values = [row.numbers[-1].order for row in recall.rows]
+    assert values == sorted(values, reverse=True)
+
+
+def test_tables_say_what_their_ranks_rest_on(tmp_path):
+    folder = worlds.folder(tmp_path / "board")
+    for name, noise in {"a": 1.0, "b": 2.0}.items():
+        worlds.report(noise).save(tmp_path / f"{name}.json")
+        submit.add(tmp_path / f"{name}.json", name, folder=folder)
+    notes = {t.by[0]: t.notes[1] for t in site.tables_of(read(folder)) if t.group.level == "recomputed"}
+    assert "(95 %, by their difference on the same images)" in notes["RSum"]
+    assert "(95 %, by their intervals)" in notes["MedR"]  # a median is no sum over images
+
+
+def test_tables_of_a_paper_are_in_its_order():
+    page = site.build(read(BOARD))["index.html"].decode()
+    assert "II, III, IV, V, VI, VII, VIII, IX" in page and ">1, 2, 3, 4, 5<" in page
+
+
+def test_best_and_second_are_marked(tmp_path):
+    values = [("a", 0.5), ("b", 0.7), ("c", 0.7), ("d", 0.6)]
+    (found,) = tables([entry(n, v, "split:b") for n, v in values], tmp_path)
+    assert [(r.name, r.numbers[0].best) for r in found.rows] == [("b", 1), ("c", 1), ("d", 2), ("a", 0)]
+
+
+def test_rows_that_papers_repeat_are_one(tmp_path):
+    table = json.loads(json.dumps(worlds.TABLE))
+    folder = worlds.folder(tmp_path, table)
+    again = {**table, "table": "Table 2", "rows": table["rows"][:1]}
+    worlds.write(folder / "published" / "doe2020thing-table-2.json", again)
+    found = site.tables_of(read(folder))[0]
+    assert [(r.name, r.source) for r in found.rows] == [("Second", "Thing, table 1"), ("First", "Thing, tables 1, 2")]
+
+
+def test_a_number_in_doubt_is_marked_and_not_best(tmp_path):
+    found = {t.title: t for t in site.tables_of(read(BOARD)) if t.group.benchmark == "f30k"}
+    table = found["Normalized cumulative semantic score (N@K), with the relevance of the paper"]
+    place = table.group.columns.index(("paper:Nsum", None))
+    (row,) = [r for r in table.rows if r.numbers[place].text == "387.9"]
+    assert row.numbers[place].best == 0 and "369.0" in row.numbers[place].doubt
+    assert "† CVSE+SAM: the six values of the row add up to 369.0, and 387.9 is printed." in table.notes
+    data = (BOARD / "site" / "entries" / f"{row.entries[0].id}.html").read_text(encoding="utf-8")
+    assert "the six values of the row add up to 369.0, and 387.9 is printed" in data
+
+
+def test_claims_without_and_with_a_suite(tmp_path):
+    found = board(tmp_path)
+    data = site.build(found)["claims.html"].decode()
+    assert "+10.00" in data and "[+8.00, +12.00]" in data and "not regenerated yet" in data  # the claim 'other'
+    bare = Board(found.folder, found.entries, found.papers, claims=found.claims)
+    data = site.build(bare)["claims.html"].decode()
+    assert data.count("not regenerated yet") == 4 and "+10.00" not in data  # of two claims, above and in their sections
+
+
+def test_a_claim_whose_runs_diverged_cannot_be_judged(tmp_path):
+    folder = board(tmp_path).folder
+    lost = {
+        "claim": "other",
+        "paper": "p",
+        "says": "s",
+        "data": "scenes-10k",
+        "because": "scenes-10k/<b>-seed1 diverged",
+    }
+    worlds.write(folder / "suites" / "small.json", worlds.suite() | {"left_out": [lost], "diverged": {}})
+    data = site.build(read(folder))["claims.html"].decode()
+    assert "scenes-10k: scenes-10k/&lt;b&gt;-seed1 diverged." in data
+    assert data.count("cannot be judged") == 2 and "not regenerated yet" not in data
+
+
+def test_decimals_are_aligned():
+    assert aligned(["40", "1.5", "2.25", "—"]) == ["40\u2008\u2007\u2007", "1.5\u2007", "2.25", "—"]
+    assert aligned([]) == []
+
+
+def test_axes_span_the_values():
+    for low, high in ((0.0, 1.0), (31.7, 59.5), (-0.3, 12.0), (5.0, 5.0), (0.001, 0.0013)):
+        ticks = nice([low, high])
+        assert ticks[0] <= low and ticks[-1] >= high and 2 <= len(ticks) <= 9
+
+
+# Names from outside
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory) -> tuple[Board, dict[str, bytes]]:
+    folder = worlds.folder(tmp_path_factory.mktemp("hostile") / "leaderboards")
+    worlds.report().save(folder / "R.json")
+    for i, name in enumerate(HOSTILE):
+        submit.add(folder / "R.json", name, setting=name, description=name, notes=[name], reproduce=[name],
+                   id=f"hostile-{i}", folder=folder)  # fmt: skip
+    table = json.loads(json.dumps(worlds.TABLE))
+    table["rows"][0] |= {"model": HOSTILE[0], "setting": HOSTILE[1], "notes": {"i2t R@1": HOSTILE[0]}}
+    worlds.write(folder / "published" / "doe2020thing-table-1.json", table)
+    suite = worlds.suite()
+    suite["claims"][0] |= {"says": HOSTILE[0], "paper": HOSTILE[1]}
+    suite["claims"][0]["parts"][0]["says"] = HOSTILE[0]
+    suite["machine"] = {"platform": HOSTILE[0]}
+    worlds.write(folder / "suites" / "small.json", suite)
+    found, wrong = check(folder)
+    assert wrong == []
+    return found, site.build(found)
+
+
+def test_hostile_names_are_text(hostile):
+    _, files = hostile
+    for name, data in files.items():
+        if name.endswith(".html"):
+            page = Page(data)
+            assert page.open == [], name
+            assert not {t for t, _ in page.tags} & {"img", "iframe", "object"}, name
+            assert not [k for _, a in page.tags for k in a if k.startswith("on")], name
+            scripts = [a for t, a in page.tags if t == "script"]
+            assert all(set(a) == {"defer", "src"} for a in scripts), name
+            text = data.decode("utf-8")
+            assert not [c for c in text if ord(c) < 32 and c != "\n"] and "\u202e" not in text, name
+    for i, name in enumerate(HOSTILE):
+        words = Page(files[f"entries/hostile-{i}.html"]).words
+        shown = name if name.isprintable() or "🦊" in name else None
+        if shown is not None and "\u200d" not in shown:
+            assert shown in words
+    assert len(files["custom.html"]) < 60_000  # a long name is cut in tables
+
+
+def test_hostile_names_in_exports(hostile):
+    found, _ = hostile
+    for to in ("csv", "json", "latex", "markdown"):
+        done = run("leaderboard", "export", "--to", to, "--folder", str(found.folder))
+        assert done.exit_code == 0 and "\x1b" not in done.stdout and "\u202e" not in done.stdout
+    assert "<script>" not in run("leaderboard", "export", "--to", "markdown", "--folder", str(found.folder)).stdout
+
+
+def test_two_hundred_entries(tmp_path):
+    """200 submitted entries with per-query values, all ranked in one table; the limit is 10 s."""
+    folder = worlds.folder(tmp_path)
+    for seed in range(10):
+        worlds.report(1.0 + seed / 10, seed).save(tmp_path / "R.json")
+        for copy in range(20):
+            submit.add(tmp_path / "R.json", f"System {seed}-{copy}", folder=folder)
+    found = read(folder)
+    assert len(found.entries) == 202
+    started = time.process_time()
+    files = site.build(found)
+    assert time.process_time() - started < 10
+    assert files["custom.html"].count(b"<tr>") > 200
+
+
+def test_a_submitted_entry_is_beside_the_published_rows(tmp_path, coco):
+    """Unranked, marked, neither best nor counted as published; published tables come first."""
+    folder = worlds.folder(tmp_path / "leaderboards")
+    images = np.random.default_rng(0).standard_normal((5000, 8)).astype(np.float32)
+    vsebench.evaluate(images, images[coco.image_of], split=coco, metrics="R@1,RSum", resamples=50).save(
+        tmp_path / "R.json"
+    )
+    submit.add(tmp_path / "R.json", "Ours", folder=folder)
+    found = read(folder)
+    first, *others = site.tables_of(found)
+    assert first.group.level == "published" and others[-1].group.level == "recomputed"
+    (row,) = [row for row in first.rows if row.submitted]
+    assert row.name == "Ours" and row.rank == "" and not any(n.best for n in row.numbers)
+    assert any(n.best == 1 for r in first.rows for n in r.numbers if not r.submitted)
+    files = site.build(found)
+    page = files["coco-5k.html"].decode()
+    assert page.index("Published in papers") < page.index("Recomputed here")
+    assert page.count(">submitted</span>") == 1 and "neither ranked nor compared" in page
+    index = files["index.html"].decode()
+    assert index.count("best published") == 1 and ">published number<" not in index
+    assert "submitted, vsebench" in run("leaderboard", "export", "--to", "markdown", "--folder", str(folder)).stdout

@@ -1,0 +1,154 @@
+"""The site of the leaderboards in a headless Chromium: sorting, filtering, links, screens, names that try to be HTML.
+
+The fixture ``browser`` fails a test on any message of the console, any dialog, and any request that is not for a file.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import browser as browsers
+from tests import leaderboard_worlds as worlds
+from tests.leaderboard.test_site import BOARD, HOSTILE
+from vsebench.leaderboard import site, submit
+from vsebench.leaderboard.store import read
+
+SITE = BOARD / "site"
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> Path:
+    """The site of a folder with all levels and hostile names."""
+    folder = worlds.folder(tmp_path_factory.mktemp("site") / "leaderboards")
+    worlds.report().save(folder / "R.json")
+    for i, name in enumerate(HOSTILE):
+        submit.add(folder / "R.json", name, setting=name, notes=[name], id=f"hostile-{i}", folder=folder)
+    worlds.write(folder / "suites" / "small.json", worlds.suite())
+    board = read(folder)
+    assert board.faults == ()
+    site.write(site.changes(board, folder))
+    return folder / "site"
+
+
+def column(page, table: str, place: int) -> list[str]:
+    """The texts of a column as the reader sees them, top to bottom."""
+    return [cell.strip() for cell in page.locator(f"{table} tbody tr > :nth-child({place})").all_inner_texts()]
+
+
+def wait(heading, order: str) -> None:
+    """Wait until a column is sorted: that happens a moment after the click."""
+    from playwright.sync_api import expect
+
+    expect(heading).to_have_attribute("aria-sort", order)
+
+
+def numbers(texts: list[str]) -> list[float]:
+    return [float(t) for t in (re.sub(r"[\u2007\u2008†]", "", text).split("\n")[0] for text in texts) if t != "—"]
+
+
+def test_a_column_is_sorted_by_its_numbers(browser):
+    with browser.open(SITE / "coco-1k-block.html") as page:
+        heading = page.locator("#t1 thead tr:nth-child(2) th", has_text="R@5").first
+        before = numbers(column(page, "#t1", 4))
+        assert before != sorted(before, reverse=True)
+        heading.click()
+        wait(heading, "descending")
+        down = column(page, "#t1", 4)
+        assert numbers(down) == sorted(before, reverse=True)
+        assert down[-1] == "—"  # rows without a number are below the others
+        heading.click()
+        wait(heading, "ascending")
+        assert numbers(column(page, "#t1", 4)) == sorted(before)
+        assert page.locator("#t2 [aria-sort]").count() == 0  # other tables stay as they are
+
+
+def test_a_column_is_sorted_with_the_keyboard(browser):
+    with browser.open(SITE / "f30k.html") as page:
+        heading = page.locator("#t1 thead tr:first-child th", has_text="Model").first
+        heading.get_by_role("button").focus()
+        page.keyboard.press("Enter")
+        wait(heading, "ascending")
+        names = [text.split("\n")[0].lower() for text in column(page, "#t1", 1)]
+        assert names[0].startswith("2waynet") and names[-1].startswith("vsrn")
+
+
+def test_rows_are_filtered(browser):
+    with browser.open(SITE / "f30k.html") as page:
+        rows = page.locator("#t1 tbody tr")
+        everything = rows.count()
+        page.locator("main input[type=search]").fill("ladder")
+        assert 0 < rows.count() < everything
+        assert all("Ladder loss" in text for text in rows.all_inner_texts())
+        page.locator("main input[type=search]").fill("no such model")
+        assert rows.all_inner_texts() == ["No row has these words."]
+        page.locator("main input[type=search]").fill("")
+        assert rows.count() == everything
+        assert page.locator("input:visible").count() == 1  # one for all tables
+
+
+def test_pages_are_complete_without_scripts(browser):
+    with browser.open(SITE / "coco-1k-block.html", scripts=False) as page:
+        assert page.locator("#t1 tbody tr").count() == 38 and page.locator("input:visible").count() == 0
+        assert page.locator("#t1 tbody tr").first.is_visible()
+    with browser.open(SITE / "coco-1k-block.html") as page:
+        assert page.locator("#t1 tbody tr").count() == 38 and page.locator("main input:visible").count() == 1
+
+
+def test_links_lead_through_the_site(browser):
+    with browser.open(SITE / "index.html") as page:
+        page.get_by_role("link", name="Flickr30K 1K").click()
+        assert page.locator("h1").inner_text() == "Flickr30K 1K"
+        page.locator("#t1").get_by_role("link", name="VSE++ (ResNet, FT)").first.click()
+        assert page.locator("h1").inner_text() == "VSE++ (ResNet, FT)"
+        assert "F. Faghri" in page.locator("main").inner_text()
+        page.get_by_role("link", name="Claims").click()
+        assert page.locator("h1").inner_text() == "Do the claims of the papers hold here?"
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [1400, 390])
+def test_every_kind_of_page_fits_its_window(browser, made, width, dark):
+    entries = sorted((SITE / "entries").iterdir())
+    names = ("index.html", "about.html", "claims.html", "f30k.html")
+    pages = [*(SITE / name for name in names), entries[0], entries[-1]]
+    names = ("custom.html", "claims.html", "scenes-10k-test.html", "entries/hostile-5.html", "entries/hostile-8.html")
+    pages += [made / name for name in names]
+    for path in pages:
+        with browser.open(path, width=width, dark=dark) as page:
+            assert browsers.overflow(page) <= 0, path.name
+            colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+            assert (sum(map(int, re.findall(r"\d+", colour)[:3])) < 200) == dark
+
+
+@pytest.mark.parametrize("width", [1400, 390])
+def test_names_of_facts_stay_in_their_column(browser, width):
+    with browser.open(SITE / "entries" / "small-scenes-10k-mh.html", width=width) as page:
+        assert page.get_by_text("model.normalise_images").count() == 1
+        assert page.evaluate("[...document.querySelectorAll('dt')].every(e => e.scrollWidth <= e.clientWidth)")
+
+
+def test_names_stay_text(browser, made):
+    for path in [*made.glob("*.html"), *(made / "entries").glob("*.html")]:
+        with browser.open(path) as page:  # a dialog or an error of a script would fail here
+            assert page.locator("img, iframe").count() == 0
+    with browser.open(made / "custom.html") as page:
+        names = column(page, "#t1", 2)
+        assert any(name.startswith("<script>alert(1)</script>") for name in names)
+        page.locator("main input[type=search]").fill("onmouseover")
+        assert page.locator("#t1 tbody tr").count() == 1
+        page.locator("#t1 tbody a").first.hover()
+
+
+def test_tables_have_names_for_readers_who_do_not_see_them(browser, made):
+    for path in (SITE / "coco-1k-block.html", SITE / "claims.html", made / "custom.html", made / "claims.html"):
+        with browser.open(path) as page:
+            for table in page.locator("table").all():
+                assert table.locator("caption").inner_text()
+            for scroll in page.locator("[tabindex='0'][role=region]").all():
+                assert scroll.get_attribute("aria-label")
+            for box in page.locator("input").all():
+                assert box.get_attribute("aria-label").startswith("Filter the rows of ")
+            assert page.locator("svg:not([aria-label])").count() == 0

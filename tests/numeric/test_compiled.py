@@ -1,0 +1,155 @@
+"""The cache of machine code: where it is when nothing can be written, and damaged or unwritable files of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.hostile import good
+from vsebench.cli import health
+from vsebench.numeric import compiled
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# A kernel in a file of its own, compiled by two calls; prints the sums, what was compiled, and the notes.
+PROGRAM = """
+import json, os, resource, sys
+sys.path.insert(0, sys.argv[1])
+if len(sys.argv) > 2:  # no file can be longer than so many bytes, as on a full disk
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[2]),) * 2)
+from vsebench.numeric import compiled
+import my_kernels
+sums = [my_kernels.add(1, 2), my_kernels.add(1.5, 2.0)]
+stats = my_kernels.add.stats
+print(json.dumps([sums, sum(stats.cache_hits.values()), compiled.notes(), str(compiled.folder())]))
+"""
+KERNELS = """
+from vsebench.numeric import compiled as nb
+@nb.njit(nogil=True, cache=True)
+def add(a, b):
+    return a + b
+"""
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "my_kernels.py").write_text(KERNELS)
+    return folder
+
+
+def run(source: Path, *more: str, **environment: str) -> tuple[int, list[str], str]:
+    """How many of the two calls were in the cache, the notes, and the folder; the sums are always right."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith("NUMBA")}
+    environment = {**kept, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1", **environment}
+    args = [sys.executable, "-c", PROGRAM, str(source), *more]
+    done = subprocess.run(args, env=environment, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    sums, hits, notes, folder = json.loads(done.stdout)
+    assert sums == [3, 3.5]
+    return hits, notes, folder
+
+
+def test_the_cache_is_beside_the_source(source: Path) -> None:
+    assert run(source)[:2] == (0, [])
+    assert run(source)[:2] == (2, [])
+    assert list((source / "__pycache__").glob("my_kernels.add-*.nbi"))
+
+
+def nowhere(tmp_path: Path, source: Path) -> dict[str, str]:
+    """An environment in which neither the folder of the source nor the home can be written."""
+    (source / "__pycache__").write_text("a file where the folder should be")
+    (tmp_path / "temporary").mkdir()
+    home = str(tmp_path / "source" / "__pycache__" / "home")
+    return {"HOME": home, "XDG_CACHE_HOME": home, "TMPDIR": str(tmp_path / "temporary")}
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the user's cache is elsewhere")
+def test_where_nothing_can_be_written_a_private_temporary_folder_is_used(tmp_path: Path, source: Path) -> None:
+    environment = nowhere(tmp_path, source)
+    folder = tmp_path / "temporary" / f"vsebench-compiled-{os.getuid()}"
+    words = (
+        f"compiled code is kept in {folder}, no other cache can be written (set NUMBA_CACHE_DIR to a folder of yours)"
+    )
+    assert run(source, **environment)[:2] == (0, [words])
+    assert run(source, **environment)[:2] == (2, [words])
+    assert folder.stat().st_mode & 0o777 == 0o700
+    folder.chmod(0o777)  # others could have put machine code there
+    hits, notes, _ = run(source, **environment)
+    assert hits == 0 and notes == [
+        "compiled code is not kept, so that every run compiles again: no folder can be written "
+        "(set NUMBA_CACHE_DIR to a folder of yours)"
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits here")
+def test_a_full_disk_costs_a_note_and_leaves_no_list_of_files_that_are_not_there(tmp_path: Path, source: Path) -> None:
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    hits, notes, _ = run(source, "1000", **cache)  # the list fits, the code does not
+    assert hits == 0 and len(notes) == 1
+    assert notes[0].startswith("compiled code is not kept, so that every run compiles again: ")
+    assert "File too large" in notes[0] and notes[0].endswith("(set NUMBA_CACHE_DIR to a folder of yours)")
+    assert not [p for p in (tmp_path / "cache").rglob("*") if p.is_file()]
+    assert run(source, **cache)[:2] == (0, [])
+    assert run(source, **cache)[:2] == (2, [])
+
+
+@pytest.mark.parametrize(("ending", "share"), [(".nbi", 0.5), (".nbc", 0.95), (".nbc", 0.0)])
+def test_truncated_files_are_replaced(ending: str, share: float, tmp_path: Path, source: Path) -> None:
+    cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    _, _, where = run(source, **cache)
+    files = [p for p in (tmp_path / "cache").rglob(f"*{ending}") if p.is_file()]
+    assert files and compiled.damaged(Path(where)) == []
+    for path in files:
+        path.write_bytes(path.read_bytes()[: int(share * path.stat().st_size)])
+    assert compiled.damaged(Path(where)) == sorted(files)
+    assert run(source, **cache)[1] == []
+    assert compiled.damaged(Path(where)) == []
+    assert run(source, **cache)[:2] == (2, [])
+
+
+def test_a_damaged_file_that_cannot_be_removed_is_named(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled, "_notes", {})
+    monkeypatch.setattr(compiled, "_removed", lambda path: False)
+    monkeypatch.syspath_prepend(str(source))
+    import my_kernels  # type: ignore[import-not-found]
+
+    index = compiled._index(my_kernels.add._cache)
+    index.parent.mkdir(exist_ok=True)
+    index.write_bytes(b"\x80\x04")
+    assert my_kernels.add(1, 2) == 3
+    assert f"compiled code is damaged and compiled again in every run; delete {index}" in compiled.notes()
+    del sys.modules["my_kernels"]
+
+
+def test_doctor_says_the_same(tmp_path: Path, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    found = health._compiled()
+    assert (found.name, found.state, found.fix) == ("compiled code", "ok", None), found
+    folder = tmp_path / "cache" / "numeric_1"
+    folder.mkdir(parents=True)
+    monkeypatch.setattr(compiled, "folder", lambda: folder)
+    (folder / "kernels.add-1.py311.1.nbc").write_bytes(b"\x80\x04cut")
+    found = health._compiled()
+    assert found.state == "fault" and str(folder / "kernels.add-1.py311.1.nbc") in found.detail
+    assert found.fix == f"delete the files in {folder}"
+    monkeypatch.setattr(compiled, "folder", lambda: None)
+    found = health._compiled()
+    assert (found.state, found.fix) == ("fault", "set NUMBA_CACHE_DIR to a folder of yours")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform == "win32", reason="no limits here")
+def test_an_evaluation_works_on_a_full_disk(tmp_path: Path) -> None:
+    code = "import resource, sys\nresource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))\n"
+    code += "from vsebench.cli import main\nmain()\n"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    args = [sys.executable, "-c", code, *good.npz(tmp_path), "--metrics", "R@1", "--json"]
+    done = subprocess.run(args, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["results"] and "compiled code is not kept" in done.stderr

@@ -1,0 +1,380 @@
+"""The layering of the packages, late imports, and the limits of every file.
+
+The imports are read from the syntax tree, so that files are judged whether or not a test runs them.
+"""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from vsebench.data import run_folder
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("vsebench", "train_reference")
+MAX_LINES = 600
+
+MAX_FUNCTION = 60  # lines of code of a function, without signature and docstring
+BESIDE = {"arguments", "environment", "errors", "memory", "registry", "signature", "types", "__init__", "__main__"}
+
+# From the bottom up. A package imports what is below it, never what is beside or above it.
+LAYERS: list[tuple[str, ...]] = [
+    ("errors",),
+    ("memory",),
+    ("types", "registry", "environment"),
+    ("signature", "numeric", "arguments"),
+    ("scenes",),
+    ("data", "stats"),
+    ("text",),
+    ("relevance",),
+    ("metrics", "rank", "report"),
+    ("graded", "human"),
+    ("evaluation",),
+    ("unimodal", "analysis", "pretrained"),
+    ("leaderboard",),
+    ("cli",),
+    ("__main__",),
+]
+LAYER = {name: height for height, names in enumerate(LAYERS) for name in names}
+# Only these may import them: (what, by whom).
+ONLY_IN = [
+    ("vsebench.cli", ["vsebench.cli", "vsebench.__main__"]),
+    ("typer", ["vsebench.cli"]),
+    ("click", ["vsebench.cli"]),
+    ("rich", ["vsebench.cli", "vsebench.report.terminal"]),
+    ("train_reference", ["train_reference"]),
+]
+# Imported inside the function that needs them, never when a module of vsebench is loaded.
+LATE = [
+    "PIL", "altair", "dask", "distributed", "eccv_caption", "faiss", "h5py", "huggingface_hub", "jinja2", "joblib",
+    "jpype", "open_clip", "pandas", "pyarrow", "pycocoevalcap", "safetensors", "scipy", "sentence_transformers",
+    "torch", "transformers", "vl_convert",
+]  # fmt: skip
+# Tensor code: these may import torch when they are loaded, and are themselves imported late.
+TENSOR_CODE = [
+    "vsebench.metrics.torch_tau", "vsebench.numeric.torch_memory", "vsebench.numeric.torch_precision",
+    "vsebench.rank.torch_backend", "vsebench.relevance.torch_lists",
+    "vsebench.relevance.cider.torch_rows", "vsebench.relevance.spice.torch_rows",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Import:
+    """One imported name, absolute, and whether it is imported when the module is loaded."""
+
+    module: str
+    name: str
+    at_load: bool
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.module}:{self.line} imports {self.name}"
+
+
+def within(name: str, *packages: str) -> bool:
+    """Whether a dotted name is one of the packages or lies below one."""
+    return any(name == p or name.startswith(p + ".") for p in packages)
+
+
+def sources(root: Path, packages: tuple[str, ...] = PACKAGES) -> list[tuple[str, Path]]:
+    """(dotted module, file) of every Python file of the packages."""
+    found = []
+    for path in sorted(p for package in packages for p in (root / package).rglob("*.py")):
+        parts = path.relative_to(root).with_suffix("").parts
+        found.append((".".join(parts[:-1] if parts[-1] == "__init__" else parts), path))
+    return found
+
+
+def imports_of(module: str, path: Path) -> list[Import]:
+    """Every import statement of a file; relative ones made absolute."""
+    package = module.split(".") if path.name == "__init__.py" else module.split(".")[:-1]
+    found: list[Import] = []
+
+    def visit(node: ast.AST, at_load: bool) -> None:
+        if isinstance(node, ast.Import):
+            found.extend(Import(module, alias.name, at_load, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else []
+            base = ".".join([*above, *([node.module] if node.module else [])])
+            names = [base if alias.name == "*" else f"{base}.{alias.name}" for alias in node.names]
+            found.extend(Import(module, name, at_load, node.lineno) for name in names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            for child in node.body:
+                visit(child, False)
+            for child in node.orelse:
+                visit(child, at_load)
+        else:
+            inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+            for child in ast.iter_child_nodes(node):
+                visit(child, at_load and not inside)
+
+    visit(ast.parse(path.read_text(encoding="utf-8")), True)
+    return found
+
+
+def package_of(name: str) -> str:
+    """The package (or module beside the packages) of a dotted name in vsebench: ``data`` of ``vsebench.data.read``."""
+    return [*name.split("."), ""][1]
+
+
+def violations(root: Path) -> Iterator[str]:
+    """One sentence for every import that the layering forbids."""
+    for module, path in sources(root):
+        for imported in imports_of(module, path):
+            name = imported.name
+            ours, theirs = package_of(module), package_of(name)
+            if within(module, "vsebench") and within(name, "vsebench") and ours and theirs in LAYER and ours != theirs:
+                if ours not in LAYER:
+                    yield f"{imported}: '{ours}' is in no layer"
+                elif LAYER[theirs] >= LAYER[ours]:
+                    yield f"{imported}: {ours} is below or beside {theirs}"
+            for what, by in ONLY_IN:
+                if within(name, what) and not within(module, *by):
+                    yield f"{imported}: only {' and '.join(by)} may"
+            late = [*TENSOR_CODE, *LATE] if not within(module, *TENSOR_CODE) else set(LATE) - {"torch"}
+            if within(module, "vsebench") and imported.at_load and within(name, *late):
+                yield f"{imported} when it is loaded: import it inside the function that needs it"
+            if within(module, "train_reference") and within(name, "vsebench") and "._" in name:
+                yield f"{imported}: train_reference uses public names of vsebench only"
+
+
+def cycles(root: Path) -> list[list[str]]:
+    """Modules of vsebench that import each other in a circle, at any time (strongly connected components)."""
+    modules = {module for module, _ in sources(root, ("vsebench",))}
+
+    def module_of(name: str) -> str:
+        while name and name not in modules:
+            name = name.rpartition(".")[0]
+        return name
+
+    edges = {
+        module: {module_of(i.name) for i in imports_of(module, path)} - {module, "", "vsebench"}
+        for module, path in sources(root, ("vsebench",))
+    }
+    reached: dict[str, set[str]] = {}
+    for start in edges:
+        seen, waiting = set[str](), list(edges[start])
+        while waiting:
+            module = waiting.pop()
+            if module not in seen:
+                seen.add(module)
+                waiting += edges.get(module, ())
+        reached[start] = seen
+    circles = {tuple(sorted(b for b in reached[a] if a in reached.get(b, ()))) for a in edges if a in reached[a]}
+    return [list(circle) for circle in sorted(circles)]
+
+
+def code_lines(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """Lines of the body of a function, without its docstring."""
+    body = node.body[1:] if ast.get_docstring(node) else node.body
+    return 0 if not body else (body[-1].end_lineno or 0) - body[0].lineno + 1
+
+
+def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef]:
+    """Public functions and classes of a file, and the public methods of those classes."""
+    stack: list[ast.AST] = [ast.parse(path.read_text(encoding="utf-8"))]
+    while stack:
+        for node in ast.iter_child_nodes(stack.pop()):
+            if not isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+                continue
+            decorators = {ast.unparse(d).split(".")[-1] for d in node.decorator_list}
+            if node.name.startswith("_") or decorators & {"overload", "setter"}:
+                continue
+            yield node
+            if isinstance(node, ast.ClassDef):
+                stack.append(node)
+
+
+def test_layers_are_kept():
+    assert list(violations(ROOT)) == []
+
+
+def test_no_import_cycles():
+    assert cycles(ROOT) == []
+
+
+def test_a_cycle_is_caught(tmp_path):
+    package = tmp_path / "vsebench" / "text"
+    package.mkdir(parents=True)
+    (package / "a.py").write_text("from . import b\n")
+    (package / "b.py").write_text("def f():\n    from .c import x\n")
+    (package / "c.py").write_text("from vsebench.text.a import y\n")
+    (package / "d.py").write_text("from . import a\n")
+    assert cycles(tmp_path) == [["vsebench.text.a", "vsebench.text.b", "vsebench.text.c"]]
+
+
+def test_only_the_basics_stand_beside_the_packages():
+    found = {p.name for p in (ROOT / "vsebench").iterdir() if p.name != "__pycache__"}
+    packages = {p.name for p in (ROOT / "vsebench").iterdir() if (p / "__init__.py").exists()}
+    assert found - packages == {f"{name}.py" for name in BESIDE} | {"py.typed"}
+    assert packages | (BESIDE - {"__init__"}) == set(LAYER)
+
+
+def test_every_package_describes_itself():
+    short = [
+        module
+        for module, path in sources(ROOT, ("vsebench",))
+        if path.name == "__init__.py" and len((ast.get_docstring(ast.parse(path.read_text())) or "").splitlines()) < 3
+    ]
+    assert short == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "message"),
+    [
+        ("vsebench/errors.py", "from .types import Split", "errors is below or beside types"),
+        ("vsebench/types.py", "from . import registry", "types is below or beside registry"),
+        ("vsebench/registry.py", "import vsebench.types", "registry is below or beside types"),
+        ("vsebench/metrics/recall.py", "from ..rank.kernels import ranks", "metrics is below or beside rank"),
+        ("vsebench/metrics/a/b.py", "def f():\n    from ...graded import plan", "metrics is below or beside graded"),
+        ("vsebench/report/table.py", "from vsebench.metrics import parse", "report is below or beside metrics"),
+        ("vsebench/report/json.py", "if TYPE_CHECKING:\n    from ..rank import x", "report is below or beside rank"),
+        ("vsebench/relevance/gt.py", "from ..metrics import parse", "relevance is below or beside metrics"),
+        ("vsebench/stats/paired.py", "from ..report.model import Result", "stats is below or beside report"),
+        ("vsebench/human/models.py", "from ..evaluation import run", "human is below or beside evaluation"),
+        ("vsebench/data/npz.py", "def f():\n    from .. import relevance", "data is below or beside relevance"),
+        ("vsebench/other/npz.py", "from ..errors import BadInput", "'other' is in no layer"),
+        ("vsebench/evaluate.py", "import train_reference", "only train_reference may"),
+        ("vsebench/data/read.py", "from ..cli import main", "only vsebench.cli and vsebench.__main__ may"),
+        ("vsebench/report/html.py", "import rich.table", "only vsebench.cli and vsebench.report"),
+        ("vsebench/data/npz.py", "def f():\n    import typer", "only vsebench.cli may"),
+        ("vsebench/rank/gpu.py", "import torch.nn as nn", "import it inside the function"),
+        ("vsebench/rank/torch_backend/scan.py", "import faiss", "import it inside"),
+        ("vsebench/rank/gpu.py", "from .torch_backend.scan import scan", "import it inside"),
+        ("vsebench/rank/gpu.py", "try:\n    import torch\nexcept ImportError:\n    pass", "import it inside"),
+        ("vsebench/cli/x.py", "class A:\n    from scipy.stats import kendalltau", "import it inside"),
+        ("train_reference/train.py", "from vsebench.types import _refuse", "public names of vsebench only"),
+        ("train_reference/train.py", "from vsebench.rank._fast import f", "public names of vsebench only"),
+    ],
+)
+def test_a_forbidden_import_is_caught(tmp_path, file, line, message):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n", encoding="utf-8")
+    assert [v for v in violations(tmp_path) if message in v], f"'{line}' in {file} went unnoticed"
+
+
+@pytest.mark.parametrize(
+    ("file", "line"),
+    [
+        ("vsebench/types.py", "from .errors import BadInput"),
+        ("vsebench/metrics/recall.py", "from ..types import Ranks\nfrom .declare import metric"),
+        ("vsebench/analysis/a.py", "from ..evaluation import run\nfrom .. import __version__"),
+        ("vsebench/relevance/eccv.py", "from ..data import coco\ndef f():\n    import eccv_caption"),
+        ("vsebench/rank/kernels.py", "import numba\nif TYPE_CHECKING:\n    import torch"),
+        ("vsebench/rank/torch_backend/scan.py", "import torch\nfrom .count import Tile"),
+        ("vsebench/report/terminal.py", "from rich.table import Table"),
+        ("vsebench/data/torchvision_like.py", "from .torch import x"),
+        ("train_reference/model.py", "import torch\nfrom vsebench.errors import UsageError"),
+    ],
+)
+def test_an_allowed_import_is_left_alone(tmp_path, file, line):
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n", encoding="utf-8")
+    assert list(violations(tmp_path)) == []
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    """Run Python code in a fresh interpreter, from the root of the checkout."""
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, timeout=120)
+
+
+def test_importing_vsebench_is_light():
+    heavy = ["torch", "faiss", "pandas", "scipy", "numba", "typer", "rich"]
+    done = run(f"import sys, vsebench\nprint([m for m in {heavy} if m in sys.modules])")
+    assert (done.returncode, done.stdout.strip(), done.stderr) == (0, "[]", "")
+
+
+def test_help_is_light():
+    heavy = ["torch", "faiss", "pandas", "scipy", "numba", "pyarrow", "h5py"]
+    done = run(
+        "import sys\nfrom vsebench.cli import main\nsys.argv = ['vsebench', '--help']\ncode = None\n"
+        "try:\n    code = main()\nexcept SystemExit as end:\n    code = end.code\n"
+        f"print('loaded', code or 0, [m for m in {heavy} if m in sys.modules])"
+    )
+    assert done.returncode == 0, done.stderr
+    assert "eval" in done.stdout
+    assert done.stdout.splitlines()[-1] == "loaded 0 []"
+
+
+def test_everything_public_has_a_docstring():
+    missing = [
+        f"{module}:{node.lineno} {node.name}"
+        for module, path in sources(ROOT)
+        if not any(part.startswith("_") and part != "__main__" for part in module.split("."))
+        for node in public_definitions(path)
+        if not ast.get_docstring(node)
+    ]
+    assert missing == []
+
+
+def test_every_module_says_what_it_is():
+    texts = {module: path.read_text(encoding="utf-8") for module, path in sources(ROOT)}
+    assert [m for m, text in texts.items() if text.strip() and not ast.get_docstring(ast.parse(text))] == []
+
+
+def test_files_stay_small():
+    folders = (*PACKAGES, "tests", "benchmarks")
+    sizes = {m: len(p.read_text(encoding="utf-8").splitlines()) for m, p in sources(ROOT, folders)}
+    assert {m: n for m, n in sizes.items() if n > MAX_LINES} == {}
+
+
+def test_functions_stay_short():
+    long = [
+        f"{module}:{node.lineno} {node.name}: {code_lines(node)} lines"
+        for module, path in sources(ROOT, (*PACKAGES, "benchmarks"))
+        if "kernels" not in module
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and code_lines(node) > MAX_FUNCTION
+    ]
+    assert long == []
+
+
+def test_nothing_is_left_for_later():
+    words = ("TODO", "FIXME", "raise NotImplementedError")  # catching one of the standard library is fine
+    found = [
+        f"{module}:{number} {word}"
+        for module, path in sources(ROOT)
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1)
+        for word in words
+        if word in line
+    ]
+    assert found == []
+
+
+def test_vsebench_prints_only_from_the_command_line():
+    prints = [
+        f"{module}:{node.lineno}"
+        for module, path in sources(ROOT, ("vsebench",))
+        if not within(module, "vsebench.cli")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print"
+    ]
+    assert prints == []
+
+
+def test_names_of_the_files_of_a_run_are_declared_once():
+    """The trainer writes them and vsebench reads them: they stand in one file, which the trainer imports."""
+    declared = Path(run_folder.__file__).resolve()
+    names = {f'"{name}"' for name in (run_folder.ABOUT, run_folder.LAST, run_folder.RESULT, run_folder.SUMMARY)}
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            again = sorted(name for name in names if name in path.read_text(encoding="utf-8"))
+            assert path == declared or not again, f"{path.name} has {again}"
+
+
+def test_numba_is_imported_in_one_place():
+    """Elsewhere a cache that cannot be written would end the command, see ``numeric.compiled``."""
+    found = [
+        module
+        for module, path in sources(ROOT, ("vsebench",))
+        if any(line.strip().startswith(("import numba", "from numba")) for line in path.read_text("utf-8").splitlines())
+    ]
+    assert found == ["vsebench.numeric.compiled"]

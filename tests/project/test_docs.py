@@ -1,0 +1,253 @@
+"""The documentation is true: generated pages are current, every fact is there, examples run as printed."""
+
+from __future__ import annotations
+
+import contextlib
+import doctest
+import inspect
+import io
+import json
+import re
+import shlex
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+import vsebench
+from docs import examples, generate
+from docs.api_page import markdown
+from tests import clip_models, human_files
+from vsebench.environment import OF_OTHERS, OWN
+from vsebench.errors import EXIT_CODES
+from vsebench.metrics import declare, families, parse
+from vsebench.metrics.declare import separate
+from vsebench.metrics.suites import ALL, SUITES, members
+from vsebench.relevance import JUDGEMENTS
+from vsebench.relevance.kinds import GAINS, parse_spec
+from vsebench.relevance.kinds.settings import SETTINGS
+
+ROOT = Path(__file__).parents[2]
+PAGES = sorted(p for folder in ("", "studies") for p in (ROOT / "docs" / folder).glob("*.md"))
+PROSE = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES]
+
+
+@pytest.mark.parametrize("name", generate.PAGES)
+def test_generated_page_is_current(name):
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert page == generate.MARK + generate.PAGES[name](), "run python -m docs.generate"
+
+
+def test_every_metric_view_and_exit_code_is_documented():
+    metrics = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    for family in families():
+        assert f"## {family.template.replace('{k}', 'k')}\n" in metrics
+        assert family.formula in metrics
+    for view in JUDGEMENTS:
+        assert f"- `{view}`:" in metrics
+    cli = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
+    for code, words in EXIT_CODES.items():
+        assert f"- {code}: {words}" in cli
+
+
+@pytest.mark.parametrize("name", examples.PAGES)
+def test_examples_print_what_the_page_shows(name):
+    if name == "report.md":
+        pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
+    if name == "distributed.md":
+        pytest.importorskip("distributed", reason="distributed is not installed (pip install 'vsebench[dask]')")
+    page = (ROOT / "docs" / name).read_text(encoding="utf-8")
+    assert examples.rerun(page) == page, "run python -m docs.generate"
+
+
+def test_an_example_shows_output_only_where_the_page_does_and_fails_loudly():
+    page = "```console\n$ vsebench --version\n...\n$ vsebench --version\n$ pip --version\nas it is\n```\n"
+    shown = f"$ vsebench --version\nvsebench {vsebench.__version__}\n$ vsebench --version\n"
+    assert examples.rerun(page) == f"```console\n{shown}$ pip --version\nas it is\n```\n"
+    assert examples.rerun("```python\nprint(2 + 2)  # 5\n```\n") == "```python\nprint(2 + 2)  # 4\n```\n"
+    with pytest.raises(RuntimeError, match=r"vsebench eval none\.npz ends with 3"):
+        examples.rerun("```console\n$ vsebench eval none.npz\n```\n")
+
+
+def test_the_values_that_a_page_explains_are_those_of_its_output():
+    page = (ROOT / "docs" / "report.md").read_text(encoding="utf-8")
+    output = "".join(re.findall(r"```console\n(.*?)```", page, re.S))
+    explained = re.findall(r"`(\d[\d.]* \[[^]`]*\])`", page)
+    assert explained and all(value in output for value in explained)
+    fields = [field.partition(":")[0] for field in re.search(r"^vsebench:.*$", output, re.M)[0].split("|")]
+    table = page[page.index("## The signature") : page.index("## Notes and warnings")]
+    assert set(fields) <= set(re.findall(r"`(\w+)`", table))
+
+
+def test_arguments_of_the_api_are_lists_and_link_to_their_source():
+    page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    for name in vsebench.__all__[1:]:
+        member = getattr(vsebench, name)
+        kind = "class" if inspect.isclass(member) else "function"
+        section = re.search(rf"^::::{{py:{kind}}} {name}\(.*?^::::$", page, re.M | re.S)
+        assert section is not None, name
+        for parameter in inspect.signature(member).parameters.values():
+            if kind == "function" and parameter.name != "_" and "**Arguments**" in section[0]:
+                assert re.search(rf"^- .*`\**{parameter.name}`.*: ", section[0], re.M), f"{name}: {parameter.name}"
+    for method in ("save", "to_frame", "to_latex", "per_query"):
+        assert f":::{{py:method}} {method}(" in page
+    assert "``" not in page.replace("```", "") and ">>> " in page
+
+
+def test_a_docstring_becomes_markdown():
+    def example():
+        """Do a thing with ``x``.
+
+        >>> example()
+        3
+
+        Args:
+            x, y: numbers, of which
+                one is ``1``.
+            **facts: further.
+
+        Raises:
+            UsageError: never.
+        """
+
+    assert markdown(example) == (
+        "Do a thing with `x`.\n\n**Arguments**\n\n- `x`, `y`: numbers, of which one is `1`.\n- `**facts`: further.\n\n"
+        "**Raises**\n\n- `UsageError`: never.\n\n```pycon\n>>> example()\n3\n```\n\n"
+    )
+
+
+def test_every_setting_of_gains_and_every_value_is_explained():
+    page = (ROOT / "docs" / "relevance.md").read_text(encoding="utf-8")
+    for kind in GAINS.values():
+        assert kind.meaning in page
+        for key, values in kind.settings.items():
+            assert set(values) <= set(SETTINGS[key].values)
+            assert all(f"- `{key}={value}`" in page for value in values)
+            assert bool(SETTINGS[key].other) == (key in kind.open_settings)
+    assert set(SETTINGS) == {key for kind in GAINS.values() for key in kind.settings}
+
+
+def test_every_page_is_in_the_table_of_contents():
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    pages = {p.relative_to(ROOT / "docs").with_suffix("").as_posix() for p in PAGES} - {"index"}
+    listed = re.findall(r"^([a-z/_-]+)$", "".join(re.findall(r"```{toctree}.*?```", index, re.S)), re.M)
+    assert sorted(listed) == sorted(pages)
+    assert pages <= set(re.findall(r"\]\(([a-z/_-]+)\.md\)", index))
+
+
+def test_every_environment_variable_is_documented():
+    listed = {v.name for v in (*OWN, *OF_OTHERS)}
+    sources = [p for p in (ROOT / "vsebench").rglob("*.py") if p.name != "environment.py"]
+    pattern = r"\b(?:VSEBENCH|NUMBA|HF)_[A-Z_]*[A-Z]\b|environ(?:\.get\(|\[)\"([A-Z_]+)\""
+    found = {m[1] or m[0] for p in sources for m in re.finditer(pattern, p.read_text(encoding="utf-8"))}
+    assert found - {"PYTHONPATH"} <= listed
+    assert {v.name for v in OWN} <= found
+
+
+def test_every_citation_key_has_a_reference():
+    listed = set(re.findall(r"^- `(\w+)`:", (ROOT / "docs" / "references.md").read_text(encoding="utf-8"), re.M))
+    used = {key for family in families() for key in family.cite} | {d.cite for d in JUDGEMENTS.values()}
+    assert used <= listed
+    assert all(family.cite for family in families())
+
+
+def test_suites_hold_only_metrics_that_exist():
+    for suite in SUITES.values():
+        assert [parse(m).name for m in suite.metrics] == [m.rpartition(":")[2] for m in suite.metrics]
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
+def test_commands_in_the_prose_use_options_that_exist(page):
+    import typer
+
+    from vsebench.cli import app
+
+    known = {path: command for path, command in generate._commands("vsebench", typer.main.get_command(app))}
+    for line in re.findall(r"(?:^\$ |`)(vsebench [a-z][^`\n]*)", page.read_text(encoding="utf-8"), re.M):
+        words = shlex.split(line)
+        path = " ".join(words[:3]) if " ".join(words[:3]) in known else " ".join(words[:2])
+        assert path in known, line
+        options = {o for p in known[path].params for o in p.opts} | {"--help"}
+        assert {w.partition("=")[0] for w in words if w.startswith("--")} <= options, line
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda p: p.name)
+def test_commands_in_the_prose_name_metrics_and_gains_that_exist(page):
+    for line in re.findall(r"(?:^\$ |`)(vsebench [a-z][^`\n]*)", page.read_text(encoding="utf-8"), re.M):
+        words = shlex.split(line)
+        for option, value in pairwise(words):
+            if option == "--metrics":
+                assert all(w in ALL or members(w) or parse(w) for w in separate(value)), line
+            if option == "--gains" and words[1] == "eval":
+                assert all(parse_spec(w) for w in value.split(",")), line
+
+
+@pytest.mark.parametrize(
+    "page", [p for p in PROSE if p.name not in ("CONTRIBUTING.md", *examples.PAGES)], ids=lambda p: p.name
+)
+def test_python_examples_run(page, tmp_path, monkeypatch):
+    """The examples of a page, in order; where a comment behind ``print`` shows a value, it is the printed one."""
+    monkeypatch.chdir(tmp_path)
+    code = "".join(re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S))
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        exec(compile(code, page.name, "exec"), {})
+    expected = re.findall(r"print\(.*\)  # (.*)", code)
+    assert not expected or out.getvalue().split() == expected
+    assert expected or page.name != "README.md"
+
+
+def test_links_lead_somewhere():
+    for page in PROSE:
+        for target, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
+            linked = page.parent / target if target else page
+            assert linked.exists(), f"{page.name}: {target}"
+            assert not anchor or anchor in _anchors(linked), f"{page.name}: {target}#{anchor}"
+
+
+def _anchors(page):
+    """The anchors of the headings of a page, as GitHub and MyST make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w -]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def _has_example(member):
+    return inspect.isfunction(member) or (inspect.isclass(member) and ">>>" in (member.__doc__ or ""))
+
+
+@pytest.mark.parametrize("name", [n for n in vsebench.__all__ if _has_example(getattr(vsebench, n))])
+def test_every_function_of_the_api_has_an_example_that_runs(name, tmp_path, monkeypatch):
+    if name == "load_split":
+        pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
+    monkeypatch.chdir(tmp_path)
+    if name == "encode":
+        pytest.importorskip("open_clip", reason="open_clip_torch is not installed (extra: clip)")
+        clip_models.open_clip_folder(tmp_path / "tiny-clip")
+        clip_models.photos(tmp_path / "photos", ["a.png", "b.png", "c.png"])
+        clip_models.captions_csv(tmp_path / "captions.csv", ["a.png", "b.png", "c.png"])
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(declare._FAMILIES, "_items", dict(declare._FAMILIES._items))
+    function = getattr(vsebench, name)
+    names = {**vars(inspect.getmodule(function)), "folder": human_files.flickr8k(tmp_path / "human")}
+    example = doctest.DocTestParser().get_doctest(function.__doc__, names, name, None, 0)
+    said: list[str] = []
+    doctest.DocTestRunner().run(example, out=said.append)
+    assert example.examples and said == [], "".join(said)
+
+
+def test_what_is_written_by_hand_survives_the_tables() -> None:
+    for page, headings in (
+        ("statistics.md", ("Intervals", "Do they cover?", "Comparing systems", "Agreement of metrics", "Slices")),
+        ("formats.md", ("Your own data set", "The JSON report")),
+    ):
+        text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+        assert [h for h in headings if f"\n## {h}" not in text] == [], page
+
+
+def test_the_coverage_was_measured_on_enough_test_sets() -> None:
+    stored = json.loads((ROOT / "docs" / "coverage.json").read_text(encoding="utf-8"))
+    assert stored["sets"] == {"200": 1000, "1000": 400}
+    for rows in stored["rows"].values():
+        of_means = {name: row for name, row in rows.items() if not name.startswith("Me")}  # not MeanR and MedR
+        assert all(0.92 <= row["coverage"] <= 0.99 for row in of_means.values())
+        assert all(0.02 <= row["level"] <= 0.07 for row in of_means.values())

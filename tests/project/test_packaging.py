@@ -1,0 +1,145 @@
+"""Facts of the project that are stated in several places agree, and the wheel is complete."""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import vsebench
+from vsebench.cli import health
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+ROOT = Path(__file__).resolve().parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+EXTRAS = {
+    "sentence",
+    "wmd",
+    "train",
+    "text",
+    "spice",
+    "report",
+    "formats",
+    "scenes",
+    "clip",
+    "cpu",
+    "gpu",
+    "dask",
+    "all",
+}
+
+
+def names(requirements: list[str]) -> set[str]:
+    """Distribution names of requirement strings."""
+    return {re.match(r"[A-Za-z0-9._-]+", r)[0] for r in requirements}
+
+
+def test_core_dependencies():
+    core = {"numpy", "scipy", "pandas", "numba", "typer", "rich", "pydantic", "platformdirs", "threadpoolctl"}
+    assert names(PROJECT["project"]["dependencies"]) == core
+
+
+def test_extras_and_groups_exist():
+    assert set(PROJECT["project"]["optional-dependencies"]) == EXTRAS
+    assert {"test", "dev", "docs"} <= set(PROJECT["dependency-groups"])
+
+
+def test_the_extra_all():
+    (everything,) = PROJECT["project"]["optional-dependencies"]["all"]
+    assert set(re.search(r"\[(.*)\]", everything)[1].split(",")) == EXTRAS - {
+        "all",
+        "train",
+        "spice",
+        "sentence",
+        "clip",
+        "cpu",
+        "gpu",
+    }
+
+
+def test_every_optional_package_is_imported():
+    """An extra for code that does not exist yet would be a promise."""
+    modules = {"eccv-caption": "eccv_caption", "vl-convert-python": "vl_convert", "POT": "ot", "jpype1": "jpype"}
+    modules |= {"sentence-transformers": "sentence_transformers", "Pillow": "PIL", "open_clip_torch": "open_clip"}
+    modules |= {"faiss-cpu": "faiss", "faiss-gpu-cu12": "faiss"}
+    sources = "".join(p.read_text() for top in ("vsebench", "train_reference") for p in (ROOT / top).rglob("*.py"))
+    for extra, requirements in PROJECT["project"]["optional-dependencies"].items():
+        for name in names(requirements) - {"vsebench"}:
+            module = modules.get(name, name)
+            assert re.search(rf"\b(import|from) {module}\b|[\"']{module}[\"']", sources), f"{name} of extra {extra}"
+
+
+def test_doctor_lists_every_optional_package():
+    extras = PROJECT["project"]["optional-dependencies"]
+    in_extras = {name for requirements in extras.values() for name in names(requirements)} - {"vsebench"}
+    in_extras -= {"tomli"}  # part of Python 3.11 and newer
+    listed = {finding.name: finding for finding in health.examine()}
+    assert in_extras - {"faiss-cpu", "faiss-gpu-cu12"} | {"faiss"} <= set(listed)
+    for name, (extra, _) in health.OPTIONAL.items():
+        assert name in names(extras[extra])
+    absent = health._optional("no-such-package", "report", "figures")
+    assert (absent.state, absent.detail) == ("absent", "not installed (figures)")
+    assert absent.fix == "pip install 'vsebench[report]'"
+
+
+def test_one_version():
+    assert PROJECT["tool"]["hatch"]["version"]["path"] == "vsebench/__init__.py"
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall(r"(?m)^version: (.*)$", citation) == [vsebench.__version__]
+
+
+def test_changelog_lists_this_version_and_its_numbers():
+    changelog = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    versions = re.split(r"(?m)^## ", changelog)[1:]
+    (own,) = [v for v in versions if v.startswith(f"[{vsebench.__version__}]")]
+    assert own is versions[0] or versions[0].startswith("[Unreleased]")
+    for version in versions:
+        assert "\n### Numbers\n" in version, f"no Numbers section under '{version.splitlines()[0]}'"
+
+
+def test_every_extra_that_an_error_message_names_exists():
+    named = {
+        extra
+        for package in ("vsebench", "train_reference")
+        for path in (ROOT / package).rglob("*.py")
+        for found in re.findall(r"vsebench\[([a-z, ]+)\]", path.read_text(encoding="utf-8"))
+        for extra in re.split(r", *", found)
+    }
+    assert named - EXTRAS == set()
+    assert "train" in named
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(importlib.util.find_spec("build") is None, reason="build is not installed (group: dev)")
+def test_wheel(tmp_path):
+    isolated = [] if importlib.util.find_spec("hatchling") is None else ["--no-isolation"]
+    command = [sys.executable, "-m", "build", "--wheel", *isolated, "--outdir", str(tmp_path), str(ROOT)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (wheel,) = tmp_path.glob("*.whl")
+    assert wheel.name == f"vsebench-{vsebench.__version__}-py3-none-any.whl"
+    with zipfile.ZipFile(wheel) as opened:
+        names_inside = set(opened.namelist())
+        info = f"vsebench-{vsebench.__version__}.dist-info"
+        metadata = opened.read(f"{info}/METADATA").decode()
+        assert "vsebench = vsebench.cli:main" in opened.read(f"{info}/entry_points.txt").decode()
+    assert {name.split("/")[0] for name in names_inside} == {"vsebench", "train_reference", info}
+    here = {
+        path.relative_to(ROOT).as_posix()
+        for package in ("vsebench", "train_reference")
+        for path in (ROOT / package).rglob("*")
+        if path.is_file() and "__pycache__" not in path.parts
+    }
+    assert here - names_inside == set()
+    assert {"vsebench/py.typed", "train_reference/py.typed", f"{info}/licenses/LICENSE"} <= names_inside
+    assert set(re.findall(r"(?m)^Provides-Extra: (.*)$", metadata)) == EXTRAS
+    assert re.search(r"(?m)^Requires-Python: >=3\.10$", metadata)

@@ -1,0 +1,202 @@
+"""Parts of a scan and of graded rankings: joined in any order they have the bits of one pass over everything."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle
+from tests.graded.test_run import FOLDED, NAMES
+from tests.graded_worlds import FakeGains, graded_worlds, large_world
+from tests.memory import peak
+from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
+from vsebench.graded import part as graded_part
+from vsebench.graded.plan import SharedScores, plan, share_scores
+from vsebench.graded.run import Found, run
+from vsebench.graded.tasks import Outs, restrict
+from vsebench.metrics import Metric, parse
+from vsebench.rank import part
+from vsebench.rank.observe import Request, make_counters, observe, scan_tiles
+from vsebench.rank.scorers import Dot, Matrix, Scorer
+from vsebench.types import DIRECTIONS, AllItems, Direction, Observation, Split, TopK, Without
+
+Edges = list[tuple[int, int]]
+Depth = dict[Direction, int]
+
+
+def cut(n: int, seed: int, most: int = 5) -> Edges:
+    """Random ranges that together are 0 to n, in a random order."""
+    rng = np.random.default_rng(seed)
+    inner = rng.choice(np.arange(1, n), min(n - 1, int(rng.integers(0, most))), replace=False) if n > 1 else []
+    edges = list(itertools.pairwise([0, *sorted(int(x) for x in inner), n]))
+    return [edges[i] for i in rng.permutation(len(edges))]
+
+
+def in_parts(
+    scorer: Scorer, requests: Sequence[Request], depth: Depth, edges: Edges, ties: str = "index", threads: int = 1
+) -> dict[Direction, Observation]:
+    """The scan of every part by itself, as in another process, and all of them joined."""
+
+    def count(images: tuple[int, int]) -> part.Arrays:
+        counters = make_counters(scorer, requests, threads)
+        return part.count(scan_tiles, scorer, counters, depth, threads, images)
+
+    scan = part.joined((images, count(images)) for images in edges)
+    return observe(scorer, requests, ties=ties, depth=depth, threads=1, scan=scan)
+
+
+def same(one: dict[Direction, Observation], other: dict[Direction, Observation]) -> None:
+    assert one.keys() == other.keys()
+    for direction, found in one.items():
+        assert found.ranks.keys() == other[direction].ranks.keys()
+        for view, ranks in found.ranks.items():
+            assert np.array_equal(ranks.rank, other[direction].ranks[view].rank)
+            assert np.array_equal(ranks.tied, other[direction].ranks[view].tied)
+        top, others = found.top, other[direction].top
+        assert (top is None) == (others is None)
+        if top is not None and others is not None:
+            assert np.array_equal(top.items, others.items) and top.items.dtype == others.items.dtype
+            assert top.scores.tobytes() == others.scores.tobytes()
+
+
+@given(
+    worlds(), st.integers(1, 12), st.integers(0, 2**32 - 1), st.booleans(), st.sampled_from(["index", "optimistic"]),
+    st.sets(st.sampled_from(DIRECTIONS)),
+)  # fmt: skip
+def test_a_scan_in_parts(world: World, k: int, seed: int, cosine: bool, ties: str, listed: set[Direction]) -> None:
+    scorer = Dot(world.images, world.captions, cosine)
+    requests = [Request("x", r) for r in world.judged.values()]
+    depth: Depth = dict.fromkeys(listed, k)
+    found = in_parts(scorer, requests, depth, cut(scorer.shape[0], seed), ties)
+    same(found, observe(scorer, requests, ties=ties, depth=depth, threads=1))
+    for direction in listed if not cosine else ():
+        scores = world.scores(direction)
+        best = [sorted(range(len(row)), key=lambda g: (-row[g], g))[:k] for row in scores.tolist()]
+        assert found[direction].top.items.tolist() == best  # type: ignore[union-attr]
+
+
+@given(splits(), st.integers(0, 2**32 - 1), st.booleans())
+def test_folds_and_matrices_in_parts(split: Split, seed: int, ordered: bool) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = len(split.image_ids), len(split.caption_ids)
+    rows = (rng.permutation(n), rng.permutation(m)) if ordered else (None, None)
+    scorer = Matrix(rng.integers(0, 4, (n, m)).astype(np.float64), *rows)
+    requests = [Request("1k", own(split, d), same_fold(split, d)) for d in DIRECTIONS]
+    requests += [Request("gt", own(split, d)) for d in DIRECTIONS]
+    depth: Depth = {"i2t": 3, "t2i": 2}
+    same(in_parts(scorer, requests, depth, cut(n, seed)), observe(scorer, requests, depth=depth, threads=1))
+
+
+def test_excluded_items_in_parts() -> None:
+    rng = np.random.default_rng(3)
+    scorer = Matrix(rng.integers(0, 3, (9, 14)).astype(np.float32))
+    judged = [relevance("i2t", {0: [1, 2], 7: [3]}), relevance("t2i", {2: [8, 0], 13: [4]})]
+    excluded = [relevance("i2t", {0: [5], 7: [4, 13]}, name="e"), relevance("t2i", {2: [3, 4]}, name="e")]
+    requests = [Request("x", r, Without(e)) for r, e in zip(judged, excluded, strict=True)]
+    same(in_parts(scorer, requests, {}, [(4, 9), (0, 1), (1, 4)]), observe(scorer, requests))
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_larger_scan_in_parts(threads: int) -> None:
+    world = tied_world(150, 700, 6, 2, seed=8)
+    scorer = Dot(world.images, world.captions)
+    requests = [Request("x", r) for r in world.judged.values()]
+    depth: Depth = {"i2t": 40, "t2i": 60}
+    found = in_parts(scorer, requests, depth, cut(150, 4, 30), threads=threads)
+    same(found, observe(scorer, requests, depth=depth, threads=2))
+    for direction, judged in world.judged.items():
+        expected = oracle.ranks(world.scores(direction), judged, AllItems(), "index")
+        assert found[direction].ranks["x"].rank.tolist() == expected
+
+
+def test_merging_lists_does_not_depend_on_the_order() -> None:
+    one = TopK(np.array([[4, 0]]), np.array([[2.0, 1.0]]))
+    two = TopK(np.array([[3, 1]]), np.array([[2.0, 1.0]]))
+    three = TopK(np.array([[2]]), np.array([[-0.0]]))
+    for order in itertools.permutations([one, two, three]):
+        found = part.merged(part.merged(order[0], order[1], 4), order[2], 4)
+        assert found.items.tolist() == [[3, 4, 0, 1]] and found.scores.tolist() == [[2, 2, 1, 1]]
+
+
+def test_merging_lists_takes_little_more_than_the_result() -> None:
+    rng = np.random.default_rng(5)
+    one, two = (
+        TopK(rng.permuted(np.tile(np.arange(a, a + 50), (20_000, 1)), axis=1), rng.integers(0, 5, (20_000, 50)) / 2)
+        for a in (0, 50)
+    )
+    result = 20_000 * 50 * 16 / 2**20
+    assert peak(lambda: part.merged(one, two, 50)) < 2 * result
+    found = part.merged(one, two, 50)
+    for q in range(0, 20_000, 997):
+        both = zip([*one.scores[q], *two.scores[q]], [*one.items[q], *two.items[q]], strict=True)
+        best = sorted(both, key=lambda pair: (-pair[0], pair[1]))[:50]
+        assert list(zip(found.scores[q], found.items[q], strict=True)) == best
+
+
+def measured(
+    scorer: Scorer, split: Split, metrics: list[Metric], gains: dict[str, FakeGains], seed: int, **options: bool
+) -> Found:
+    """Every part measured by itself, as in another process, and all of them joined."""
+
+    def fill(own: Sequence[SharedScores], out: Outs) -> None:
+        shares = share_scores(plan(metrics, split, DIRECTIONS, **options))
+        parts = [
+            (i, queries, graded_part.measure(other, restrict(scorer, other.first), gains, queries, 1))
+            for i, other in enumerate(shares)
+            for queries in cut(len(other.first.queries), seed + i)
+        ]
+        for j in np.random.default_rng(seed).permutation(len(parts)):
+            i, queries, arrays = parts[j]
+            graded_part.add(own[i], out, queries, arrays)
+
+    return run(scorer, split, metrics, gains, **options, fill=fill)
+
+
+def same_values(one: Found, other: Found) -> None:
+    assert one.keys() == other.keys()
+    for key, found in one.items():
+        assert found.values.tobytes() == other[key].values.tobytes(), key
+        assert np.array_equal(found.queries.index, other[key].queries.index)
+        influences = found.influence, other[key].influence
+        assert (influences[0] is None) == (influences[1] is None)
+        if influences[0] is not None and influences[1] is not None:
+            assert influences[0].tobytes() == influences[1].tobytes(), key
+
+
+@given(
+    graded_worlds(), st.lists(st.sampled_from(NAMES + FOLDED), min_size=1, max_size=6, unique=True),
+    st.integers(0, 2**32 - 9), st.booleans(),
+)  # fmt: skip
+def test_graded_metrics_in_parts(world: object, names: list[str], seed: int, influence: bool) -> None:
+    scores, split, values = world.scores, world.split, world.gains  # type: ignore[attr-defined]
+    metrics, gains = [parse(name) for name in names], {"cider": FakeGains(values)}
+    scorer = Matrix(scores)
+    expected = run(scorer, split, metrics, gains, threads=1, influence=influence)
+    same_values(measured(scorer, split, metrics, gains, seed, influence=influence), expected)
+
+
+def test_graded_metrics_of_a_larger_world_in_parts() -> None:
+    world = large_world(70, 3, seed=5)
+    rng = np.random.default_rng(5)
+    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
+    metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
+    scorer = Dot(images, captions)
+    for influence in (False, True):
+        expected = run(scorer, world.split, metrics, gains, threads=2, influence=influence)
+        same_values(measured(scorer, world.split, metrics, gains, 11, influence=influence), expected)
+
+
+def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
+    world = large_world(24, 2, seed=7, lowest=1)
+    values = np.minimum(world.gains, 1) / np.where(np.arange(world.gains.shape[1]) == 3, 1e7, 1)
+    metrics, gains = [parse("wmd:MLD@3"), parse("wmd:CS@3")], {"wmd": FakeGains(values, "wmd")}
+    scorer = Matrix(world.scores)
+    expected = run(scorer, world.split, metrics, gains, threads=1, influence=True)
+    same_values(measured(scorer, world.split, metrics, gains, 2, influence=True), expected)
+    assert {(m.template, found.influence is None) for (m, _), found in expected.items()} >= {("MLD@{k}", True)}
+    assert any(found.influence is not None for found in expected.values())

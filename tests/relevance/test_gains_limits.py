@@ -1,0 +1,147 @@
+"""Negative gains count as zero on request, and are otherwise refused by metrics that add gains up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench
+from tests.evaluation.test_graded_eval import world
+from tests.graded_worlds import FakeGains, large_world
+from vsebench.errors import BadInput, UsageError
+from vsebench.evaluation.gains import leave_out
+from vsebench.graded.run import run
+from vsebench.metrics import parse
+from vsebench.rank.scorers import Matrix
+from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.types import DIRECTIONS, Direction, Vectors
+
+Array = np.ndarray[Any, Any]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Gains of the world of ``world()``, some of them negative."""
+    path = tmp_path / "g.npy"
+    np.save(path, np.random.default_rng(0).normal(0.3, 0.4, (12, 60)).astype(np.float32))
+    return path
+
+
+def test_rows_and_pairs_are_cut_at_zero(file: Path) -> None:
+    split, _, _ = world()
+    plain, cut = load_gains(f"{file}", split), load_gains(f"{file}:negative=zero", split)
+    assert plain.settings.get("negative") is None
+    assert cut.settings == {**plain.settings, "negative": "zero"}
+    assert cut.notes[-1] == "gains below zero count as zero (negative=zero)"
+    for direction in DIRECTIONS:
+        rows = cut.rows(direction, 2, 5)
+        assert rows.tolist() == np.maximum(plain.rows(direction, 2, 5), 0).tolist()
+        items = np.array([[4, 0], [1, 11], [7, 7]])
+        assert cut.at(direction, np.arange(2, 5), items).tolist() == np.take_along_axis(rows, items, 1).tolist()
+    assert plain.rows("i2t", 0, 12).min() < 0 == cut.rows("i2t", 0, 12).min()
+
+
+def test_a_metric_by_name_is_refused_before_anything_is_measured(file: Path) -> None:
+    split, images, captions = world()
+    lowest = float(np.load(file).min())
+    for metrics in ("ncs", "NCS@1", "all,nDCG@5", "matrix:NCS@1"):
+        with pytest.raises(BadInput) as error:
+            vsebench.evaluate(images, captions, split=split, metrics=metrics, gains=(str(file),))
+        at, _, rest = str(error.value).partition(": ")
+        assert at == str(file)
+        assert rest.partition(": ")[2] == (
+            f"gains of 'matrix' go down to {lowest:.4g}, and it takes none below 0\n"
+            "  fix: use CS or Kendall, which take any gains, or count negative gains as zero: "
+            "gains='GAINS:negative=zero'"
+        )
+
+
+def test_all_measures_what_the_gains_allow(file: Path) -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(str(file),))
+    names = {str(r.metric) for r in report.results}
+    assert {"matrix:Kendall", "matrix:CS@100", "matrix:SR@1", "matrix:R@1", "R@1"} <= names
+    assert not [n for n in names if "NCS" in n or "nDCG" in n or "Nsum" in n]
+    note = next(n for n in report.notes if "left out: gains of 'matrix' go down to" in n)
+    assert note.startswith("matrix:NCS@1, ")
+    at_zero = vsebench.evaluate(images, captions, split=split, metrics="all", gains=(f"{file}:negative=zero",))
+    assert {"matrix:NCS@1", "matrix:nDCG@5", "matrix:Nsum"} <= {str(r.metric) for r in at_zero.results}
+
+
+def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
+    split, images, captions = world()
+    report = vsebench.evaluate(images, captions, split=split, metrics="cider:NCS@1", gains=("cider", str(file)))
+    assert "--gains matrix: no metric uses it; write the view in front, as in matrix:cs" in report.notes
+
+
+def test_the_setting_is_checked() -> None:
+    with pytest.raises(UsageError, match="sentence: negative is 'maybe'"):
+        parse_spec("sentence:negative=maybe")
+    with pytest.raises(UsageError, match="unknown setting of cider 'negative'"):
+        parse_spec("cider:negative=zero")
+    with pytest.raises(UsageError, match="matrix: negative is 'maybe'"):
+        parse_spec("g.npy:negative=maybe")
+
+
+@dataclass(frozen=True, eq=False)
+class PairsOnly(FakeGains):
+    """Gains whose rows are refused."""
+
+    rows_affordable: bool = False
+
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """Refused."""
+        raise UsageError("rows would take hours")
+
+
+def test_pairs_are_computed_where_rows_are_refused() -> None:
+    w = large_world(30, 3, seed=5)
+    metrics = [parse(name) for name in ("CS@20", "CS[captions=all,gt=out]@20")]
+    pairs_only = {"cider": PairsOnly(w.gains)}
+    found = run(Matrix(w.scores), w.split, metrics, pairs_only)
+    want = run(Matrix(w.scores), w.split, metrics, {"cider": FakeGains(w.gains)})
+    for key, values in want.items():
+        assert found[key].values.tolist() == pytest.approx(values.values.tolist(), abs=0, nan_ok=True)
+    for name in ("Kendall", "NCS@1", "SR@1"):
+        m, why = parse(f"cider:{name}"), "it reads every pair, which 'cider' would take hours for"
+        assert leave_out([m], [], pairs_only, {}) == ([], [f"{m} left out: {why}"])
+        with pytest.raises(BadInput, match=f"{m}: {why}"):
+            leave_out([m], [m], pairs_only, {})
+        with pytest.raises(UsageError, match="hours"):
+            run(Matrix(w.scores), w.split, [m], pairs_only)
+    assert leave_out(metrics, [], pairs_only, {}) == (metrics, [])
+
+
+def test_a_report_without_a_result_is_refused(tmp_path: Path) -> None:
+    split, images, captions = world()
+    path = tmp_path / "zeros.npy"
+    np.save(path, np.zeros((len(images), len(captions)), np.float32))
+    with pytest.raises(BadInput) as error:
+        vsebench.evaluate(images, captions, split=split, metrics="matrix:CS@5", gains=(str(path),))
+    assert str(error.value) == (
+        "nothing was measured: matrix:CS@5 (i2t), matrix:CS@5 (t2i): undefined for every query, left out; "
+        "matrix: no pair has a gain above 0, and all values are 0; check what the gains are made from\n"
+        "  fix: check the gains and what they are made from"
+    )
+
+
+def test_a_matrix_has_the_row_order_of_the_vectors(tmp_path: Path) -> None:
+    """A custom split has the order of the ids, which may differ from the order of the rows of both files."""
+    rng = np.random.default_rng(7)
+    images, texts = rng.standard_normal((6, 8)), rng.standard_normal((30, 8))
+    gains, of = rng.random((6, 30)).astype(np.float32), np.repeat(np.arange(6), 5)
+    found = []
+    for name, row, col in (("a", np.arange(6), np.arange(30)), ("b", rng.permutation(6), rng.permutation(30))):
+        np.savez(
+            tmp_path / f"{name}.npz", image_embeddings=images[row], text_embeddings=texts[col], image_ids=row + 100,
+            text_ids=col + 500, image_of_text=of[col] + 100,
+        )  # fmt: skip
+        np.save(tmp_path / f"{name}.npy", gains[row][:, col])
+        for gain in (f"{tmp_path / name}.npy", f"{tmp_path / name}.npy:negative=zero"):
+            report = vsebench.evaluate(tmp_path / f"{name}.npz", metrics="NCS@3,CS[captions=all]@6", gains=(gain,))
+            found.append([(str(r.metric), r.direction, round(r.value, 12)) for r in report.results])
+    assert found[0] == found[1] == found[2] == found[3]

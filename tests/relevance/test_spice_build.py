@@ -1,0 +1,255 @@
+"""Building tuples with a worker that is killed, hangs, gives invalid answers, and fails on captions."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.spice_fake import fake_worker, requested, workers
+from vsebench.data import store
+from vsebench.errors import DiskError, MissingPackage
+from vsebench.relevance.spice import cache as tuple_cache
+from vsebench.relevance.spice.parser import build as spice_build
+from vsebench.relevance.spice.parser.build import Built, ParserUnusable
+from vsebench.relevance.spice.tuples import Tuples, normal
+
+ROOT = Path(__file__).resolve().parents[2]
+CAPTIONS = [f"caption number {name}" for name in ("one", "two", "three", "four", "five", "six", "seven", "eight",
+            "nine", "ten", "eleven")]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and the folder for the logs of the workers."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    folder = tmp_path / "log"
+    folder.mkdir()
+    return folder
+
+
+def build(log: Path, captions: list[str], **options: Any) -> Built:
+    """A build with the fake worker, three captions a chunk."""
+    options = {"chunk": 3, "time_limit": (5.0, 0.0), **options}
+    return spice_build.build(captions, command=fake_worker(log), **options)
+
+
+def tuples_of(caption: str) -> tuple[tuple[str, ...], ...]:
+    """The tuples of a caption by the fake worker."""
+    return tuple((word,) for word in caption.split())
+
+
+def check(captions: list[str], broken: set[str] = frozenset()) -> None:
+    """The cache has the tuples of the fake worker."""
+    loaded = tuple_cache.load_tuples(captions)
+    assert loaded.broken.keys() == broken
+    for caption in captions:
+        expected = () if caption in broken else tuples_of(caption)
+        assert loaded.tuples[loaded.row[normal(caption)]] == expected
+    assert loaded.synsets.keys() == {w for c in captions if c not in broken for w in c.split()}
+    assert all(ids == {len(word)} for word, ids in loaded.synsets.items())
+
+
+def ended(pid: int) -> bool:
+    """Whether a process has ended."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return Path(f"/proc/{pid}/stat").exists() and Path(f"/proc/{pid}/stat").read_text().split(") ")[1][0] == "Z"
+
+
+def test_every_distinct_caption_is_parsed_once(log):
+    progress: list[tuple[int, int]] = []
+    captions = [*CAPTIONS, "  caption   number\none ", CAPTIONS[3], ""]
+    done = build(log, captions, progress=lambda n, total: progress.append((n, total)))
+    assert (done.captions, done.before, done.parsed, done.shared, done.java) == (12, 0, 12, 0, "99.fake")
+    assert done.broken == {}
+    assert sorted(requested(log)) == sorted(CAPTIONS)
+    check(captions)
+    assert progress[-1] == (11, 11)
+    assert [n for n, _ in progress] == sorted(n for n, _ in progress)
+    assert all(ended(pid) for pid in workers(log))
+
+
+def test_a_second_build_starts_no_worker(log):
+    build(log, CAPTIONS)
+    done = build(log, CAPTIONS)
+    assert (done.captions, done.before, done.parsed, done.java) == (11, 11, 0, "")
+    assert len(workers(log)) == 1
+
+
+def test_only_missing_captions_are_parsed(log):
+    build(log, CAPTIONS[:6])
+    done = build(log, CAPTIONS)
+    assert (done.before, done.parsed) == (6, 5)
+    assert sorted(requested(log)) == sorted(CAPTIONS)
+
+
+@pytest.mark.parametrize("word", ["KILL", "MEMORY", "NONSENSE", "SHORT", "CHAOS"])
+def test_a_caption_that_ends_the_worker_is_found(log, word):
+    bad = f"caption with {word} inside"
+    noted: list[str] = []
+    done = build(log, [*CAPTIONS[:5], bad, *CAPTIONS[5:]], note=noted.append)
+    assert done.broken.keys() == {bad}
+    reason = {
+        "KILL": "killed by signal 9",
+        "MEMORY": "Java ran out of memory (more: --java-heap)",
+        "NONSENSE": "an answer that is not JSON",
+        "SHORT": "0 answers for 1 caption",
+        "CHAOS": "an invalid answer",
+    }[word]
+    assert reason in done.broken[bad]
+    assert any(bad in line for line in noted)
+    check([*CAPTIONS, bad], {bad})
+    assert all(ended(pid) for pid in workers(log))
+
+
+def test_a_caption_that_hangs_is_found(log):
+    bad = "caption with HANG inside"
+    done = build(log, [*CAPTIONS[:2], bad], time_limit=(1.0, 0.0))
+    assert done.broken == {bad: "no answer within 1 s"}
+    check([*CAPTIONS[:2], bad], {bad})
+
+
+def test_several_failures(log):
+    bad = {"KILL one", "MEMORY two", "KILL three", "BROKEN four"}
+    done = build(log, [*CAPTIONS[:4], *sorted(bad), *CAPTIONS[4:]], chunk=100)
+    assert done.broken.keys() == bad
+    check([*CAPTIONS, *bad], bad)
+
+
+def test_after_a_single_kill_no_caption_is_broken(log):
+    captions = [*CAPTIONS, "caption with KILLONCE inside"]
+    noted: list[str] = []
+    done = build(log, captions, note=noted.append)
+    assert done.broken == {}
+    assert any("killed by signal 9" in line and "tried again" in line for line in noted)
+    assert len(workers(log)) == 2
+    check(captions)
+
+
+def test_broken_captions_are_tried_again_only_when_requested(log):
+    captions = [*CAPTIONS, "caption with BROKEN inside"]
+    assert build(log, captions).parsed == 12
+    assert build(log, captions).parsed == 0
+    done = build(log, captions, retry=True)
+    assert (done.before, done.parsed) == (11, 1)
+    assert done.broken == {"caption with BROKEN inside": "NullPointerException: null"}
+
+
+def test_a_retry_that_succeeds_replaces_the_failure(log):
+    tuple_cache.add(Tuples((CAPTIONS[0],), ((),), {}, {CAPTIONS[0]: "an unlucky day"}))
+    assert build(log, CAPTIONS[:1]).broken == {CAPTIONS[0]: "an unlucky day"}
+    assert build(log, CAPTIONS[:1], retry=True).broken == {}
+    check(CAPTIONS[:1])
+
+
+def test_a_java_that_does_not_work_ends_the_build(log):
+    (log / "fatal").touch()
+    with pytest.raises(ParserUnusable, match=r"does not work here: OSError: no such library(?s:.)*cannot open"):
+        build(log, CAPTIONS)
+    assert ParserUnusable.exit_code == MissingPackage.exit_code
+    assert tuple_cache.stored().texts == ()
+    (log / "fatal").unlink()
+    build(log, CAPTIONS)
+    check(CAPTIONS)
+
+
+def test_a_worker_that_gives_other_tuples_is_not_used(log, monkeypatch):
+    monkeypatch.setattr(spice_build, "PROBE_TUPLES", (("horse",),))
+    with pytest.raises(ParserUnusable, match="'a man is riding a brown horse' gives"):
+        build(log, CAPTIONS)
+
+
+def test_another_program_is_refused(log):
+    with pytest.raises(ParserUnusable, match="ended with status 7"):
+        spice_build.build(CAPTIONS, command=(sys.executable, "-c", "raise SystemExit(7)"))
+
+
+def test_after_an_interrupt_the_finished_chunks_are_stored(log):
+    def interrupt(done: int, total: int) -> None:
+        if done >= 6:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        build(log, CAPTIONS, progress=interrupt)
+    assert all(ended(pid) for pid in workers(log))
+    before = len(tuple_cache.stored().texts)
+    assert 6 <= before < 11
+    assert build(log, CAPTIONS).before == before
+
+
+def builder(log: Path, pause: float) -> subprocess.Popen[bytes]:
+    """Another process that builds the same captions, one a chunk."""
+    code = (
+        f"from vsebench.relevance.spice.parser import build as p\n"
+        f"d = p.build({CAPTIONS!r}, command={fake_worker(log, pause)!r}, chunk=1)\nprint(d.parsed, d.shared)"
+    )
+    return subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, stdout=subprocess.PIPE)
+
+
+def test_a_killed_build_is_continued(log):
+    first = builder(log, 0.1)
+    limit = time.monotonic() + 30
+    while len(tuple_cache.pack_files()) < 3 and time.monotonic() < limit:
+        time.sleep(0.02)
+    first.send_signal(signal.SIGKILL)
+    first.communicate()
+    before = len(tuple_cache.stored().texts)
+    assert before >= 3
+    done = build(log, CAPTIONS)
+    assert (done.before, done.parsed) == (before, 11 - before)
+    check(CAPTIONS)
+    while not all(ended(pid) for pid in workers(log)) and time.monotonic() < limit:
+        time.sleep(0.02)
+    assert all(ended(pid) for pid in workers(log))
+
+
+def test_two_builds_at_a_time_share_the_captions(log):
+    running = [builder(log, 0.05) for _ in range(2)]
+    counts = [tuple(map(int, process.communicate()[0].split())) for process in running]
+    assert [process.returncode for process in running] == [0, 0]
+    check(CAPTIONS)
+    assert all(parsed + shared <= 11 for parsed, shared in counts)  # fewer for the build that started second
+    assert 11 <= sum(parsed for parsed, _ in counts) == len(requested(log)) < 22
+
+
+def test_a_damaged_file_is_removed_and_its_captions_parsed_again(log):
+    build(log, CAPTIONS)
+    path = tuple_cache.pack_files()[0].path
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(ValueError, match="the stored tuples are damaged"):
+        tuple_cache.load_tuples(CAPTIONS)
+    noted: list[str] = []
+    build(log, CAPTIONS, note=noted.append)
+    assert any(str(path) in line and "parsed again" in line for line in noted)
+    check(CAPTIONS)
+
+
+def test_the_packs_of_a_build_are_merged(log):
+    many = [f"{one} {two}" for one in "abcdef" for two in "ghijkl"]
+    build(log, many, chunk=2)
+    assert len(tuple_cache.pack_files()) == 1
+    check(many)
+
+
+def test_a_cache_that_cannot_be_written_ends_the_build(log, tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "file"))
+    with pytest.raises(DiskError, match="this folder cannot be made"):
+        build(log, CAPTIONS)
+    assert all(ended(pid) for pid in workers(log))
+
+
+def test_tuples_of_other_tools_are_ignored(log, monkeypatch):
+    build(log, CAPTIONS)
+    monkeypatch.setattr(tuple_cache, "TOOLS", "SPICE 2.0")
+    assert tuple_cache.stored().texts == ()
+    assert len(store.entries("spice")) > 0

@@ -1,0 +1,346 @@
+"""SPICE of all pairs: the oracle, the counts of the tool, human ratings, the cache, and errors."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests import oracle_spice as oracle
+from tests import spice_jar
+from tests.relevance.test_spice_graph import Item, items, tables
+from vsebench.data import store
+from vsebench.errors import BadInput, MissingPackage, UsageError
+from vsebench.numeric.parallel import spread
+from vsebench.relevance.kinds import load_gains
+from vsebench.relevance.spice import gains as spice
+from vsebench.relevance.spice import postings as spice_postings
+from vsebench.relevance.spice.cache import add
+from vsebench.relevance.spice.gains import SpiceGains, gains
+from vsebench.relevance.spice.tuples import Tuples, normal
+from vsebench.types import DIRECTIONS, Split, Vectors
+
+
+def split_of(texts: list[str], image_of: list[int], images: int) -> Split:
+    """A split with these captions."""
+    return Split("custom", np.arange(images), np.arange(len(texts)), np.array(image_of), tuple(texts))
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[Split, Tuples, list[list[Item]]]:
+    """Captions of few words, so that many tuples match; captions repeat, images may have no captions."""
+    parsed = draw(st.lists(st.lists(items, max_size=5), min_size=1, max_size=5))
+    images = draw(st.integers(1, 4))
+    which = draw(st.lists(st.integers(0, len(parsed) - 1), min_size=1, max_size=7))
+    image_of = draw(st.lists(st.integers(0, images - 1), min_size=len(which), max_size=len(which)))
+    tuples = Tuples(tuple(f"t {i}" for i in range(len(parsed))), tuple(map(tuple, parsed)), draw(tables))
+    split = split_of([f" t  {i} " for i in which], image_of, images)
+    return split, tuples, [parsed[i] for i in which]
+
+
+def dense(made: SpiceGains, block: int) -> Vectors:
+    """(image, caption) gains, from rows of both directions, which must be the same bits."""
+    images, captions = made.shape
+    i2t = np.concatenate([made.rows("i2t", s, min(s + block, images)) for s in range(0, images, block)])
+    t2i = np.concatenate([made.rows("t2i", s, min(s + block, captions)) for s in range(0, captions, block)])
+    assert i2t.dtype == t2i.dtype == np.float32
+    assert i2t.tobytes() == t2i.T.tobytes()
+    return i2t
+
+
+@given(worlds(), st.sampled_from(["in", "out"]), st.integers(1, 3), st.integers(1, 3))
+def test_all_pairs_are_those_of_the_definition(world: Any, own: str, block: int, threads: int) -> None:
+    split, tuples, captions = world
+    made = gains(split, tuples, own=own, threads=threads)
+    images = len(split.image_ids)
+    want = oracle.matrix(captions, split.image_of.tolist(), images, tuples.synsets, own == "out")
+    got = dense(made, block)
+    assert got.tolist() == [[float(np.float32(float(f))) for f in row] for row in want]
+    for direction, table in (("i2t", got), ("t2i", got.T)):
+        n, m = table.shape
+        queries = np.array([n - 1, 0, n - 1])
+        chosen = np.array([[0, m - 1], [m - 1, m - 1], [m // 2, 0]])
+        assert made.at(direction, queries, chosen).tobytes() == table[queries[:, None], chosen].tobytes()  # type: ignore[arg-type]
+
+
+def tiny(own: str = "in") -> SpiceGains:
+    """Two images: one with captions ``a`` and ``b``, one with the empty caption; a third without any."""
+    tuples = Tuples(
+        ("a", "b", ""), ((("x",), ("x", "y", "be on")), (("x",),), ()), {w: frozenset() for w in ("x", "y", "on")}
+    )
+    return gains(split_of(["a", "b", "  "], [0, 0, 1], 3), tuples, own=own)
+
+
+def test_worked_values_and_notes() -> None:
+    made = tiny()
+    # a: x, y, x-y-on; b: x; both together: as a
+    assert dense(made, 2).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert (made.name, made.shape) == ("spice", (3, 3))
+    assert list(made.settings) == ["text", "own", "tuples"]
+    assert (made.settings["text"], made.settings["own"]) == ("original", "in")
+    assert made.notes == (
+        "spice: 1 caption without a tuple, gain 0 with every image",
+        "spice: 1 image without captions, gain 0 with every caption",
+    )
+    made = tiny("out")
+    assert dense(made, 1).tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert made.notes[2:] == ("spice: 1 image with one caption, gain 0 with it (own=out)",)
+    assert made.settings["own"] == "out"
+
+
+def test_the_tuples_are_part_of_the_settings() -> None:
+    split = split_of(["a"], [0], 1)
+    one = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5})}))
+    same = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
+    other = gains(split, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
+    assert one.settings["tuples"] == same.settings["tuples"] != other.settings["tuples"]
+
+
+def test_rows_and_pairs_that_do_not_exist() -> None:
+    made = tiny()
+    with pytest.raises(UsageError, match=r"rows 2:4 of 3 queries \(i2t\)"):
+        made.rows("i2t", 2, 4)
+    with pytest.raises(UsageError, match="image 3 of 3"):
+        made.at("t2i", np.array([0]), np.array([[0, 3]]))
+    with pytest.raises(UsageError, match="image -1 of 3"):
+        made.at("i2t", np.array([-1]), np.array([[0]]))
+    with pytest.raises(UsageError, match=r"items of shape \(2,\) for queries of shape \(2,\)"):
+        made.at("i2t", np.array([0, 1]), np.array([0, 1]))
+    assert made.at("i2t", np.array([], int), np.empty((0, 5), int)).shape == (0, 5)
+    assert made.rows("t2i", 1, 1).shape == (0, 3)
+
+
+def test_captions_without_tuples_are_named() -> None:
+    with pytest.raises(BadInput, match=r"1 of 2 captions has no SPICE tuples \(first: 'b'\)"):
+        gains(split_of(["a", "b"], [0, 0], 1), Tuples(("a",), ((),), {}))
+    without_captions = Split("custom", np.arange(1), np.arange(1), np.zeros(1, int))
+    with pytest.raises(BadInput, match="SPICE needs the captions of split 'custom'"):
+        gains(without_captions, Tuples((), (), {}))
+
+
+def test_captions_that_the_parser_failed_on_are_counted_separately() -> None:
+    tuples = Tuples(("a", "b", "c"), ((), (), (("x",),)), {"x": frozenset()}, {"b": "stack overflow"})
+    assert gains(split_of(["a", "b", "c"], [0, 0, 0], 1), tuples).notes == (
+        "spice: 1 caption could not be parsed, gain 0 with every image",
+        "spice: 1 caption without a tuple, gain 0 with every image",
+    )
+
+
+# ---------------------------------------------------------------- from the cache
+
+
+@pytest.fixture
+def parsed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Tuples:
+    """Two captions in a cache of their own."""
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    tuples = Tuples(
+        ("a cat", "dogs"), ((("cat",),), (("dog",), ("dog", "big"))), {w: frozenset() for w in ("cat", "dog", "big")}
+    )
+    add(tuples)
+    return tuples
+
+
+def test_a_second_load_reads_the_cache(parsed: Tuples, monkeypatch: pytest.MonkeyPatch) -> None:
+    split = split_of(["a cat", "dogs"], [0, 1], 2)
+    done: list[float] = []
+    first = load_gains("spice:own=out", split, done.append)
+    assert done == sorted(done) and done[-1] == 1.0
+    assert len(store.entries(spice.GRAPHS)) == 1
+    monkeypatch.setattr(spice, "load_tuples", lambda *_: pytest.fail("the tuples were read again"))
+    done.clear()
+    again = load_gains("spice:own=out", split, done.append)
+    assert done == [1.0]
+    assert dict(again.settings) == dict(first.settings) and again.notes == first.notes
+    for direction in DIRECTIONS:
+        assert again.rows(direction, 0, 2).tobytes() == first.rows(direction, 0, 2).tobytes()
+
+
+@pytest.mark.parametrize("what", ["settings", "owners", "texts", "tuples"])
+def test_other_settings_captions_and_tuples_have_other_entries(parsed: Tuples, what: str) -> None:
+    load_gains("spice", split_of(["a cat", "dogs"], [0, 1], 2))
+    if what == "tuples":
+        add(Tuples(("a cat",), ((("cat",), ("big",)),), {w: frozenset() for w in ("cat", "big")}))
+    texts, owners = (
+        (["dogs", "a cat"] if what == "texts" else ["a cat", "dogs"]),
+        ([1, 0] if what == "owners" else [0, 1]),
+    )
+    load_gains("spice:own=out" if what == "settings" else "spice", split_of(texts, owners, 2))
+    assert len(store.entries(spice.GRAPHS)) == 2
+
+
+@pytest.mark.parametrize("damage", ["cut", "empty", "flipped", "other"])
+def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> None:
+    split = split_of(["a cat", "dogs"], [0, 1], 2)
+    want = load_gains("spice", split).rows("i2t", 0, 2)
+    (entry,) = store.entries(spice.GRAPHS)
+    data = bytearray(entry.path.read_bytes())
+    if damage == "flipped":
+        data[data.index(b"\x93NUMPY") + 140] ^= 255
+    if damage == "other":
+        np.savez(entry.path, caption_ptr=np.zeros(3))
+    else:
+        entry.path.write_bytes({"cut": data[:-300], "empty": b""}.get(damage, data))
+    assert spice_postings.load(entry.path) is None
+    assert load_gains("spice", split).rows("i2t", 0, 2).tobytes() == want.tobytes()
+    assert spice_postings.load(entry.path) is not None
+
+
+@pytest.mark.parametrize("change", ["caption_ptr", "caption_tuple", "match_ptr", "match_image", "caption_size", "own"])
+def test_inconsistent_postings_are_not_read(parsed: Tuples, tmp_path: Path, change: str) -> None:
+    made = gains(split_of(["a cat", "dogs"], [0, 1], 2), parsed, own="out").postings
+    arrays = {name: getattr(made, name).copy() for name in spice_postings.Postings.__dataclass_fields__}
+    np.savez(tmp_path / "good.npz", **arrays)
+    assert spice_postings.load(tmp_path / "good.npz") is not None
+    if change in ("caption_size", "own"):
+        arrays[change] = arrays[change][:-1]
+    else:
+        arrays[change][-1] += 100
+    np.savez(tmp_path / "bad.npz", **arrays)
+    assert spice_postings.load(tmp_path / "bad.npz") is None
+    arrays = {name: getattr(made, name) for name in arrays} | {change: np.zeros((2, 2))}
+    np.savez(tmp_path / "bad.npz", **arrays)
+    assert spice_postings.load(tmp_path / "bad.npz") is None
+
+
+def test_errors_name_the_command(parsed: Tuples) -> None:
+    split = split_of(["a cat", "a bird"], [0, 1], 2)
+    with pytest.raises(
+        MissingPackage, match=r"1 of 2 captions are not parsed\n  fix: run: .* build spice --captions FILE"
+    ):
+        load_gains("spice", split)
+    named = Split("f30k", split.image_ids, split.caption_ids, split.image_of, split.captions)
+    with pytest.raises(MissingPackage, match="build spice --split f30k --text ptb"):
+        load_gains("spice:text=ptb", named)
+    with pytest.raises(UsageError, match="spice takes no 'x'"):
+        spice.load(split, "x", {})
+    with pytest.raises(UsageError, match="spice: own is 'half'"):
+        spice.load(split, None, {"own": "half"})
+
+
+def test_ptb_looks_up_tokenised_captions(parsed: Tuples) -> None:
+    split = split_of(["A cat.", "Dogs !"], [0, 1], 2)
+    made = load_gains("spice:text=ptb", split)
+    assert made.settings["text"] == "ptb"
+    assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    with pytest.raises(MissingPackage, match="2 of 2 captions are not parsed"):
+        load_gains("spice", split)
+
+
+def test_without_a_writable_cache_the_values_are_the_same(parsed: Tuples) -> None:
+    (store.root() / spice.GRAPHS).write_text("a file where the folder should be")
+    made = load_gains("spice", split_of(["a cat", "dogs"], [0, 1], 2))
+    assert made.rows("i2t", 0, 2).tolist() == [[1.0, 0.0], [0.0, 1.0]]
+    words = "spice: the graphs are computed again next time, as they were not kept: "
+    assert len(made.notes) == 1 and made.notes[0].startswith(words)
+
+
+def test_graphs_with_broken_captions_are_not_cached(parsed: Tuples) -> None:
+    add(Tuples(("hm",), ((),), {}, {"hm": "no parse"}))
+    made = load_gains("spice", split_of(["a cat", "hm"], [0, 1], 2))
+    assert "spice: 1 caption could not be parsed, gain 0 with every image" in made.notes
+    assert store.entries(spice.GRAPHS) == []
+
+
+# ---------------------------------------------------------------- COCO 5K
+
+
+@pytest.fixture(scope="module")
+def parsed_coco(real_data: Path) -> list[tuple[Item, ...]]:
+    """The tuples of every caption of COCO 5K."""
+    with gzip.open(real_data / "spice/coco5k.tuples.jsonl.gz", "rt", encoding="utf-8") as file:
+        return [tuple(map(tuple, json.loads(line))) for line in file]
+
+
+@pytest.fixture(scope="module")
+def coco_spice(real_data: Path, parsed_coco: list[tuple[Item, ...]]) -> SpiceGains:
+    """SPICE of COCO 5K from stored tuples."""
+    with (real_data / "coco5k/captions.jsonl").open(encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    with gzip.open(real_data / "spice/synsets.tsv.gz", "rt", encoding="utf-8") as file:
+        lines = [line.rstrip("\n").split("\t") for line in file]
+    unique = {normal(row["caption"]): found for row, found in zip(rows, parsed_coco, strict=True)}
+    tuples = Tuples(tuple(unique), tuple(unique.values()), {w: frozenset(map(int, s.split())) for w, s in lines})
+    image_ids = np.array([row["image_id"] for row in rows[::5]])
+    caption_ids = np.array([row["caption_id"] for row in rows])
+    split = Split("coco-5k", image_ids, caption_ids, np.arange(25_000) // 5, tuple(row["caption"] for row in rows))
+    return gains(split, tuples)
+
+
+@pytest.mark.java
+@pytest.mark.slow
+@pytest.mark.real_data
+def test_the_tool_itself_agrees(coco_spice: SpiceGains, parsed_coco: list[tuple[Item, ...]]) -> None:
+    if missing := [name for name in spice_jar.NEEDED if find_spec(name) is None]:
+        pytest.skip(f"{', '.join(missing)} not installed (pip install 'vsebench[spice]')")
+    parsed = parsed_coco
+    rng = np.random.default_rng(3)
+    captions = rng.integers(0, 25_000, 1_000)
+    images = np.where(np.arange(1_000) % 3 == 0, captions // 5, rng.integers(0, 5_000, 1_000))
+    cases = [[parsed[c], [parsed[r] for r in range(5 * i, 5 * i + 5)]] for c, i in zip(captions, images, strict=True)]
+    done = subprocess.run(
+        [sys.executable, spice_jar.__file__], input=json.dumps(cases), capture_output=True, text=True, timeout=200
+    )
+    assert done.returncode == 0, done.stderr
+    tp, fp, fn, f = np.array(json.loads(done.stdout)).T
+    differ = coco_spice.postings.caption_size[captions] != tp + fp
+    differ |= coco_spice.postings.image_size[images] != tp + fn
+    differ |= coco_spice.at("t2i", captions, images[:, None])[:, 0] != f.astype(np.float32)
+    # The tool iterates over sets in the order of memory addresses: one pair in tens of thousands depends on it.
+    assert differ.sum() <= 2
+
+
+@pytest.mark.real_data
+def test_the_counts_of_the_tool(coco_spice: SpiceGains, real_data: Path) -> None:
+    with gzip.open(real_data / "spice/coco5k_pairs.tsv.gz", "rt") as file:
+        stock = list(csv.DictReader(file, delimiter="\t"))
+    caption, image, tp, fp, fn = (np.array([int(r[k]) for r in stock]) for k in ("caption", "image", "tp", "fp", "fn"))
+    assert len(stock) == 1_000
+    p = coco_spice.postings
+    assert (p.caption_size[caption] == tp + fp).all()
+    assert (p.image_size[image] == tp + fn).all()
+    exact = 2 * tp / (2 * tp + fp + fn)
+    assert np.abs(exact - [float(r["f"]) for r in stock]).max() < 1e-12
+    want = exact.astype(np.float32)
+    assert np.array_equal(coco_spice.at("t2i", caption, image[:, None])[:, 0], want)
+    assert np.array_equal(coco_spice.at("i2t", image, caption[:, None])[:, 0], want)
+
+
+@pytest.mark.real_data
+def test_agreement_with_human_ratings(coco_spice: SpiceGains, real_data: Path) -> None:
+    with gzip.open(real_data / "cxc/sits_test.csv.gz", "rt") as file:
+        rated = list(csv.DictReader(file))
+    place = [
+        {int(i): n for n, i in enumerate(ids)} for ids in (coco_spice.split.caption_ids, coco_spice.split.image_ids)
+    ]
+    caption = np.array([place[0][int(r["caption"].rsplit(":", 1)[1])] for r in rated])
+    image = np.array([place[1][int(r["image"].split(".")[0].rsplit("_", 1)[1])] for r in rated])
+    score = np.array([float(r["agg_score"]) for r in rated])
+    other = np.array([r["sampling_method"] != "c2i_original" for r in rated])
+    value = coco_spice.at("t2i", caption, image[:, None])[:, 0].astype(float)
+    assert len(rated) == 44_833
+    assert np.corrcoef(value, score)[0, 1] == pytest.approx(0.7295, abs=5e-5)
+    assert np.corrcoef(value[other], score[other])[0, 1] == pytest.approx(0.5337, abs=5e-5)
+
+
+@pytest.mark.real_data
+def test_threads_and_blocks_do_not_change_a_bit(coco_spice: SpiceGains) -> None:
+    t2i = np.empty((200, 5_000), np.float32)
+
+    def work(start: int, stop: int, _part: int) -> None:
+        for a in range(start, stop, 7):
+            t2i[a : min(a + 7, stop)] = coco_spice.rows("t2i", 3_000 + a, 3_000 + min(a + 7, stop))
+
+    spread(work, 200, 4)
+    assert np.array_equal(t2i, coco_spice.rows("t2i", 3_000, 3_200))
+    assert np.array_equal(t2i[:, 600:640].T, coco_spice.rows("i2t", 600, 640)[:, 3_000:3_200])
+    assert coco_spice.notes == ("spice: 2 captions without a tuple, gain 0 with every image",)
