@@ -1,8 +1,6 @@
 """Arguments of the public functions, checked before anything is read.
 
-``public`` checks names and types, the types by the annotations of the function. Messages of the library write an option
-as the command line does (``--captions-per-image 5``); an error that leaves a public function writes it as an argument
-(``captions_per_image=5``), see ``errors.VsebenchError``.
+``public`` checks names and types, the types by the annotations of the function.
 """
 
 from __future__ import annotations
@@ -14,13 +12,13 @@ import os
 import sys
 import typing
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from types import NoneType, UnionType
 from typing import Any, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 import numpy.typing as npt
 
-from .errors import UsageError, VsebenchError, VsebenchWarning, in_python
+from .errors import UsageError, VsebenchWarning
 from .registry import closest
 from .types import as_array
 
@@ -60,31 +58,20 @@ def public(function: Callable[P, R]) -> Callable[P, R]:
 
     @functools.wraps(function)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
-        with as_arguments(function):
-            given = check(function, args, kwargs)
-            result = function(*given.args, **given.kwargs)
-        _warn(result, function)
+        given = check(function, args, kwargs)
+        result = function(*given.args, **given.kwargs)
+        _warn(result)
         return result
 
     return call
 
 
-def _warn(result: object, function: Callable[..., Any]) -> None:
-    """Raise every warning of a result at the line that called ``function``, unless that line is ours."""
+def _warn(result: object) -> None:
+    """Raise every warning of a result at the line that called the function, unless that line is ours."""
     caller = str(sys._getframe(2).f_globals.get("__name__"))
     if caller.partition(".")[0] not in OURS:
         for text in getattr(result, "warnings", ()):
-            warnings.warn(in_python(text, _in_python(function)), VsebenchWarning, stacklevel=3)
-
-
-@contextlib.contextmanager
-def as_arguments(function: Callable[..., Any]) -> Iterator[None]:
-    """Let errors name the arguments of a function where the command line has options."""
-    try:
-        yield
-    except VsebenchError as error:
-        error.arguments = error.arguments or _in_python(function)
-        raise
+            warnings.warn(text, VsebenchWarning, stacklevel=3)
 
 
 def check(function: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> inspect.BoundArguments:
@@ -118,15 +105,6 @@ def _hints(function: Callable[..., Any]) -> dict[str, Any]:
     """The annotations that can be checked, by argument."""
     found = typing.get_type_hints(function)
     return {name: hint for name, hint in found.items() if name != "return" and None not in map(_word, _members(hint))}
-
-
-@functools.cache
-def _in_python(function: Callable[..., Any]) -> dict[str, str]:
-    """How messages name the arguments of a function: flags with their value."""
-    hints = _hints(function)
-    return {
-        name: f"{name}=True" if hints.get(name) is bool else name for name in inspect.signature(function).parameters
-    }
 
 
 def _members(hint: Any) -> tuple[Any, ...]:

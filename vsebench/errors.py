@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import unicodedata
-from collections.abc import Mapping
 
 OK = 0
 GATE_NOT_MET = 1
@@ -91,7 +90,6 @@ class VsebenchError(Exception):
     """
 
     exit_code = ENGINE_FAILURE
-    arguments: Mapping[str, str] = {}  # of the public function that raised it: name -> as ``str`` writes it
 
     def __init__(self, what: str, *, where: str | os.PathLike[str] | None = None, fix: str | None = None):
         self.what = what
@@ -100,38 +98,8 @@ class VsebenchError(Exception):
         super().__init__(what)
 
     def __str__(self) -> str:
-        where, what, fix = (x and in_python(x, self.arguments) for x in (self.where, self.what, self.fix))
-        head = f"{where}: {what}" if where else f"{what}"
-        return f"{head}\n  fix: {fix}" if fix else head
-
-
-# A command (left as it is), or an option, maybe with a value: what has a capital or a digit, or one of these words.
-_OPTION = re.compile(
-    r"(?P<command>\b(?:vsebench|pip|git|python3?) [^`,;()\n]*)"
-    r"|(?<![\w/.-])--(?P<name>[a-z][a-z-]*)"
-    r"(?:[ =](?P<value>(?=[\w./:=@,-]*[A-Z0-9]|(?:miss|custom|dot|euclidean|column|dask|classes|numbers)\b)"
-    r"[\w./:=@-]+(?:,[\w./:=@-]+)*))?"
-)
-
-
-def in_python(text: str, arguments: Mapping[str, str]) -> str:
-    """A message that names options of the command line, with the arguments of a Python function in their place.
-
-    Args:
-        text: such as ``--no-positive miss has no meaning``.
-        arguments: name -> as it is written; options of other names stay.
-    """
-
-    def argument(match: re.Match[str]) -> str:
-        name, value = (match["name"] or "").replace("-", "_"), match["value"]
-        if name not in arguments:
-            return match[0]
-        if value is None:
-            return arguments[name]
-        bare = re.fullmatch(r"[\d.]+|[A-Z]+(\.\w+)?", value)  # a number, or a word that stands for a value
-        return f"{name}={value if bare else repr(value)}"
-
-    return _OPTION.sub(argument, text) if arguments else text
+        head = f"{self.where}: {self.what}" if self.where else f"{self.what}"
+        return f"{head}\n  fix: {self.fix}" if self.fix else head
 
 
 class VsebenchWarning(UserWarning):

@@ -7,6 +7,8 @@ Ranks are 1-based and called rank; indices are 0-based and called index or items
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -24,6 +26,10 @@ Int = npt.NDArray[np.int64]
 Float = npt.NDArray[np.float64]
 Vectors = npt.NDArray[np.float32]
 Bool = npt.NDArray[np.bool_]
+PathLike = str | os.PathLike[str]
+# Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
+GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
+ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal
 SAFE_LENGTH = (1e-15, 1e15)  # products of float32 vectors outside this range over- or underflow

@@ -12,8 +12,8 @@ from typer.testing import CliRunner
 
 from tests import human_files
 from vsebench.cli import app
-from vsebench.cli.help import PANELS
 from vsebench.errors import MISSING_PACKAGE, USAGE, MissingPackage
+from vsebench.options import INPUT, MEASURED, RESULT
 
 
 def invoke(*args: str, **env: str) -> Any:
@@ -40,7 +40,7 @@ def test_the_help_of_eval_fits_a_terminal() -> None:
     lines = result.stdout.splitlines()
     assert result.exit_code == 0 and len(lines) <= 60 and max(map(len, lines)) <= 80
     titles = [line.split("─ ")[1].split(" ─")[0] for line in lines if line.startswith("╭─")]
-    assert titles == ["Arguments", "Options", *PANELS]
+    assert titles == ["Arguments", "Options", INPUT, MEASURED, RESULT]
     assert result.stdout.count("Example: vsebench eval") == 1 and "--help-all" in result.stdout
     for usual in ("--metrics", "--split", "--gains", "--output", "--scores", "--run", "--ci"):
         assert f" {usual} " in result.stdout
@@ -55,13 +55,6 @@ def test_all_options_are_in_the_complete_help_and_in_the_docs() -> None:
     assert len(options()) > 30
     assert [o for o in options() if o not in text] == []
     assert [o for o in options() if f"`{o}`" not in page.split("## vsebench unimodal")[0]] == []
-    assert "resampling; 0 for none" in text  # the complete words, not those of the short help
-
-
-def test_every_usual_parameter_exists() -> None:
-    root: Any = typer.main.get_command(app)
-    names = {p.name for p in root.commands["eval"].params}
-    assert {name for texts in PANELS.values() for name in texts} <= names
 
 
 # Errors of the command line

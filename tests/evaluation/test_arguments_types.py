@@ -16,7 +16,7 @@ import typer
 import vsebench as vb
 from vsebench import arguments
 from vsebench.cli import app
-from vsebench.errors import UsageError, in_python
+from vsebench.errors import UsageError
 
 RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((20, 8)).astype(np.float32)
@@ -250,27 +250,6 @@ def test_arguments_have_the_names_of_the_options(command: str) -> None:
     known = set(inspect.signature(getattr(vb, name)).parameters) - ONLY_PYTHON
     options -= set(arguments.OF_THE_RESULT) - known
     assert known == options - {"help_all"}
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("leave out --no-positive miss, or the metric", "leave out no_positive='miss', or the metric"),
-        ("give --captions-per-image 5 if", "give captions_per_image=5 if"),
-        (
-            "run: vsebench eval X --split NAME, or --split coco-5k",
-            "run: vsebench eval X --split NAME, or split='coco-5k'",
-        ),
-        ("(or use --image-key, --text-key)", "(or use --image-key, --text-key)"),
-        ("--trust ranks it as read", "trust=True ranks it as read"),
-        ("--split is 'x'; add --texts FILE.npy", "split is 'x'; add texts=FILE.npy"),
-        ("a--split/b--split", "a--split/b--split"),
-    ],
-)
-def test_options_in_messages_are_written_as_arguments(text: str, expected: str) -> None:
-    names = {n: n for n in ("no_positive", "captions_per_image", "split", "texts")} | {"trust": "trust=True"}
-    assert in_python(text, names) == expected
-    assert in_python(text, {}) == text
 
 
 def test_the_command_line_names_options(tmp_path: Path) -> None:

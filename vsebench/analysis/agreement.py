@@ -12,6 +12,7 @@ from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, population
 from ..metrics import Metric, parse
 from ..metrics.suites import words
+from ..options import spell
 from ..report.agreement import Agreement, Disagreement, Pair
 from ..report.comparison import Row
 from ..report.model import Resampling
@@ -88,7 +89,7 @@ def agree(
     """
     how = Resampling(float(ci), resamples, seed)
     if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
-        raise UsageError(f"--direction is '{direction}'", fix="use i2t, t2i, i2i or t2t")
+        raise UsageError(f"{spell('direction')} is '{direction}'", fix="use i2t, t2i, i2i or t2t")
     systems = load_systems(together(reports, more), 3)
     warnings = check_comparable(systems, force)
     keys, left_out = shared_keys(systems, metrics)
@@ -141,7 +142,9 @@ def _named(pair: Names, direction: Direction | None, keys: Sequence[Key]) -> tup
     shared = {metric for metric, _ in keys}
     metrics = [_metric(word, shared) for word in words(pair)]
     if len(metrics) != 2 or metrics[0] == metrics[1]:
-        raise UsageError(f"--pair is '{pair}'", fix="name two metrics, as in --pair R@1,eccv:mAP@R")
+        raise UsageError(
+            f"{spell('pair')} is '{pair}'", fix=f"name two metrics, as in {spell('pair', 'R@1,eccv:mAP@R')}"
+        )
     directions = dict.fromkeys(d for _, d in keys if d is not None) if direction is None else (direction,)
     for d in directions:
         if all((metric, d) in keys for metric in metrics):

@@ -12,6 +12,7 @@ import numpy as np
 from ..data import columns
 from ..data.captions import Captions, is_file, with_captions
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..report.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Modality, Split
 
@@ -59,7 +60,7 @@ class Attribute:
             return Attribute(self.name, side, numbers, labels, self.integer)
         if self.numbers is None:
             what = f"'{self.name}' is a label of captions, and an image has several"
-            raise NotApplicable(what, fix="slice --direction t2i")
+            raise NotApplicable(what, fix=f"slice {spell('direction', 't2i')}")
         known = ~np.isnan(self.numbers)
         image_of, images = split.image_of[known], len(split.image_ids)
         count = np.bincount(image_of, minlength=images)
@@ -86,7 +87,8 @@ def caption_length(split: Split, captions: Captions | None = None) -> Attribute:
     if unnamed and split.name == "custom" and not numbered and split.places[1] is None:
         # A report of an earlier version has the captions in the order of their ids; that of the vectors is not in it.
         what = f"has no ids to match the {len(ids):,} captions of the report by, whose ids are such as {ids[0]}"
-        fix = "give JSON lines with these ids (.jsonl), or the lengths with --by column --file FILE"
+        other = f"{spell('by', 'column')} {spell('file', 'FILE')}"
+        fix = f"give JSON lines with these ids (.jsonl), or the lengths with {other}"
         raise BadInput(what, where=path or "captions", fix=fix)
     strings = with_captions(split, captions, split.places[1]).captions or ()
     words = np.array([len(caption.split()) for caption in strings], np.float64)
@@ -105,7 +107,7 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
 
     if direction not in DIRECTIONS:
         what = f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})"
-        raise NotApplicable(what, fix="slice --direction i2t or t2i")
+        raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t')} or t2i")
     if view not in relevance.JUDGEMENTS:
         raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
     name = relevance.JUDGEMENTS[view].positives

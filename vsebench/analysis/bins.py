@@ -9,6 +9,7 @@ from itertools import chain, pairwise
 import numpy as np
 
 from ..errors import UsageError
+from ..options import spell
 from ..types import Bool, Float
 from .attributes import Attribute
 
@@ -24,7 +25,9 @@ def read_bins(bins: int | str | Sequence[float]) -> int | list[float]:
     Raises:
         UsageError: none of these, or more than 1000 bins.
     """
-    wrong = UsageError(f"--bins is '{bins}'", fix="give a number such as 5, or ascending edges such as 0,5,10,20")
+    wrong = UsageError(
+        f"{spell('bins')} is '{bins}'", fix="give a number such as 5, or ascending edges such as 0,5,10,20"
+    )
     listed = bins.split(",") if isinstance(bins, str) else [bins] if isinstance(bins, (int, float)) else bins
     try:
         edges = [float(part) for part in listed]

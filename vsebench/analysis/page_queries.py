@@ -11,6 +11,7 @@ from ..errors import MissingPackage, UsageError
 from ..evaluation.intervals import Key
 from ..metrics import Metric
 from ..metrics.suites import headlines
+from ..options import spell
 from ..relevance.judgements.table import JUDGEMENTS, load
 from ..report.explorer import Explorer, Ranking, Side
 from ..report.panels import heading
@@ -56,10 +57,14 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tup
             notes += missing
             sides.append(Side(direction, rankings, judged))
     if split.captions is None:
-        notes.append("The captions of this split are not known, so ids are shown: give them with --captions FILE.")
+        notes.append(
+            f"The captions of this split are not known, so ids are shown: give them with {spell('captions', 'FILE')}."
+        )
     kinds = {top.kind for s in usable if s for top in s.report.lists}
     if kinds == {None}:
-        notes.append("No graded relevance was measured, so lists have no gains: add --metrics ncs to the evaluation.")
+        notes.append(
+            f"No graded relevance was measured, so lists have no gains: add {spell('metrics')} ncs to the evaluation."
+        )
     gains = next((heading(kind) for kind in sorted(filter(None, kinds))), None)
     names = tuple(s.name for s in systems)
     found = Explorer(split, names, None if metric is None else str(metric), gains, tuple(sides))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..errors import count_of
+from ..options import spell
 from ..report.comparison import Rules, Test
 from ..stats.correction import CORRECTIONS
 from ..stats.paired import smallest_p
@@ -48,10 +49,10 @@ def unreachable(tests: Sequence[Test], rules: Rules) -> list[str]:
         fix = "more images"
     else:
         why = f"the smallest p-value of {rules.permutations:,} permutations is {bound:.3g}"
-        fix = f"--permutations {_needed(m, rules)} or more"
+        fix = f"{spell('permutations', _needed(m, rules))} or more"
     if m > 1 and rules.correction != "none":
         why += f", {alone:.3g} after the correction of {m:,} tests"
-        fix += " or fewer --metrics"
+        fix += f" or fewer {spell('metrics')}"
     if CORRECTIONS[rules.correction](bounds).min() > rules.alpha:
         return [f"no difference can be significant: {why}; use {fix}"]
     smallest = m * np.sort(bounds) / np.arange(1, m + 1) <= rules.alpha

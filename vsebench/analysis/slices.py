@@ -15,6 +15,7 @@ from ..data.formats.ids import places
 from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, population, queries_alone
 from ..metrics.suites import words
+from ..options import spell
 from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE
@@ -131,14 +132,22 @@ def slice(
 
 def _check(by: str, direction: str, file: object, captions: object) -> None:
     if by not in BY:
-        raise UsageError(f"--by is '{by}'", fix=f"use {', '.join(BY[:-1])} or {BY[-1]}")
+        raise UsageError(f"{spell('by')} is '{by}'", fix=f"use {', '.join(BY[:-1])} or {BY[-1]}")
     if (file is not None) != (by in ("category", "column")):
-        what = f"--by {by} needs a file" if file is None else f"--file has no meaning with --by {by}"
-        raise UsageError(what, fix="give --file FILE" if file is None else "leave it out, or slice by column")
+        what = (
+            f"{spell('by', by)} needs a file"
+            if file is None
+            else f"{spell('file')} has no meaning with {spell('by', by)}"
+        )
+        raise UsageError(
+            what, fix=f"give {spell('file', 'FILE')}" if file is None else "leave it out, or slice by column"
+        )
     if captions is not None and by != "length":
-        raise UsageError(f"--captions has no meaning with --by {by}", fix="leave it out, or slice by length")
+        raise UsageError(
+            f"{spell('captions')} has no meaning with {spell('by', by)}", fix="leave it out, or slice by length"
+        )
     if direction not in ("both", "i2t", "t2i", "i2i", "t2t"):
-        raise UsageError(f"--direction is '{direction}'", fix="use both, i2t, t2i, i2i or t2t")
+        raise UsageError(f"{spell('direction')} is '{direction}'", fix="use both, i2t, t2i, i2i or t2t")
 
 
 def _attribute(

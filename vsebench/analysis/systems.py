@@ -21,6 +21,7 @@ from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
+from ..options import spell
 from ..registry import closest
 from ..relevance.judgements.table import JUDGEMENTS
 from ..report import document
@@ -127,7 +128,7 @@ def load_systems(reports: Reports, needed: int = 1) -> list[System]:
     for name, (_, source, report) in zip(names, loaded, strict=True):
         where = name if isinstance(source, Report) else str(source)
         if report.items is None:
-            fix = "make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
+            fix = f"make it again with vsebench eval ... --json > FILE (and without {spell('no_per_query', True)})"
             raise BadInput("has no per-query values, which are needed here", where=where, fix=fix)
         out.append(System(name, where, report, report.items))
     return out
@@ -224,7 +225,7 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
                 continue
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
-                fix = "evaluate both in the same way; --force compares what they share"
+                fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
                 raise UsageError(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         for name, fields in ((first.name, rules), (other.name, others)):
@@ -258,7 +259,9 @@ def shared_keys(systems: Sequence[System], names: Names | None) -> tuple[list[Ke
     else:
         chosen = [key for word in words(names) for key in _keys_of(word, shared, systems, of_each)]
     if not chosen:
-        raise UsageError("the reports have no metric in common", fix="evaluate the same --metrics for every system")
+        raise UsageError(
+            "the reports have no metric in common", fix=f"evaluate the same {spell('metrics')} for every system"
+        )
     return list(dict.fromkeys(chosen)), warnings
 
 
@@ -278,7 +281,7 @@ def _keys_of(word: str, shared: Sequence[Key], systems: Sequence[System], of_eac
         raise UsageError(f"no direction of {word} is in all reports", fix="evaluate the same directions")
     names = list(dict.fromkeys(str(metric) for metric, _ in shared))
     near = closest(word, names) or names[:8]
-    fix = f"evaluate it with --metrics {word}, or take one that all reports have, such as {', '.join(near)}"
+    fix = f"evaluate it with {spell('metrics', word)}, or take one that all reports have, such as {', '.join(near)}"
     raise UsageError(f"has no {word}", where=without[0].where, fix=fix)
 
 

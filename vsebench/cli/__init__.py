@@ -3,7 +3,8 @@
 - one file a command: ``evaluate`` (``vsebench eval``), ``unimodal``, ``compare``, ``agree``, ``slice``, ``report``,
   ``inspect``, ``metrics``, ``data``, ``relevance``, ``correlate``, ``leaderboard``, ``train`` (``train-reference`` and
   ``encode``), ``doctor`` (checks in ``health``), ``demo``
-- ``shared``: options and outputs of several commands; ``results``: printing and writing results of analyses
+- ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
+  writing results
 - ``systems``: the files of ``vsebench eval`` as systems
 - ``files``: checks that results can be written and replace no input, for all commands
 - ``usage``: errors of the command line itself; ``help``: the help of ``vsebench eval`` in panels
@@ -44,10 +45,11 @@ from . import (
     train,
     unimodal,
 )
+from .blocks import Flags, options_of
 from .help import EPILOG as HELP_EPILOG
 from .help import Grouped
 from .start import ClosedStdout
-from .terminal import GLOBAL, Json, NoProgress, Quiet, discard_stdout, fail, message_of, system_error
+from .terminal import GLOBAL, discard_stdout, fail, message_of, system_error
 from .usage import Commands
 
 EPILOG = (
@@ -73,13 +75,14 @@ def _version(show: bool) -> None:
 
 
 @app.callback()
+@options_of(Flags)
 def root(
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    as_json: bool = False,
+    quiet: bool = False,
+    no_progress: bool = False,
 ) -> None:
     """Exact, complete evaluation of image-text retrieval."""
     gc.enable()

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .results import deliver, output_format
-from .shared import Output, Resamples, Style, Threads
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from ..evaluation.options import Options
+from .blocks import INTERVAL, Selected, options_of
+from .command import command
+from .results import result_options
+from .terminal import Terminal
 
 
 @command
+@result_options
+@options_of(Selected, ["force"])
+@options_of(Options, INTERVAL)
 def run(
+    terminal: Terminal,
     reports: Annotated[
         list[str], typer.Argument(help="Reports of vsebench eval --json, two or more; NAME=FILE names a system.")
     ],
@@ -29,32 +35,19 @@ def run(
         int | None,
         typer.Option(min=10, max=10_000_000, help="Random permutations of a test; by default as many as are needed."),
     ] = None,
-    ci: Annotated[float, typer.Option(help="Level of the intervals of differences in percent.")] = 95,
-    resamples: Resamples = 1000,
-    seed: Annotated[int, typer.Option(min=0, max=2**63 - 1, help="Fixes permutations and resamples.")] = 0,
     details: Annotated[
         bool,
         typer.Option(
             "--details", help="Also the tests of every pair (always so for two systems), and in LaTeX all tables."
         ),
     ] = False,
-    force: Annotated[
-        bool, typer.Option("--force", help="Compare systems that were not measured alike, on what they share.")
-    ] = False,
-    style: Style = None,
-    output: Output = None,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
-) -> None:
+    **more: Any,
+) -> Any:
     """Test systems against each other: paired permutation tests over images, corrected, with effect sizes."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.comparison import compare
 
-    chosen = output_format(terminal, style, output)
-    found = compare(
-        reports, metrics=metrics, baseline=baseline, correction=correction, alpha=alpha,  # type: ignore[arg-type]
-        permutations=permutations, ci=ci, resamples=resamples, seed=seed, details=details, force=force, threads=threads,
+    return compare(
+        reports, metrics=metrics, baseline=baseline, correction=correction,  # type: ignore[arg-type]
+        alpha=alpha, permutations=permutations,
+        details=details, **more,
     )  # fmt: skip
-    deliver(terminal, chosen, output, found)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from ..evaluation.options import Options
+from .blocks import INTERVAL, Result, options_of
+from .command import command
 from .results import deliver, output_format
-from .shared import Output, Resamples, Seed, Style, Threads
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from .terminal import Terminal
 
 
 @command
+@options_of(Result)
+@options_of(Options, INTERVAL)
 def run(
+    terminal: Terminal,
     data: Annotated[
         str,
         typer.Argument(
@@ -56,23 +61,16 @@ def run(
             help="Folder with the judgements; else VSEBENCH_HUMAN_DATA, else `human` in the cache.",
         ),
     ] = None,
-    ci: Annotated[float, typer.Option(help="Level of the bootstrap intervals in percent; 0 for none.")] = 95,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
     over: Annotated[
         str, typer.Option(help="What is resampled: images (all pairs of an image together) or pairs.")
     ] = "images",
     figure: Annotated[Path | None, typer.Option(help="Also draw it: .png, .svg or .html.")] = None,
     java: Annotated[str | None, typer.Option(help="A Java folder or program for METEOR.")] = None,
-    style: Style = None,
-    output: Output = None,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
+    style: str | None = None,
+    output: Path | None = None,
+    **more: Any,
 ) -> None:
     """Correlate relevances, or a model, with human judgements: Pearson, Spearman and Kendall with intervals."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..human.study import correlate
     from ..report import figure as drawing
 
@@ -81,8 +79,8 @@ def run(
         drawing.check_path(figure)
     study = correlate(
         data, gains=gains, embeddings=embeddings, texts=texts, image_key=image_key, text_key=text_key,
-        similarity=similarity, tasks=tasks, human_data=human_data, ci=ci, resamples=resamples,  # type: ignore[arg-type]
-        seed=seed, over=over, java=java, threads=threads, bar=terminal.progress,  # type: ignore[arg-type]
+        similarity=similarity, tasks=tasks, human_data=human_data, over=over,  # type: ignore[arg-type]
+        java=java, bar=terminal.progress, **more,
     )  # fmt: skip
     try:
         if figure is not None:

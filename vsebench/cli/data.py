@@ -9,9 +9,9 @@ import typer
 
 from ..errors import GATE_NOT_MET, UsageError, count_of
 from ..scenes.settings import is_name
-from .results import deliver, output_format
-from .shared import Output, Style
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+from .command import command
+from .results import result_options
+from .terminal import Terminal, cells
 
 app = typer.Typer(
     help="The declared test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
@@ -28,9 +28,8 @@ def _scenes(words: str, *names: str) -> Any:
 
 @app.command("list")
 @command
-def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
+def list_splits(terminal: Terminal) -> None:
     """Show the declared splits, and data sets of your own, and whether they can be used here."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
     rows = splits.status()
@@ -51,6 +50,7 @@ def list_splits(as_json: Json = False, quiet: Quiet = False, no_progress: NoProg
 @app.command("build")
 @command
 def build(
+    terminal: Terminal,
     name: Annotated[
         str, typer.Argument(help="The split, scenes such as scenes-10k, or a new name for a data set of your own.")
     ],
@@ -80,15 +80,11 @@ def build(
     miss: Annotated[float | None, _scenes("share of objects without a region")] = None,
     leaks: Annotated[bool | None, _scenes("a scene may occur in two parts", "--leaks")] = None,
     force: Annotated[bool, typer.Option("--force", help="Build again even if it is there.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Read a split from its source, check it, and keep it in the cache; or generate scenes.
 
     With a new name it declares a data set of your own, which --split and every other command then know.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     options = {
         "images": images, "seed": seed, "size": size, "near": near, "tail": tail, "wrong": wrong, "generic": generic,
         "noise": noise, "miss": miss, "leaks": leaks,
@@ -144,13 +140,10 @@ def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: b
 @app.command("remove")
 @command
 def remove(
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Remove the file of a split, or scenes, from the cache; a data set of your own is then no longer known."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
 
     path = splits.remove(name)
@@ -163,13 +156,10 @@ def remove(
 @app.command("verify")
 @command
 def verify(
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(help="The split, or a data set of scenes.")],
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.splits import catalogue as splits
     from ..relevance.judgements.verify import verify_judgements
 
@@ -185,22 +175,18 @@ def verify(
 
 @app.command("describe")
 @command
+@result_options
 def describe(
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(help="The split, or scenes such as scenes-tiny: then all of their parts.")],
-    style: Style = None,
-    output: Output = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
-) -> None:
+    output: Path | None = None,
+) -> Any:
     """Describe images, captions and words; of scenes also which captions are true of which images.
 
     With -o page.html, a page with histograms and example images.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.describe import describe
 
-    chosen = output_format(terminal, style, output)
     if output is not None:  # what is described is given by name, and not as a file
         from ..data.atomic import refuse_overwriting
         from ..data.scenes import folder
@@ -208,22 +194,18 @@ def describe(
 
         refuse_overwriting([output], [*folder.root().glob("*/*"), *stored_path("any").parent.glob("*.npz")])
     with terminal.progress("comparing") as progress:
-        found = describe(name, progress=progress)
-    deliver(terminal, chosen, output, found)
+        return describe(name, progress=progress)
 
 
 @app.command("export")
 @command
 def export(
+    terminal: Terminal,
     name: Annotated[str, typer.Argument(help="A data set of scenes that is built here.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="A new or empty folder.")],
     part: Annotated[str | None, typer.Option(help="train, val or test; all three by default.")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Write scenes in the layout of COCO: images as PNG, captions and objects as JSON."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..data.scenes.coco import export_scenes
 
     with terminal.progress("writing images") as progress:

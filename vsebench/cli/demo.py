@@ -9,8 +9,9 @@ from typing import Annotated
 
 import typer
 
-from .shared import deliver_report
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from .command import command
+from .results import deliver_report
+from .terminal import Terminal
 
 OWN = Path("vsebench-demo")  # files of an earlier demo are replaced in this folder only
 WORDS = """\
@@ -21,13 +22,10 @@ captions can be run without leakage, and the report has the form of that of a mo
 
 @command
 def run(
+    terminal: Terminal,
     out: Annotated[Path, typer.Option(help="Folder for embeddings.npz and report.json.")] = OWN,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Compute vectors from the captions of COCO 5K, write them to embeddings.npz, and evaluate that file."""
-    terminal = Terminal(as_json, quiet, no_progress)
     import numpy as np
 
     import vsebench

@@ -5,15 +5,15 @@ from __future__ import annotations
 import typer
 
 from ..errors import GATE_NOT_MET
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+from .command import command
+from .terminal import Terminal, cells
 
 MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
 
 
 @command
-def run(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
+def run(terminal: Terminal) -> None:
     """Report what is installed and whether it works; exit code 1 when there is a fault."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from . import health
 
     findings = health.examine()

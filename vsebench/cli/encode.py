@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import UsageError, count_of
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from .command import command
+from .terminal import Terminal
 from .train import trainer
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ RESUME = "interrupted; the same command goes on after the last finished part"
 
 @command
 def run(
+    terminal: Terminal,
     model: Annotated[
         str,
         typer.Argument(
@@ -49,9 +51,6 @@ def run(
     threads: Annotated[
         int | None, typer.Option(min=1, max=1024, help="Threads of a pretrained model on the CPU; by default all.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Encode images and captions into a file for `vsebench eval`.
 
@@ -60,7 +59,6 @@ def run(
 
     vsebench encode open_clip:ViT-B-32/laion2b_s34b_b79k --images val2014 --split coco-5k
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..pretrained import names
 
     named = names.find(model)

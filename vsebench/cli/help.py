@@ -7,39 +7,11 @@ from typing import Any
 
 import typer.core
 
+from ..evaluation.options import Given, Options
+from ..options import MORE, PANELS, declared
+from .blocks import Flags, ReportResult
 from .usage import are_metrics
 
-# Panel -> the usual parameters of ``vsebench eval`` -> (name of the value, help in a line). ``--help-all`` has the
-# complete help of these and of all other options.
-PANELS: dict[str, dict[str, tuple[str, str]]] = {
-    "Input": {
-        "texts": ("FILE", "Text vectors, when FILE is an .npy of image vectors."),
-        "scores": ("FILE", "A score matrix instead: a row an image."),
-        "retrieved": ("FILE", "Retrieved lists instead: TREC run or JSON; i2t=FILE."),
-        "split": ("NAME", "coco-5k, coco-1k, f30k or custom; else by ids."),
-        "trust": ("", "Evaluate a file that looks misread."),
-    },
-    "What is measured": {
-        "metrics": (
-            "NAMES",
-            "Names or suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) with commas, or all.",
-        ),
-        "gains": ("KIND", "Graded relevance: cider, spice, sentence:NAME, FILE.npy."),
-        "captions": ("FILE", "The captions, for splits whose captions are not known."),
-        "direction": ("WORD", "both (the default), i2t or t2i."),
-        "similarity": ("WORD", "auto (the default), cosine or dot."),
-        "ties": ("WORD", "The rule for equal scores; index is the default."),
-        "ci": ("PERCENT", "Level of the intervals, 95 by default; 0 for none."),
-    },
-    "Result": {
-        "output": ("FILE", "Also write the JSON report, for vsebench compare."),
-        "as_json": ("", "Print the JSON report."),
-        "per_query": ("FILE", "Write all per-query values (.parquet or .csv)."),
-        "save_run": ("FILE", "Write the top of every ranking (JSON or TREC)."),
-        "quiet": ("", "No notes, warnings or progress on stderr."),
-    },
-}
-MORE = "More options"
 EPILOG = (
     "Example: vsebench eval embeddings.npz --metrics R@1,RSum,eccv -o A.json\n\n"
     "--help-all describes all options: names of arrays, resampling, special cases."
@@ -61,13 +33,10 @@ class Grouped(typer.core.TyperCommand):
         return rest
 
     def _arrange(self, everything: bool) -> None:
-        panel_of = {name: panel for panel, texts in PANELS.items() for name in texts}
-        order = [*panel_of, *(p.name for p in self.params)]
-        self.params.sort(key=lambda p: order.index(p.name))
+        facts = {name: f for block in (Given, Options, ReportResult, Flags) for name, (_, f) in declared(block).items()}
         options: list[Any] = [p for p in self.params if p.param_type_name == "option"]
         for p in options:
-            p.rich_help_panel = panel_of.get(p.name, MORE)
-            p.hidden = not everything and p.name not in panel_of
-            if not everything and not p.hidden:
-                p.metavar, p.help = PANELS[p.rich_help_panel][p.name]
-                p.show_default = False
+            p.rich_help_panel = facts[p.name].panel if p.name in facts else MORE
+            p.hidden = p.rich_help_panel == MORE and not everything
+        options.sort(key=lambda p: PANELS.index(p.rich_help_panel))
+        self.params = [*(p for p in self.params if p not in options), *options]

@@ -7,38 +7,33 @@ from typing import Annotated, Any
 
 import typer
 
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+from ..evaluation.options import Given, Options
+from .blocks import options_of
+from .command import command
+from .terminal import Terminal, cells
 
 
 @command
+@options_of(Options, ["captions_per_image"])
+@options_of(Given, ["texts", "split", "image_key", "text_key", "scores_key"])
 def run(
+    terminal: Terminal,
     file: Annotated[
         Path,
         typer.Argument(help="Embeddings, lists, captions, the folder of a run; scores with --scores."),
     ],
-    texts: Annotated[
-        Path | None, typer.Option(help="The text vectors, when FILE has those of the images only.")
-    ] = None,
     scores: Annotated[bool, typer.Option("--scores", help="FILE is a score matrix.")] = False,
-    split: Annotated[
-        str | None,
-        typer.Option(help="coco-5k, coco-1k, f30k, custom, or one of `vsebench data list`; by default the ids decide."),
-    ] = None,
-    captions_per_image: Annotated[
-        int | None, typer.Option(min=1, help="Texts an image, in order, for files without ids.")
-    ] = None,
-    image_key: Annotated[str | None, typer.Option(help="Name of the image array in FILE.")] = None,
-    text_key: Annotated[str | None, typer.Option(help="Name of the text array in FILE.")] = None,
-    score_key: Annotated[str | None, typer.Option("--scores-key", help="Name of the score array.")] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
+    texts: Path | None = None,
+    split: str | None = None,
+    captions_per_image: int | None = None,
+    image_key: str | None = None,
+    text_key: str | None = None,
+    scores_key: str | None = None,
 ) -> None:
     """Show what a file holds and how it would be read. Evaluates nothing.
 
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..data import run_folder
     from ..data.formats.sniff import sniff
     from ..errors import VsebenchError
@@ -52,7 +47,7 @@ def run(
         if kind.name in ("text", "json", "gzip") and texts is None and not scores:
             document = _of_text(file, split)
         else:
-            document = _of_arrays(file, texts, scores, split, captions_per_image, image_key, text_key, score_key)
+            document = _of_arrays(file, texts, scores, split, captions_per_image, image_key, text_key, scores_key)
     except VsebenchError as error:
         document, fault = _of_any(file, kind), error
     if "fault" in document:

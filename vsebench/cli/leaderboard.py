@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import GATE_NOT_MET, count_of
-from .results import deliver, output_format
-from .shared import Output, Style
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from .blocks import Result, options_of
+from .command import command
+from .results import deliver, output_format, result_options
+from .terminal import Terminal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,6 +31,7 @@ EXPORTS = ("csv", "json", "latex", "html", "markdown")
 @app.command("add")
 @command
 def add(
+    terminal: Terminal,
     result: Annotated[Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json.")],
     name: Annotated[str, typer.Option(help="Name of the model.")],
     setting: Annotated[str, typer.Option(help="What distinguishes it from others of this name.")] = "",
@@ -48,12 +50,8 @@ def add(
     ] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an entry of this id.")] = False,
     folder: Folder = HERE,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Write the entry of a saved report with its per-query values, from which `validate` computes every number."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..leaderboard import submit
     from ..leaderboard.store import ENTRIES
 
@@ -76,19 +74,16 @@ def add(
 @app.command("validate")
 @command
 def validate(
+    terminal: Terminal,
     entry: Annotated[
         str | None, typer.Argument(help="The id of an entry, to compute only its numbers again; by default all.")
     ] = None,
     folder: Folder = HERE,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Check every file of the leaderboards, and compute every number again that has per-query values.
 
     Exit code 1 with a fault: each is printed with its file, the value and what to do.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..leaderboard.check import check
     from ..registry import unknown
 
@@ -122,14 +117,11 @@ def _show(terminal: Terminal, faults: list[Fault]) -> None:
 @app.command("build")
 @command
 def build(
+    terminal: Terminal,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; exit code 1 if a file would change.")] = False,
     folder: Folder = HERE,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Write the site and the tables of the READMEs: the same bytes on every machine."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..errors import BadInput
     from ..leaderboard import site, store
 
@@ -178,38 +170,31 @@ def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
 
 @app.command("diff")
 @command
+@result_options
 def diff(
+    terminal: Terminal,
     against: Annotated[str, typer.Option(help="A folder of leaderboards, or a commit, branch or tag.")] = "HEAD",
     folder: Folder = HERE,
-    style: Style = None,
-    output: Output = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
-) -> None:
+) -> Any:
     """Show what changed: entries, numbers with old, new and delta, how they are measured, and verdicts on claims."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..leaderboard import diff as differences
 
-    chosen = output_format(terminal, style, output)
-    deliver(terminal, chosen, output, differences.against(folder, against))
+    return differences.against(folder, against)
 
 
 @app.command("export")
 @command
+@options_of(Result, ["output"])
 def export(
+    terminal: Terminal,
     to: Annotated[
         str | None, typer.Option(help="csv, json, latex, html or markdown; else by the ending of --output, else csv.")
     ] = None,
     benchmark: Annotated[str | None, typer.Option(help="One test set, such as coco-5k; by default all.")] = None,
-    output: Output = None,
     folder: Folder = HERE,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
+    output: Path | None = None,
 ) -> None:
     """Write the numbers of all entries, or the tables of a test set."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..errors import UsageError
     from ..leaderboard import store
     from ..leaderboard.benchmarks import page_of
@@ -231,22 +216,19 @@ def export(
 @app.command("drift")
 @command
 def drift(
+    terminal: Terminal,
     suite: Annotated[Path, typer.Argument(help="The folder of a suite of vsebench train-reference.")],
     baseline: Annotated[
         Path | None, typer.Option(help="The stored numbers; by default baselines/SUITE.json of the leaderboards.")
     ] = None,
     update: Annotated[bool, typer.Option("--update", help="Store the numbers of this run.")] = False,
     folder: Folder = HERE,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Compare a suite that was run again with its stored numbers; exit code 1 where one moved or is missing.
 
     The runs of suite smoke compute in float64: x86 code for SSE4, AVX2 and AVX-512 was compared, and gives the same
     numbers.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     from dataclasses import asdict
 
     from ..leaderboard import drift as stored

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+from .command import command
+from .terminal import Terminal, cells
 
 if TYPE_CHECKING:
     from ..metrics import Metric
@@ -18,15 +19,12 @@ ANY_K = 10
 
 @command
 def run(
+    terminal: Terminal,
     names: Annotated[
         list[str] | None, typer.Argument(help="Metrics or suites, as in --metrics; all of them without it.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """List the metrics, or explain some, or a suite of them."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..metrics import families
     from ..metrics.declare import separate
     from ..metrics.suites import ALL, INTRA, SUITES

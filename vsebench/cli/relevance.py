@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 import typer
 
 from ..errors import BadInput, UsageError, count_of
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+from .command import command
+from .terminal import Terminal, cells
 
 if TYPE_CHECKING:
     from ..relevance.spice.tuples import Tuples
@@ -32,6 +33,7 @@ TextForm = Annotated[
 @app.command("build")
 @command
 def build(
+    terminal: Terminal,
     kind: Kind,
     split: SplitName = None,
     captions: CaptionFile = None,
@@ -46,12 +48,8 @@ def build(
     threads: Annotated[
         int | None, typer.Option("--threads", min=1, help="Captions parsed at once; all cores by default.")
     ] = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Parse captions into the cache. An interrupted build continues when it is started again."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..registry import unknown
     from ..relevance.kinds import GAINS, NAMED
     from ..relevance.spice.parser.build import build as parse
@@ -90,9 +88,8 @@ def build(
 
 @app.command("list")
 @command
-def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoProgress = False) -> None:
+def list_entries(terminal: Terminal) -> None:
     """Show the content of the cache, and its folder."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..data import store
     from ..relevance.spice.parser.install import tools_folder
 
@@ -128,16 +125,13 @@ def list_entries(as_json: Json = False, quiet: Quiet = False, no_progress: NoPro
 @app.command("clear")
 @command
 def clear(
+    terminal: Terminal,
     kind: Annotated[
         str | None, typer.Argument(help="A kind that list shows, or tools; by default all kinds but tools.")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Remove the content of the cache."""
-    terminal = Terminal(as_json, quiet, no_progress)
     import shutil
 
     from ..data import store
@@ -172,17 +166,14 @@ def clear(
 @app.command("export")
 @command
 def export(
+    terminal: Terminal,
     kind: Kind,
     output: Annotated[Path, typer.Argument(metavar="FILE", help="The file to write; gzip when the name ends in .gz.")],
     split: SplitName = None,
     captions: CaptionFile = None,
     text: TextForm = "original",
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Write parsed captions to a file, all of them or those of a split, for a machine without Java."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..relevance.spice import cache
     from ..relevance.spice.tuples import BUILD
 
@@ -200,6 +191,7 @@ def export(
 @app.command("import")
 @command
 def import_(
+    terminal: Terminal,
     kind: Kind,
     file: Annotated[Path, typer.Argument(help="A file made by export; with --synsets, one JSON list of tuples a row.")],
     synsets: Annotated[
@@ -208,12 +200,8 @@ def import_(
     split: SplitName = None,
     captions: CaptionFile = None,
     text: TextForm = "original",
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
 ) -> None:
     """Add the parsed captions of a file to the cache; needs no Java."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..relevance.spice import cache
     from ..relevance.spice.rows import read_rows
 

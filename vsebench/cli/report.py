@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from ..errors import count_of
+from ..evaluation.options import Options
+from .blocks import INTERVAL, Selected, options_of
+from .command import command
 from .results import remark
-from .shared import Force, Level, Metrics, Resamples, Seed, Threads
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from .terminal import Terminal
 
 MEGABYTE = 1_000_000
 LONGEST = 100  # characters of a name that is made of those of the reports
 
 
 @command
+@options_of(Selected)
+@options_of(Options, INTERVAL)
 def run(
+    terminal: Terminal,
     reports: Annotated[
         list[str], typer.Argument(help="Reports of vsebench eval -o FILE, one or more; NAME=FILE names a system.")
     ],
@@ -30,7 +35,6 @@ def run(
             "summary.",
         ),
     ] = None,
-    metrics: Metrics = None,
     captions: Annotated[
         Path | None, typer.Option(help="The captions, for splits whose captions are not known here (.jsonl, .txt).")
     ] = None,
@@ -39,20 +43,12 @@ def run(
     ] = None,
     figures: Annotated[Path | None, typer.Option(help="Also write every chart to a file in this folder.")] = None,
     figure_format: Annotated[str, typer.Option(help="Of the charts in --figures: svg, png or pdf.")] = "svg",
-    ci: Level = 95,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    force: Force = False,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
+    **more: Any,
 ) -> None:
     """Write a page that shows one or several evaluations: tables, charts, and single queries with what they retrieve.
 
     The page is one file that opens from disk. Queries are shown for reports of vsebench eval --lists 10.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.page import report_page
     from ..analysis.systems import named, names_of
     from ..data.atomic import make_folder
@@ -75,10 +71,7 @@ def run(
     if figures is not None:
         make_folder(figures)
     with terminal.progress("comparing" if len(reports) > 1 else "reading") as progress:
-        page = report_page(
-            reports, metrics=metrics, captions=captions, images=images, ci=ci, resamples=resamples, seed=seed,
-            force=force, threads=threads, progress=progress,
-        )  # fmt: skip
+        page = report_page(reports, captions=captions, images=images, progress=progress, **more)
         page.save(output)
         written = [] if figures is None else page.figures(figures, figure_format)
     remark(terminal, page)

@@ -1,14 +1,18 @@
-"""Writing a result (``report.render.Rendered``) in the format that was chosen, to stdout or a file."""
+"""Printing and writing results in the format that was chosen, and the blocks of options that say where to."""
 
 from __future__ import annotations
 
+import inspect
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from .blocks import Function, ReportResult, Result, extended, parameters
 from .terminal import Terminal
 
 if TYPE_CHECKING:
+    from ..report.joint import Joint
     from ..report.render import Rendered
+    from ..report.report import Report
 
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
@@ -91,3 +95,93 @@ def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendere
     except DiskError:
         show_text(text)
         raise
+
+
+def deliver_report(
+    terminal: Terminal,
+    result: Report | Joint,
+    output: Path | None,
+    per_query: Path | None,
+    no_per_query: bool,
+    style: str = "terminal",
+) -> None:
+    """Print a report or a joint table, with notes and warnings on stderr, and write the requested files.
+
+    Args:
+        terminal: of the command.
+        result: what was measured.
+        output: a file for it: a table when its ending is that of a format of tables, else JSON.
+        per_query: a file for the per-query values, None for none.
+        no_per_query: JSON without per-query values.
+        style: how it is printed; JSON also under the flag ``--json``.
+    """
+    from ..data.atomic import write_atomically
+    from ..errors import DiskError
+    from ..report import per_query as per_query_file
+    from ..report.render import ENDINGS
+    from ..report.terminal import show
+
+    remark(terminal, result)
+
+    def text(kind: str) -> str:
+        if kind == "json":
+            return result.to_json(not no_per_query)
+        return str(getattr(result, f"to_{kind}")()).removesuffix("\n")
+
+    style = "json" if terminal.json else style
+    # Made before anything is printed: whatever is wrong with the document is an error without a result.
+    printed = None if style == "terminal" else text(style)
+    kept = None if output is None else text(ENDINGS.get(output.suffix.lower(), "json"))
+    failed: DiskError | None = None
+    try:
+        if per_query is not None:
+            per_query_file.write(result.per_query(), per_query)
+        if output is not None:
+            with write_atomically(output, "w") as stream:
+                stream.write(f"{kept}\n")
+    except DiskError as error:  # what was measured is printed all the same
+        failed = error
+    if printed is None:
+        show(result.grids(), terminal.out)
+    else:
+        (terminal.emit if style == "json" else terminal.write)(printed)
+    if failed is not None:
+        raise failed
+
+
+def result_options(function: Function) -> Function:
+    """Print or write what a command returns, a ``report.render.Rendered``, in the format of ``--format``.
+
+    A function with a parameter ``output`` is given the file as well.
+    """
+    wants = "output" in inspect.signature(function).parameters
+
+    def run(terminal: Terminal, *, style: str | None, output: Path | None, **kwargs: Any) -> None:
+        chosen = output_format(terminal, style, output)
+        result = function(terminal, **kwargs, **({"output": output} if wants else {}))
+        deliver(terminal, chosen, output, result)
+
+    return extended(run, function, parameters(Result))
+
+
+def report_options(function: Function) -> Function:
+    """Print the report that a command returns, and write the files that ``--output`` and ``--per-query`` name."""
+
+    def run(
+        terminal: Terminal,
+        *,
+        style: str,
+        output: Path | None,
+        per_query: Path | None,
+        no_per_query: bool,
+        **kwargs: Any,
+    ) -> None:
+        from ..report.per_query import check_path
+
+        chosen = report_format(terminal, style, output)
+        if per_query is not None:
+            check_path(per_query)
+        result = function(terminal, **kwargs)
+        deliver_report(terminal, result, output, per_query, no_per_query, chosen)
+
+    return extended(run, function, parameters(ReportResult))

@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .results import deliver, output_format
-from .shared import Force, Level, Output, Resamples, Seed, Style, Threads
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from ..evaluation.options import Options
+from .blocks import INTERVAL, Selected, options_of
+from .command import command
+from .results import result_options
+from .terminal import Terminal
 
 
 @command
+@result_options
+@options_of(Selected, ["force"])
+@options_of(Options, INTERVAL)
 def run(
+    terminal: Terminal,
     reports: Annotated[
         list[str], typer.Argument(help="Reports of vsebench eval --json, one or more; NAME=FILE names a system.")
     ],
@@ -40,24 +46,13 @@ def run(
         str, typer.Option(help="How many bins numbers are cut into, or their edges separated by commas.")
     ] = "5",
     top: Annotated[int, typer.Option(min=1, help="How many slices to print; JSON has all.")] = 30,
-    ci: Level = 95,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    force: Force = False,
-    style: Style = None,
-    output: Output = None,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
-) -> None:
+    **more: Any,
+) -> Any:
     """Break a metric down by caption length, number of positives, image category or a column of yours."""
-    terminal = Terminal(as_json, quiet, no_progress)
     from ..analysis.slices import slice
 
-    chosen = output_format(terminal, style, output)
-    found = slice(
+    return slice(
         reports, by, metrics=metrics, direction=direction, file=file, column=column,  # type: ignore[arg-type]
-        captions=captions, bins=bins, top=top, ci=ci, resamples=resamples, seed=seed, force=force, threads=threads,
+        captions=captions, bins=bins,
+        top=top, **more,
     )  # fmt: skip
-    deliver(terminal, chosen, output, found)

@@ -11,25 +11,15 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, VsebenchError, printable
-from .files import check_files
-from .start import ClosedStdout, check_environment
+from ..errors import VsebenchError, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
     from rich.text import Text
 
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON document on stdout.")]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No notes, warnings or progress on stderr.")]
-NoProgress = Annotated[bool, typer.Option("--no-progress", help="No progress bar, or lines of progress.")]
-
 EVERY = 10.0  # seconds between lines of progress
-
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 @dataclass
@@ -190,39 +180,6 @@ def encodable(text: str, encoding: str | None) -> str:
     return text
 
 
-def command(function: F) -> F:
-    """Check the files that it writes, and end every failure with one message on stderr and the documented exit code."""
-
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        try:
-            check_environment()
-            in_files = check_files(kwargs)
-            if isinstance(sys.stdout, ClosedStdout):
-                sys.stdout.needed = not in_files
-            return function(*args, **kwargs)
-        except VsebenchError as error:
-            _fail(message_of(error), error.exit_code)
-        except KeyboardInterrupt as interrupt:
-            _fail(str(interrupt) or "interrupted; no file is half-written", INTERRUPTED)
-        except BrokenPipeError:
-            discard_stdout()  # the reading program (head, less) has closed the pipe
-            raise typer.Exit(0) from None
-        except (typer.Exit, typer.Abort):
-            raise
-        except MemoryError:
-            _fail("not enough memory for this input\n  fix: free memory or evaluate a smaller file", ENGINE_FAILURE)
-        except OSError as error:
-            _fail(system_error(error), DISK)
-        except Exception as error:
-            if os.environ.get("VSEBENCH_DEBUG"):
-                raise
-            what = f"unexpected {type(error).__name__}: {printable(str(error))}"
-            _fail(f"{what}\n  fix: run again with VSEBENCH_DEBUG=1 and report the traceback", ENGINE_FAILURE)
-
-    return run  # type: ignore[return-value]
-
-
 def message_of(error: VsebenchError) -> str:
     """What is printed of an error."""
     where = f"{printable(error.where)}: " if error.where else ""
@@ -254,8 +211,3 @@ def fail(message: str) -> None:
     text.append(message, style="none")
     with contextlib.suppress(OSError):
         _console(stderr=True).print(text, soft_wrap=True)
-
-
-def _fail(message: str, code: int) -> None:
-    fail(message)
-    raise typer.Exit(code)

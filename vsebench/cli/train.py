@@ -10,8 +10,9 @@ import typer
 
 from ..data.run_folder import SUMMARY
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
-from .shared import ReportOutput, ReportStyle
-from .terminal import Json, NoProgress, Quiet, Terminal, cells, command
+from .blocks import ReportResult, options_of
+from .command import command
+from .terminal import Terminal, cells
 
 
 def trainer(module: str) -> Any:
@@ -24,7 +25,9 @@ def trainer(module: str) -> Any:
 
 
 @command
+@options_of(ReportResult, ["output", "style"])
 def run(
+    terminal: Terminal,
     loss: Annotated[
         str | None,
         typer.Option(help="mh, sh, ladder, sam, bcls, log_ratio, ...; or a function of yours, my_loss.py:function."),
@@ -53,11 +56,8 @@ def run(
         str | None, typer.Option(help="Only these losses of a suite, separated by commas; also my_loss.py:function.")
     ] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Runs of a suite that are trained at a time.")] = 1,
-    output: ReportOutput = None,
-    style: ReportStyle = "terminal",
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
+    output: Path | None = None,
+    style: str = "terminal",
 ) -> None:
     """Train a model with a loss of the papers, and evaluate its best epoch on the test part.
 
@@ -65,7 +65,6 @@ def run(
     models, one folder each, and writes suite.json; exit code 1 when a loss of the suite smoke does not
     learn, or diverges.
     """
-    terminal = Terminal(as_json, quiet, no_progress)
     if suite is not None:
         own = (loss, config, epochs, batch, lr, seed, device, output, smoke or None)
         if any(value is not None for value in own) or style != "terminal" or (settings and data is None):
@@ -80,8 +79,7 @@ def run(
         raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
     if jobs != 1:
         raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
-    from .results import report_format
-    from .shared import deliver_report
+    from .results import deliver_report, report_format
 
     chosen = report_format(terminal, style, output)
     start = trainer("start")

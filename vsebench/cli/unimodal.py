@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
-from .results import report_format
-from .shared import (
-    Interval,
-    NoPerQuery,
-    PerQuery,
-    ReportCi,
-    ReportOutput,
-    ReportStyle,
-    Resamples,
-    Seed,
-    Threads,
-    deliver_report,
-)
-from .terminal import Json, NoProgress, Quiet, Terminal, command
+from ..evaluation.options import Options
+from .blocks import INTERVAL, options_of
+from .command import command
+from .results import report_options
+from .terminal import Terminal
 
 
 @command
+@report_options
+@options_of(Options, (*INTERVAL, "interval"))
 def run(
+    terminal: Terminal,
     file: Annotated[Path, typer.Argument(help="Vectors of one modality: .npy, .npz, .safetensors, .pt or .h5.")],
     labels: Annotated[Path, typer.Option(help="Continuous labels of the items: an array, or captions for wmd.")],
     label_distance: Annotated[
@@ -49,34 +43,17 @@ def run(
         str | None, typer.Option("--key", "--image-key", "--text-key", help="Name of the array in FILE.")
     ] = None,
     labels_key: Annotated[str | None, typer.Option(help="Name of the array in the file of labels.")] = None,
-    per_query: PerQuery = None,
-    output: ReportOutput = None,
-    style: ReportStyle = "terminal",
-    ci: ReportCi = 95,
-    resamples: Resamples = 1000,
-    seed: Seed = 0,
-    interval: Interval = "bca",
-    no_per_query: NoPerQuery = False,
-    threads: Threads = None,
-    as_json: Json = False,
-    quiet: Quiet = False,
-    no_progress: NoProgress = False,
-) -> None:
+    **more: Any,
+) -> Any:
     """Rank items of one modality by their vectors, and judge the lists by labels: nDCG and mean label distance."""
-    terminal = Terminal(as_json, quiet, no_progress)
     import vsebench
 
     from ..evaluation.provenance import with_command
-    from ..report.per_query import check_path
 
-    chosen = report_format(terminal, style, output)
-    if per_query is not None:
-        check_path(per_query)
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate_unimodal(
             file, labels, label_distance=label_distance, labels_are=labels_are, queries=queries,
             keep_queries=keep_queries, modality=modality, metrics=metrics, similarity=similarity, key=key,
-            labels_key=labels_key, ci=ci, resamples=resamples, seed=seed, interval=interval, threads=threads,
-            progress=progress,
+            labels_key=labels_key, progress=progress, **more,
         )  # fmt: skip
-    deliver_report(terminal, with_command(report), output, per_query, no_per_query, chosen)
+    return with_command(report)

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..arguments import as_arguments, check, numbers, public, shown
+from ..arguments import check, numbers, public, shown
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError, count_of
+from ..options import spell
 from ..report.report import Report
 from ..types import Embeddings, Split, Vectors, as_array
 from .options import Options
@@ -68,18 +69,19 @@ class Accumulator:
     def __init__(
         self, split: Split | str | None = None, *, captions_per_image: int | None = None, **options: Any
     ) -> None:
-        with as_arguments(evaluate):
-            if wrong := [name for name in _INPUTS if name in options]:
-                raise UsageError(f"Accumulator has no argument '{wrong[0]}'", fix="give the vectors to update()")
-            checked = check(evaluate, (), {"split": split, "captions_per_image": captions_per_image, **options})
-            options = {k: v for k, v in checked.arguments.items() if k not in ("split", "captions_per_image")}
-            named = {k: v for k, v in options.items() if k in Options.__dataclass_fields__ and k != "depth"}
-            check_names(Options(**named), split)
-            if split is not None and split != "custom" and captions_per_image is not None:
-                raise UsageError("--captions-per-image has no meaning with a split", fix="leave it out")
-            loaded = split if isinstance(split, Split) else None
-            if isinstance(split, str) and split != "custom":
-                loaded = catalogue.load_split(split)
+        if wrong := [name for name in _INPUTS if name in options]:
+            raise UsageError(f"Accumulator has no argument '{wrong[0]}'", fix="give the vectors to update()")
+        checked = check(evaluate, (), {"split": split, "captions_per_image": captions_per_image, **options})
+        options = {k: v for k, v in checked.arguments.items() if k not in ("split", "captions_per_image")}
+        named = {
+            k: v for k, v in options.items() if k in Options.__dataclass_fields__ and k not in ("save_run", "depth")
+        }
+        check_names(Options(**named), split)
+        if split is not None and split != "custom" and captions_per_image is not None:
+            raise UsageError(f"{spell('captions_per_image')} has no meaning with a split", fix="leave it out")
+        loaded = split if isinstance(split, Split) else None
+        if isinstance(split, str) and split != "custom":
+            loaded = catalogue.load_split(split)
         self._split = loaded
         self._per_image = captions_per_image or CAPTIONS_PER_IMAGE
         self._options = {"trust": True, **options}
@@ -255,7 +257,8 @@ class Accumulator:
             if n % self._per_image:
                 what = f"{n:,} captions are no multiple of {self._per_image} captions an image"
                 raise BadInput(
-                    what, fix="give --captions-per-image N or split; a loader with drop_last=True leaves items out"
+                    what,
+                    fix=f"give {spell('captions_per_image', 'N')} or split; drop_last=True of a loader drops items",
                 )
             m = n // self._per_image
             return Split("custom", np.arange(m), np.arange(n), owner), list(range(m)), list(range(n))

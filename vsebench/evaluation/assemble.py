@@ -11,7 +11,7 @@ from .. import __version__, relevance, signature
 from ..errors import BadInput
 from ..metrics import Metric
 from ..metrics.suites import INTRA
-from ..rank.order import EXPECTED
+from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result

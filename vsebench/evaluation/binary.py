@@ -8,6 +8,7 @@ import numpy as np
 
 from ..errors import BadInput, UsageError, count_of
 from ..metrics import Metric
+from ..options import spell
 from ..rank.lists import ranks_from_lists
 from ..report.model import Result
 from ..types import UNRANKED, Direction, Float, Ids, Int, Observation, Ranks, Relevance, SameFold, Split
@@ -59,7 +60,7 @@ def measure(
     if no_positive == "miss" and skipped:
         if m.unit == "rank":
             what = f"{m} ({direction}) has no value for {count_of(skipped, 'query', 'queries')} without positives"
-            raise UsageError(what, fix="leave out --no-positive miss, or the metric")
+            raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")
         missed, skipped = np.zeros(skipped), 0
     else:
         missed = np.zeros(0)
@@ -91,7 +92,9 @@ def _aggregate(m: Metric, values: Float, missed: Float, fold: Int | None) -> flo
     if fold is None:
         return _one(m, np.concatenate([values, missed]))
     if len(missed):
-        raise UsageError(f"{m}: queries without positives belong to no fold", fix="leave out --no-positive miss")
+        raise UsageError(
+            f"{m}: queries without positives belong to no fold", fix=f"leave out {spell('no_positive', 'miss')}"
+        )
     if (np.diff(fold) < 0).any():
         order = np.argsort(fold, kind="stable")
         values, fold = values[order], fold[order]

@@ -25,6 +25,7 @@ from .. import __version__
 from ..errors import MissingPackage, VsebenchError, WorkersLost, first_line, printable
 from ..memory import require
 from ..numeric.parallel import default_threads
+from ..options import spell
 from . import shard_files
 from .options import Options
 from .shards import Job, Shard
@@ -37,17 +38,24 @@ PATIENCE = 60.0  # seconds without any worker
 POLL = 2.0  # seconds after which it is checked that there are workers
 RETRIES = 2  # of a task that raises an error
 _NO_PAGE = {"dashboard": False, "dashboard_address": "127.0.0.1:0"}  # its default port may be taken
-_ENGINE = "--engine dask"
 _INSTALL = "pip install 'vsebench[dask]'"
-_GUARD = "in a script, call it below `if __name__ == '__main__':`; else give fewer --workers, or free memory"
 _ADDRESS = "start one (dask scheduler), and give its address, such as tcp://10.0.0.1:8786"
-_CONTINUE = "the same command with --resume continues with the shards that are finished"
 
 
 def check_installed() -> None:
     """Raises MissingPackage where Dask is not installed."""
     if importlib.util.find_spec("distributed") is None:
-        raise MissingPackage("--engine dask needs distributed", fix=_INSTALL)
+        raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=_INSTALL)
+
+
+def _guard() -> str:
+    return (
+        f"in a script, call it below `if __name__ == '__main__':`; else give fewer {spell('workers')}, or free memory"
+    )
+
+
+def _continue() -> str:
+    return f"the same command with {spell('resume', True)} continues with the shards that are finished"
 
 
 def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -> int:
@@ -88,7 +96,7 @@ def compute(job: Job, shards: Sequence[Shard], folder: Path, options: Options) -
                 for shard, arrays in _results(client, job, waiting):
                     finished(shard, arrays)
         except KeyboardInterrupt:
-            raise KeyboardInterrupt(f"interrupted; {_CONTINUE}") from None
+            raise KeyboardInterrupt(f"interrupted; {_continue()}") from None
     return kept
 
 
@@ -108,7 +116,7 @@ def _client(options: Options) -> Iterator[Any]:
         stack.enter_context(_without_log())
         if options.scheduler is None:
             workers = options.workers or WORKERS
-            require(workers * WORKER_BYTES, where=f"--workers {workers}", fix="give fewer --workers")
+            require(workers * WORKER_BYTES, where=spell("workers", workers), fix=f"give fewer {spell('workers')}")
             try:
                 with _without_interrupts():
                     cluster = stack.enter_context(
@@ -119,7 +127,7 @@ def _client(options: Options) -> Iterator[Any]:
                         )
                     )  # fmt: skip
             except (OSError, RuntimeError, TimeoutError) as error:
-                raise _failed("the workers do not start", error, _GUARD) from error
+                raise _failed("the workers do not start", error, _guard()) from error
             yield stack.enter_context(Client(cluster, set_as_default=False))
             return
         _check_scheduler(options.scheduler)
@@ -175,7 +183,9 @@ def _check_scheduler(address: str) -> None:
     except Exception as error:  # what answers may be anything
         raise _failed(f"no scheduler answers at '{address}'", error, _ADDRESS) from None
     if found != "Scheduler":
-        raise WorkersLost(f"what answers at '{address}' is a {found}, no scheduler", where=_ENGINE, fix=_ADDRESS)
+        raise WorkersLost(
+            f"what answers at '{address}' is a {found}, no scheduler", where=spell("engine", "dask"), fix=_ADDRESS
+        )
 
 
 def _check_workers(client: Any) -> None:
@@ -190,15 +200,15 @@ def _check_workers(client: Any) -> None:
     for worker, version in found.items():
         if isinstance(version, ImportError):
             what = f"the worker {worker} does not import vsebench: {_words(version)}"
-            raise MissingPackage(what, where=_ENGINE, fix=f"on its machine: {_INSTALL}")
+            raise MissingPackage(what, where=spell("engine", "dask"), fix=f"on its machine: {_INSTALL}")
         if version != __version__:
             what = f"the worker {worker} has vsebench {printable(str(version)[:200])}, and this is {__version__}"
-            raise WorkersLost(what, where=_ENGINE, fix="install the same version on all machines")
+            raise WorkersLost(what, where=spell("engine", "dask"), fix="install the same version on all machines")
 
 
 def _no_workers() -> WorkersLost:
     what = f"the scheduler has had no worker for {PATIENCE:.0f} seconds"
-    return WorkersLost(what, where=_ENGINE, fix=f"start workers (dask worker ADDRESS); {_CONTINUE}")
+    return WorkersLost(what, where=spell("engine", "dask"), fix=f"start workers (dask worker ADDRESS); {_continue()}")
 
 
 def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Any]]:
@@ -239,14 +249,16 @@ def _arrays(future: Any, shard: Shard) -> Any:
         arrays = future.result()
     except KilledWorker as error:
         what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
-        fix = f"see their logs; where they ran out of memory, give them more or fewer --threads; {_CONTINUE}"
-        raise WorkersLost(what, where=_ENGINE, fix=fix) from error
+        fix = f"see their logs; where they ran out of memory, give them more or fewer {spell('threads')}; {_continue()}"
+        raise WorkersLost(what, where=spell("engine", "dask"), fix=fix) from error
     except ImportError as error:
         what = f"a worker does not import what it needs: {_words(error)}"
-        raise MissingPackage(what, where=_ENGINE, fix=f"on all machines: {_INSTALL}") from error
+        raise MissingPackage(what, where=spell("engine", "dask"), fix=f"on all machines: {_INSTALL}") from error
     except MemoryError as error:
         what = f"a worker has not enough memory for shard {shard.name}"
-        raise WorkersLost(what, where=_ENGINE, fix=f"give workers more memory; {_CONTINUE}") from error
+        raise WorkersLost(
+            what, where=spell("engine", "dask"), fix=f"give workers more memory; {_continue()}"
+        ) from error
     except (CancelledError, CommClosedError) as error:
         raise _no_scheduler() from error
     except Exception as error:
@@ -258,15 +270,15 @@ def _arrays(future: Any, shard: Shard) -> Any:
 
 def _no_scheduler() -> WorkersLost:
     what = "the scheduler has ended, or cannot be reached any more"
-    return WorkersLost(what, where=_ENGINE, fix=f"start it again; {_CONTINUE}")
+    return WorkersLost(what, where=spell("engine", "dask"), fix=f"start it again; {_continue()}")
 
 
 def _lost(error: Exception) -> WorkersLost:
-    return _failed("the work was ended", error, f"see the logs of scheduler and workers; {_CONTINUE}")
+    return _failed("the work was ended", error, f"see the logs of scheduler and workers; {_continue()}")
 
 
 def _failed(what: str, error: Exception, fix: str) -> WorkersLost:
-    return WorkersLost(f"{what}: {_words(error)}", where=_ENGINE, fix=fix)
+    return WorkersLost(f"{what}: {_words(error)}", where=spell("engine", "dask"), fix=fix)
 
 
 def _words(error: BaseException) -> str:

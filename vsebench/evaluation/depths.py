@@ -12,8 +12,8 @@ from dataclasses import replace
 from ..graded.plan import plan as rankings_of
 from ..metrics import Metric
 from ..rank import backends
-from ..rank.order import EXPECTED
 from ..rank.scorers import Dot
+from ..rank.ties import EXPECTED
 from ..types import AllItems, Direction
 from .inputs import Input
 from .intervals import some_names

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from ..graded.run import Fill
+from ..options import spell
 from ..rank import backends
 from ..rank.full_order import OrderOf
 from ..rank.observe import in_memory, observe
@@ -20,8 +21,6 @@ from . import dask_engine, depths, shard_files, shards
 from .inputs import Input
 from .options import Options
 from .plan import Plan
-
-LISTS = "--engine dask: retrieved lists have no scores to compute, and were evaluated in one process"
 
 
 @dataclass(frozen=True)
@@ -60,7 +59,10 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         ranked = functools.partial(observe, scan=in_memory(ranker.scan))
         if ranker.listed:
             ranked = functools.partial(ranker.listed.observe, needed=needed)
-        yield Engine(_noted(routed, *[LISTS] * lists), ranked, ranker.order, device=ranker.device)
+        note = (
+            f"{spell('engine', 'dask')}: retrieved lists have no scores to compute, and were evaluated in one process"
+        )
+        yield Engine(_noted(routed, *[note] * lists), ranked, ranker.order, device=ranker.device)
         return
     dask_engine.check_installed()
     job, pieces = shards.make_job(source, data, plan, options), shards.shards_of(plan)
@@ -70,9 +72,11 @@ def start(source: shards.Source | None, data: Input, plan: Plan, options: Option
         def read(shard: shards.Shard) -> shards.Arrays:
             return shard_files.read_again(folder / f"{shard.name}.npz")
 
-        notes = [f"--resume: {kept} of {len(pieces)} shards were finished before"] * options.resume
+        notes = [f"{spell('resume', True)}: {kept} of {len(pieces)} shards were finished before"] * options.resume
         if ranker.listed:
-            notes.append(f"--engine dask: numpy ranked metrics of binary judgements, not {ranker.listed.name}")
+            notes.append(
+                f"{spell('engine', 'dask')}: numpy ranked metrics of binary judgements, not {ranker.listed.name}"
+            )
         ranked = functools.partial(observe, scan=shards.scan_of(pieces, read))
         yield Engine(_noted(routed, *notes), ranked, None, shards.fill_of(pieces, read))
 

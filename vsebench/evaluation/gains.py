@@ -16,7 +16,8 @@ from ..data.formats.sniff import sniff
 from ..errors import BadInput, MissingPackage, UsageError
 from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import words
-from ..metrics.values import LOW_GAINS
+from ..metrics.values import without_negative
+from ..options import spell
 from ..relevance.gains import Gains, Progress, Spec
 from ..relevance.kinds import GAINS, kind_of, load_gains, parse_spec
 from ..relevance.matrix import of_array
@@ -44,7 +45,7 @@ def choose(given: Any) -> dict[str, Spec]:
     for spec in map(_spec, listed):
         if spec.kind in chosen:
             both = f" ({chosen[spec.kind].argument} and {spec.argument})" if spec.argument else ""
-            raise UsageError(f"--gains names {spec.kind} twice{both}", fix="evaluate once for each")
+            raise UsageError(f"{spell('gains')} names {spec.kind} twice{both}", fix="evaluate once for each")
         chosen[spec.kind] = spec
     return chosen
 
@@ -113,7 +114,7 @@ def leave_out(
         elif m in named:
             spec = chosen.get(m.view)
             where = spec.argument if spec and GAINS[m.view].endings else None
-            raise BadInput(f"{m}: {why}", where=where, fix=LOW_GAINS)
+            raise BadInput(f"{m}: {why}", where=where, fix=without_negative())
         else:
             lost.setdefault(why, []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
@@ -122,7 +123,9 @@ def leave_out(
         if path is not None:
             sniff(Path(path).expanduser())  # a wrong path is an error even where it is not read
     if idle:
-        notes.append(f"--gains {', '.join(idle)}: no metric uses it; write the view in front, as in {idle[0]}:cs")
+        notes.append(
+            f"{spell('gains', ', '.join(idle))}: no metric uses it; write the view in front, as in {idle[0]}:cs"
+        )
     return kept, notes
 
 
@@ -153,7 +156,7 @@ def load(
             return split, {}, []
         if is_file(captions):
             check_file(Path(captions))  # a wrong path is an error even where it is not read
-        return split, {}, ["--captions: no metric uses them"]
+        return split, {}, [f"{spell('captions')}: no metric uses them"]
     why: UsageError | MissingPackage | None = None
     source = _source(split, captions)
     try:
@@ -168,7 +171,9 @@ def load(
     notes: list[str] = []
     for kind in kinds:
         if GAINS[kind].endings and kind not in chosen:
-            raise UsageError(f"the view '{kind}' needs a file of gains", fix="give it with --gains FILE.npy")
+            raise UsageError(
+                f"the view '{kind}' needs a file of gains", fix=f"give it with {spell('gains', 'FILE.npy')}"
+            )
         try:
             spec = chosen.get(kind) or Spec(kind, None, {})
             found[kind] = load_gains(spec, split, progress) if spec.values is None else of_array(split, spec.values)
@@ -184,16 +189,16 @@ def load(
         notes += [note if note.startswith(f"{kind}: ") else f"{kind}: {note}" for note in found[kind].notes]
     if DEFAULT_GAINS in found and not chosen:
         settings = ", ".join(f"{k} {v}" for k, v in found[DEFAULT_GAINS].settings.items())
-        notes.insert(0, f"graded relevance is CIDEr-D ({settings}); --gains chooses another")
+        notes.insert(0, f"graded relevance is CIDEr-D ({settings}); {spell('gains')} chooses another")
     return split, found, notes
 
 
 def _source(split: Split, captions: Captions | None) -> str | None:
     """The option that the captions come from, when this is not the split by its name."""
     if captions is not None:
-        return f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
+        return spell("captions", shlex.quote(str(captions)) if is_file(captions) else "FILE")
     if split.name == "custom" and split.captions is None:
-        return "--split coco-5k"  # the only captions that can be found by the ids of a custom split
+        return spell("split", "coco-5k")  # the only captions that can be found by the ids of a custom split
     return None
 
 

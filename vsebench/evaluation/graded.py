@@ -8,7 +8,7 @@ import numpy as np
 
 from ..graded import run
 from ..graded.plan import pseudo_positives
-from ..rank.order import EXPECTED
+from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result

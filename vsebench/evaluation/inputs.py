@@ -16,9 +16,9 @@ from ..data.formats.raw import Order, RawEmbeddings, RawScores
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..rank.scorers import Matrix, Scorer, choose
-from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split, id_rows
+from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows
 from . import gains
-from .options import Options, PathLike
+from .options import Options
 
 ARRAYS = Path("<arrays>")
 GivenIds = tuple[Ids | None, Ids | None, Ids | None]  # of images and texts, and the id of the image of every text
@@ -138,7 +138,7 @@ def from_run(
     Raises:
         BadInput, UsageError, MissingPackage: as ``from_vectors``.
     """
-    if options.depth is not None or options.ties != "index" or options.similarity != "auto":
+    if options.save_run is not None or options.ties != "index" or options.similarity != "auto":
         raise UsageError(
             "retrieved lists have an order and no scores", fix="leave out --ties, --similarity and --save-run"
         )
@@ -234,8 +234,6 @@ def check_arguments(
     image_key: str | None,
     text_key: str | None,
     scores_key: str | None,
-    depth: int | None,
-    save_run: PathLike | None,
     run_order: str,
 ) -> None:
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
@@ -253,10 +251,6 @@ def check_arguments(
         if value is not None and (needed is None or (flag.endswith("-key") and not is_path(needed))):
             what = "here" if needed is None else "for an array in memory"
             raise UsageError(f"{flag} has no meaning {what}", fix="leave it out")
-    if depth is not None and save_run is None:
-        raise UsageError(
-            f"--depth {depth} has no meaning without --save-run", fix="add --save-run FILE, or leave it out"
-        )
 
 
 def is_path(x: object) -> TypeGuard[PathLike]:

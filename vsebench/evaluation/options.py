@@ -1,118 +1,194 @@
-"""The options of an evaluation, with the names and defaults of ``vsebench eval``."""
+"""The options of an evaluation, each declared once: type, default, allowed values, help and panel.
+
+``vsebench.evaluate`` has the same names and defaults (a test compares them), and ``vsebench eval`` is made of them.
+"""
 
 from __future__ import annotations
 
-import os
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
-from ..data.captions import Captions
 from ..errors import UsageError, printable
-from ..memory import parse_size
-from ..metrics.suites import Names, words
-from ..rank import backends
-from ..rank.order import check_ties
-from ..report.model import Resampling
-from ..types import DIRECTIONS, Direction
+from ..options import INPUT, MEASURED, RESULT, Fields, option, spell
+from ..rank.ties import TIES, check_ties
 
-Progress = Callable[[int, int], None]
-PathLike = str | os.PathLike[str]
-# Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
-GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
+if TYPE_CHECKING:
+    from ..data.captions import Captions
+    from ..metrics.suites import Names
+    from ..report.model import Resampling
+    from ..types import Direction, GainsLike, PathLike, ReportProgress
 
-ALLOWED: dict[str, tuple[str, ...]] = {
-    "direction": ("both", "i2t", "t2i"),
-    "similarity": ("auto", "cosine", "dot"),
-    "no_positive": ("skip", "miss"),
-    "short_lists": ("refuse", "miss"),
-    "run_order": ("score", "rank"),
-    "interval": ("bca", "percentile"),
-    "engine": ("local", "dask"),
-}
-PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"
 MOST = 100  # items a query that a report keeps
-MAX_WORKERS = 1024
+DEPTH = 100  # items a query in the file of ``save_run``
 # Of a Dask scheduler: a host and a port, after the name of a protocol or not.
 ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\d{1,5}", re.ASCII)
 
 
-@dataclass(frozen=True)
-class Options:
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Given:
+    """What is evaluated: files or arrays. ``images`` is the argument FILE of the command line.
+
+    The fields have no check of their own, see ``evaluation.inputs``.
+    """
+
+    images: Any = None
+    texts: Any = option(None, "Text vectors, when FILE has those of the images only.", INPUT, reads=Path, value="FILE")
+    scores: Any = option(None, "A score matrix instead, a row an image.", INPUT, reads=Path, value="FILE")
+    run: Any = option(
+        None, "Retrieved lists instead: TREC or JSON; i2t=FILE. Repeatable.", INPUT,
+        reads=list[str], value="FILE",
+    )  # fmt: skip
+    split: Any = option(
+        None, "coco-5k, coco-1k, f30k or custom; by ids by default.", INPUT,
+        reads=str, value="NAME",
+    )  # fmt: skip
+    image_key: str | None = option(None, "Name of the image array in FILE.", reads=str, value="NAME")
+    text_key: str | None = option(None, "Name of the text array in FILE.", reads=str, value="NAME")
+    scores_key: str | None = option(None, "Name of the score array.", reads=str, value="NAME")
+    image_ids: Any = None
+    text_ids: Any = None
+    image_id_of_text: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options(Fields):
     """How to evaluate; ``vsebench.evaluate`` documents the fields.
 
     Raises:
         UsageError: a value that is not allowed.
     """
 
-    metrics: Names | None = None
-    gains: GainsLike = ()
-    captions: Captions | None = None
-    human_data: PathLike | None = None
-    direction: str = "both"
-    similarity: str = "auto"
-    ties: str = "index"
-    no_positive: str = "skip"
-    short_lists: str = "refuse"
-    captions_per_image: int | None = None
-    trust: bool = False
-    depth: int | None = None
-    ci: float = 95.0
-    resamples: int = 1000
-    seed: int = 0
-    interval: str = "bca"
-    threads: int | None = None
-    progress: Progress | None = field(default=None, compare=False)
-    run_order: str = "score"
-    lists: int = 0
-    backend: str = backends.AUTO
-    memory: str | int | None = None
-    engine: str = "local"
-    scheduler: str | None = None
-    workers: int | None = None
-    resume: bool = False
-    only: str | None = None
+    trust: bool = option(
+        False, "Evaluate input at chance or misread all the same.", INPUT,
+    )  # fmt: skip
+    metrics: Names | None = option(
+        None, "Names, suites (recall, 1k, eccv, cxc, cs, ncs, sr, ndcg) or all, separated by commas.", MEASURED,
+        reads=str, value="NAMES",
+    )  # fmt: skip
+    gains: GainsLike = option(
+        (), "Graded relevance: cider (the default), spice, sentence:NAME, bow:FILE, wmd:FILE, or FILE; settings as in "
+        "cider:tokens=whitespace. Repeatable.", MEASURED, reads=list[str], value="KIND",
+    )  # fmt: skip
+    captions: Captions | None = option(
+        None, "The captions, for splits whose captions are not known.", MEASURED,
+        reads=Path, value="FILE",
+    )  # fmt: skip
+    direction: str = option("both", "", MEASURED, value="WORD", allowed=("both", "i2t", "t2i"))
+    similarity: str = option("auto", "", MEASURED, value="WORD", allowed=("auto", "cosine", "dot"))
+    ties: str = option("index", "Rule for equal scores", MEASURED, value="WORD", allowed=tuple(TIES))
+    ci: float = option(
+        95, "Level of the intervals in percent; 0 for none.", MEASURED, value="PERCENT",
+    )  # fmt: skip
+    save_run: PathLike | None = option(
+        None, "Write the top of every ranking: JSON, or TREC runs (.trec, .run, .txt), one a direction.", RESULT,
+        reads=Path, value="FILE",
+    )  # fmt: skip
+    only: str | None = option(
+        None, "Evaluate a part as a gallery of its own: lang=de by a column of --captions, or FILE:COLUMN=VALUE.",
+        reads=str, value="COLUMN=VALUE",
+    )  # fmt: skip
+    human_data: PathLike | None = option(
+        None, "Folder of the CxC ratings, for --metrics cxc-intra (image-image, text-text).", reads=Path,
+        value="FOLDER", flags=("--human-data", "--data"),
+    )  # fmt: skip
+    no_positive: str = option(
+        "skip", "Queries without positives count as none, or as a miss", value="WORD", allowed=("skip", "miss")
+    )
+    short_lists: str = option(
+        "refuse", "Metrics deeper than the retrieved lists are refused, or count a miss", value="WORD",
+        allowed=("refuse", "miss"),
+    )  # fmt: skip
+    run_order: str = option(
+        "score", "Order of TREC runs, by the largest score or by the rank column", value="WORD",
+        allowed=("score", "rank"),
+    )  # fmt: skip
+    captions_per_image: int | None = option(
+        None, "Texts an image, in order, for files without ids.", reads=int, value="N", least=1,
+    )  # fmt: skip
+    depth: int | None = option(
+        None, f"Items a query in --save-run; {DEPTH} by default.", reads=int, value="N", least=1,
+    )  # fmt: skip
+    lists: int = option(
+        0, "Items a query to keep in the report, with scores and gains, for its page; 0 for none.", value="N",
+        least=0, most=MOST,
+    )  # fmt: skip
+    resamples: int = option(1000, "Resamples an interval is made of.", value="N", least=10, most=1_000_000)
+    seed: int = option(0, "Fixes what is drawn at random.", value="N", least=0, most=2**63 - 1)
+    interval: str = option("bca", "How the interval is read off", value="WORD", allowed=("bca", "percentile"))
+    threads: int | None = option(
+        None, "Threads of the kernels; never changes a result.", reads=int, value="N", least=1, most=1024,
+    )  # fmt: skip
+    backend: str = option(
+        "auto", "What ranks: auto, numpy, torch (torch:cpu, torch:cuda:1) or faiss; never changes a digit.",
+        value="NAME",
+    )  # fmt: skip
+    memory: str | int | None = option(
+        None, "Memory that the process may take, such as 2G; larger vectors are mapped from their file.", reads=str,
+        value="SIZE",
+    )  # fmt: skip
+    engine: str = option(
+        "local", "Where it is computed (docs/distributed.md); never changes a digit", value="WORD",
+        allowed=("local", "dask"),
+    )  # fmt: skip
+    scheduler: str | None = option(
+        None, "Of --engine dask: a running scheduler; by default one on this machine.", reads=str, value="ADDRESS",
+    )  # fmt: skip
+    workers: int | None = option(
+        None, "Of --engine dask: processes on this machine; 2 by default.", reads=int, value="N", least=1, most=1024,
+    )  # fmt: skip
+    resume: bool = option(False, "Of --engine dask: continue an evaluation that was ended.")
+    progress: ReportProgress | None = option(None, "", compare=False)
 
     def __post_init__(self) -> None:
-        check_allowed({name: getattr(self, name) for name in ALLOWED})
+        from ..metrics.suites import words
+        from ..rank import backends
+
         check_ties(self.ties)
+        super().__post_init__()
         backends.check(self.backend)
-        if not 0 <= self.lists <= MOST:
-            raise UsageError(f"--lists is {self.lists}", fix=f"give 0 to {MOST} items, such as 10")
         if isinstance(self.gains, str) and not words(self.gains):
-            raise UsageError("--gains is empty", fix="name a kind of gains, such as cider, or leave it out")
+            raise UsageError(f"{spell('gains')} is empty", fix="name a kind of gains, such as cider, or leave it out")
+        if self.depth is not None and self.save_run is None:
+            what = f"{spell('depth', self.depth)} has no meaning without {spell('save_run')}"
+            raise UsageError(what, fix=f"add {spell('save_run', 'FILE')}, or leave it out")
         self._check_engine()
         _ = self.resampling, self.budget, self.part  # what is wrong is refused before anything is read
 
     def _check_engine(self) -> None:
-        given = {"--scheduler": self.scheduler, "--workers": self.workers, "--resume": self.resume or None}
-        for flag, value in given.items():
+        given = {"scheduler": self.scheduler, "workers": self.workers, "resume": self.resume or None}
+        for name, value in given.items():
             if value is not None and self.engine == "local":
-                raise UsageError(f"{flag} has no meaning without --engine dask", fix="add it, or leave this out")
+                what = (
+                    f"{spell(name, value if value is True else None)} has no meaning without {spell('engine', 'dask')}"
+                )
+                raise UsageError(what, fix="add it, or leave this out")
         if self.scheduler is not None and self.workers is not None:
-            what = "--workers has no meaning with --scheduler, whose workers are started already"
+            what = f"{spell('workers')} has no meaning with {spell('scheduler')}, whose workers are started already"
             raise UsageError(what, fix="leave it out")
-        if self.workers is not None and self.workers > MAX_WORKERS:
-            fix = f"give 1 to {MAX_WORKERS:,}, at most the cores of this machine"
-            raise UsageError(f"--workers is {self.workers}", fix=fix)
         if self.scheduler is not None and not ADDRESS.fullmatch(self.scheduler):
             raise UsageError(
-                f"--scheduler is '{printable(self.scheduler[:80])}', no address",
+                f"{spell('scheduler')} is '{printable(self.scheduler[:80])}', no address",
                 fix="give a host and a port, such as tcp://10.0.0.1:8786",
             )
 
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions to measure."""
-        return DIRECTIONS if self.direction == "both" else (self.direction,)  # type: ignore[return-value]
+        return ("i2t", "t2i") if self.direction == "both" else (self.direction,)  # type: ignore[return-value]
+
+    @property
+    def kept(self) -> int | None:
+        """Items a query of the rankings that are kept for ``save_run``, None without it."""
+        return None if self.save_run is None else self.depth or DEPTH
 
     @property
     def budget(self) -> int | None:
         """Bytes of memory that the process may take, None for what is free."""
-        return None if self.memory is None else parse_size(str(self.memory), "--memory")
+        from ..memory import parse_size
+
+        return None if self.memory is None else parse_size(str(self.memory), spell("memory"))
 
     @property
     def part(self) -> tuple[Path | None, str, set[str]]:
@@ -123,21 +199,17 @@ class Options:
         wanted = {value.strip() for value in tail.split(",") if value.strip()}
         file, _, column = head.rpartition(":")
         if not equals or not wanted or not column.strip():
-            raise UsageError(f"--only is '{self.only}'", fix=PART_GRAMMAR)
+            raise UsageError(f"{spell('only')} is '{self.only}'", fix=PART_GRAMMAR)
         return Path(file).expanduser() if file else None, column.strip(), wanted
 
     @property
     def resampling(self) -> Resampling | None:
         """How intervals are made, or None without them."""
+        from ..report.model import Resampling
+
         if self.ci == 0:
             return None
         return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
 
 
-def check_allowed(given: dict[str, str]) -> None:
-    """Refuse values that an option does not take; raises UsageError naming the option as on the command line."""
-    for name, value in given.items():
-        allowed = ALLOWED[name]
-        if value not in allowed:
-            flag = "--" + name.replace("_", "-")
-            raise UsageError(f"{flag} is '{value}'", fix=f"use {', '.join(allowed[:-1])} or {allowed[-1]}")
+PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"

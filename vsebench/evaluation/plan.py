@@ -14,10 +14,11 @@ from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.plan import plan as rankings_of
 from ..metrics import Metric
-from ..metrics.declare import DEFAULT_GAINS, NO_MEAN
+from ..metrics.declare import DEFAULT_GAINS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
+from ..options import spell
 from ..rank.observe import Request
-from ..rank.order import EXPECTED
+from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains, Spec
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
@@ -29,8 +30,6 @@ from .options import Options
 from .short_lists import graded_too_short, leave_out
 
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
-
-_NO_EXPECTATION = "no closed form of the mean over the orders of tied items (--ties expected)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +85,10 @@ class Plan:
         return tuple(m for m in self.single if m.graded)
 
 
+def _no_expectation() -> str:
+    return f"no closed form of the mean over the orders of tied items ({spell('ties', 'expected')})"
+
+
 def make_plan(data: Input, options: Options) -> Plan:
     """Decide what is measured.
 
@@ -108,7 +111,7 @@ def make_plan(data: Input, options: Options) -> Plan:
         inside, within = _with_expectation(intra, ())
         intra = tuple(inside)
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
-        notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_NO_EXPECTATION}"] * bool(lost or within)
+        notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
     requests = _requests(metrics, split, directions)
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
@@ -116,7 +119,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     if options.metrics is None and (absent := absent_judgements(split)):
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
     if graded and options.ties not in ("index", EXPECTED):
-        notes.append("--ties is about binary judgements: graded metrics take ties in the order of the index")
+        notes.append(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     return Plan(
@@ -127,7 +130,7 @@ def make_plan(data: Input, options: Options) -> Plan:
 
 
 def _depth(options: Options) -> int | None:
-    return max(options.depth or 0, options.lists) or None
+    return max(options.kept or 0, options.lists) or None
 
 
 def check_names(options: Options, split: Split | str | None) -> None:
@@ -218,7 +221,7 @@ def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> t
     lost = [m for m in metrics if not m.has_expectation]
     refused = [m for m in lost if m in named] or (lost if len(lost) == len(metrics) else [])
     if refused:
-        raise UsageError(f"{', '.join(map(str, refused))}: {_NO_EXPECTATION}", fix=NO_MEAN)
+        raise UsageError(f"{', '.join(map(str, refused))}: {_no_expectation()}", fix=without_mean())
     return [m for m in metrics if m.has_expectation], list(map(str, lost))
 
 
@@ -275,7 +278,9 @@ def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
     if not (JUDGEMENTS[view].folds or split.name == "coco-1k"):
         return AllItems()
     if split.fold is None or split.caption_fold is None:
-        raise UsageError(f"split '{split.name}' has no folds, which view '{view}' needs", fix="use --split coco-5k")
+        raise UsageError(
+            f"split '{split.name}' has no folds, which view '{view}' needs", fix=f"use {spell('split', 'coco-5k')}"
+        )
     sides = (split.fold, split.caption_fold)
     return SameFold(*(sides if direction == "i2t" else sides[::-1]))
 
@@ -290,4 +295,4 @@ def _refuse_misses(metrics: Sequence[Metric], requests: Sequence[Request], no_po
             if view == m.view and found.skipped + lost and lost < len(found.found):
                 without = count_of(found.skipped + lost, "query", "queries")
                 what = f"{m} ({direction}) has no value for {without} without positives"
-                raise UsageError(what, fix="leave out --no-positive miss, or the metric")
+                raise UsageError(what, fix=f"leave out {spell('no_positive', 'miss')}, or the metric")

@@ -29,7 +29,7 @@ from ..memory import budget
 from ..metrics.suites import Names
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
-from ..types import Direction, Embeddings, Observation, Split
+from ..types import Direction, Embeddings, GainsLike, Observation, PathLike, ReportProgress, Split
 from . import (
     assemble,
     binary,
@@ -46,7 +46,7 @@ from . import (
 )
 from . import only as parts
 from .inputs import Input
-from .options import GainsLike, Options, PathLike, Progress
+from .options import Options
 from .plan import check_names, make_plan
 from .shards import Source
 
@@ -94,7 +94,7 @@ def evaluate(
     scheduler: str | None = None,
     workers: int | None = None,
     resume: bool = False,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Report:
     """Rank, measure and report; the same names and defaults as ``vsebench eval``.
 
@@ -165,13 +165,8 @@ def evaluate(
     """
     started = provenance.start()
     images, scores, similarity, split = inputs.of_run_folder(images, texts, scores, similarity, split)
-    kept = None if save_run is None else 100 if depth is None else depth
-    options = Options(
-        metrics, gains, captions, human_data, direction, similarity, ties, no_positive, short_lists,
-        captions_per_image, trust, kept, ci, resamples, seed, interval, threads, progress, run_order, lists,
-        backend, memory, engine, scheduler, workers, resume, only,
-    )  # fmt: skip
-    inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, depth, save_run, run_order)
+    options = Options.of(locals())
+    inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, run_order)
     ids = inputs.ids_of(image_ids, text_ids, image_id_of_text, images if scores is None else scores)
     check_names(options, split)
     source = None
@@ -193,7 +188,7 @@ def evaluate(
         report = replace(report, notes=(*report.notes, *said))
         report = provenance.attach(report, started, threads, sources, options.backend, options.engine)
     if save_run is not None:
-        saved_run.write(Path(save_run), data.split, observed, kept)
+        saved_run.write(Path(save_run), data.split, observed, options.kept)
     return report
 
 

@@ -19,6 +19,7 @@ from ..data.atomic import write_atomically
 from ..data.cache import cache_dir
 from ..data.lock import locked
 from ..errors import DiskError
+from ..options import spell
 
 Arrays = dict[str, npt.NDArray[Any]]
 KEPT = 30  # days that the shards of a run are kept which was ended and is not continued
@@ -101,6 +102,6 @@ def read_again(path: Path) -> Arrays:
     """
     arrays = read(path)
     if arrays is None:
-        fix = "leave the cache alone while an evaluation runs; --resume continues with the other shards"
+        fix = f"leave the cache alone while an evaluation runs; {spell('resume', True)} continues with the other shards"
         raise DiskError("was changed or removed before it was read back", where=path, fix=fix)
     return arrays

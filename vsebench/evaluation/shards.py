@@ -34,10 +34,11 @@ from ..graded.run import Fill, shared_rankings
 from ..graded.tasks import Outs, restrict
 from ..memory import budget, release
 from ..numeric.parallel import default_threads
+from ..options import spell
 from ..rank import backends
 from ..rank import part as scan_part
 from ..rank.observe import Counter, Depths, Scan, make_counters
-from ..rank.order import EXPECTED
+from ..rank.ties import EXPECTED
 from ..types import Relevance, SameFold, Split
 from . import depths as backend_depths
 from . import gains as gains_of
@@ -131,8 +132,8 @@ def source_of(
     memory += ["gains"] * gains + ["captions"] * captions
     if isinstance(split, Split) or memory:
         memory.append("split")
-        fix = "write it to a file and give the path (a split: its name), or leave out --engine dask"
-        raise UsageError(f"--engine dask reads files, and {memory[0]} is in memory", fix=fix)
+        fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
+        raise UsageError(f"{spell('engine', 'dask')} reads files, and {memory[0]} is in memory", fix=fix)
     paths = {name: None if x is None else _absolute(x) for name, x in given.items()}
     return Source(**paths, split=split, image_key=image_key, text_key=text_key, scores_key=scores_key)
 
@@ -280,7 +281,7 @@ def compute(job: Job, shard: Shard) -> Arrays | VsebenchError:
 def _prepare(job: Job) -> Prepared:
     if job.version != __version__:
         what = f"a worker on {_host()} has vsebench {__version__}, and this is {job.version}"
-        raise UsageError(what, where="--engine dask", fix="install the same version on all machines")
+        raise UsageError(what, where=spell("engine", "dask"), fix="install the same version on all machines")
     if _kept and _kept[0].job == job and unchanged.states(list(_kept[0].states)) == _kept[0].states:
         return _kept[0]
     _kept.clear()  # before the next input needs its memory

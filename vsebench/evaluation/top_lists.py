@@ -8,6 +8,7 @@ import numpy as np
 
 from ..data.align import AlignedLists
 from ..errors import UsageError
+from ..options import spell
 from ..relevance.gains import Gains
 from ..relevance.judgements.table import load
 from ..report.lists import NOTHING, Lists
@@ -41,7 +42,7 @@ def check(lists: int, split: Split) -> None:
     """Refuse lists of a split whose queries are ranked among a part of the gallery; raises UsageError."""
     if lists and split.name == "coco-1k":
         what = "lists are the top of the complete gallery, and coco-1k ranks five folds"
-        raise UsageError(f"--lists {lists}: {what}", fix="leave it out, or use --split coco-5k")
+        raise UsageError(f"{spell('lists', lists)}: {what}", fix=f"leave it out, or use {spell('split', 'coco-5k')}")
 
 
 def _top(

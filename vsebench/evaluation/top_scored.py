@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput
+from ..options import spell
 from ..rank.scorers import Matrix
 from ..types import Direction, Int
 from .inputs import Input
@@ -68,20 +69,23 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
             doubt = "where these pairs were never scored, values are wrong in at least one direction"
             return [f"{equal}: {doubt}"] if found.share >= MOST else []
         what = f"{equal}, far below all others: pairs that were never scored"
-        fix = "give complete scores, or the retrieved lists of each direction (--run i2t=FILE --run t2i=FILE)"
+        lists = f"{spell('run', 'i2t=FILE')} {spell('run', 't2i=FILE')}"
+        fix = f"give complete scores, or the retrieved lists of each direction ({lists})"
     else:
         (direction, depth), *_ = found.scored.items()
         query, items = WORDS[direction]
         what = f"{equal}, and every {query} has scores for {depth:,} {items}: the others were never scored"
         if not found.lowest:
             what += f", and {found.value:g} is above some that were"
-            fix = f"save a number below every score in their place; then --direction {direction} reads it rightly"
+            fix = (
+                f"save a number below every score in their place; then {spell('direction', direction)} reads it rightly"
+            )
         else:
             other: Direction = "t2i" if direction == "i2t" else "i2t"
-            fix = f"--direction {direction} reads it rightly; {other} needs scores for the {WORDS[other][1]} of every "
-            fix += WORDS[other][0]
+            needed = f"scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
+            fix = f"{spell('direction', direction)} reads it rightly; {other} needs {needed}"
     if not trust:
-        raise BadInput(what, where=data.where, fix=f"{fix}; --trust ranks it as read")
+        raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
     return [what]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..metrics import Metric
+from ..options import spell
 from ..relevance.judgements.table import JUDGEMENTS
 from ..report.model import Result
 from ..types import Direction, Observation, Split
@@ -43,7 +44,7 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
         lines = warned if matter else noted
-        lines.append(f"{text}; by tie rule (--ties) {', '.join(ranges) or 'no metric moves'}")
+        lines.append(f"{text}; by tie rule ({spell('ties')}) {', '.join(ranges) or 'no metric moves'}")
     return warned, noted
 
 

@@ -15,8 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..metrics.declare import NO_MEAN, Metric
+from ..metrics.declare import Metric, without_mean
 from ..metrics.values import differ_in_k
+from ..options import spell
 from ..types import Direction, Int, Split
 
 DEEPEST = 100  # of metrics for which every image of the top k is left out once
@@ -210,7 +211,7 @@ def plan(
         if not m.graded:
             raise UsageError(f"{m} is no graded metric", fix=f"write a kind of gains in front, as in cider:{m}")
         if expected and not m.has_expectation:
-            raise UsageError(f"{m} has no mean over the orders of tied items in closed form", fix=NO_MEAN)
+            raise UsageError(f"{m} has no mean over the orders of tied items in closed form", fix=without_mean())
     by_items: dict[tuple[str, str], list[Metric]] = {}
     for m in single:
         by_items.setdefault((m.option("captions"), m.option("on")), []).append(m)
@@ -294,7 +295,9 @@ def _items(split: Split, captions: str, on: str, metric: str) -> list[tuple[Int,
     if on == "split" and split.name != "coco-1k":
         return [(image, caption, None)]
     if split.fold is None or split.caption_fold is None:
-        raise UsageError(f"{metric} needs folds, and split '{split.name}' has none", fix="use --split coco-5k")
+        raise UsageError(
+            f"{metric} needs folds, and split '{split.name}' has none", fix=f"use {spell('split', 'coco-5k')}"
+        )
     folds = np.unique(split.fold).tolist()
     if on == "block":
         folds = folds[:1]

@@ -16,6 +16,7 @@ from ..errors import BadInput, UsageError, count_of
 from ..memory import release, releases_pages
 from ..metrics.declare import Metric
 from ..numeric.parallel import Progress, default_threads, in_turn
+from ..options import spell
 from ..rank.full_order import Order, OrderOf
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
@@ -278,7 +279,7 @@ def _refuse_short(ranking: Ranking, known: Int, queries: Int) -> None:
             raise BadInput(
                 f"the lists are too short for {m} ({ranking.direction}): query {query} has "
                 f"{count_of(has, 'usable item')} and {needed:,} are needed",
-                fix="store longer lists, or leave the metric out (--short-lists miss is for binary judgements)",
+                fix=f"store longer lists, or leave it out ({spell('short_lists', 'miss')} is for binary judgements)",
             )
 
 

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
 from ..numeric.parallel import default_threads, spread
+from ..options import spell
 from ..report.correlation import COEFFICIENTS, Coefficient, Over, Tau
 from ..report.model import Resampling
 from ..types import Float, Int
@@ -114,7 +115,7 @@ def agreement(
         UsageError: ``over`` is something else.
     """
     if over not in ("images", "pairs"):
-        raise UsageError(f"--over is '{over}'", fix="resample over images or pairs")
+        raise UsageError(f"{spell('over')} is '{over}'", fix="resample over images or pairs")
     zeros = np.zeros(len(points.x), np.int64)
     values = points.under(lambda _: np.ones(1, np.int32), 1, zeros, 1)[:, 0]
     intervals: list[tuple[float, float] | None] = [None] * len(values)

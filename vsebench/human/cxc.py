@@ -15,6 +15,7 @@ from typing import Literal
 import numpy as np
 
 from ..errors import BadInput, count_of
+from ..options import spell
 from ..types import Bool, Float, Int, Modality, frozen
 from .judgements import bad, find, number, rows
 
@@ -31,12 +32,16 @@ COLUMNS: dict[Task, list[str]] = {
 }
 # Sampling method of a pair -> whether both items are of one image by construction.
 METHODS = {"c2i_original": True, "c2i_intrasim": False, "c2c_cocaption": True, "c2c_isim": False, "i2i_csim": False}
-FETCH = (
-    "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions (the public ratings), "
-    "and add --human-data Crisscrossed-Captions/data"
-)
 _CAPTION = re.compile(r"(?:.*:)?(\d{1,12})")
 _IMAGE = re.compile(r"(?:.*[_/])?(\d{1,12})(?:\.\w+)?")
+
+
+def fetch() -> str:
+    """How to get the files."""
+    return (
+        "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions (the public ratings), "
+        f"and add {spell('human_data', 'Crisscrossed-Captions/data')}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,7 +82,7 @@ def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None, part: str
         BadInput: another file, or a line that cannot be read (named).
         UsageError: ``folder`` is no folder.
     """
-    (path,) = find([f"{task}_{part}.csv"], folder, FETCH)
+    (path,) = find([f"{task}_{part}.csv"], folder, fetch())
     lines = rows(path, ",")
     head = next(lines, (0, []))[1]
     if [cell.strip() for cell in head] != COLUMNS[task]:

@@ -12,14 +12,19 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, count_of
+from ..options import spell
 from ..types import Float, Int, frozen
 from .judgements import bad, find, number, rows
 
 FILES = ("Flickr8k.token.txt", "ExpertAnnotations.txt", "CrowdFlowerAnnotations.txt")
-FETCH = (
-    "run: curl -LO https://github.com/jbrownlee/Datasets/releases/download/Flickr8k/Flickr8k_text.zip, "
-    "then unzip Flickr8k_text.zip -d Flickr8k_text, and add --human-data Flickr8k_text"
-)
+
+
+def fetch() -> str:
+    """How to get the files."""
+    return (
+        "run: curl -LO https://github.com/jbrownlee/Datasets/releases/download/Flickr8k/Flickr8k_text.zip, "
+        f"then unzip Flickr8k_text.zip -d Flickr8k_text, and add {spell('human_data', 'Flickr8k_text')}"
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,7 +78,7 @@ def read_flickr8k(folder: str | os.PathLike[str] | None = None) -> Flickr8k:
         BadInput: a line that cannot be read, or that rates an item without a caption (named).
         UsageError: ``folder`` is no folder.
     """
-    token, expert, crowd = find(FILES, folder, FETCH)
+    token, expert, crowd = find(FILES, folder, fetch())
     images: dict[str, int] = {}
     captions: dict[str, int] = {}
     strings: list[str] = []

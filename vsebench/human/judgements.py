@@ -9,6 +9,7 @@ from pathlib import Path
 from ..data.cache import cache_dir
 from ..data.textfile import read_text
 from ..errors import BadInput, MissingPackage, UsageError
+from ..options import spell
 
 VARIABLE = "VSEBENCH_HUMAN_DATA"
 SUBFOLDERS = ("", "cxc", "flickr8k", "data", "Crisscrossed-Captions/data", "Flickr8k_text")
@@ -30,7 +31,7 @@ def find(names: Sequence[str], folder: str | os.PathLike[str] | None, fetch: str
     named = folder or os.environ.get(VARIABLE, "").strip() or None
     root = Path(named).expanduser() if named else cache_dir() / "human"
     if named and not root.is_dir():
-        origin = "--human-data" if folder else VARIABLE
+        origin = spell("human_data") if folder else VARIABLE
         raise UsageError(f"{origin} is no folder", where=root, fix="name the folder of the judgements")
     found, absent = [], []
     for name in names:

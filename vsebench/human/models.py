@@ -18,6 +18,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..numeric.parallel import default_threads
+from ..options import spell
 from ..rank.exact import exact_pairs, norms
 from ..report.correlation import Over, Row, Sampled
 from ..report.model import Resampling
@@ -42,7 +43,7 @@ def similarities(task: Task, embeddings: Mapping[Modality, Embeddings], similari
             length = norms(side.vectors)
             if not length[rated].all():
                 what = f"a vector of a pair rated in {task.name} has length zero"
-                raise BadInput(what, fix="use --similarity dot, or save it again")
+                raise BadInput(what, fix=f"use {spell('similarity', 'dot')}, or save it again")
             np.divide(1.0, length, out=scale, where=length > 0)
     return exact_pairs(left.vectors, right.vectors, task.left, task.right, scales[0], scales[1], default_threads())
 

@@ -13,6 +13,7 @@ from ..data import read
 from ..data.align import align_embeddings
 from ..data.splits import catalogue
 from ..errors import MissingPackage, UsageError, count_of
+from ..options import spell
 from ..registry import unknown
 from ..relevance.kinds import load_gains
 from ..report.correlation import Over, Row, Study
@@ -20,7 +21,7 @@ from ..report.model import Resampling
 from ..scenes.settings import is_name, of_split
 from ..types import Embeddings, Float, Modality
 from . import sources
-from .cxc import FETCH, TASKS, read_cxc
+from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
 from .models import SAMPLES, Similarity, model_rows, similarities
@@ -93,14 +94,19 @@ def correlate(
     """
     chosen = _tasks(data, tasks)
     if human_data is not None and data not in DATA:
-        raise UsageError("--human-data has no meaning for scenes", fix="leave it out: their ratings are simulated")
+        raise UsageError(
+            f"{spell('human_data')} has no meaning for scenes", fix="leave it out: their ratings are simulated"
+        )
     default = gains is None and embeddings is None
     names = list(
         dict.fromkeys(map(sources.check, DEFAULT_GAINS.get(data, GAINS_OF_SCENES) if default else _listed(gains)))
     )
     _check_options(data, embeddings, {"texts": texts, "image_key": image_key, "text_key": text_key}, similarity, over)
     if not names and embeddings is None:
-        raise UsageError("nothing to correlate", fix="give gains (--gains NAMES) or embeddings (--embeddings FILE)")
+        raise UsageError(
+            "nothing to correlate",
+            fix=f"give gains ({spell('gains', 'NAMES')}) or embeddings ({spell('embeddings', 'FILE')})",
+        )
     how = Resampling(ci, resamples, seed) if ci else None
     if data == "cxc":
         _check_cxc(chosen, human_data, names)
@@ -164,9 +170,9 @@ def _check_options(
         if embeddings is None and value is not None:
             raise UsageError(f"{name} has no meaning without embeddings", fix="leave it out")
     if similarity not in ("cosine", "dot"):
-        raise UsageError(f"--similarity is '{similarity}'", fix="use cosine or dot")
+        raise UsageError(f"{spell('similarity')} is '{similarity}'", fix="use cosine or dot")
     if over not in ("images", "pairs"):
-        raise UsageError(f"--over is '{over}'", fix="use images or pairs")
+        raise UsageError(f"{spell('over')} is '{over}'", fix="use images or pairs")
 
 
 def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[str]) -> None:
@@ -175,7 +181,7 @@ def _check_cxc(chosen: Sequence[str], folder: PathLike | None, names: Sequence[s
     spice = [name for name in names if name.partition(":")[0] == "spice"]
     missing: dict[str, str | None] = {}
     for step in (
-        lambda: find([f"{task}_test.csv" for task in TASKS if task in chosen], folder, FETCH),
+        lambda: find([f"{task}_test.csv" for task in TASKS if task in chosen], folder, fetch()),
         lambda: catalogue.load_split(SPLIT, captions=captions and bool(missing)),
         # Captions and tuples only to complete the message, as loading takes seconds.
         lambda: [load_gains(name, catalogue.load_split(SPLIT, captions=True)) for name in spice if missing],

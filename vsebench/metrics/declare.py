@@ -22,6 +22,7 @@ import numpy as np
 
 from ..arguments import shown
 from ..errors import UsageError
+from ..options import spell
 from ..registry import Registry, closest, unknown
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
@@ -40,8 +41,12 @@ DEPTHS: dict[str, str] = {
     "all": "every ranking to its end",
 }
 DEFAULT_GAINS = "cider"
-NO_MEAN = "leave it out, or use --ties mean-rank (of binary judgements) or index"
 OBSERVED = tuple(f.name for f in fields(GradedRanking))
+
+
+def without_mean() -> str:
+    """What to do about a metric whose mean over the orders of tied items is not known."""
+    return f"leave it out, or use {spell('ties', 'mean-rank')} (of binary judgements) or index"
 
 
 @dataclass(frozen=True)
@@ -346,7 +351,7 @@ class Metric:
         values = np.array(self.family.compute(ranks, **arguments), np.float64)
         if (ties := ranks.groups) is not None:
             if not callable(self.family.expected):
-                raise UsageError(f"{self} has no mean over the orders of tied items in closed form", fix=NO_MEAN)
+                raise UsageError(f"{self} has no mean over the orders of tied items in closed form", fix=without_mean())
             each = self.family.expected(ties, **arguments)
             values[ties.query] = np.bincount(ties.query, weights=each, minlength=len(values))[ties.query]
         return values

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import UsageError
+from ..options import spell
 from ..registry import closest, unknown
 from ..relevance.judgements.table import JUDGEMENTS
 from .declare import DEFAULT_GAINS, Metric, known_names, parse, separate
@@ -87,7 +88,7 @@ SUITES: dict[str, Suite] = {
         Suite(
             INTRA, ("cxc:R@1", "cxc:R@5", "cxc:R@10", "cxc:MedR", "cxc:MeanR"),
             "images retrieved by images, captions by captions, judged by Crisscrossed Captions; needs its ratings "
-            "(--human-data)", ("cxc:R@1",), intra=True,
+            "(docs/protocols.md)", ("cxc:R@1",), intra=True,
         ),
     )
 }  # fmt: skip
@@ -127,7 +128,7 @@ def expand(
     """
     listed = words(text)
     if not listed:
-        raise UsageError("no metric is given", fix="give --metrics R@1,eccv or all")
+        raise UsageError("no metric is given", fix=f"give {spell('metrics', 'R@1,eccv')} or all")
     default = gains[0] if gains else DEFAULT_GAINS
     chosen: list[Metric] = []
     for word in listed:

@@ -9,11 +9,16 @@ from typing import Any
 import numpy as np
 
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..types import Float, Int, Vectors
 from .declare import Metric
 from .graded_ranking import GradedRanking, up_to
 
-LOW_GAINS = "use CS or Kendall, which take any gains, or count negative gains as zero: --gains GAINS:negative=zero"
+
+def without_negative() -> str:
+    """What to do about negative gains."""
+    way = spell("gains", "GAINS:negative=zero")
+    return f"use CS or Kendall, which take any gains, or count negative gains as zero: {way}"
 
 
 def differ_in_k(metric: Metric) -> tuple[Any, ...]:
@@ -52,7 +57,7 @@ def _check_gains(metric: Metric, ranking: GradedRanking) -> None:
     smallest = float(np.min(ranking.gains, initial=np.inf, where=inside))
     if smallest < lowest:
         what = f"{metric}: gains of '{metric.view}' go down to {smallest:.4g}, and it takes none below {lowest:g}"
-        raise BadInput(what, fix=LOW_GAINS)
+        raise BadInput(what, fix=without_negative())
 
 
 def label_distances(gains: Vectors, count: Int) -> Float:

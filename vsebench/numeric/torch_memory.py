@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import torch
 
 from ..errors import DeviceMemory
+from ..options import spell
 
 SHARES = (1, 8)  # of what is computed together, one after the other where the device has too little memory
 # Of errors that are no OutOfMemoryError: cuBLAS and the context of a device take memory past the allocator of torch.
@@ -36,7 +37,7 @@ def within_memory(device: Any, work: Callable[[int], Made]) -> Made:
             torch.cuda.empty_cache()
     raise DeviceMemory(
         f"the device {device} has too little free memory for the vectors and a tile of scores or gains",
-        fix="end what else runs on it, or use --backend numpy",
+        fix=f"end what else runs on it, or use {spell('backend', 'numpy')}",
     )
 
 

@@ -25,6 +25,7 @@ from functools import partial
 from pathlib import Path
 
 from ..errors import MissingPackage, UsageError, first_line
+from ..options import spell
 from ..registry import closest
 from ..types import Direction, Observation
 from . import observe
@@ -113,8 +114,8 @@ def _torch(device: str | None) -> Ranker:
 
     found = settings.device_of(device)
     if found.type == "cuda" and (failed := settings.fault(found)) is not None:
-        fix = "use --backend numpy, or install a torch that has code for this GPU"
-        raise UsageError(f"--backend is 'torch:{found}', and torch fails on it: {failed}", fix=fix)
+        fix = f"use {spell('backend', 'numpy')}, or install a torch that has code for this GPU"
+        raise UsageError(f"{spell('backend')} is 'torch:{found}', and torch fails on it: {failed}", fix=fix)
     at = str(found) if found.type == "cuda" else None
     return Ranker(partial(scan.scan, found), partial(order.order_of, found), device=at)
 
@@ -142,10 +143,12 @@ def parts(name: str) -> tuple[str, str | None]:
     if backend not in BACKENDS:
         near = closest(backend, [AUTO, *BACKENDS])
         fix = f"use {near[0]}" if near else f"use {AUTO}, {', '.join(BACKENDS)}"
-        raise UsageError(f"--backend is '{name}'", fix=fix)
+        raise UsageError(f"{spell('backend')} is '{name}'", fix=fix)
     if colon and not (BACKENDS[backend].devices and re.fullmatch(r"cpu|cuda(:\d{1,3})?", device, re.ASCII)):
         several = f"use {backend}, {backend}:cpu, {backend}:cuda or {backend}:cuda:1"
-        raise UsageError(f"--backend is '{name}'", fix=several if BACKENDS[backend].devices else f"use {backend}")
+        raise UsageError(
+            f"{spell('backend')} is '{name}'", fix=several if BACKENDS[backend].devices else f"use {backend}"
+        )
     return backend, device or None
 
 

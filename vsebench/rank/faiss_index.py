@@ -16,6 +16,7 @@ import numpy as np
 from ..errors import BadInput
 from ..memory import RELEASED, Pages, mapping, release, releases_pages, require
 from ..numeric.openblas import kernels_of_numpy
+from ..options import spell
 from ..types import Direction, Float, Int, Vectors
 from .scorers import Dot, unit_vectors
 
@@ -94,7 +95,7 @@ class FlatIndex:
             (self.own, items), (self.scale, scales) = (items, self.own), (scales, self.scale)
         if gallery is not None or scorer.cosine:
             copied = 4 * items.shape[1] * (len(items) if gallery is None else len(gallery))
-            require(copied, fix="use --backend numpy, which needs no copy of the vectors")
+            require(copied, fix=f"use {spell('backend', 'numpy')}, which needs no copy of the vectors")
         if gallery is not None:
             items, scales = items[gallery], scales[gallery]
         self.vectors = np.ascontiguousarray(_scaled(items, scales) if scorer.cosine else items)
@@ -184,4 +185,6 @@ def _failing(call: Any, *arguments: Any) -> Any:
         return call(*arguments)
     except RuntimeError as error:
         what = f"FAISS failed on the GPU: {str(error).strip().splitlines()[-1][:200]}"
-        raise BadInput(what, fix="use --backend numpy, or hide the GPU with CUDA_VISIBLE_DEVICES=") from None
+        raise BadInput(
+            what, fix=f"use {spell('backend', 'numpy')}, or hide the GPU with CUDA_VISIBLE_DEVICES="
+        ) from None

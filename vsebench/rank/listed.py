@@ -16,12 +16,14 @@ import numpy as np
 from ..errors import UsageError
 from ..memory import Pages, require
 from ..numeric.parallel import Progress, default_threads, in_turn
+from ..options import spell
 from ..types import DIRECTIONS, UNRANKED, AllItems, Bool, Direction, Float, Int, Observation, Ranks, Relevance, TopK
 from .faiss_index import FlatIndex, Gpu, first_gpu
 from .full_order import Order
 from .observe import Depths, Request, check_requests
-from .order import check_ties, ranks_from_counts
+from .order import ranks_from_counts
 from .scorers import Dot, Scorer
+from .ties import check_ties
 from .top_certified import Tops, tops
 
 QUERIES = 512  # searched together
@@ -98,7 +100,7 @@ class Indexes:
         check_requests(requests, scorer.shape)
         assert isinstance(scorer, Dot)
         if any(not isinstance(r.candidates, AllItems) for r in requests):
-            raise UsageError("an index lists the top of complete galleries", fix="use --backend numpy")
+            raise UsageError("an index lists the top of complete galleries", fix=f"use {spell('backend', 'numpy')}")
         threads, depth = threads or default_threads(), depth or {}
         works = []
         for direction in DIRECTIONS:

@@ -33,11 +33,12 @@ from ..types import (
     Without,
 )
 from . import kernels, thresholds
-from .order import check_ties, ranks_from_counts
+from .order import ranks_from_counts
 from .scorers import Scorer, part_of
 from .select import Selector, buffer_bytes
 from .stream import TILE_BYTES, stream
 from .thresholds import Thresholds
+from .ties import check_ties
 
 Array = npt.NDArray[Any]
 PAIR_BYTES = 100  # memory for a relevant pair, without its counts

@@ -12,31 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..errors import UsageError
-from ..registry import closest
 from ..types import Bool, Float, Int, Ranks, Relevance, TieGroups
-
-EXPECTED = "expected"
-TIES: dict[str, str] = {
-    "index": "score descending, then lower gallery index (canonical)",
-    "optimistic": "relevant items of a tie come first",
-    "pessimistic": "relevant items of a tie come last",
-    EXPECTED: "mean of the metric over all orders of the tied items",
-    "mean-rank": "mean rank over all orders of the tied items, put into the metric",
-}
-
-
-def check_ties(ties: str) -> str:
-    """``ties`` if it is a known rule; raises UsageError otherwise."""
-    if ties == "mean":
-        fix = (
-            "use expected (mean of the metric over all orders of tied items) or mean-rank (metric of their mean ranks)"
-        )
-        raise UsageError("the tie rule 'mean' is ambiguous", fix=fix)
-    if ties not in TIES:
-        near = closest(ties, TIES)
-        raise UsageError(f"unknown tie rule '{ties}'", fix=f"use {near[0] if near else ', '.join(TIES)}")
-    return ties
+from .ties import EXPECTED
 
 
 def ranks_from_counts(

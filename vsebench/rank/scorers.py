@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..memory import release, releases_pages
+from ..options import spell
 from ..types import SAFE_LENGTH, Direction, Embeddings, Float, Int, Vectors, frozen
 from .exact import exact_pairs, norms, product_bound, underflow_bound
 
@@ -291,4 +292,7 @@ def choose(images: Embeddings, captions: Embeddings, similarity: str) -> tuple[D
     cosine = Dot(images.vectors, captions.vectors, cosine=True)
     if similarity == "cosine":
         return cosine, f"cosine as requested ({spread})"
-    return cosine, f"vectors are not of unit length ({spread}): cosine; --similarity dot uses them as they are"
+    return (
+        cosine,
+        f"vectors are not of unit length ({spread}): cosine; {spell('similarity', 'dot')} uses them as they are",
+    )

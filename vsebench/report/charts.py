@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
+from ..options import spell
 
 COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
@@ -76,7 +77,7 @@ def missing() -> MissingPackage | None:
 def check_format(kind: str) -> str:
     """``kind`` if charts can be written in it; raises UsageError."""
     if kind not in FORMATS:
-        raise UsageError(f"--figure-format is '{kind}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+        raise UsageError(f"{spell('figure_format')} is '{kind}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
     return kind
 
 

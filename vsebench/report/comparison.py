@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
+from ..options import spell
 from ..types import Direction
 from . import charts, panels
 from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
@@ -16,7 +17,6 @@ from .render import Rendered, record
 from .wide import further, main, title, wide
 
 SCHEMA = "vsebench/comparison/1"
-NOT_TESTED = "The other metrics of the reports, without tests; --metrics names those to test, all tests every one."
 DIRECTIONS = ("i2t", "t2i", "i2i", "t2t", None)  # the order of columns: those of one direction together, then sums
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _CORRECTIONS = {
@@ -234,7 +234,8 @@ def _values(comparison: Comparison) -> Iterator[Grid]:
     marks = best_of(len(comparison.systems))
     yield Grid(above, titles, 2, tuple(rows[True]), (_note(comparison),), marks=marks)
     if rows[False]:
-        yield Grid(f"{above} · further metrics, not tested", titles, 2, tuple(rows[False]), (NOT_TESTED,), marks=marks)
+        note = f"Without tests: {spell('metrics')} names the metrics to test, all tests every one."
+        yield Grid(f"{above} · further metrics, not tested", titles, 2, tuple(rows[False]), (note,), marks=marks)
 
 
 def _headings(comparison: Comparison, labels: Sequence[str]) -> list[str]:

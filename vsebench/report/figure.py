@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import MissingPackage, UsageError, printable
+from ..options import spell
 from .correlation import COEFFICIENTS, Row, Study, interval_note, label
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -70,7 +71,7 @@ def chart(study: Study) -> Any:
     panels = {title: _marks(rows, kinds) for title, rows in study.groups().items()}
     panels = {title: points for title, points in panels.items() if points}
     if not panels:
-        raise UsageError("no correlation is defined, so there is nothing to draw", fix="leave --figure out")
+        raise UsageError("no correlation is defined, so there is nothing to draw", fix=f"leave {spell('figure')} out")
     charts: list[Any] = []
     for title, points in panels.items():
         last = len(charts) == len(panels) - 1

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..errors import count_of
+from ..options import spell
 from ..types import Direction
 from . import charts
 from .charts import Mark, Panel
@@ -164,7 +165,8 @@ class Slices(Rendered):
         notes = []
         if len(b.bins) > self.top:
             notes.append(
-                f"{count_of(len(b.bins) - self.top, 'smaller slice is', 'smaller slices are')} not shown (--top)."
+                f"{count_of(len(b.bins) - self.top, 'smaller slice is', 'smaller slices are')} not shown "
+                f"({spell('top')})."
             )
         if b.outside:
             notes.append(f"{b.outside:,} of {b.n:,} queries are in no slice.")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..errors import count_of
+from ..options import spell
 from ..relevance.judgements.table import JUDGEMENTS
 from ..types import Direction
 from .format import ARROWS
@@ -56,4 +57,6 @@ def further(columns: Sequence[Column], shown: Sequence[Column]) -> tuple[str, ..
     if not (left := len(columns) - len(shown)):
         return ()
     counted = count_of(left, "further column is", "further columns are")
-    return (f"{counted} not in this table: --metrics chooses its columns, --details adds tables.",)
+    return (
+        f"{counted} not in this table: {spell('metrics')} chooses its columns, {spell('details', True)} adds tables.",
+    )

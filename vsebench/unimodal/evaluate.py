@@ -21,16 +21,17 @@ from ..errors import BadInput, UsageError
 from ..evaluation import intervals, provenance
 from ..evaluation.inputs import is_path
 from ..evaluation.intervals import Key
-from ..evaluation.options import PathLike, Progress, check_allowed
+from ..evaluation.options import Options
 from ..metrics import Metric, parse
 from ..metrics.discounted import gain_of_distance
 from ..metrics.graded_ranking import GradedRanking
 from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
+from ..options import check_one, check_word
 from ..report.model import Resampling, Result
 from ..report.report import Report
-from ..types import Direction, Embeddings, Float, Ids, Int, Modality, Split, Vectors, as_array
+from ..types import Direction, Embeddings, Float, Ids, Int, Modality, PathLike, ReportProgress, Split, Vectors, as_array
 from .distances import LabelDistance
 from .files import Read, read_vectors
 from .labels import label_distance_of, read_labels
@@ -66,7 +67,7 @@ def evaluate_unimodal(
     interval: str = "bca",
     threads: int | None = None,
     block: int | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> Report:
     """Rank items of one modality and measure the lists by labels; the names and defaults of ``vsebench unimodal``.
 
@@ -106,9 +107,8 @@ def evaluate_unimodal(
     """
     started = provenance.start()
     measured = label_metrics(metrics)
-    check_allowed({"interval": interval})
-    if similarity not in SIMILARITIES:
-        raise UsageError(f"--similarity is '{similarity}'", fix=f"use {', '.join(SIMILARITIES)}")
+    check_one(Options, "interval", interval)
+    check_word("similarity", similarity, SIMILARITIES)
     if modality is None:
         modality = vectors.modality if isinstance(vectors, Embeddings) and vectors.modality else "image"
     if modality not in DIRECTION:
@@ -177,7 +177,7 @@ def list_values(
     similarity: str = "euclidean",
     threads: int | None = None,
     block: int | None = None,
-    progress: Progress | None = None,
+    progress: ReportProgress | None = None,
 ) -> dict[Metric, Float]:
     """(query,) float64 values of every metric.
 

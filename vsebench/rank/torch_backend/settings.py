@@ -11,6 +11,7 @@ import torch
 
 from ...errors import UsageError, first_line
 from ...numeric.torch_precision import full_precision
+from ...options import spell
 
 _LOCK = threading.Lock()
 _inside = 0
@@ -31,7 +32,8 @@ def device_of(name: str | None) -> torch.device:
     if number >= available:
         found = f"{available or 'no'} CUDA device{'s' * (available > 1)}"
         raise UsageError(
-            f"--backend is 'torch:{name}', but torch finds {found}", fix="use torch:cpu, or see vsebench doctor"
+            f"{spell('backend')} is 'torch:{name}', but torch finds {found}",
+            fix="use torch:cpu, or see vsebench doctor",
         )
     return torch.device("cuda", number)
 

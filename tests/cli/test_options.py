@@ -1,0 +1,75 @@
+"""Options are declared once: the signature of ``evaluate``, the command line and messages follow from the fields."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from typing import Any
+
+import pytest
+import typer
+
+import vsebench as vb
+from vsebench.cli import app
+from vsebench.errors import UsageError
+from vsebench.evaluation.options import Given, Options
+from vsebench.options import command_line, declared, settings, spell
+
+
+def fields() -> dict[str, Any]:
+    return {f.name: f.default for options in (Given, Options) for f in dataclasses.fields(options)}
+
+
+def test_the_signature_of_evaluate_is_that_of_the_fields() -> None:
+    signature = inspect.signature(vb.evaluate)
+    assert {name: p.default for name, p in signature.parameters.items()} == fields()
+
+
+def test_the_command_line_is_made_of_the_fields() -> None:
+    root: Any = typer.main.get_command(app)
+    of_command = {p.name: p for p in root.commands["eval"].params}
+    offered = {
+        name: facts for options in (Given, Options) for name, (_, facts) in declared(options).items() if facts.reads
+    }
+    assert len(offered) > 30 and set(offered) <= set(of_command)
+    for name, facts in offered.items():
+        assert of_command[name].help == facts.text and of_command[name].default in (fields()[name], None)
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"direction": "i2x"}, "direction is 'i2x'\n  fix: use both, i2t or t2i"),
+        ({"resamples": 9}, "resamples is 9\n  fix: give 10 to 1,000,000"),
+        ({"lists": 101}, "lists is 101\n  fix: give 0 to 100"),
+        ({"depth": 5}, "depth=5 has no meaning without save_run\n  fix: add save_run=FILE, or leave it out"),
+        ({"resume": True}, "resume=True has no meaning without engine='dask'\n  fix: add it, or leave this out"),
+    ],
+)
+def test_values_that_are_not_allowed(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(UsageError) as error:
+        Options(**given)
+    assert str(error.value) == message
+
+
+def test_settings_are_what_differs_from_the_defaults() -> None:
+    assert settings(Options(ties="expected", ci=0, seed=0, threads=None)) == {"ties": "expected", "ci": 0}
+
+
+def test_messages_name_an_option_in_the_words_of_the_caller() -> None:
+    options = (
+        ("trust", True),
+        ("no_positive", "miss"),
+        ("ci", 0),
+        ("captions", "FILE"),
+        ("gains", "A.npy"),
+        ("style",),
+    )
+    assert [spell(*o) for o in options] == [
+        "trust=True", "no_positive='miss'", "ci=0", "captions=FILE", "gains=A.npy", "style",
+    ]  # fmt: skip
+    with command_line():
+        assert [spell(*o) for o in options] == [
+            "--trust", "--no-positive miss", "--ci 0", "--captions FILE", "--gains A.npy", "--format",
+        ]  # fmt: skip
+    assert spell("trust") == "trust"
