@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,7 +15,7 @@ from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
 from ..types import Int
 from .measure import Out, measure
-from .plan import Ranking, SharedScores
+from .plan import Ranking, SharedScores, Subset
 from .shared_product import SharedProduct, ranges
 
 MOST_SCORES, LEAST_SCORES = 2 << 20, 1 << 19  # of a tile
@@ -23,6 +23,7 @@ ALL_TILES = 4 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
 
 Outs = Mapping[Ranking, Out]
+OrderWithin = Callable[[Subset, int], Order]  # of some queries of a block, up to a depth
 
 
 class Task(Protocol):
@@ -52,10 +53,9 @@ class RowsTask:
 
     def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Score, rank and measure."""
-        direction = self.shared.first.direction
-        depth = self.shared.first.depth
-        tile, bound = full_order.rows_of(self.scorer, direction, self.start, self.stop, depth, buffer)
-        _rank(self.shared, self.scorer, tile, self.start, bound, gains, out)
+        first = self.shared.first
+        rows, bound = full_order.rows_of(self.scorer, first.direction, self.start, self.stop, first.depth, buffer)
+        _measure_rows(self.shared, self.scorer, rows, self.start, bound, gains, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,20 +71,12 @@ class OrderTask:
 
     def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
         """Rank and measure."""
-        first = self.shared.first
-        queries = np.arange(self.start, self.stop)
-        order = self.order_of(self.scorer, first.direction, queries, first.depth, None)
-        blocks = measure(first, gains, order, self.start, out[first])
-        for ranking in self.shared.rankings[1:]:
-            subset = self.shared.subset(ranking, self.start, self.stop)
-            if not len(subset.rows):
-                continue
-            if subset.columns is None and first.depth >= ranking.depth:
-                own = Order(order.items[subset.rows], order.tied[subset.rows]).cut(ranking.depth)
-            else:
-                chosen = queries[subset.rows]
-                own = self.order_of(self.scorer, first.direction, chosen, ranking.depth, subset.columns)
-            measure(ranking, gains, own, subset.start, out[ranking], (blocks, subset))
+        direction = self.shared.first.direction
+
+        def order(within: Subset, depth: int) -> Order:
+            return self.order_of(self.scorer, direction, self.start + within.rows, depth, within.columns)
+
+        _measure(self.shared, self.start, self.stop, order, gains, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,7 +104,7 @@ class CaptionsTask:
         bound = full_order.refine(scorer, "t2i", tile.T, start, deep, bound)
         for kept in self.product.lists:
             kept.add(tile, start)
-        _rank(self.product.captions, scorer, np.ascontiguousarray(tile.T), start, bound, gains, out)
+        _measure_rows(self.product.captions, scorer, np.ascontiguousarray(tile.T), start, bound, gains, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +126,7 @@ class ShortlistTask:
             measure(ranking, gains, order, self.start, out[ranking], (blocks, subset))
 
 
-def _rank(
+def _measure_rows(
     shared: SharedScores,
     scorer: Scorer,
     rows: Any,
@@ -144,21 +136,31 @@ def _rank(
     out: Outs,
 ) -> None:
     """Rank and measure the queries from ``start`` on, of which ``rows`` (query, gallery) are the scores."""
+
+    def order(within: Subset, depth: int) -> Order:
+        return full_order.order_rows(
+            scorer, shared.first.direction, within.take(rows), start + within.rows, depth, bound.take(within.rows),
+            within.columns,
+        )  # fmt: skip
+
+    _measure(shared, start, start + len(rows), order, gains, out)
+
+
+def _measure(
+    shared: SharedScores, start: int, stop: int, order_of: OrderWithin, gains: Mapping[str, Gains], out: Outs
+) -> None:
+    """Measure the queries ``start:stop``; ``order_of`` gives the order of some of them up to a depth."""
     first = shared.first
-    queries = np.arange(start, start + len(rows))
-    order = full_order.order_rows(scorer, first.direction, rows, queries, first.depth, bound)
+    order = order_of(Subset(start, np.arange(stop - start), None), first.depth)
     blocks = measure(first, gains, order, start, out[first])
     for ranking in shared.rankings[1:]:
-        subset = shared.subset(ranking, start, start + len(rows))
+        subset = shared.subset(ranking, start, stop)
         if not len(subset.rows):
             continue
         if subset.columns is None and first.depth >= ranking.depth:
             own = Order(order.items[subset.rows], order.tied[subset.rows]).cut(ranking.depth)
         else:
-            own = full_order.order_rows(
-                scorer, first.direction, subset.take(rows), queries[subset.rows], ranking.depth,
-                bound.take(subset.rows), subset.columns,
-            )  # fmt: skip
+            own = order_of(subset, ranking.depth)
         measure(ranking, gains, own, subset.start, out[ranking], (blocks, subset))
 
 
