@@ -18,11 +18,12 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 SELECT := $(if $(filter true,$(CI)),,-m "not slow")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-all lint format type docs docs-check bench-quick study leaderboard check-python clean
+.PHONY: help demo test test-all lint format type docs docs-check bench-quick bench-check study smoke site leaderboard
+.PHONY: wheel everything check-python clean
 
 help:
 	@sed -n 's/^#   //p' Makefile
-	@echo "also: test-all lint format type docs docs-check bench-quick study leaderboard clean"
+	@echo "also: test-all lint format type docs docs-check bench-quick bench-check study smoke site leaderboard wheel clean"
 
 demo: $(VENV)/.stamp-demo
 	@$(BIN)/vsebench demo
@@ -55,20 +56,44 @@ docs-check: $(VENV)/.stamp-docs
 bench-quick: $(VENV)/.stamp-test
 	@$(BIN)/python -m benchmarks.ranking --quick
 
+# The values of the benchmarks against those of peers, without timing.
+bench-check: $(VENV)/.stamp-all
+	@for name in ranking relevance metrics losses peers scale backends; do \
+	  $(BIN)/python -m benchmarks.$$name --quick --check || failed=1; \
+	done; test -z "$$failed"
+
 # The validity study: its numbers, figures and page. QUICK=1 runs a tiny one into build/study.
 study: $(VENV)/.stamp-test
 	@$(BIN)/python -m studies.validity $(if $(QUICK),--quick)
 
-# The smoke suite again, compared with its stored numbers; all entries computed again; the site compared with theirs.
-leaderboard: $(VENV)/.stamp-train
-	rm -rf build/suite-smoke
+# Every loss learns, and the numbers of the smoke suite are the stored ones.
+smoke: $(VENV)/.stamp-train
+	@rm -rf build/suite-smoke
 	@$(BIN)/vsebench train-reference --suite smoke --jobs 2 --out build/suite-smoke --no-progress
 	@$(BIN)/vsebench leaderboard drift build/suite-smoke
+
+# All entries of the leaderboards computed again, and the site compared with theirs.
+site: $(VENV)/.stamp-test
 	@$(BIN)/vsebench leaderboard validate
 	@$(BIN)/vsebench leaderboard build --check
 
+leaderboard: smoke site
+
+# The wheel in an environment of its own, with the core dependencies alone.
+wheel: $(VENV)/.stamp-dev
+	@rm -rf build/wheel $(VENV)-wheel
+	@$(BIN)/python -m build -q --wheel --outdir build/wheel .
+	@$(PYTHON) -m venv $(VENV)-wheel
+	@$(VENV)-wheel/bin/python -m pip --disable-pip-version-check install -q build/wheel/vsebench-*.whl
+	@$(VENV)-wheel/bin/python tools/core_only.py
+
+# One environment with what all targets need.
+everything: $(VENV)/.stamp-all
+	@$(PIP) install -e . --group docs --group peers
+	@touch $(foreach name,demo test dev docs train,$(VENV)/.stamp-$(name))
+
 clean:
-	rm -rf .venv .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
+	rm -rf .venv .venv-wheel .venv-ci .venv-ci-wheel build dist docs/_build .pytest_cache .ruff_cache .mypy_cache .hypothesis .coverage htmlcov
 	find vsebench train_reference tests docs benchmarks studies tools -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true
 
 # What each target has to have installed. A stamp is older than pyproject.toml when the list changed.
