@@ -16,6 +16,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import browser as browsers
+from tests.messages import Messages
 from vsebench.cli import terminal
 from vsebench.data.formats import spool
 from vsebench.types import Split
@@ -38,6 +39,31 @@ settings.register_profile("quick", max_examples=30, derandomize=True, **_COMMON)
 settings.register_profile("ci", max_examples=120, derandomize=True, **_COMMON)
 settings.register_profile("search", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE") or ("ci" if os.environ.get("CI") == "true" else "quick"))
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Options of the tests."""
+    parser.addoption("--update-messages", action="store_true", help="store the messages of the tests that run")
+
+
+@pytest.fixture(scope="session")
+def messages(request: pytest.FixtureRequest) -> Iterator[Messages]:
+    """The stored messages; those that were said are written at the end where that is asked for."""
+    found = Messages(request.config.getoption("--update-messages"))
+    yield found
+    if found.update:
+        found.write()
+
+
+@pytest.fixture
+def pinned(request: pytest.FixtureRequest, messages: Messages, tmp_path: Path) -> Callable[[object], None]:
+    """``pinned(error)``: its text is that of ``messages.json`` beside the test; the temporary folder is ``{}``."""
+    name = f"{request.path.name}::{request.node.name}"
+
+    def check(said: object) -> None:
+        messages.check(request.path.parent, name, str(said).replace(f"{tmp_path}/", "").replace(str(tmp_path), "{}"))
+
+    return check
 
 
 @pytest.fixture(scope="session")

@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import BadInput, UsageError
 
@@ -206,20 +207,20 @@ def test_a_column_of_images_keeps_all_of_their_captions(mine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("only", "said"),
+    "only",
     [
-        ("lang", "only is 'lang'\n  fix: write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"),
-        ("=de", "only is '=de'"),
-        ("lang=", "only is 'lang='"),
-        ("lang=fr", "no caption has lang=fr; values are de, en\n  fix: name one of these"),
-        ("colour=red", "unknown column 'colour'"),
-        ("nofile.csv:lang=de", "nofile.csv: no such file"),
+        "lang",
+        "=de",
+        "lang=",
+        "lang=fr",
+        "colour=red",
+        "nofile.csv:lang=de",
     ],
 )
-def test_parts_that_do_not_exist(mine: Path, only: str, said: str) -> None:
+def test_parts_that_do_not_exist(mine: Path, only: str, pinned: Pinned) -> None:
     with pytest.raises((UsageError, BadInput)) as caught:
         vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", only=only, metrics="R@1", ci=0)
-    assert said in str(caught.value)
+    pinned(caught.value)
 
 
 def test_a_part_needs_a_file_and_scores(mine: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import typer
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import UsageError
 from vsebench.evaluation.options import Given, Options
@@ -37,19 +38,19 @@ def test_the_command_line_is_made_of_the_fields() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    "given",
     [
-        ({"direction": "i2x"}, "direction is 'i2x'\n  fix: use both, i2t or t2i"),
-        ({"resamples": 9}, "resamples is 9\n  fix: give 10 to 1,000,000"),
-        ({"lists": 101}, "lists is 101\n  fix: give 0 to 100"),
-        ({"depth": 5}, "depth=5 has no meaning without save_run\n  fix: add save_run=FILE, or leave it out"),
-        ({"resume": True}, "resume=True has no meaning without engine='dask'\n  fix: add it, or leave this out"),
+        {"direction": "i2x"},
+        {"resamples": 9},
+        {"lists": 101},
+        {"depth": 5},
+        {"resume": True},
     ],
 )
-def test_values_that_are_not_allowed(given: dict[str, Any], message: str) -> None:
+def test_values_that_are_not_allowed(given: dict[str, Any], pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         Options(**given)
-    assert str(error.value) == message
+    pinned(error.value)
 
 
 def test_settings_are_what_differs_from_the_defaults() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 
 RNG = np.random.default_rng(3)
@@ -132,39 +133,39 @@ PAIRS = {k: ROWS[k] for k in ("images", "captions")} | {"image_ids": OWNER, "cap
 
 
 @pytest.mark.parametrize(
-    ("run", "error", "message"),
+    ("run", "error"),
     [
-        (lambda: vb.Accumulator(metrcs="R@1"), UsageError, "evaluate has no argument 'metrcs'\n  fix: did you mean"),
-        (lambda: vb.Accumulator(metrics="rr@1"), UsageError, "unknown metric 'rr@1'"),
-        (lambda: vb.Accumulator("coco5k"), UsageError, "unknown split 'coco5k'\n  fix: did you mean 'coco-5k'"),
-        (lambda: vb.Accumulator(ci="95"), UsageError, "ci is '95' (str)\n  fix: give a number"),
-        (lambda: vb.Accumulator(scores=1), UsageError, "Accumulator has no argument 'scores'"),
-        (lambda: vb.Accumulator(SPLIT, captions_per_image=5), UsageError, "captions_per_image has no meaning with"),
-        (added(), BadInput, "there are no vectors of captions\n  fix: call update()"),
-        (added({}), UsageError, "neither images nor captions are given"),
-        (added({"images": IMAGES, "captions": CAPTIONS}), UsageError, "ids are missing\n  fix: give ids"),
-        (added({**ROWS, "image_ids": OWNER}), UsageError, "ids are given twice"),
-        (added({**ROWS, "imgs": 1}), UsageError, "update has no argument 'imgs'"),
-        (added({**ROWS, "images": IMAGES}), UsageError, "images are a batch of shape (20, 8) for 100 ids"),
-        (added({**ROWS, "captions": CAPTIONS[:, :4]}), BadInput, "captions have 4 numbers a vector and other"),
-        (added({**ROWS, "ids": np.arange(100) / 1}), UsageError, "ids are float64\n  fix: give an integer a row"),
-        (added({**ROWS, "ids": np.arange(100) - 1}), BadInput, "ids hold -1, which is no row\n"),
-        (added({**ROWS, "ids": SPLIT.caption_ids}, split=SPLIT), BadInput, "which is no row of the 100 captions of"),
-        (added(ROWS, {**ROWS, "images": -IMAGES[OWNER]}), BadInput, "image 0 has two vectors that differ"),
-        (added(ROWS, PAIRS), UsageError, "items were named by ids and now by image_ids and caption_ids"),
-        (added(PAIRS, {**PAIRS, "image_ids": OWNER[::-1]}), BadInput, "caption 0 belongs to image 0 and to image 19"),
-        (added({"images": IMAGES, "image_ids": OWNER[::5]}), UsageError, "without a split images and captions are"),
-        (added({**PAIRS, "image_ids": OWNER + 7}, split=SPLIT), BadInput, "100 image ids are not in split 'mine'"),
-        (added({k: v[:98] for k, v in ROWS.items()}), BadInput, "98 captions are no multiple of 5 captions an image"),
-        (added({k: v[5:] for k, v in ROWS.items()}), BadInput, "1 of 20 images have no vector (first: image 0)"),
-        (added({k: v[:96] for k, v in ROWS.items()}, split=SPLIT), BadInput, "4 of 100 captions have no vector (first"),
-        (added({k: ROWS[k] for k in ("captions", "ids")}), BadInput, "there are no vectors of images"),
+        (lambda: vb.Accumulator(metrcs="R@1"), UsageError),
+        (lambda: vb.Accumulator(metrics="rr@1"), UsageError),
+        (lambda: vb.Accumulator("coco5k"), UsageError),
+        (lambda: vb.Accumulator(ci="95"), UsageError),
+        (lambda: vb.Accumulator(scores=1), UsageError),
+        (lambda: vb.Accumulator(SPLIT, captions_per_image=5), UsageError),
+        (added(), BadInput),
+        (added({}), UsageError),
+        (added({"images": IMAGES, "captions": CAPTIONS}), UsageError),
+        (added({**ROWS, "image_ids": OWNER}), UsageError),
+        (added({**ROWS, "imgs": 1}), UsageError),
+        (added({**ROWS, "images": IMAGES}), UsageError),
+        (added({**ROWS, "captions": CAPTIONS[:, :4]}), BadInput),
+        (added({**ROWS, "ids": np.arange(100) / 1}), UsageError),
+        (added({**ROWS, "ids": np.arange(100) - 1}), BadInput),
+        (added({**ROWS, "ids": SPLIT.caption_ids}, split=SPLIT), BadInput),
+        (added(ROWS, {**ROWS, "images": -IMAGES[OWNER]}), BadInput),
+        (added(ROWS, PAIRS), UsageError),
+        (added(PAIRS, {**PAIRS, "image_ids": OWNER[::-1]}), BadInput),
+        (added({"images": IMAGES, "image_ids": OWNER[::5]}), UsageError),
+        (added({**PAIRS, "image_ids": OWNER + 7}, split=SPLIT), BadInput),
+        (added({k: v[:98] for k, v in ROWS.items()}), BadInput),
+        (added({k: v[5:] for k, v in ROWS.items()}), BadInput),
+        (added({k: v[:96] for k, v in ROWS.items()}, split=SPLIT), BadInput),
+        (added({k: ROWS[k] for k in ("captions", "ids")}), BadInput),
     ],
 )  # fmt: skip
-def test_what_is_refused(run: Callable[[], object], error: type[Exception], message: str) -> None:
+def test_what_is_refused(run: Callable[[], object], error: type[Exception], pinned: Pinned) -> None:
     with pytest.raises(error) as raised:
         run()
-    assert message in str(raised.value)
+    pinned(raised.value)
 
 
 def test_a_model_that_is_not_trained_is_measured() -> None:

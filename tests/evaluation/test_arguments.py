@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import vsebench as vb
+from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 
 IMAGES = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
@@ -59,18 +60,18 @@ def test_an_input_is_never_written_over(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ({"threads": 0}, "threads is 0\n  fix: give an integer of at least 1"),
-        ({"captions_per_image": 0}, "captions_per_image is 0\n  fix: give an integer of at least 1"),
-        ({"depth": 0, "save_run": "run.json"}, "depth is 0\n  fix: give an integer of at least 1"),
-        ({"image_key": "x"}, "image_key has no meaning for an array in memory\n  fix: leave it out"),
+        {"threads": 0},
+        {"captions_per_image": 0},
+        {"depth": 0, "save_run": "run.json"},
+        {"image_key": "x"},
     ],
 )
-def test_arguments_that_are_refused(arguments: dict[str, Any], message: str) -> None:
+def test_arguments_that_are_refused(arguments: dict[str, Any], pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         vb.evaluate(IMAGES, TEXTS, split="custom", metrics="R@1", **arguments)
-    assert str(error.value) == message
+    pinned(error.value)
 
 
 def test_queries_of_one_modality() -> None:
@@ -96,19 +97,16 @@ def test_a_report_prints_and_names_what_it_holds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("declare", "message"),
+    "declare",
     [
-        (lambda: vb.metric("Q@{k}", formula="", cite=())(lambda ranks, k: ranks), "has no default ks"),
-        (lambda: vb.metric("all of it", formula="", cite=())(lambda ranks: ranks), "is no name"),
-        (
-            lambda: vb.metric("Q", formula="", cite=(), options={"p": ("1", "2")})(lambda gains, p: gains),  # type: ignore[dict-item]
-            "option 'p' is ('1', '2')",
-        ),
-        (lambda: vb.metric_sum("Q", parts=(), formula="", cite=()), "has no parts"),
-        (lambda: vb.metric_sum("Q", parts=("RSum",), formula="", cite=()), "adds up 'RSum'"),
+        lambda: vb.metric("Q@{k}", formula="", cite=())(lambda ranks, k: ranks),
+        lambda: vb.metric("all of it", formula="", cite=())(lambda ranks: ranks),
+        lambda: vb.metric("Q", formula="", cite=(), options={"p": ("1", "2")})(lambda gains, p: gains),
+        lambda: vb.metric_sum("Q", parts=(), formula="", cite=()),
+        lambda: vb.metric_sum("Q", parts=("RSum",), formula="", cite=()),
     ],
 )
-def test_declarations_that_are_refused(declare: Callable[[], object], message: str) -> None:
+def test_declarations_that_are_refused(declare: Callable[[], object], pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         declare()
-    assert message in str(error.value)
+    pinned(error.value)

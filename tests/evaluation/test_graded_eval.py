@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.data.captions import with_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -188,21 +189,21 @@ class _Part:
 
 
 @pytest.mark.parametrize(
-    ("gains", "metrics", "message"),
+    ("gains", "metrics"),
     [
-        (("cider", "cider:own=out"), "ncs", "gains names cider twice"),
-        (("cidr",), "ncs", "unknown graded relevance 'cidr'"),
-        ((), "matrix:NCS@3", "the view 'matrix' needs a file of gains"),
-        ((), "gt:NCS@3", "'gt' are binary judgements, and NCS needs gains"),
-        ((), "nope:NCS@3", "unknown view 'nope'"),
-        ((), "cider:R@1[m=2]", "is not a metric name"),
+        (("cider", "cider:own=out"), "ncs"),
+        (("cidr",), "ncs"),
+        ((), "matrix:NCS@3"),
+        ((), "gt:NCS@3"),
+        ((), "nope:NCS@3"),
+        ((), "cider:R@1[m=2]"),
     ],
 )
-def test_arguments_that_are_refused(gains: tuple[str, ...], metrics: str, message: str) -> None:
+def test_arguments_that_are_refused(gains: tuple[str, ...], metrics: str, pinned: Pinned) -> None:
     split, images, captions = world()
     with pytest.raises(UsageError) as caught:
         vsebench.evaluate(images, captions, split=split, gains=gains, metrics=metrics)
-    assert message in str(caught.value)
+    pinned(caught.value)
 
 
 def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from tests import oracle_graded
 from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, measured
+from tests.messages import Pinned
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
 from vsebench.graded.run import Found, from_lists, run
@@ -243,17 +244,17 @@ def test_progress_ends_at_the_number_of_blocks() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "views", "message"),
+    ("names", "views"),
     [
-        (["R@1"], ["cider"], "R@1 is no graded metric\n  fix: write a kind of gains in front, as in cider:R@1"),
-        (["spice:NCS@1"], ["cider"], "no gains for view 'spice'\n  fix: give them, or leave out spice:..."),
+        (["R@1"], ["cider"]),
+        (["spice:NCS@1"], ["cider"]),
     ],
 )
-def test_metrics_that_are_refused(names: list[str], views: list[str], message: str) -> None:
+def test_metrics_that_are_refused(names: list[str], views: list[str], pinned: Pinned) -> None:
     world = large_world(9, 2, seed=11)
     with pytest.raises(UsageError) as error:
         run(Matrix(world.scores), world.split, [parse(n) for n in names], {v: FakeGains(world.gains) for v in views})
-    assert str(error.value) == message
+    pinned(error.value)
 
 
 def test_shapes_that_are_refused() -> None:

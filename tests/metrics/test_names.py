@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.errors import USAGE, UsageError
 from vsebench.evaluation.plan import choose_metrics
 from vsebench.metrics import Metric, families, parse
@@ -173,21 +174,21 @@ def test_a_sum_needs_both_directions() -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "value", "message"),
+    ("option", "value"),
     [
-        ("similarity", "euclid", "similarity is 'euclid'\n  fix: use auto, cosine or dot"),
-        ("no_positive", "drop", "no_positive is 'drop'\n  fix: use skip or miss"),
-        ("short_lists", "no", "short_lists is 'no'\n  fix: use refuse or miss"),
-        ("interval", "exact", "interval is 'exact'\n  fix: use bca or percentile"),
-        ("ties", "meen", "unknown tie rule 'meen'\n  fix: use index, optimistic, pessimistic, expected, mean-rank"),
-        ("direction", "i2i", "direction is 'i2i'\n  fix: use both, i2t or t2i"),
-        ("direction", "", "direction is ''\n  fix: use both, i2t or t2i"),
+        ("similarity", "euclid"),
+        ("no_positive", "drop"),
+        ("short_lists", "no"),
+        ("interval", "exact"),
+        ("ties", "meen"),
+        ("direction", "i2i"),
+        ("direction", ""),
     ],
 )
-def test_options_that_are_refused(option: str, value: object, message: str) -> None:
+def test_options_that_are_refused(option: str, value: object, pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         vsebench.evaluate(np.eye(3), np.eye(3), captions_per_image=1, **{option: value})  # type: ignore[arg-type]
-    assert str(error.value) == message
+    pinned(error.value)
 
 
 @pytest.mark.parametrize("name", ["cider:R-P", "cider:MedR", "cider:mAP@R", "spice:MRR"])
