@@ -11,7 +11,7 @@ from ..errors import GATE_NOT_MET, UsageError, count_of
 from ..scenes.settings import is_name
 from .command import command
 from .results import result_options
-from .terminal import Terminal, cells
+from .terminal import Terminal
 
 app = typer.Typer(
     help="The declared test sets, generated scenes, and your own: list, build, describe, verify, export, remove.",
@@ -36,15 +36,8 @@ def list_splits(terminal: Terminal) -> None:
     if terminal.json:
         terminal.emit({"splits": [r.to_json() for r in rows]})
         return
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("split", "images", "captions", "available", "how to get it"):
-        table.add_column(heading)
-    for r in rows:
-        table.add_row(*cells(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs))
-    terminal.out.print(table)
+    shown = [(r.name, f"{r.images:,}", f"{r.captions:,}", r.available, r.needs) for r in rows]
+    terminal.table(shown, ("split", "images", "captions", "available", "how to get it"))
 
 
 @app.command("build")
@@ -101,13 +94,11 @@ def build(
     from ..data.splits import catalogue as splits
 
     path = splits.build(name, source, part=part, captions_per_image=captions_per_image, force=force)
-    if terminal.json:
-        terminal.emit({"split": name, "file": str(path), "bytes": path.stat().st_size})
-    else:
-        terminal.say(f"{name} is in {path}")
-        if (found := splits.declared(name)).order == "file":
-            counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
-            terminal.say(f"{counts}; use it with --split {name}")
+    lines = [f"{name} is in {path}"]
+    if (found := splits.declared(name)).order == "file":
+        counts = f"{count_of(found.images, 'image')}, {count_of(found.captions, 'caption')}"
+        lines.append(f"{counts}; use it with --split {name}")
+    terminal.answer({"split": name, "file": str(path), "bytes": path.stat().st_size}, *lines)
 
 
 def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: bool) -> None:
@@ -147,10 +138,7 @@ def remove(
     from ..data.splits import catalogue as splits
 
     path = splits.remove(name)
-    if terminal.json:
-        terminal.emit({"split": name, "removed": str(path)})
-    else:
-        terminal.say(f"removed {path}")
+    terminal.answer({"split": name, "removed": str(path)}, f"removed {path}")
 
 
 @app.command("verify")
@@ -210,8 +198,5 @@ def export(
 
     with terminal.progress("writing images") as progress:
         folder = export_scenes(name, out, part=part, progress=progress)  # type: ignore[arg-type]
-    if terminal.json:
-        terminal.emit({"scenes": name, "folder": str(folder)})
-    else:
-        terminal.say(f"{name} is in {folder}")
-        terminal.say(f"captions and objects: {folder / 'annotations'}; images: {folder / 'images'}")
+    places = f"captions and objects: {folder / 'annotations'}; images: {folder / 'images'}"
+    terminal.answer({"scenes": name, "folder": str(folder)}, f"{name} is in {folder}", places)

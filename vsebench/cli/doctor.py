@@ -6,7 +6,7 @@ import typer
 
 from ..errors import GATE_NOT_MET
 from .command import command
-from .terminal import Terminal, cells
+from .terminal import Terminal
 
 MARKS = {"ok": ("ok", "green"), "absent": ("--", "dim"), "fault": ("!!", "red")}
 
@@ -20,16 +20,9 @@ def run(terminal: Terminal) -> None:
     if terminal.json:
         terminal.emit({"schema": "vsebench/doctor/1", "findings": [f.to_json() for f in findings]})
     else:
-        from rich import box
-        from rich.table import Table
         from rich.text import Text
 
-        table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-        for heading in ("", "what", "found", "what to do"):
-            table.add_column(heading, overflow="fold")  # names of files are never cut
-        for f in findings:
-            mark, style = MARKS[f.state]
-            table.add_row(*cells(Text(mark, style), f.name, f.detail, f.fix or ""))
-        terminal.out.print(table)
+        rows = [(Text(*MARKS[f.state]), f.name, f.detail, f.fix or "") for f in findings]
+        terminal.table(rows, ("", "what", "found", "what to do"))
     if any(f.state == "fault" for f in findings):
         raise typer.Exit(GATE_NOT_MET)

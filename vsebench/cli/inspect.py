@@ -10,7 +10,7 @@ import typer
 from ..evaluation.options import Given, Options
 from .blocks import options_of
 from .command import command
-from .terminal import Terminal, cells
+from .terminal import Terminal
 
 
 @command
@@ -169,21 +169,12 @@ def _ids(name: str, array: Any) -> dict[str, Any]:
 
 
 def _show(document: dict[str, Any], terminal: Terminal) -> None:
-    from rich import box
-    from rich.table import Table
     from rich.text import Text
 
     from ..data.audit import shown
     from ..errors import printable
 
-    table = Table(
-        box=box.SIMPLE_HEAD,
-        pad_edge=False,
-        title=Text(printable(f"{', '.join(document['files'][:3])} ({document['format']})")),
-        title_justify="left",
-    )
-    for heading in ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids"):
-        table.add_column(heading)
+    rows = []
     for a in document["arrays"]:
         lengths = a.get("lengths")
         last = (
@@ -191,8 +182,10 @@ def _show(document: dict[str, Any], terminal: Terminal) -> None:
             if lengths
             else ", ".join(printable(shown(x)) for x in a.get("first", []))
         )
-        table.add_row(*cells(a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
-    terminal.out.print(table)
+        rows.append((a["name"], " x ".join(f"{n:,}" for n in a["shape"]), a["dtype"], last))
+    title = Text(printable(f"{', '.join(document['files'][:3])} ({document['format']})"))
+    headings = ("array", "shape", "dtype", "vector lengths (min / median / max) or first ids")
+    terminal.table(rows, headings, title=title)
     matched = document["matched"]
     if matched:
         terminal.say(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -61,26 +61,14 @@ def run(
         ("graded metrics, as in cider:NCS@10; options in brackets, as in CS\\[tau=a]@100", graded),
     ):
         rows = [(f["name"], ", ".join(f["aliases"]), f["range"], f["better"], f["formula"]) for f in listed]
-        _table(terminal, title, rows, ("name", "also", "range", "better", "formula"))
+        terminal.table(rows, ("name", "also", "range", "better", "formula"), title=title)
     described = {k: ", ".join(v) for k, v in suites.items() if k != INTRA} | {INTRA: SUITES[INTRA].meaning}
     for title, facts_of in (
         ("views, put in front of a name as in eccv:R@1", judgements),
         ("kinds of gains, put in front of a graded metric; cider when none is named, or the first of --gains", kinds),
         ("words for --metrics", described | ALL),
     ):
-        _table(terminal, title, list(facts_of.items()))
-
-
-def _table(terminal: Terminal, title: str, rows: Sequence[tuple[str, ...]], headings: Sequence[str] = ("", "")) -> None:
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left", show_header=any(headings))
-    for heading in headings:
-        table.add_column(heading)
-    for row in rows:
-        table.add_row(*cells(*row))
-    terminal.out.print(table)
+        terminal.table(facts_of.items(), ("", ""), title=title, show_header=False)
 
 
 def _about(word: str, views: Mapping[str, str]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import typer
 
 from ..errors import BadInput, UsageError, count_of
 from .command import command
-from .terminal import Terminal, cells
+from .terminal import Terminal
 
 if TYPE_CHECKING:
     from ..relevance.spice.tuples import Tuples
@@ -58,19 +58,11 @@ def build(
         raise unknown("graded relevance", kind, NAMED)
     if kind != "spice":
         words = f"{kind} needs no building, it is computed when it is used; it takes {GAINS[kind].needs}"
-        terminal.emit({"kind": kind, "needed": False}) if terminal.json else terminal.say(words)
+        terminal.answer({"kind": kind, "needed": False}, words)
         return
     strings = _captions(split, captions, text)
     with terminal.progress(f"parsing {count_of(len(strings), 'caption')}") as bar:
-        done = parse(
-            strings,
-            java=java,
-            heap=heap,
-            threads=threads,
-            retry=retry,
-            progress=bar,
-            note=terminal.note,
-        )
+        done = parse(strings, java=java, heap=heap, threads=threads, retry=retry, progress=bar, note=terminal.note)
     if done.broken:
         terminal.warn(
             f"the parser fails on {count_of(len(done.broken), 'caption, which has', 'captions, which have')} no tuples "
@@ -91,6 +83,7 @@ def build(
 def list_entries(terminal: Terminal) -> None:
     """Show the content of the cache, and its folder."""
     from ..data import store
+    from ..memory import size
     from ..relevance.spice.parser.install import tools_folder
 
     entries = store.entries()
@@ -100,26 +93,22 @@ def list_entries(terminal: Terminal) -> None:
         used = max(entry.used for entry in of_kind)
         rows.append((name, len(of_kind), _content(name, len(of_kind)), sum(entry.size for entry in of_kind), used))
     fetched = tools_folder()
-    size = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
+    tools = sum(path.stat().st_size for path in fetched.glob("[!.]*") if path.is_file()) if fetched.is_dir() else 0
     if terminal.json:
         kinds = [{"kind": n, "files": f, "content": c, "bytes": b, "used": round(u)} for n, f, c, b, u in rows]
-        document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": size}
+        document = {"folder": str(store.root()), "limit": store.limit(), "kinds": kinds, "tools": tools}
         terminal.emit(document)
         return
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading in ("kind", "content", "size", "last used"):
-        table.add_column(heading)
-    for name, _files, content, total, used in rows:
-        table.add_row(*cells(name, content, _size(total), time.strftime("%Y-%m-%d %H:%M", time.localtime(used))))
-    if size:
-        table.add_row(*cells(TOOLS, "CoreNLP 3.6.0", _size(size), ""))
-    if rows or size:
-        terminal.out.print(table)
+    shown = [
+        (name, content, size(total), time.strftime("%Y-%m-%d %H:%M", time.localtime(used)))
+        for name, _files, content, total, used in rows
+    ]
+    if tools:
+        shown.append((TOOLS, "CoreNLP 3.6.0", size(tools), ""))
+    if shown:
+        terminal.table(shown, ("kind", "content", "size", "last used"))
     total = sum(row[3] for row in rows)
-    terminal.say(f"{_size(total)} of at most {_size(store.limit())} in {store.root()}")
+    terminal.say(f"{size(total)} of at most {size(store.limit())} in {store.root()}")
 
 
 @app.command("clear")
@@ -135,6 +124,7 @@ def clear(
     import shutil
 
     from ..data import store
+    from ..memory import size
     from ..registry import unknown
     from ..relevance.spice.parser.install import tools_folder
 
@@ -147,7 +137,7 @@ def clear(
     sizes = [path.stat().st_size for path in found] if kind == TOOLS else [entry.size for entry in entries]
     if sizes and not yes:
         place = folder if kind == TOOLS else store.root()
-        question = f"remove {count_of(len(sizes), 'file')} ({_size(sum(sizes))}) from {place}"
+        question = f"remove {count_of(len(sizes), 'file')} ({size(sum(sizes))}) from {place}"
         if terminal.json or not sys.stdin.isatty():
             raise UsageError(f"this would {question}", fix="add --yes")
         if not typer.confirm(f"{question}?", err=True):
@@ -157,10 +147,8 @@ def clear(
         removed = sizes
     else:
         removed = [entry.size for entry in store.clear(kind)]
-    if terminal.json:
-        terminal.emit({"removed": len(removed), "bytes": sum(removed)})
-    else:
-        terminal.say(f"removed {count_of(len(removed), 'file')}, {_size(sum(removed))}")
+    words = f"removed {count_of(len(removed), 'file')}, {size(sum(removed))}"
+    terminal.answer({"removed": len(removed), "bytes": sum(removed)}, words)
 
 
 @app.command("export")
@@ -268,12 +256,9 @@ def _only_spice(kind: str) -> None:
 
 
 def _report(terminal: Terminal, words: str, file: Path, tuples: Tuples, **more: int) -> None:
-    if terminal.json:
-        document: dict[str, Any] = {"file": str(file), "captions": len(tuples.texts), "words": len(tuples.synsets)}
-        terminal.emit({**document, "broken": len(tuples.broken), **more})
-    else:
-        broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
-        terminal.say(words + broken)
+    document: dict[str, Any] = {"file": str(file), "captions": len(tuples.texts), "words": len(tuples.synsets)}
+    broken = f", {len(tuples.broken):,} of them broken" if tuples.broken else ""
+    terminal.answer({**document, "broken": len(tuples.broken), **more}, words + broken)
 
 
 def _content(kind: str, files: int) -> str:
@@ -287,10 +272,3 @@ def _content(kind: str, files: int) -> str:
         return f"{count_of(files, 'file')}, one damaged"
     broken = f", {len(tuples.broken):,} broken" if tuples.broken else ""
     return f"{count_of(len(tuples.texts), 'caption')}{broken}"
-
-
-def _size(count: int) -> str:
-    for unit, factor in (("GiB", 30), ("MiB", 20)):
-        if count >= 1 << factor:
-            return f"{count / (1 << factor):.1f} {unit}"
-    return f"{count / 1024:.1f} KiB"

@@ -9,7 +9,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -78,6 +78,32 @@ class Terminal:
         """Print the lines of a text on stdout, literally."""
         for line in text.split("\n"):
             self.out.print(printable(line), style=style, highlight=False, markup=False, soft_wrap=True)
+
+    def answer(self, document: Any, *lines: str) -> None:
+        """Print a JSON document with ``--json``, else lines of text."""
+        if self.json:
+            self.emit(document)
+        for line in () if self.json else lines:
+            self.say(line)
+
+    def table(self, rows: Iterable[Sequence[object]], headings: Sequence[str], **more: Any) -> None:
+        """Print a table.
+
+        Args:
+            rows: the cells, text or ``rich.text.Text``.
+            headings: of the columns; those that begin with ``>`` have numbers, on the right.
+            more: of ``rich.table.Table``.
+        """
+        from rich import box
+        from rich.table import Table
+
+        table = Table(box=box.SIMPLE_HEAD, pad_edge=False, title_justify="left", **more)
+        for heading in headings:
+            justify: Any = "right" if heading.startswith(">") else "left"
+            table.add_column(heading.removeprefix(">"), justify=justify, overflow="fold")  # names are never cut
+        for row in rows:
+            table.add_row(*cells(*row))
+        self.out.print(table)
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:

@@ -12,7 +12,7 @@ from ..data.run_folder import SUMMARY
 from ..errors import GATE_NOT_MET, MissingPackage, UsageError, count_of
 from .blocks import ReportResult, options_of
 from .command import command
-from .terminal import Terminal, cells
+from .terminal import Terminal
 
 
 def trainer(module: str) -> Any:
@@ -124,7 +124,8 @@ def _suite(
     if terminal.json:
         terminal.emit(summary)
     else:
-        _show(terminal, *runner.headline(summary))
+        headings, rows = runner.headline(summary)
+        terminal.table(rows, [headings[0], *(f">{heading}" for heading in headings[1:])])
         for claim in summary.get("claims", []):
             terminal.say(f"{claim['verdict']}: {claim['says']} ({claim['data']})")
         for claim in summary.get("left_out", []):
@@ -138,16 +139,3 @@ def _suite(
     terminal.note(f"· {runs}, {summary['seconds']:.0f} s; summary in {folder / SUMMARY}")
     if failed or (summary["diverged"] and chosen.must_learn):
         raise typer.Exit(GATE_NOT_MET)
-
-
-def _show(terminal: Terminal, headings: list[str], rows: list[list[str]]) -> None:
-    """A table with numbers on the right."""
-    from rich import box
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for number, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if number else "left", no_wrap=True)
-    for row in rows:
-        table.add_row(*cells(*row))
-    terminal.out.print(table)
