@@ -6,6 +6,7 @@ are adjacent; y is replaced by its rank among the distinct values, and a Fenwick
 points before the current one.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

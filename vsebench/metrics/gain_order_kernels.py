@@ -1,5 +1,6 @@
 """Compiled: the smallest gain of every query, and the gains above it."""
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

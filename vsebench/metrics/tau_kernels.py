@@ -10,6 +10,7 @@ Items of equal gain are all counted before one of them is added. Gains are often
 common, items that have it are not listed (``GainOrder``), and every item above that is not listed has a smaller gain.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

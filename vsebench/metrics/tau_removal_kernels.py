@@ -5,6 +5,7 @@ and discordant pairs. The items above come from a Fenwick tree over the levels o
 below from the totals. Items of equal scores are looked up together, before and after all of them are added.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

@@ -6,6 +6,7 @@ the source, the user's cache) where that can be written, else one in the folder 
 can use: what is in it is executed. ``notes`` says what did not work.
 """
 
+# mypy: allow-untyped-calls
 from __future__ import annotations
 
 import os

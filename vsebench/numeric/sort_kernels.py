@@ -4,6 +4,7 @@ Scores are distributed symmetrically about their mean, so their integers are lin
 zero and spread over orders of magnitude, so their integers are about linear in the logarithm.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

@@ -8,6 +8,7 @@ uncertain and compared in float64. The rows of a tile are images, its columns ca
 counted along rows, pairs of caption queries along columns.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

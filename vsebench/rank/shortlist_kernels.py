@@ -1,5 +1,6 @@
 """Compiled: the scores of a tile that can be among the best of their rows, packed row by row."""
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,7 @@ The order of neighbours by float32 score is uncertain where they are closer than
 are listed, scored in float64 by the caller, and sorted by these scores.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

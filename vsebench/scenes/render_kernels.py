@@ -1,5 +1,6 @@
 """Compiled: the pixels of an image from its samples. Integers only, so that all machines agree."""
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

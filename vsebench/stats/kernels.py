@@ -5,6 +5,7 @@ OOPSLA 2014), implemented here: a resample is a function of the seed and of its 
 threads, machines and versions of other packages cannot change it.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

@@ -4,6 +4,7 @@ The difference of two float32 numbers is rounded at most once in float64 and the
 neither block size nor number of threads changes a digit, and equal vectors have equal distances.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

@@ -12,6 +12,7 @@ Every kernel adds the same products in the same order (an absent feature adds no
 give the same float64 number.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

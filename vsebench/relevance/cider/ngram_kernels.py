@@ -4,6 +4,7 @@ An n-gram is a number. Words keep their own numbers; a longer n-gram gets the ne
 n-gram without its last word, its last word) occurs for the first time, so one hash table of pairs serves all lengths.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

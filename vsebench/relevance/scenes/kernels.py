@@ -12,6 +12,7 @@ A scene is a column of ``columns`` (SCENE_WIDTH, scene), a caption a row of ``fa
 in the code of ``vsebench.scenes.encode``.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 from itertools import permutations

@@ -10,6 +10,7 @@ head, its number of distinct synsets; ``count`` the numbers of slots, nodes, att
 marked when ``mark[z]`` is the current token, a number that is increased instead of clearing the array.
 """
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np

@@ -1,5 +1,6 @@
 """Compiled kernels of the word mover's distance: the transport problem of two bags, and lower bounds of its cost."""
 
+# mypy: allow-untyped-defs
 from __future__ import annotations
 
 import numpy as np
