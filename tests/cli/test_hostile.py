@@ -32,6 +32,7 @@ from tests.hostile import (
 )
 from tests.hostile.case import Case
 from tests.hostile.damage import MARKER
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import EXIT_CODES
 
@@ -74,7 +75,7 @@ def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[Path, Path
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
-def test_hostile_input(case: Case, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hostile_input(case: Case, folders: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     for package in case.needs:
         if find_spec(package) is None:
             pytest.skip(f"{package} is not installed")
@@ -90,16 +91,15 @@ def test_hostile_input(case: Case, folders: tuple[Path, Path], monkeypatch: pyte
     assert result.exit_code == case.code, message
     assert hashes(given) == before, "an input was changed or a file was left beside it"
     assert "Traceback" not in result.output
+    pinned(message or "nothing")
     if case.code:
         assert message.count("error: ") == 1
-        assert message.split("error: ", 1)[1].startswith(case.message), message
         assert "\n  fix: " in message
         assert message.count("\n") == 2, "one message: what, and what to do"
         assert result.stdout == "" or args[0] == "inspect"
         assert list(out.iterdir()) == []
         assert not (given.parent / "cache").exists()
     else:
-        assert case.message in message
         assert "error" not in message and result.stdout
         assert not [p.name for p in out.iterdir() if p.name.endswith(".tmp")]
 

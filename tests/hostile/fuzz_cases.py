@@ -127,8 +127,7 @@ def captions(data: bytes) -> Make:
 
 CASES = [
     *(
-        Case(f"npy header {text[-12:]!r}", lambda f, t=text: two_files(f, header(t)), 3,
-             "t.npy: the file has no readable .npy header")
+        Case(f"npy header {text[-12:]!r}", lambda f, t=text: two_files(f, header(t)))
         for text in (
             b"{'descr': '<f4', 'fortran_order': False, 'shape': (300, 16), (\n",
             b"{'descr': '<f4', 'fortran_order': False, 'shape': (300, 16)}'''\n",
@@ -136,25 +135,19 @@ CASES = [
             b"{'descr': '<f4', 'fortran_order': False, 'shape': (30\x00, 16), }\n",
         )
     ),
-    Case("image ids beyond Unicode", lambda f: good.npz(f, image_ids=beyond_unicode(60)), 3,
-         "e.npz: 'image_ids'[7] is not Unicode"),
-    Case("queries beyond Unicode", queries, 3, "q.npy: 'queries'[7] is not Unicode"),
-    Case("a signalling NaN", lambda f: good.npz(f, image_embeddings=signalling()), 3,
-         "e.npz: image row 7 (id 1007) holds nan"),
-    Case("texts of one modality twice", lambda f: two_files(f, npy(Y) * 2), 3, "t.npy: the file declares shape"),
-    Case("notes are a number", report(lambda d: d["provenance"].update(notes=1.5)), 3,
-         "a.json: provenance.notes is no list of texts"),
-    Case("notes are an object", report(lambda d: d["provenance"].update(notes={"a": 1})), 3,
-         "a.json: provenance.notes is no list of texts"),
-    Case("notes have a number", report(lambda d: d["provenance"].update(notes=["a", 1])), 3,
-         "a.json: provenance.notes is no list of texts"),
-    Case("column beyond float64", table(*[10**400] * 24), 3, "t.jsonl: column 'n' has a number beyond 1.8e308"),
-    Case("nested lines", file_table("t.jsonl", b'{"image_id": 100, "n": ' + b"[" * 100_000), 3,
-         "t.jsonl: line 1 is no JSON"),
-    Case("a table of nothing but a byte order mark", file_table("t.jsonl", BOM), 3, "t.jsonl: the file is empty"),
-    Case("parsed captions of nothing but a byte order mark", spice(BOM), 3, "s.jsonl: the file is empty"),
-    Case("captions of nothing but a byte order mark", captions(BOM + b"\n \n"), 3, "c.jsonl: the file is empty"),
-    Case("a frequency beyond 32 bits", frequencies(dog=1 << 31), 3, "df.json: 'dog' has frequency 2147483648"),
-    Case("a frequency beyond 64 bits", frequencies(dog=1 << 63), 3, "df.json: 'dog' has frequency 9223372036854775808"),
-    Case("a frequency below 0", frequencies(dog=-(1 << 63)), 3, "df.json: 'dog' has frequency -9223372036854775808"),
+    Case("image ids beyond Unicode", lambda f: good.npz(f, image_ids=beyond_unicode(60))),
+    Case("queries beyond Unicode", queries),
+    Case("a signalling NaN", lambda f: good.npz(f, image_embeddings=signalling())),
+    Case("texts of one modality twice", lambda f: two_files(f, npy(Y) * 2)),
+    Case("notes are a number", report(lambda d: d["provenance"].update(notes=1.5))),
+    Case("notes are an object", report(lambda d: d["provenance"].update(notes={"a": 1}))),
+    Case("notes have a number", report(lambda d: d["provenance"].update(notes=["a", 1]))),
+    Case("column beyond float64", table(*[10**400] * 24)),
+    Case("nested lines", file_table("t.jsonl", b'{"image_id": 100, "n": ' + b"[" * 100_000)),
+    Case("a table of nothing but a byte order mark", file_table("t.jsonl", BOM)),
+    Case("parsed captions of nothing but a byte order mark", spice(BOM)),
+    Case("captions of nothing but a byte order mark", captions(BOM + b"\n \n")),
+    Case("a frequency beyond 32 bits", frequencies(dog=1 << 31)),
+    Case("a frequency beyond 64 bits", frequencies(dog=1 << 63)),
+    Case("a frequency below 0", frequencies(dog=-(1 << 63))),
 ]  # fmt: skip
