@@ -21,7 +21,7 @@ from ..metrics.suites import SUITES, Names
 from ..report.faults import faults_of
 from ..report.report import Report
 from . import submitted
-from .published import slug
+from .benchmarks import slug
 from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model
 from .store import ENTRIES, read
 
