@@ -33,6 +33,9 @@ def add(
     result: Annotated[Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json.")],
     name: Annotated[str, typer.Option(help="Name of the model.")],
     setting: Annotated[str, typer.Option(help="What distinguishes it from others of this name.")] = "",
+    image_input: Annotated[
+        str, typer.Option(help="What it reads of an image, such as pixels, region features or object annotations.")
+    ] = "",
     url: Annotated[str, typer.Option(help="Link to its code or paper.")] = "",
     description: Annotated[str, typer.Option(help="Free text.")] = "",
     note: Annotated[list[str] | None, typer.Option(help="A sentence shown with the entry; can be repeated.")] = None,
@@ -58,8 +61,8 @@ def add(
     from ..leaderboard.store import ENTRIES
 
     entry = submit.add(
-        result, name, setting=setting, url=url, description=description, notes=note or (), reproduce=reproduce or (),
-        metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
+        result, name, setting=setting, image_input=image_input, url=url, description=description, notes=note or (),
+        reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
     )  # fmt: skip
     files = [str(folder / ENTRIES / f"{entry.id}.json")]
     files += [str(folder / ENTRIES / entry.per_query.name)] if entry.per_query is not None else []
@@ -130,13 +133,9 @@ def build(
 ) -> None:
     """Write the site and the tables of the READMEs: the same bytes on every machine."""
     terminal = Terminal(as_json, quiet, no_progress)
-    from ..errors import BadInput
     from ..leaderboard import site, store
 
-    board = store.read(folder)
-    if board.faults:
-        first = board.faults[0]
-        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix)
+    board = store.read_sound(folder)
     changes = site.changes(board, folder)
     _check_changed(board, changes.files)
     if not check:
@@ -166,14 +165,12 @@ def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
 
     ``leaderboard validate`` checks all of them, which for 200 entries of COCO 5K takes longer than the rest of a build.
     """
-    from ..errors import BadInput
     from ..leaderboard.check import of_entry
+    from ..leaderboard.store import refuse
 
     names = {path.stem for path in changes if path.parent.name == "entries"}
     faults = [fault for entry in board.entries if entry.id in names for fault in of_entry(board, entry)]
-    if faults:
-        what = f"{faults[0].file}: {faults[0].what}"
-        raise BadInput(what, where=board.folder, fix=f"{faults[0].fix}; all faults: vsebench leaderboard validate")
+    refuse(faults, board.folder, "; all faults: vsebench leaderboard validate")
 
 
 @app.command("diff")

@@ -36,7 +36,7 @@ COLUMNS = (
     Column("level", lambda e, v: e.level),
     Column("model", lambda e, v: e.model.name),
     Column("setting", lambda e, v: e.model.setting),
-    Column("image_input", lambda e, v: e.image_input, heading="image input"),
+    Column("image_input", lambda e, v: e.model.image_input, heading="image input"),
     Column("benchmark", lambda e, v: page_of(e.benchmark, v.metric)),
     Column("metric", lambda e, v: v.metric),
     Column("direction", lambda e, v: v.direction or ""),

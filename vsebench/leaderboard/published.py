@@ -36,7 +36,7 @@ class PrintedRow(Strict):
         row: its number where the paper numbers its rows.
         model, setting: as printed.
         benchmark: the test set.
-        image_input: see ``Entry``; empty where the paper does not say it.
+        image_input: see ``Model``; empty where the paper does not say it.
         cells: one a column of the table, as printed; None where it prints nothing.
         notes: about single cells, by the key of their column.
     """
@@ -107,8 +107,9 @@ def entries_of(table: PrintedTable) -> list[Entry]:
         found.append(
             Entry(
                 id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
-                model=Model(name=row.model, setting=row.setting), benchmark=row.benchmark, values=tuple(values),
-                paper=table.paper, table=table.table, row=row.row, notes=table.notes, image_input=row.image_input,
+                benchmark=row.benchmark, values=tuple(values),
+                model=Model(name=row.model, setting=row.setting, image_input=row.image_input),
+                paper=table.paper, table=table.table, row=row.row, notes=table.notes,
             )
         )  # fmt: skip
     return found

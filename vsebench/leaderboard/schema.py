@@ -89,12 +89,15 @@ class Model(Strict):
     Attributes:
         name: of the model.
         setting: what distinguishes it from others of this name: training data, hyper-parameters.
+        image_input: what it reads of an image, such as pixels, region features or object annotations; empty where it is
+            not known.
         url: of its code or paper, or the empty text.
         description: free text.
     """
 
     name: str = Field(min_length=1, max_length=LONGEST)
     setting: str = Field(default="", max_length=LONGEST)
+    image_input: str = Field(default="", max_length=100)
     url: str = Field(default="", max_length=2000)
     description: str = Field(default="", max_length=LONGEST)
 
@@ -141,8 +144,6 @@ class Entry(Strict):
         level: where the numbers come from.
         model: what was evaluated.
         benchmark: the test set, see ``benchmarks``.
-        image_input: what the model reads of an image, such as pixels, region features or object annotations; empty
-            where it is not known.
         signature: how it was measured; empty where it is not known, as in papers.
         values: the numbers; a metric and direction at most once.
         paper, table, row: of published numbers; the keys of ``papers.json`` are the papers.
@@ -157,7 +158,6 @@ class Entry(Strict):
     level: Level
     model: Model
     benchmark: str = Field(min_length=1, max_length=200)
-    image_input: str = Field(default="", max_length=100)
     signature: str = Field(default="", max_length=LONGEST)
     values: tuple[Value, ...]
     paper: str = Field(default="", max_length=100)

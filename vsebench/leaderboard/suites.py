@@ -13,6 +13,7 @@ from .benchmarks import slug
 from .schema import Entry, Model, Value
 
 LEVEL = 0.95
+TRAINED = "trained by vsebench train-reference with the loss {}"
 OBJECTS = "coco-objects"
 # What a model reads of an image: as ``data.features`` of its run says, else by its data (``train_reference.sources``).
 FEATURES = {"pixels": "pixels", "regions": "region features", "vectors": "vectors"}
@@ -127,9 +128,8 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         command += " --data coco-objects:FILE --set data.images=FILE"
     return Entry(
         id=slug(f"{suite.suite} {data} {variant}".replace("%", "pc")), level="reproduced",
-        model=Model(name=variant, description=f"trained by vsebench train-reference with the loss {first.loss}"),
-        benchmark=split[1] if split else data, image_input=image_input(first), signature=first.signature,
-        values=tuple(values), facts=facts,
+        model=Model(name=variant, image_input=image_input(first), description=TRAINED.format(first.loss)),
+        benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=facts,
         reproduce=(command,),
         notes=(f"Means of both directions{'' if len(runs) == 1 else f' and of {len(runs)} seeds'}.",),
     )  # fmt: skip
