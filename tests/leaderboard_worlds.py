@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typer.testing import CliRunner, Result
 
 import vsebench
+from vsebench.cli import app
 from vsebench.report.report import Report
 
 PAPERS = {
@@ -31,6 +34,18 @@ TABLE = {
          "cells": ["51.0", "69.0", "80.1", "41.0", "61.0", "70.1", None, None], "notes": {"i2t R@1": "a remark"}},
     ],
 }  # fmt: skip
+
+
+def run(*args: str) -> Result:
+    """A command of vsebench."""
+    return CliRunner().invoke(app, list(args))
+
+
+def edit(path: Path, change: Callable[[Any], object]) -> None:
+    """Change the document of a JSON file in place."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def write(path: Path, document: Any) -> Path:

@@ -12,8 +12,8 @@ from ..errors import csv_cell, printable
 from ..report.grid import Grid, cells
 from ..report.markdown import markdown
 from ..report.render import Rendered
+from . import columns
 from .benchmarks import described, file_of, page_of
-from .columns import COLUMNS, headed, record
 from .groups import groups
 from .schema import LEVELS, Entry
 from .store import Board
@@ -42,8 +42,8 @@ class Leaderboard(Rendered):
         return [one.grid() for one in self.tables]
 
     def records(self) -> list[dict[str, Any]]:
-        """One a number, with the columns of ``COLUMNS``: fractions as fractions."""
-        return [record(entry, value) for entry in self.entries for value in entry.values]
+        """One a number, with the columns of ``columns.COLUMNS``: fractions as fractions."""
+        return [columns.record(entry, value) for entry in self.entries for value in entry.values]
 
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/leaderboard/1``: all entries."""
@@ -52,7 +52,7 @@ class Leaderboard(Rendered):
     def to_csv(self) -> str:
         """The records, with names on the first line also where there are no records."""
         stream = io.StringIO()
-        writer = csv.DictWriter(stream, [column.name for column in COLUMNS], lineterminator="\n")
+        writer = csv.DictWriter(stream, [column.name for column in columns.COLUMNS], lineterminator="\n")
         writer.writeheader()
         for row in self.records():
             writer.writerow({k: csv_cell(printable(v) if isinstance(v, str) else v) for k, v in row.items()})
@@ -66,7 +66,7 @@ class Leaderboard(Rendered):
 
 def _plain(entry: Entry) -> dict[str, Any]:
     plain = entry.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    return plain | {column.name: column.read(entry, entry.values[0]) for column in headed([entry])}
+    return plain | {column.name: column.read(entry, entry.values[0]) for column in columns.headed([entry])}
 
 
 def leaderboard(board: Board, benchmark: str | None = None) -> Leaderboard:
