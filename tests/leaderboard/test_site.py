@@ -34,12 +34,6 @@ pytest.importorskip("jinja2", reason="jinja2 is not installed")
 
 ROOT = Path(__file__).resolve().parents[2]
 BOARD = ROOT / "leaderboards"
-HOSTILE = [
-    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "</td></table></body>",
-    "{{7*7}} ${7*7} %s {0}", "\u202egnp.exe\u202c שלום مرحبا", "\x1b[31mred\x1b[0m\x07\x00",
-    "🦊🎉 emoji \U0001f469\u200d\U0001f52c", "x" * 10_000, "a|b `c` *d* [e](javascript:alert(1)) <!-- -->",
-    "&amp; &lt;b&gt; &#x3c;",
-]  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -464,19 +458,7 @@ def test_axes_span_the_values():
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory) -> tuple[Board, dict[str, bytes]]:
-    folder = worlds.folder(tmp_path_factory.mktemp("hostile") / "leaderboards")
-    worlds.report().save(folder / "R.json")
-    for i, name in enumerate(HOSTILE):
-        submit.add(folder / "R.json", name, setting=name, description=name, notes=[name], reproduce=[name],
-                   id=f"hostile-{i}", folder=folder)  # fmt: skip
-    table = json.loads(json.dumps(worlds.TABLE))
-    table["rows"][0] |= {"model": HOSTILE[0], "setting": HOSTILE[1], "notes": {"i2t R@1": HOSTILE[0]}}
-    worlds.write(folder / "published" / "doe2020thing-table-1.json", table)
-    suite = worlds.suite()
-    suite["claims"][0] |= {"says": HOSTILE[0], "paper": HOSTILE[1]}
-    suite["claims"][0]["parts"][0]["says"] = HOSTILE[0]
-    suite["machine"] = {"platform": HOSTILE[0]}
-    worlds.write(folder / "suites" / "small.json", suite)
+    folder = worlds.hostile(tmp_path_factory.mktemp("hostile") / "leaderboards")
     found, wrong = check(folder)
     assert wrong == []
     return found, site.build(found)
@@ -494,7 +476,7 @@ def test_hostile_names_are_text(hostile):
             assert all(set(a) == {"defer", "src"} for a in scripts), name
             text = data.decode("utf-8")
             assert not [c for c in text if ord(c) < 32 and c != "\n"] and "\u202e" not in text, name
-    for i, name in enumerate(HOSTILE):
+    for i, name in enumerate(worlds.HOSTILE):
         words = Page(files[f"entries/hostile-{i}.html"]).words
         shown = name if name.isprintable() or "🦊" in name else None
         if shown is not None and "\u200d" not in shown:

@@ -12,8 +12,8 @@ import pytest
 
 from tests import browser as browsers
 from tests import leaderboard_worlds as worlds
-from tests.leaderboard.test_site import BOARD, HOSTILE
-from vsebench.leaderboard import site, submit
+from tests.leaderboard.test_site import BOARD
+from vsebench.leaderboard import site
 from vsebench.leaderboard.store import read
 
 SITE = BOARD / "site"
@@ -22,11 +22,7 @@ SITE = BOARD / "site"
 @pytest.fixture(scope="module")
 def made(tmp_path_factory) -> Path:
     """The site of a folder with all levels and hostile names."""
-    folder = worlds.folder(tmp_path_factory.mktemp("site") / "leaderboards")
-    worlds.report().save(folder / "R.json")
-    for i, name in enumerate(HOSTILE):
-        submit.add(folder / "R.json", name, setting=name, notes=[name], id=f"hostile-{i}", folder=folder)
-    worlds.write(folder / "suites" / "small.json", worlds.suite())
+    folder = worlds.hostile(tmp_path_factory.mktemp("site") / "leaderboards")
     board = read(folder)
     assert board.faults == ()
     site.write(site.changes(board, folder))
