@@ -318,6 +318,7 @@ def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_pa
 @pytest.mark.slow
 def test_the_documented_submission(tmp_path, monkeypatch, real_data):
     """The commands of docs/leaderboards.md, with all metrics of COCO 5K."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
     shutil.copytree(ROOT / "leaderboards", tmp_path / "leaderboards")
     shutil.copy(real_data / "proxy" / "coco5k_minilm_proxy.npz", tmp_path / "embeddings.npz")
     monkeypatch.chdir(tmp_path)
@@ -412,8 +413,6 @@ def test_commands(tmp_path, submitted):
     assert done.exit_code == 1 and done.stderr == "· 4 entries (2 published, 2 recomputed), 1 fault\n"
     assert "entries/a-model-custom.json: R@1 (i2t): the entry says" in done.stdout
     assert "fix: make the entry again: vsebench leaderboard add RESULT.json" in done.stdout
-    done = run("leaderboard", "build", "--folder", str(folder))
-    assert done.exit_code == 3 and "fix: make the entry again" in done.output and not (folder / "site").exists()
     done = run("leaderboard", "validate", "b-custom", "--folder", str(folder), "--json")
     assert done.exit_code == 0
     assert json.loads(done.stdout) == {"entries": 4, "levels": {"published": 2, "recomputed": 2}, "faults": []}

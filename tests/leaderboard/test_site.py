@@ -245,6 +245,13 @@ def test_a_page_of_someone_else_is_not_replaced(folder):
     assert run("leaderboard", "build", "--folder", str(folder)).exit_code == 2  # a build.json that is not ours
 
 
+def test_a_build_refuses_numbers_that_are_not_reproduced(folder):
+    path = folder / "entries" / "noise-1-4-custom.json"
+    worlds.edit(path, lambda d: d["values"][0].update(value=d["values"][0]["value"] + 0.001))
+    done = run("leaderboard", "build", "--folder", str(folder))
+    assert done.exit_code == 3 and "fix: make the entry again" in done.output and not (folder / "site").exists()
+
+
 def test_vendored_files_are_those_that_are_recorded():
     static = ROOT / "vsebench" / "leaderboard" / "static"
     recorded = json.loads((static / "vendored.json").read_text())

@@ -244,8 +244,6 @@ def drift(
     numbers.
     """
     terminal = Terminal(as_json, quiet, no_progress)
-    from dataclasses import asdict
-
     from ..leaderboard import drift as stored
 
     now = stored.measured(suite)
@@ -254,15 +252,16 @@ def drift(
         stored.write(now, path)
     before = stored.read(path)
     found = stored.compare(before, now)
-    runs = list(dict.fromkeys(d.run for d in found))
+    runs = list(dict.fromkeys(one.id for one in found))
     conditions = stored.conditions(before, now)
     numbers = sum(map(len, now.runs.values()))
     if terminal.json:
         facts = {"baseline": str(path), "numbers": numbers, "drifted": runs, "conditions": conditions}
-        terminal.emit({**facts, "moved": [asdict(d) for d in found]})
+        moved = [{"run": one.id, "name": one.name, "stored": one.old, "found": one.new} for one in found]
+        terminal.emit({**facts, "moved": moved})
     else:
         for one in found:
-            terminal.say(one.words)
+            terminal.say(stored.words(one))
         measured = f"{count_of(numbers, 'number')} of {count_of(len(now.runs), 'run')}"
         terminal.say(f"{measured}: {len(found)} moved; {count_of(len(runs), 'run')} drifted")
     if runs:

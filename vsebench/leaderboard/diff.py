@@ -42,6 +42,11 @@ class Moved:
     new: float | None
 
     @property
+    def name(self) -> str:
+        """Metric and direction, as ``Value.name``."""
+        return f"{self.metric} ({self.direction})" if self.direction else self.metric
+
+    @property
     def delta(self) -> float | None:
         """New minus old, None where one of them is not there."""
         return None if self.old is None or self.new is None else self.new - self.old

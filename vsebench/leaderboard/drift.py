@@ -9,7 +9,6 @@ numbers moved. Other machines were not compared.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -21,7 +20,7 @@ from ..data.regular import read_bytes
 from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
 from ..report.faults import faults_of
-from .diff import changed
+from .diff import Moved, changed
 from .schema import Strict, Value
 from .suites import Suite
 
@@ -38,31 +37,6 @@ class Baseline(Strict):
     versions: dict[str, str]
     machine: dict[str, Any]
     runs: dict[str, tuple[Value, ...]]
-
-
-@dataclass(frozen=True)
-class Drift:
-    """One number of a run that is not what is stored.
-
-    Attributes:
-        run: its name.
-        name: metric and direction, or the empty text for a run that is missing.
-        stored, found: values; None where there is none.
-    """
-
-    run: str
-    name: str
-    stored: float | None
-    found: float | None
-
-    @property
-    def words(self) -> str:
-        """What changed, as a sentence."""
-        if self.stored is None:
-            return f"{self.run} {self.name}: is not stored".replace(" :", ":")
-        if self.found is None:
-            return f"{self.run} {self.name}: was not measured".replace(" :", ":")
-        return f"{self.run} {self.name}: stored {self.stored:.6g}, found {self.found:.6g}"
 
 
 def measured(folder: Path) -> Baseline:
@@ -114,17 +88,27 @@ def write(baseline: Baseline, path: Path) -> None:
         stream.write("{\n" + head + ",\n".join(lines) + "\n }\n}\n")
 
 
-def compare(stored: Baseline, now: Baseline) -> list[Drift]:
-    """Every number that is not the stored one; also what is missing on either side."""
-    found: list[Drift] = []
+def compare(stored: Baseline, now: Baseline) -> list[Moved]:
+    """Every number that is not the stored one, with the name of its run as id; one without a metric is of a run that is
+    missing on either side."""
+    found: list[Moved] = []
     for run in dict.fromkeys([*stored.runs, *now.runs]):
-        if run not in stored.runs or run not in now.runs:
-            found.append(Drift(run, "", 0.0 if run in stored.runs else None, 0.0 if run in now.runs else None))
-            continue
-        for one in changed(run, stored.runs[run], now.runs[run], CLOSE):
-            name = f"{one.metric} ({one.direction})" if one.direction else one.metric
-            found.append(Drift(run, name, one.old, one.new))
+        if run in stored.runs and run in now.runs:
+            found += changed(run, stored.runs[run], now.runs[run], CLOSE)
+        else:
+            old, new = (0.0 if run in one.runs else None for one in (stored, now))
+            found.append(Moved(run, "", None, old, new))
     return found
+
+
+def words(moved: Moved) -> str:
+    """What changed, as a sentence."""
+    what = f"{moved.id} {moved.name}".strip()
+    if moved.old is None:
+        return f"{what}: is not stored"
+    if moved.new is None:
+        return f"{what}: was not measured"
+    return f"{what}: stored {moved.old:.6g}, found {moved.new:.6g}"
 
 
 def conditions(stored: Baseline, now: Baseline) -> list[str]:

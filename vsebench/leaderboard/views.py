@@ -30,12 +30,6 @@ FILTERED = 8  # rows of a page beyond which they can be filtered
 CHARTED = 24  # rows of a chart
 LABEL = 38  # characters of a label of a chart
 TICKS = 8
-SECTIONS = {
-    "recomputed": "Recomputed here from the values of every query",
-    "reproduced": "Reproduced by the reference trainer",
-    "published": "Published in papers",
-}
-NAVIGATION = {"index.html": "Overview", "claims.html": "Claims", "about.html": "How to read"}
 OPEN, UNJUDGED = "not regenerated yet", "cannot be judged"
 VERDICTS = {"holds here": "holds", "does not hold here": "fails", "undecided": "open"}  # and their classes
 _FIGURE_SPACE, _POINT_SPACE = "\u2007", "\u2008"  # as wide as a digit, and as a point
@@ -59,7 +53,7 @@ def pages(board: Board, tables: Sequence[Table]) -> dict[str, str]:
     sections = _claims(board)
     found = {
         "index.html": page("index.html", "index", sets=[_test_set(own[name]) for name in names],
-                           papers=_papers(board), sections=sections),
+                           sections=sections),
         "about.html": page("about.html", "about"),
         "claims.html": page("claims.html", "claims", sections=sections),
     }  # fmt: skip
@@ -101,11 +95,10 @@ def _environment() -> Environment:
         finalize=literal, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
     made.globals.update(
-        NAVIGATION=NAVIGATION, LEVELS=LEVELS, SECTIONS=SECTIONS, DIRECTIONS=DIRECTIONS, VERDICTS=VERDICTS, OPEN=OPEN,
-        count_of=count_of, described=described, facts_of=facts_of, file_of=file_of, has_page=has_page, heading=heading,
-        spans=spans,
+        LEVELS=LEVELS, DIRECTIONS=DIRECTIONS, VERDICTS=VERDICTS, OPEN=OPEN, UNJUDGED=UNJUDGED, count_of=count_of,
+        described=described, facts_of=facts_of, file_of=file_of, has_page=has_page, heading=heading, spans=spans,
     )  # fmt: skip
-    made.filters.update(aligned=aligned, points=points, shown=_shown)
+    made.filters.update(aligned=aligned, in_order=in_order, points=points, shown=_shown)
     return made
 
 
@@ -147,21 +140,16 @@ def _test_set(tables: Sequence[Table]) -> dict[str, Any]:
     return {"known": described(tables[0].group.benchmark), "counts": counted(tables), "best": best}
 
 
-def _papers(board: Board) -> list[dict[str, Any]]:
-    found = []
-    for key, paper in board.papers.items():
-        own = [entry for entry in board.entries if entry.paper == key]
-        tables = sorted({entry.table.removeprefix("Table ") for entry in own}, key=_place)
-        found.append({"paper": paper, "tables": tables, "numbers": sum(len(entry.values) for entry in own)})
-    return found
+def in_order(tables: Iterable[str]) -> list[str]:
+    """The tables of a paper in its order, each once: of "4" and "IV" the fourth; what is no number comes last."""
 
+    def place(table: str) -> tuple[int, str]:
+        roman = re.fullmatch("(X*)(IX|IV|V?)(I{0,3})", table)
+        if roman:
+            return 10 * len(roman[1]) + {"": 0, "IV": 4, "V": 5, "IX": 9}[roman[2]] + len(roman[3]), table
+        return int(table) if table.isdecimal() else sys.maxsize, table
 
-def _place(table: str) -> tuple[int, str]:
-    """The place of a table in its paper: of "4" and "IV" the fourth; what is no number comes last."""
-    roman = re.fullmatch("(X*)(IX|IV|V?)(I{0,3})", table)
-    if roman:
-        return 10 * len(roman[1]) + {"": 0, "IV": 4, "V": 5, "IX": 9}[roman[2]] + len(roman[3]), table
-    return int(table) if table.isdecimal() else sys.maxsize, table
+    return sorted({table.removeprefix("Table ") for table in tables}, key=place)
 
 
 # Entries
