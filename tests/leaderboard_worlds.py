@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from typer.testing import CliRunner, Result
 
 import vsebench
+from vsebench.cli import app
+from vsebench.leaderboard import submit
 from vsebench.report.report import Report
 
 PAPERS = {
@@ -31,6 +35,26 @@ TABLE = {
          "cells": ["51.0", "69.0", "80.1", "41.0", "61.0", "70.1", None, None], "notes": {"i2t R@1": "a remark"}},
     ],
 }  # fmt: skip
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "' onmouseover='alert(1)", "</td></table></body>",
+    "{{7*7}} ${7*7} %s {0}", "\u202egnp.exe\u202c שלום مرحبا", "\x1b[31mred\x1b[0m\x07\x00",
+    "🦊🎉 emoji \U0001f469\u200d\U0001f52c", "x" * 10_000, "a|b `c` *d* [e](javascript:alert(1)) <!-- -->",
+    "&amp; &lt;b&gt; &#x3c;",
+]  # fmt: skip
+
+
+def run(*args: str) -> Result:
+    """A command of vsebench."""
+    return CliRunner().invoke(app, list(args))
+
+
+def edit(path: Path, change: Callable[[Any], object]) -> None:
+    """Change the document of a JSON file in place."""
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
 
 
 def write(path: Path, document: Any) -> Path:
@@ -81,3 +105,20 @@ def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True) -> dict[str, 
         "seeds": list(seeds), "notes": [], "versions": {"vsebench": "0.1.0"}, "python": "3.11.7", "seconds": 60.0,
         "machine": {"platform": "Linux x86_64", "cores": 2}, "runs": runs, "claims": [claim] if claims else [],
     }  # fmt: skip
+
+
+def hostile(path: Path) -> Path:
+    """A folder with all levels, whose names try to be HTML."""
+    table = json.loads(json.dumps(TABLE))
+    table["rows"][0] |= {"model": HOSTILE[0], "setting": HOSTILE[1], "notes": {"i2t R@1": HOSTILE[0]}}
+    folder(path, table)
+    report().save(path / "R.json")
+    for i, name in enumerate(HOSTILE):
+        submit.add(path / "R.json", name, setting=name, image_input=name[:99], description=name, notes=[name],
+                   reproduce=[name], id=f"hostile-{i}", folder=path)  # fmt: skip
+    summary = suite()
+    summary["claims"][0] |= {"says": HOSTILE[0], "paper": HOSTILE[1]}
+    summary["claims"][0]["parts"][0]["says"] = HOSTILE[0]
+    summary["machine"] = {"platform": HOSTILE[0]}
+    write(path / "suites" / "small.json", summary)
+    return path

@@ -10,17 +10,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from tests import leaderboard_worlds as worlds
-from vsebench.cli import app
+from tests.leaderboard_worlds import edit, run
 from vsebench.leaderboard import diff, submit
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, list(args))
 
 
 @pytest.fixture
@@ -76,8 +72,8 @@ def test_diff_as_a_command(two):
 def test_diff_against_a_commit(two):
     old, new = two
     repository = old.parent / "repository"
-    (repository / "deep").mkdir(parents=True)
-    shutil.copytree(old, repository / "deep" / "boards")
+    board = repository / "deep" / "boards"
+    shutil.copytree(old, board)
 
     def git(*words: str) -> None:
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.org", "-c", "commit.gpgsign=false")
@@ -86,51 +82,41 @@ def test_diff_against_a_commit(two):
     git("init", "-q")
     git("add", "-A")
     git("commit", "-qm", "first")
-    shutil.rmtree(repository / "deep" / "boards")
-    shutil.copytree(new, repository / "deep" / "boards")
-    assert diff.against(repository / "deep" / "boards", "HEAD").to_dict() == {
-        **diff.against(new, str(old)).to_dict(), "against": "HEAD",
-    }  # fmt: skip
-    done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"), "--against", "nowhere")
+    shutil.rmtree(board)
+    shutil.copytree(new, board)
+    assert diff.against(board, "HEAD").to_dict() == {**diff.against(new, str(old)).to_dict(), "against": "HEAD"}
+    done = run("leaderboard", "diff", "--folder", str(board), "--against", "nowhere")
     assert done.exit_code == 2 and "neither a folder nor a commit" in done.stderr
-    done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"), "--against", "--output=x")
-    assert done.exit_code == 2
-    (repository / "deep" / "boards" / "suites" / "link.json").symlink_to("/etc/passwd")
+    assert run("leaderboard", "diff", "--folder", str(board), "--against", "--output=x").exit_code == 2
+    (board / "suites" / "link.json").symlink_to("/etc/passwd")
     git("add", "-A")
     git("commit", "-qm", "a link that leads out of the folder")
-    (repository / "deep" / "boards" / "suites" / "link.json").unlink()
-    done = run("leaderboard", "diff", "--folder", str(repository / "deep" / "boards"))
+    (board / "suites" / "link.json").unlink()
+    done = run("leaderboard", "diff", "--folder", str(board))
     assert done.exit_code == 3 and "suites/link.json" in done.stderr
 
 
 def test_export(two):
-    old, _ = two
-    rows = list(csv.DictReader(io.StringIO(run("leaderboard", "export", "--folder", str(old)).stdout)))
-    assert (
-        rows[0]["id"] == "doe2020thing-table-1-01" and float(rows[0]["value"]) == 0.5 and rows[0]["printed"] == "50.0"
-    )
+    def export(*words: str) -> str:
+        return run("leaderboard", "export", *words, "--folder", str(two[0])).stdout
+
+    rows = list(csv.DictReader(io.StringIO(export())))
+    first = rows[0]
+    assert (first["id"], float(first["value"]), first["printed"]) == ("doe2020thing-table-1-01", 0.5, "50.0")
     assert {row["level"] for row in rows} == {"published", "recomputed", "reproduced"}
-    document = json.loads(run("leaderboard", "export", "--to", "json", "--folder", str(old)).stdout)
+    document = json.loads(export("--to", "json"))
     assert sum(len(e["values"]) for e in document["entries"]) == len(rows)
-    only = list(
-        csv.DictReader(io.StringIO(run("leaderboard", "export", "--benchmark", "custom", "--folder", str(old)).stdout))
-    )
-    assert {row["benchmark"] for row in only} == {"custom"}
-    text = run("leaderboard", "export", "--to", "markdown", "--benchmark", "coco-5k", "--folder", str(old)).stdout
+    assert {row["benchmark"] for row in csv.DictReader(io.StringIO(export("--benchmark", "custom")))} == {"custom"}
+    text = export("--to", "markdown", "--benchmark", "coco-5k")
     assert "**51.0**" in text and "As printed in the papers" in text
-    assert run("leaderboard", "export", "--to", "xml", "--folder", str(old)).exit_code == 2
-    done = run("leaderboard", "export", "--benchmark", "coco-5", "--folder", str(old))
+    assert run("leaderboard", "export", "--to", "xml", "--folder", str(two[0])).exit_code == 2
+    done = run("leaderboard", "export", "--benchmark", "coco-5", "--folder", str(two[0]))
     assert done.exit_code == 2 and "coco-5k" in done.stderr
 
 
 def test_export_to_a_file_of_that_ending(two, tmp_path):
-    for name, start in {
-        "a.md": "###",
-        "a.tex": "% needs",
-        "a.json": "{",
-        "a.csv": "id,level",
-        "a.html": "<!doctype",
-    }.items():
+    starts = {"a.md": "###", "a.tex": "% needs", "a.json": "{", "a.csv": "id,level", "a.html": "<!doctype"}
+    for name, start in starts.items():
         assert run("leaderboard", "export", "--folder", str(two[0]), "-o", str(tmp_path / name)).exit_code == 0
         assert (tmp_path / name).read_text(encoding="utf-8").startswith(start)
     done = run("leaderboard", "export", "--folder", str(two[0]), "-o", str(tmp_path / "a.pdf"))
@@ -161,15 +147,21 @@ def suite(tmp_path) -> Path:
     return folder
 
 
+@pytest.fixture
+def board(suite, tmp_path) -> Path:
+    """A folder with the numbers of that suite stored."""
+    folder = worlds.folder(tmp_path / "board")
+    done = drift(suite, folder)
+    assert done.exit_code == 3 and "store them first" in done.stderr
+    assert drift(suite, folder, "--update").exit_code == 0
+    return folder
+
+
 def drift(suite: Path, board: Path, *more: str) -> Result:
     return run("leaderboard", "drift", str(suite), "--folder", str(board), *more)
 
 
-def test_a_suite_that_did_not_change(suite, tmp_path):
-    board = worlds.folder(tmp_path / "board")
-    done = drift(suite, board)
-    assert done.exit_code == 3 and "store them first" in done.stderr
-    assert drift(suite, board, "--update").exit_code == 0
+def test_a_suite_that_did_not_change(suite, board):
     done = drift(suite, board)
     assert (done.exit_code, done.stdout) == (0, "18 numbers of 2 runs: 0 moved; 0 runs drifted\n")
 
@@ -185,9 +177,7 @@ def shift(board: Path, by: float, count: int = 1) -> list[dict]:
     return numbers
 
 
-def test_one_number_that_moves_is_drift(suite, tmp_path):
-    board = worlds.folder(tmp_path / "board")
-    drift(suite, board, "--update")
+def test_one_number_that_moves_is_drift(suite, board):
     name = "scenes-10k/mh-seed0"
     (first, *_) = shift(board, 0.004)
     done = drift(suite, board)
@@ -200,22 +190,17 @@ def test_one_number_that_moves_is_drift(suite, tmp_path):
     assert (document["drifted"], len(document["moved"])) == ([name], 1)
 
 
-def test_rounding_of_a_sum_is_no_drift(suite, tmp_path):
-    board = worlds.folder(tmp_path / "board")
-    drift(suite, board, "--update")
+def test_rounding_of_a_sum_is_no_drift(suite, board):
     shift(board, 1e-8, 9)
     assert drift(suite, board).exit_code == 0
 
 
-def test_drift_names_what_is_other_than_when_the_numbers_were_stored(suite, tmp_path):
-    board = worlds.folder(tmp_path / "board")
-    summary = json.loads((suite / "suite.json").read_text())
-    summary["machine"]["processor"] = "Zen, AVX2"
-    (suite / "suite.json").write_text(json.dumps(summary))
+def test_drift_names_what_is_other_than_when_the_numbers_were_stored(suite, board):
+    edit(suite / "suite.json", lambda d: d["machine"].update(processor="Zen, AVX2"))
     drift(suite, board, "--update")
     assert json.loads((board / "baselines" / "smoke.json").read_text())["machine"]["processor"] == "Zen, AVX2"
-    summary["machine"]["processor"], summary["versions"]["vsebench"] = "Core, AVX512", "0.2.0"
-    (suite / "suite.json").write_text(json.dumps(summary))
+    edit(suite / "suite.json", lambda d: d["machine"].update(processor="Core, AVX512"))
+    edit(suite / "suite.json", lambda d: d["versions"].update(vsebench="0.2.0"))
     assert drift(suite, board).stderr == ""
     shift(board, 0.1)
     said = drift(suite, board).stderr
@@ -230,31 +215,21 @@ def test_what_is_said_of_processors_is_what_was_compared():
         assert "SSE4, AVX2 and AVX-512" in text and "the same numbers on every processor" not in text, name
 
 
-def test_a_run_that_is_missing_is_drift(suite, tmp_path):
-    board = worlds.folder(tmp_path / "board")
-    drift(suite, board, "--update")
-    path = board / "baselines" / "smoke.json"
-    stored = json.loads(path.read_text())
-    stored["runs"]["scenes-10k/other-seed0"] = stored["runs"].pop(next(iter(stored["runs"])))
-    path.write_text(json.dumps(stored))
+def test_a_run_that_is_missing_is_drift(suite, board):
+    edit(board / "baselines" / "smoke.json", lambda d: d["runs"].update(other=d["runs"].pop(next(iter(d["runs"])))))
     done = drift(suite, board)
-    assert done.exit_code == 1 and "scenes-10k/other-seed0: was not measured" in done.stdout
+    assert done.exit_code == 1 and "other: was not measured" in done.stdout
+    assert "scenes-10k/mh-seed0: is not stored" in done.stdout
 
 
-def test_a_suite_that_cannot_be_compared(suite, tmp_path):
-    board = worlds.folder(tmp_path / "board")
-    drift(suite, board, "--update")
-    summary = json.loads((suite / "suite.json").read_text())
-    (suite / "suite.json").write_text(json.dumps(summary | {"complete": False}))
+def test_a_suite_that_cannot_be_compared(suite, board):
+    edit(suite / "suite.json", lambda d: d.update(complete=False))
     done = drift(suite, board)
     assert done.exit_code == 3 and "is not complete" in done.stderr
-    (suite / "suite.json").write_text(json.dumps(summary))
+    edit(suite / "suite.json", lambda d: d.update(complete=True))
     for text in ('{"schema": "x"}', "[]", "3", "", "[" * 100_000):
         (board / "baselines" / "smoke.json").write_text(text)
         assert drift(suite, board).exit_code == 3
-    report = next(suite.glob("*/*/result.json"))
-    document = json.loads(report.read_text())
-    document["results"][0]["value"] += 0.01
-    report.write_text(json.dumps(document))
+    edit(next(suite.glob("*/*/result.json")), lambda d: d["results"][0].update(value=d["results"][0]["value"] + 0.01))
     done = drift(suite, board)
     assert done.exit_code == 3 and "per-query values give" in done.stderr

@@ -11,11 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
 from tests import leaderboard_worlds as worlds
-from vsebench.cli import app
+from tests.leaderboard_worlds import edit, run
 from vsebench.errors import BadInput, UsageError
 from vsebench.leaderboard import published, submit
 from vsebench.leaderboard.check import check
@@ -30,18 +29,10 @@ ENTRY = {
 }  # fmt: skip
 
 
-def run(*args: str) -> Result:
-    return CliRunner().invoke(app, list(args))
-
-
 def faults(tmp_path: Path, entry: dict) -> list[str]:
     folder = worlds.folder(tmp_path / "board")
     worlds.write(folder / "entries" / "e.json", entry)
     return [f.what for f in read(folder).faults]
-
-
-def test_a_right_entry_has_no_fault(tmp_path):
-    assert faults(tmp_path, ENTRY) == []
 
 
 @pytest.mark.parametrize(
@@ -56,79 +47,55 @@ def test_a_right_entry_has_no_fault(tmp_path):
         ({"signature": ""}, "document: level recomputed needs the signature of the report"),
         ({"per_query": None}, "document: a per-query file belongs to level recomputed"),
         ({"level": "reproduced", "per_query": None}, "level: 'reproduced' is that of files in suites"),
-        (
-            {"level": "published", "per_query": None, "paper": "doe2020thing", "table": "Table 2"},
-            "level: 'published' is that of files in published",
-        ),
+        ({"level": "published", "per_query": None, "paper": "doe2020thing", "table": "Table 2"},
+         "level: 'published' is that of files in published"),
         ({"id": "e.per-query"}, "document: the id 'e.per-query' is that of a per-query file"),
         ({"model": {"name": "E", "url": "javascript:alert(1)"}}, "model.url: 'javascript:alert(1)' is no link"),
         ({"values": []}, "document: there are no values"),
+        ({"values": ENTRY["values"] * 2}, "document: R@1 (i2t) is listed twice"),
     ],
-)
+)  # fmt: skip
 def test_a_wrong_field_is_named(tmp_path, change, message):
     (found,) = faults(tmp_path, ENTRY | change)
     assert found.startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("value", "message"),
+    ("change", "message"),
     [
-        (
-            {"metric": "R@1", "direction": "i2t", "value": 50.0},
-            "R@1 (i2t) is 50, and its range is 0 to 1; is it a perc",
-        ),
-        (
-            {"metric": "R@1", "direction": "i2t", "value": 0.5, "interval": [0.6, 0.7]},
-            "outside its interval 0.6 to 0.7",
-        ),
-        (
-            {"metric": "R@1", "direction": "i2t", "value": 0.5, "interval": [0.7, 0.3]},
-            "outside its interval 0.7 to 0.3",
-        ),
-        ({"metric": "Q@1", "direction": "i2t", "value": 0.5}, "unknown metric 'Q@1'"),
-        ({"metric": "paper:CS", "direction": "i2t", "value": 0.5}, "unknown metric of papers 'paper:CS'"),
-        ({"metric": "MedR", "direction": "t2i", "value": -1.0}, "MedR (t2i) is -1, and its range is 1 to no bound"),
-        ({"metric": "R@1", "direction": "up", "value": 0.5}, "values.0.direction: expected 'i2t'"),
-        ({"metric": "R@1", "direction": "i2t", "value": "x"}, "values.0.value: expected a number"),
+        ({"value": 50.0}, "R@1 (i2t) is 50, and its range is 0 to 1; is it a perc"),
+        ({"interval": [0.6, 0.7]}, "outside its interval 0.6 to 0.7"),
+        ({"interval": [0.7, 0.3]}, "outside its interval 0.7 to 0.3"),
+        ({"metric": "Q@1"}, "unknown metric 'Q@1'"),
+        ({"metric": "paper:CS"}, "unknown metric of papers 'paper:CS'"),
+        ({"metric": "MedR", "value": -1.0}, "MedR (i2t) is -1, and its range is 1 to no bound"),
+        ({"direction": "up"}, "values.0.direction: expected 'i2t'"),
+        ({"value": "x"}, "values.0.value: expected a number"),
     ],
 )
-def test_a_wrong_number_is_named(tmp_path, value, message):
-    (found,) = faults(tmp_path, ENTRY | {"values": [value]})
+def test_a_wrong_number_is_named(tmp_path, change, message):
+    (found,) = faults(tmp_path, ENTRY | {"values": [ENTRY["values"][0] | change]})
     assert message in found
 
 
-def test_a_number_is_listed_once(tmp_path):
-    (found,) = faults(tmp_path, ENTRY | {"values": ENTRY["values"] * 2})
-    assert found == "document: R@1 (i2t) is listed twice"
-
-
-@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
-def test_numbers_are_finite(tmp_path, word):
-    folder = worlds.folder(tmp_path)
-    path = worlds.write(folder / "entries" / "e.json", ENTRY)
-    path.write_text(path.read_text().replace("0.5", word))
-    assert len(read(folder).faults) == 1
-
-
-def test_a_name_that_is_there_twice_in_a_file(tmp_path):
-    folder = worlds.folder(tmp_path)
-    path = worlds.write(folder / "entries" / "e.json", ENTRY)
-    path.write_text(path.read_text().replace('"level"', '"id": "e", "level"'))
-    assert [f.what for f in read(folder).faults] == ["is no JSON: 'id' is there twice"]
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [("0.5", word, "") for word in ("NaN", "Infinity", "-Infinity")]
+    + [('"level"', '"id": "e", "level"', "is no JSON: 'id' is there twice")],
+)
+def test_numbers_are_finite_and_names_once(tmp_path, old, new, message):
+    path = worlds.write(worlds.folder(tmp_path) / "entries" / "e.json", ENTRY)
+    path.write_text(path.read_text().replace(old, new))
+    (fault,) = read(tmp_path).faults
+    assert message in fault.what
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
         (lambda t: t["rows"][0]["cells"].pop(), "row 'First' has 7 cells for 8 columns"),
-        (
-            lambda t: t["rows"][0].update(cells=["fifty", *["1.0"] * 7]),
-            "row 'First' has the cell 'fifty', which is no num",
-        ),
-        (
-            lambda t: t["rows"][1].update(notes={"up R@1": "x"}),
-            "row 'Second' has a note for 'up R@1', which is no column",
-        ),
+        (lambda t: t["rows"][0].update(cells=["fifty", *["1.0"] * 7]), "'First' has the cell 'fifty', which is no num"),
+        (lambda t: t["rows"][1].update(notes={"up R@1": "x"}), "'Second' has a note for 'up R@1', which is no column"),
         (lambda t: t["columns"].__setitem__(0, t["columns"][1]), "a column is listed twice"),
         (lambda t: t["columns"][0].update(metric="Nope"), "unknown metric 'Nope'"),
         (lambda t: t["rows"][0]["cells"].__setitem__(0, "101.0"), "R@1 (i2t) is 1.01, and its range is 0 to 1"),
@@ -167,20 +134,12 @@ def test_the_tables_of_the_papers():
     assert wrong == []
     assert len({(e.paper, e.table) for e in rows}) == 22 and sum(len(e.values) for e in rows) == 1681
     contradicted = [(e.paper, e.model.name, e.benchmark, published.contradictions(e)) for e in rows]
-    assert {tuple(names): found for *names, found in contradicted if found} == {
-        ("biten2022semantic", "CVSE+SAM", "f30k"): {
-            "paper:Nsum": "the six values of the row add up to 369.0, and 387.9 is printed"
-        },
-        ("faghri2018vsepp", "Embedding Net", "coco-1k"): {
-            "R@10 (i2t)": "R@10 is 69.4, less than R@5 of the same row, 79.3"
-        },
-    }
-
-
-def test_the_files_of_the_papers_are_as_written():
-    for path in sorted((BOARD / "published").glob("*.json")):
-        text = path.read_text(encoding="utf-8")
-        assert published.text_of(published.PrintedTable.model_validate_json(text)) == text, path.name
+    assert [found for found in contradicted if found[-1]] == [
+        ("biten2022semantic", "CVSE+SAM", "f30k",
+         {"paper:Nsum": "the six values of the row add up to 369.0, and 387.9 is printed"}),
+        ("faghri2018vsepp", "Embedding Net", "coco-1k",
+         {"R@10 (i2t)": "R@10 is 69.4, less than R@5 of the same row, 79.3"}),
+    ]  # fmt: skip
 
 
 def test_the_tables_are_those_of_the_collected_numbers(real_data):
@@ -208,12 +167,6 @@ def submitted(tmp_path):
     return folder, folder / "entries" / "a-model-custom.json"
 
 
-def edit(path: Path, change) -> None:
-    document = json.loads(path.read_text(encoding="utf-8"))
-    change(document)
-    path.write_text(json.dumps(document), encoding="utf-8")
-
-
 def test_a_submission_is_computed_again(submitted):
     folder, _ = submitted
     board, wrong = check(folder)
@@ -232,20 +185,24 @@ def test_tampered_numbers_are_refused_with_both_values(submitted):
     right = json.loads(path.read_text())["values"]
 
     def change(document):
+        document.update(signature="vsebench:9|split:x", benchmark="coco-5k")
         document["values"][0]["value"] += 1e-6
         document["values"][1]["interval"][0] -= 0.01
         document["values"][2]["n"] = 61
         document["values"][3]["interval"] = None
 
     edit(path, change)
-    found = [f.what for f in check(folder)[1]]
+    signature, *found = [f.what for f in check(folder)[1]]
     value, ends = right[0]["value"], right[1]["interval"]
-    assert found[0] == f"R@1 (i2t): the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}"
     given = f"[{ends[0] - 0.01:.6g}, {ends[1]:.6g}], its per-query values give [{ends[0]:.6g}, {ends[1]:.6g}]"
-    assert found[1] == f"R@1 (t2i): the entry says the interval {given}"
-    assert found[2] == "R@5 (i2t): the entry says 61 queries, the per-query file has 60"
-    assert found[3] == "R@5 (t2i): the entry says no interval, its per-query values give one"
-    assert len(found) == 4
+    assert signature.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
+    assert found == [
+        "benchmark: the entry says 'coco-5k', the per-query file 'custom'",
+        f"R@1 (i2t): the entry says {value + 1e-6:.12g}, its per-query values give {value:.12g}",
+        f"R@1 (t2i): the entry says the interval {given}",
+        "R@5 (i2t): the entry says 61 queries, the per-query file has 60",
+        "R@5 (t2i): the entry says no interval, its per-query values give one",
+    ]
 
 
 def test_a_tampered_per_query_file_is_refused(submitted):
@@ -275,14 +232,6 @@ def test_files_that_are_missing_or_left_over(submitted):
     assert [f.what for f in check(folder)[1]] == ["belongs to no entry"]
 
 
-def test_signature_and_test_set_are_those_of_the_report(submitted):
-    folder, path = submitted
-    edit(path, lambda d: d.update(signature="vsebench:9|split:x", benchmark="coco-5k"))
-    first, second = (f.what for f in check(folder)[1])
-    assert first.startswith("signature: the entry says 'vsebench:9|split:x', the per-query file 'vsebench:")
-    assert second == "benchmark: the entry says 'coco-5k', the per-query file 'custom'"
-
-
 def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
     folder, path = submitted
     beside = folder / "entries" / "a-model-custom.per-query.json"
@@ -302,11 +251,8 @@ def test_add_replaces_neither_its_input_nor_through_a_link(tmp_path, submitted):
     path.symlink_to(tmp_path / "nowhere.json")
     with pytest.raises(UsageError, match="is a link"):
         submit.add(tmp_path / "A.json", "A model", folder=folder)
-    assert (
-        kept.read_text() == "{}"
-        and (tmp_path / "kept.json").read_bytes() == before
-        and not (tmp_path / "nowhere.json").exists()
-    )
+    assert kept.read_text() == "{}" and (tmp_path / "kept.json").read_bytes() == before
+    assert not (tmp_path / "nowhere.json").exists()
 
 
 def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
@@ -319,10 +265,8 @@ def test_metrics_that_take_too_much_room_are_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
     entry = submit.add(tmp_path / "A.json", "suites", notes=["mine"], folder=folder)
     assert {v.metric for v in entry.values} == {"R@1", "R@5", "R@10", "MedR", "RSum"}
-    said = (
-        f"The per-query values take {size / 1e6:.1f} MB, and at most {size / 1e6:.1f} are kept: left out are MRR, R@7."
-    )
-    assert entry.notes == ("mine", said)
+    kept = f"The per-query values take {size / 1e6:.1f} MB, and at most {size / 1e6:.1f} are kept"
+    assert entry.notes == ("mine", f"{kept}: left out are MRR, R@7.")
     size = (folder / "entries" / "suites-custom.per-query.json").stat().st_size
     monkeypatch.setattr("vsebench.leaderboard.submitted.LARGEST", size - 1)
     done = run("leaderboard", "add", str(tmp_path / "A.json"), "--name", "headlines", "--folder", str(folder))
@@ -374,6 +318,7 @@ def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_pa
 @pytest.mark.slow
 def test_the_documented_submission(tmp_path, monkeypatch, real_data):
     """The commands of docs/leaderboards.md, with all metrics of COCO 5K."""
+    pytest.importorskip("jinja2", reason="jinja2 is not installed")
     shutil.copytree(ROOT / "leaderboards", tmp_path / "leaderboards")
     shutil.copy(real_data / "proxy" / "coco5k_minilm_proxy.npz", tmp_path / "embeddings.npz")
     monkeypatch.chdir(tmp_path)
@@ -407,33 +352,26 @@ def test_add_refuses(tmp_path, submitted):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("url", ["ftp://x", "x", "https://a b", "https://a\x1b[2J"])
-def test_add_refuses_what_is_no_link(tmp_path, submitted, url):
-    with pytest.raises(UsageError, match=r"--url: .* is no link"):
-        submit.add(tmp_path / "A.json", "Other", url=url, folder=submitted[0])
-
-
 @pytest.mark.parametrize(
     "url",
     [
         "http://[bad", "http://[1::zz]/x", "https://", "https:///page", "http://:80/", "http://a:99999/", "http://a:b/",
-        "http://..", "http://a<b>/", "http://user@/", "http://a..b/",
+        "http://..", "http://a<b>/", "http://user@/", "http://a..b/", "ftp://x", "x", "https://a b", "https://a\x1b[2J",
     ],
 )  # fmt: skip
-def test_a_link_without_a_host_is_refused(tmp_path, submitted, url):
-    with pytest.raises(UsageError, match=r"--url: .* has no valid host"):
-        submit.add(tmp_path / "A.json", "Other", url=url, folder=submitted[0])
-    assert "has no valid host" in faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}})[0]
+def test_a_link_that_leads_nowhere_is_refused(tmp_path, url):
+    (found,) = faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}})
+    assert ("is no link" if not url.startswith("http") or " " in url or "\x1b" in url else "has no valid host") in found
 
 
 @pytest.mark.parametrize(
     "url",
     [
-        "https://example.org", "http://localhost:8000/a?b#c", "https://[::1]:80/x", "https://127.0.0.1/", "https://a_b.x",
-        "https://bücher.example/ü", "https://example.org./",
+        "", "https://example.org", "http://localhost:8000/a?b#c", "https://[::1]:80/x", "https://127.0.0.1/",
+        "https://a_b.x", "https://bücher.example/ü", "https://example.org./",
     ],
 )  # fmt: skip
-def test_a_link_with_a_host(tmp_path, url):
+def test_an_entry_without_faults(tmp_path, url):
     assert faults(tmp_path, ENTRY | {"model": {"name": "E", "url": url}}) == []
 
 
@@ -441,6 +379,7 @@ def test_a_link_with_a_host(tmp_path, url):
     ("words", "message"),
     [
         (["--name", "N", "--url", "http://[bad"], "--url: 'http://[bad' has no valid host"),
+        (["--name", "N", "--image-input", "x" * 101], "--image-input: is too long, expected at most 100 characters"),
         (["--name", ""], "--name: is too short, expected at least 1 character(s)"),
         (["--name", "N", "--id", "../x"], "--id is '../x'"),
         (["--name", "N", "--id", "a" * 101], "at most 100"),
@@ -457,8 +396,7 @@ def test_wrong_options_of_add_are_those_of_the_command_line(tmp_path, submitted,
 def test_add_some_metrics(tmp_path, submitted):
     folder, _ = submitted
     entry = submit.add(tmp_path / "A.json", "Sum alone", metrics="RSum", folder=folder)
-    assert [v.name for v in entry.values] == ["RSum"]
-    assert check(folder)[1] == []
+    assert [v.name for v in entry.values] == ["RSum"] and check(folder)[1] == []
     with pytest.raises(UsageError, match="has no MeanR"):
         submit.add(tmp_path / "A.json", "Other", metrics="MeanR", folder=folder)
 
@@ -510,9 +448,8 @@ def test_the_file_of_the_scheduled_suite_has_what_it_can_run():
 
 
 def test_a_single_seed_has_no_interval(tmp_path):
-    folder = worlds.folder(tmp_path)
-    worlds.write(folder / "suites" / "small.json", worlds.suite(seeds=(0,), claims=False))
-    assert all(v.interval is None for e in read(folder).entries if e.level == "reproduced" for v in e.values)
+    worlds.write(worlds.folder(tmp_path) / "suites" / "small.json", worlds.suite(seeds=(0,), claims=False))
+    assert all(v.interval is None for e in read(tmp_path).entries if e.level == "reproduced" for v in e.values)
 
 
 def test_a_damaged_suite_is_named(tmp_path):
@@ -525,8 +462,7 @@ def test_a_damaged_suite_is_named(tmp_path):
 
 
 def test_a_report_with_lists_is_an_entry_without_them(tmp_path):
-    rng = np.random.default_rng(0)
-    scores = np.repeat(np.eye(12), 3, axis=1) + 0.5 * rng.standard_normal((12, 36))
+    scores = np.repeat(np.eye(12), 3, axis=1) + 0.5 * np.random.default_rng(0).standard_normal((12, 36))
     report = vsebench.evaluate(
         scores=scores, captions_per_image=3, metrics="R@1,R@5", lists=5, resamples=50, trust=True
     )
@@ -534,19 +470,5 @@ def test_a_report_with_lists_is_an_entry_without_them(tmp_path):
     report.save(str(tmp_path / "A.json"))
     folder = worlds.folder(tmp_path / "board")
     entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
-    assert check(folder)[1] == []
     kept = vsebench.load(folder / "entries" / entry.per_query.name)
-    assert not kept.lists and kept["R@1", "t2i"].value == report["R@1", "t2i"].value
-
-
-def test_a_build_refuses_numbers_that_are_not_reproduced(tmp_path):
-    worlds.report().save(str(tmp_path / "A.json"))
-    folder = worlds.folder(tmp_path / "board")
-    entry = submit.add(tmp_path / "A.json", "A model", folder=folder)
-    path = folder / "entries" / f"{entry.id}.json"
-    document = json.loads(path.read_text())
-    document["values"][0]["value"] += 0.001
-    path.write_text(json.dumps(document))
-    done = run("leaderboard", "build", "--folder", str(folder))
-    assert done.exit_code == 3 and "fix: make the entry again" in done.output
-    assert not (folder / "site").exists()
+    assert check(folder)[1] == [] and not kept.lists and kept["R@1", "t2i"].value == report["R@1", "t2i"].value

@@ -172,7 +172,7 @@ def tiny_suite(**settings: float) -> Suite:
     return Suite("tiny", "one run", lambda objects, losses: ([Planned(DATA, "sh", found)], []))
 
 
-def moved(folder: Path, stored: drift.Baseline) -> list[drift.Drift]:
+def moved(folder: Path, stored: drift.Baseline) -> list[drift.Moved]:
     run_suite.run_suite(tiny_suite(), folder, say=lambda text: None)
     return drift.compare(stored, drift.measured(folder))
 

@@ -35,6 +35,9 @@ def add(
     result: Annotated[Path, typer.Argument(help="A report of vsebench eval FILE -o RESULT.json.")],
     name: Annotated[str, typer.Option(help="Name of the model.")],
     setting: Annotated[str, typer.Option(help="What distinguishes it from others of this name.")] = "",
+    image_input: Annotated[
+        str, typer.Option(help="What it reads of an image, such as pixels, region features or object annotations.")
+    ] = "",
     url: Annotated[str, typer.Option(help="Link to its code or paper.")] = "",
     description: Annotated[str, typer.Option(help="Free text.")] = "",
     note: Annotated[list[str] | None, typer.Option(help="A sentence shown with the entry; can be repeated.")] = None,
@@ -56,8 +59,8 @@ def add(
     from ..leaderboard.store import ENTRIES
 
     entry = submit.add(
-        result, name, setting=setting, url=url, description=description, notes=note or (), reproduce=reproduce or (),
-        metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
+        result, name, setting=setting, image_input=image_input, url=url, description=description, notes=note or (),
+        reproduce=reproduce or (), metrics=metrics, id=entry_id, folder=folder, replace_old=replace,
     )  # fmt: skip
     files = [str(folder / ENTRIES / f"{entry.id}.json")]
     files += [str(folder / ENTRIES / entry.per_query.name)] if entry.per_query is not None else []
@@ -122,13 +125,9 @@ def build(
     folder: Folder = HERE,
 ) -> None:
     """Write the site and the tables of the READMEs: the same bytes on every machine."""
-    from ..errors import BadInput
     from ..leaderboard import site, store
 
-    board = store.read(folder)
-    if board.faults:
-        first = board.faults[0]
-        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix)
+    board = store.read_sound(folder)
     changes = site.changes(board, folder)
     _check_changed(board, changes.files)
     if not check:
@@ -158,14 +157,12 @@ def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
 
     ``leaderboard validate`` checks all of them, which for 200 entries of COCO 5K takes longer than the rest of a build.
     """
-    from ..errors import BadInput
     from ..leaderboard.check import of_entry
+    from ..leaderboard.store import refuse
 
     names = {path.stem for path in changes if path.parent.name == "entries"}
     faults = [fault for entry in board.entries if entry.id in names for fault in of_entry(board, entry)]
-    if faults:
-        what = f"{faults[0].file}: {faults[0].what}"
-        raise BadInput(what, where=board.folder, fix=f"{faults[0].fix}; all faults: vsebench leaderboard validate")
+    refuse(faults, board.folder, "; all faults: vsebench leaderboard validate")
 
 
 @app.command("diff")
@@ -229,8 +226,6 @@ def drift(
     The runs of suite smoke compute in float64: x86 code for SSE4, AVX2 and AVX-512 was compared, and gives the same
     numbers.
     """
-    from dataclasses import asdict
-
     from ..leaderboard import drift as stored
 
     now = stored.measured(suite)
@@ -239,15 +234,16 @@ def drift(
         stored.write(now, path)
     before = stored.read(path)
     found = stored.compare(before, now)
-    runs = list(dict.fromkeys(d.run for d in found))
+    runs = list(dict.fromkeys(one.id for one in found))
     conditions = stored.conditions(before, now)
     numbers = sum(map(len, now.runs.values()))
     if terminal.json:
         facts = {"baseline": str(path), "numbers": numbers, "drifted": runs, "conditions": conditions}
-        terminal.emit({**facts, "moved": [asdict(d) for d in found]})
+        moved = [{"run": one.id, "name": one.name, "stored": one.old, "found": one.new} for one in found]
+        terminal.emit({**facts, "moved": moved})
     else:
         for one in found:
-            terminal.say(one.words)
+            terminal.say(stored.words(one))
         measured = f"{count_of(numbers, 'number')} of {count_of(len(now.runs), 'run')}"
         terminal.say(f"{measured}: {len(found)} moved; {count_of(len(runs), 'run')} drifted")
     if runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 
@@ -72,3 +73,13 @@ def page_of(benchmark: str, metric: str) -> str:
 def described(name: str) -> Benchmark:
     """A test set by its name; one that is not in the table describes itself."""
     return BENCHMARKS.get(name) or Benchmark(name, name, "")
+
+
+def slug(text: str) -> str:
+    """A text as part of an id or of the name of a file: ``Table IX`` is ``table-ix``."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
+
+
+def file_of(name: str) -> str:
+    """The page of a test set."""
+    return f"{slug(name) or 'other'}.html"

@@ -8,7 +8,6 @@ from ..data.regular import read_bytes
 from ..errors import BadInput, VsebenchError
 from ..metrics import parse
 from ..report import document
-from ..report.report import Report
 from . import submitted
 from .schema import Entry
 from .store import ENTRIES, Board, Fault, read
@@ -53,20 +52,9 @@ def of_entry(board: Board, entry: Entry) -> list[Fault]:
         faults.append(Fault(name, what, _AGAIN))
     try:
         report = document.read(board.folder / name, parse)
-        return faults + [Fault(board.files[entry.id], what, _AGAIN) for what in _differences(entry, report)]
+        return faults + [Fault(board.files[entry.id], what, _AGAIN) for what in submitted.differences(entry, report)]
     except VsebenchError as error:
         return [*faults, Fault(name, error.what, error.fix or _AGAIN)]
-
-
-def _differences(entry: Entry, report: Report) -> list[str]:
-    found = []
-    if report.signature != entry.signature:
-        found.append(f"signature: the entry says '{entry.signature}', the per-query file '{report.signature}'")
-    if report.split != entry.benchmark:
-        found.append(f"benchmark: the entry says '{entry.benchmark}', the per-query file '{report.split}'")
-    if report.items is None:
-        return [*found, "the per-query file has no per-query values"]
-    return found + submitted.differences(entry, report)
 
 
 def _left_over(board: Board) -> list[Fault]:

@@ -6,19 +6,19 @@ import io
 import subprocess
 import tarfile
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import BadInput, MissingPackage, UsageError
-from ..report.grid import Cell, Grid, text_only
+from ..report.grid import Cell, Grid, cells, text_only
 from ..report.render import Rendered
 from .facts import facts
 from .groups import version
-from .schema import Entry
-from .store import CLAIMS, ENTRIES, PAPERS, PUBLISHED, SUITES, Board, read
+from .schema import Value
+from .store import CLAIMS, ENTRIES, PAPERS, PUBLISHED, SUITES, Board, read_sound
 from .tables import DIRECTIONS, shown
 
 SCHEMA = "vsebench/leaderboard-diff/1"
@@ -30,7 +30,7 @@ class Moved:
     """One number that changed, appeared or disappeared.
 
     Attributes:
-        id: of the entry.
+        id: of the entry, or the name of a run.
         metric, direction: of the number.
         old, new: fractions as fractions; None where it is not there.
     """
@@ -40,6 +40,11 @@ class Moved:
     direction: str | None
     old: float | None
     new: float | None
+
+    @property
+    def name(self) -> str:
+        """Metric and direction, as ``Value.name``."""
+        return f"{self.metric} ({self.direction})" if self.direction else self.metric
 
     @property
     def delta(self) -> float | None:
@@ -80,23 +85,19 @@ class Difference(Rendered):
         if self.moved:
             rows = tuple(_row(m) for m in self.moved)
             found.append(Grid("Numbers", ("entry", "metric", "direction", "old", "new", "delta"), 3, rows))
-        changed = [("added", i) for i in self.added] + [("removed", i) for i in self.removed]
-        if changed:
-            found.append(Grid("Entries", ("change", "entry"), 2, tuple((Cell(a), Cell(b)) for a, b in changed)))
-        if self.measured:
-            rows = tuple((Cell(i), Cell(old), Cell(new)) for i, old, new in self.measured)
-            found.append(Grid("Measured in another way", ("entry", "old", "new"), 3, rows))
-        if self.verdicts:
-            rows = tuple(tuple(map(Cell, line)) for line in self.verdicts)
-            found.append(Grid("Verdicts", ("claim", "data", "old", "new"), 4, rows))
+        came = [("added", i) for i in self.added] + [("removed", i) for i in self.removed]
+        for title, headings, lines in (
+            ("Entries", ("change", "entry"), came),
+            ("Measured in another way", ("entry", "old", "new"), self.measured),
+            ("Verdicts", ("claim", "data", "old", "new"), self.verdicts),
+        ):
+            if lines:
+                found.append(Grid(title, headings, len(headings), tuple(cells(*line) for line in lines)))
         return found
 
     def records(self) -> list[dict[str, Any]]:
         """One a number: entry, metric, direction, old, new and delta; fractions as fractions."""
-        return [
-            {"id": m.id, "metric": m.metric, "direction": m.direction, "old": m.old, "new": m.new, "delta": m.delta}
-            for m in self.moved
-        ]
+        return [{**asdict(m), "delta": m.delta} for m in self.moved]
 
     def to_dict(self) -> dict[str, Any]:
         """The document of schema ``vsebench/leaderboard-diff/1``."""
@@ -114,14 +115,14 @@ def _row(moved: Moved) -> tuple[Cell, ...]:
     if moved.delta is not None:
         scale = 100 if facts(moved.metric).scale == "percent" else 1
         delta = f"{scale * moved.delta:+.4g}"
-    return tuple(map(Cell, (moved.id, moved.metric, DIRECTIONS[moved.direction], *numbers, delta)))
+    return cells(moved.id, moved.metric, DIRECTIONS[moved.direction], *numbers, delta)
 
 
 def compare(new: Board, old: Board, against: str) -> Difference:
     """The changes from ``old`` to ``new``; ``against`` names the old one."""
     before, after = ({e.id: e for e in board.entries} for board in (old, new))
     both = [id for id in after if id in before]
-    moved = [m for id in both for m in _moved(before[id], after[id])]
+    moved = [m for id in both for m in changed(id, before[id].values, after[id].values)]
     measured = []
     for id in both:
         one, other = before[id].signature, after[id].signature
@@ -141,11 +142,13 @@ def compare(new: Board, old: Board, against: str) -> Difference:
     )  # fmt: skip
 
 
-def _moved(old: Entry, new: Entry) -> Iterator[Moved]:
-    before, after = ({(v.metric, v.direction): v.value for v in entry.values} for entry in (old, new))
+def changed(id: str, old: Iterable[Value], new: Iterable[Value], close: float = 0.0) -> Iterator[Moved]:
+    """The numbers of an entry or a run that differ by more than ``close``, or that only one side has."""
+    before, after = ({(v.metric, v.direction): v.value for v in values} for values in (old, new))
     for key in dict.fromkeys([*before, *after]):
-        if before.get(key) != after.get(key):
-            yield Moved(new.id, *key, before.get(key), after.get(key))
+        was, now = before.get(key), after.get(key)
+        if was is None or now is None or abs(was - now) > close:
+            yield Moved(id, *key, was, now)
 
 
 def _verdicts(board: Board) -> dict[tuple[str, str], str]:
@@ -164,19 +167,11 @@ def against(folder: Path, other: str) -> Difference:
         UsageError: neither a folder nor a commit.
         MissingPackage: a commit, without git.
     """
-    new = _read(folder)
+    new = read_sound(folder)
     if Path(other).is_dir():
-        return compare(new, _read(Path(other)), other)
+        return compare(new, read_sound(Path(other)), other)
     with _commit(folder, other) as place:
-        return compare(new, _read(place), other)
-
-
-def _read(folder: Path) -> Board:
-    board = read(folder)
-    if board.faults:
-        first = board.faults[0]
-        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix)
-    return board
+        return compare(new, read_sound(place), other)
 
 
 @contextmanager

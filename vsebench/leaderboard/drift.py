@@ -9,12 +9,10 @@ numbers moved. Other machines were not compared.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
 from ..analysis.systems import load
 from ..data.atomic import write_atomically
@@ -22,19 +20,13 @@ from ..data.regular import read_bytes
 from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
 from ..report.faults import faults_of
-from .schema import Strict
+from .diff import Moved, changed
+from .schema import Strict, Value
 from .suites import Suite
 
 SCHEMA: Literal["vsebench/baseline/2"] = "vsebench/baseline/2"
+M = TypeVar("M", bound=BaseModel)
 CLOSE = 1e-6  # numbers that differ by less are the same: sums of the values of queries round too
-
-
-class Stored(Strict):
-    """A stored number: metric and direction (None for a sum), and value."""
-
-    metric: str
-    direction: str | None
-    value: float
 
 
 class Baseline(Strict):
@@ -44,32 +36,7 @@ class Baseline(Strict):
     suite: str
     versions: dict[str, str]
     machine: dict[str, Any]
-    runs: dict[str, tuple[Stored, ...]]
-
-
-@dataclass(frozen=True)
-class Drift:
-    """One number of a run that is not what is stored.
-
-    Attributes:
-        run: its name.
-        name: metric and direction, or the empty text for a run that is missing.
-        stored, found: values; None where there is none.
-    """
-
-    run: str
-    name: str
-    stored: float | None
-    found: float | None
-
-    @property
-    def words(self) -> str:
-        """What changed, as a sentence."""
-        if self.stored is None:
-            return f"{self.run} {self.name}: is not stored".replace(" :", ":")
-        if self.found is None:
-            return f"{self.run} {self.name}: was not measured".replace(" :", ":")
-        return f"{self.run} {self.name}: stored {self.stored:.6g}, found {self.found:.6g}"
+    runs: dict[str, tuple[Value, ...]]
 
 
 def measured(folder: Path) -> Baseline:
@@ -83,35 +50,37 @@ def measured(folder: Path) -> Baseline:
     """
     path = folder / SUMMARY
     fix = "run it: vsebench train-reference --suite smoke --out FOLDER"
-    try:
-        suite = Suite.model_validate_json(read_bytes(path, fix, missing=fix))
-    except ValidationError as error:
-        raise BadInput(faults_of(error)[0], where=path, fix="run the suite again") from None
+    suite = _read(path, Suite, fix, "run the suite again")
     if not suite.complete:
         raise BadInput("is not complete", where=path, fix="finish the suite: --resume")
     runs = {name: _numbers(folder / name / RESULT) for name in suite.runs}
     return Baseline(suite=suite.suite, versions=suite.versions, machine=suite.machine, runs=runs)
 
 
-def _numbers(path: Path) -> tuple[Stored, ...]:
-    """The numbers of a report."""
-    return tuple(Stored(metric=str(r.metric), direction=r.direction, value=r.value) for r in load(path).results)
+def _numbers(path: Path) -> tuple[Value, ...]:
+    """The numbers of a report, without their intervals."""
+    return tuple(Value(metric=str(r.metric), direction=r.direction, value=r.value) for r in load(path).results)
 
 
 def read(path: Path) -> Baseline:
     """The stored numbers of a file; raises BadInput."""
     fix = "store them first: vsebench leaderboard drift FOLDER --update"
+    return _read(path, Baseline, fix, "store them again with --update")
+
+
+def _read(path: Path, model: type[M], missing: str, again: str) -> M:
     try:
-        return Baseline.model_validate_json(read_bytes(path, fix, missing=fix))
+        return model.model_validate_json(read_bytes(path, missing, missing=missing))
     except ValidationError as error:
-        raise BadInput(faults_of(error)[0], where=path, fix="store them again with --update") from None
+        raise BadInput(faults_of(error)[0], where=path, fix=again) from None
 
 
 def write(baseline: Baseline, path: Path) -> None:
     """Store the numbers of a suite: one a line."""
     lines = []
     for run, values in baseline.runs.items():
-        rows = ",\n".join(f"   {json.dumps(_plain(v))}" for v in values)
+        plain = [{"metric": v.metric, "direction": v.direction, "value": round(v.value, 9)} for v in values]
+        rows = ",\n".join(f"   {json.dumps(one)}" for one in plain)
         lines.append(f"  {json.dumps(run)}: [\n{rows}\n  ]")
     head = f' "schema": {json.dumps(SCHEMA)},\n "suite": {json.dumps(baseline.suite)},\n'
     head += f' "versions": {json.dumps(baseline.versions)},\n "machine": {json.dumps(baseline.machine)},\n "runs": {{\n'
@@ -119,32 +88,27 @@ def write(baseline: Baseline, path: Path) -> None:
         stream.write("{\n" + head + ",\n".join(lines) + "\n }\n}\n")
 
 
-def _plain(value: Stored) -> dict[str, Any]:
-    return {k: round(v, 9) if isinstance(v, float) else v for k, v in value.model_dump().items()}
-
-
-def compare(stored: Baseline, now: Baseline) -> list[Drift]:
-    """Every number that is not the stored one; also what is missing on either side."""
-    found: list[Drift] = []
+def compare(stored: Baseline, now: Baseline) -> list[Moved]:
+    """Every number that is not the stored one, with the name of its run as id; one without a metric is of a run that is
+    missing on either side."""
+    found: list[Moved] = []
     for run in dict.fromkeys([*stored.runs, *now.runs]):
-        if run not in stored.runs or run not in now.runs:
-            there = 0.0
-            old, new = (None, there) if run not in stored.runs else (there, None)
-            found.append(Drift(run, "", old, new))
+        if run in stored.runs and run in now.runs:
+            found += changed(run, stored.runs[run], now.runs[run], CLOSE)
         else:
-            found += _of_run(run, stored.runs[run], now.runs[run])
+            old, new = (0.0 if run in one.runs else None for one in (stored, now))
+            found.append(Moved(run, "", None, old, new))
     return found
 
 
-def _of_run(run: str, stored: tuple[Stored, ...], now: tuple[Stored, ...]) -> Iterator[Drift]:
-    old, new = ({(v.metric, v.direction): v for v in values} for values in (stored, now))
-    for key in dict.fromkeys([*old, *new]):
-        name = f"{key[0]} ({key[1]})" if key[1] else key[0]
-        before, after = old.get(key), new.get(key)
-        if before is None or after is None:
-            yield Drift(run, name, None if before is None else before.value, None if after is None else after.value)
-        elif abs(before.value - after.value) > CLOSE:
-            yield Drift(run, name, before.value, after.value)
+def words(moved: Moved) -> str:
+    """What changed, as a sentence."""
+    what = f"{moved.id} {moved.name}".strip()
+    if moved.old is None:
+        return f"{what}: is not stored"
+    if moved.new is None:
+        return f"{what}: was not measured"
+    return f"{what}: stored {moved.old:.6g}, found {moved.new:.6g}"
 
 
 def conditions(stored: Baseline, now: Baseline) -> list[str]:

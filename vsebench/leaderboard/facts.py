@@ -7,7 +7,7 @@ the paper does not say what relevance it used, has the view ``paper``: ``paper:C
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Literal
 
@@ -26,7 +26,8 @@ class Facts:
 
     Attributes:
         heading: of a column.
-        family: which metrics share a table, see ``FAMILIES``; of graded metrics the gains.
+        family: which metrics share a table, see ``FAMILIES``: the group that a metric declares; of graded metrics the
+            gains.
         scale: how a value is printed.
         low, high: range of a value; ``high`` None means no bound.
         higher_is_better: direction of the metric.
@@ -43,7 +44,7 @@ class Facts:
 # Titles of tables, in their order on a page.
 FAMILIES = {
     "recall": "Recall",
-    "precision": "Judgements beyond the captions of an image",
+    "precision": "Precision on all relevant items",
     "rank": "Rank of the first relevant item",
     "coherent": "Coherent score, with the relevance of the paper",
     "semantic": "Normalized cumulative semantic score (N@K), with the relevance of the paper",
@@ -82,20 +83,16 @@ def _printed(rest: str) -> Facts:
     if template not in _PRINTED:
         raise unknown("metric of papers", f"{PAPER}:{rest}", [f"{PAPER}:{known}" for known in _PRINTED])
     found = _PRINTED[template]
-    heading = found.heading.format(k=depth[1] if depth else "")
-    return Facts(heading, found.family, found.scale, found.low, found.high, found.higher_is_better)
+    return replace(found, heading=found.heading.format(k=depth[1] if depth else ""))
 
 
 def _measured(name: str) -> Facts:
     metric = parse(name)
     if str(metric) != name:
         raise UsageError(f"the metric '{name}' has another canonical name", fix=f"write '{metric}'")
-    parts = len(metric.parts())
-    high = 2.0 * parts if parts else metric.family.high
+    known = metric.family
     scale: Scale = {"fraction": "percent", "rank": "rank", "distance": "number"}[metric.unit]  # type: ignore[assignment]
     family = metric.view
     if metric.view in JUDGEMENTS:
-        ranks, recall = metric.unit == "rank", metric.template.startswith(("R@", "Recall@", "RSum"))
-        family = "rank" if ranks else "recall" if recall and metric.view in RECALL else "precision"
-    low = metric.family.low
-    return Facts(metric.name, family, scale, low, high, metric.higher_is_better)
+        family = "precision" if known.group == "recall" and metric.view not in RECALL else known.group
+    return Facts(metric.name, family, scale, known.low, known.high, known.higher_is_better)

@@ -19,7 +19,7 @@ from .benchmarks import BENCHMARKS, page_of
 from .facts import FAMILIES, facts
 from .schema import LEVELS, Entry, Level
 
-Column = tuple[str, str | None]  # metric, direction
+Key = tuple[str, str | None]  # of a number: metric, direction
 SIDES = ("i2t", "t2i", "i2i", "t2t", "mean", None)
 
 
@@ -43,7 +43,7 @@ class Group:
     family: str
     level: Level
     rules: str
-    columns: tuple[Column, ...]
+    columns: tuple[Key, ...]
     entries: tuple[Entry, ...]
     apart: str = ""
     beside: tuple[Entry, ...] = ()
@@ -51,7 +51,7 @@ class Group:
 
 def groups(entries: Iterable[Entry]) -> list[Group]:
     """All tables in their order: by test set, then level (published first), kind of metric and rules."""
-    found: dict[tuple[str, Level, str, str], dict[str, tuple[Entry, list[Column]]]] = {}
+    found: dict[tuple[str, Level, str, str], dict[str, tuple[Entry, list[Key]]]] = {}
     for entry in entries:
         for value in entry.values:
             key = (
@@ -67,11 +67,9 @@ def groups(entries: Iterable[Entry]) -> list[Group]:
         others = [key[3] for key in found if key[:3] == (benchmark, level, family)]
         columns = ordered(column for _, own in members.values() for column in own)
         some = tuple(entry for entry, _ in members.values())
-        beside: dict[str, Entry] = {}
-        if level == "published":
-            same = [key for key in found if key[:3] == (benchmark, "recomputed", family)]
-            for key in same:
-                beside |= {name: entry for name, (entry, has) in found[key].items() if set(columns) & set(has)}
+        measured = [key for key in found if key[:3] == (benchmark, "recomputed", family) and level == "published"]
+        pairs = [pair for key in measured for pair in found[key].values()]
+        beside = {entry.id: entry for entry, has in pairs if set(columns) & set(has)}
         tables.append(
             Group(benchmark, family, level, alike, columns, some, _apart(alike, others), tuple(beside.values()))
         )
@@ -114,12 +112,12 @@ def version(entry: Entry) -> str:
     return found[1] if found else ""
 
 
-def ordered(columns: Iterable[Column]) -> tuple[Column, ...]:
+def ordered(columns: Iterable[Key]) -> tuple[Key, ...]:
     """Columns without repetition: by direction, then as they come, the ks of one metric ascending."""
     every = list(dict.fromkeys(columns))
     stems = list(dict.fromkeys(metric.partition("@")[0] for metric, _ in every))
 
-    def place(column: Column) -> tuple[int, int, int]:
+    def place(column: Key) -> tuple[int, int, int]:
         metric, direction = column
         stem, _, depth = metric.partition("@")
         return SIDES.index(direction), stems.index(stem), int(depth) if depth.isdigit() else 0

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import re
-from decimal import Decimal, InvalidOperation
-from typing import Any, Literal
+from decimal import Decimal
+from typing import Literal
 
 from pydantic import Field, model_validator
 
-from ..errors import UsageError, count_of
+from ..errors import count_of
+from .benchmarks import slug
 from .facts import facts
-from .schema import Entry, Model, Side, Strict, Value
+from .schema import Entry, MetricName, Model, Side, Strict, Value
 
-PUBLISHED_SCHEMA = "vsebench/published/1"
 ROUNDING = 0.05  # a number that is printed with one decimal may be this far from its value
 _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 
@@ -21,21 +20,13 @@ _NUMBER = re.compile(r"-?\d+(\.\d+)?")
 class ColumnHead(Strict):
     """What a column of a printed table holds."""
 
-    metric: str
+    metric: MetricName
     direction: Side | None
 
     @property
     def key(self) -> str:
         """As the keys of ``notes``: ``i2t R@1``, or ``RSum``."""
         return f"{self.direction} {self.metric}" if self.direction else self.metric
-
-    @model_validator(mode="after")
-    def _known(self) -> ColumnHead:
-        try:
-            facts(self.metric)
-        except UsageError as error:
-            raise ValueError(f"{error.what}{f'; {error.fix}' if error.fix else ''}") from None
-        return self
 
 
 class PrintedRow(Strict):
@@ -45,6 +36,7 @@ class PrintedRow(Strict):
         row: its number where the paper numbers its rows.
         model, setting: as printed.
         benchmark: the test set.
+        image_input: see ``Model``; empty where the paper does not say it.
         cells: one a column of the table, as printed; None where it prints nothing.
         notes: about single cells, by the key of their column.
     """
@@ -53,6 +45,7 @@ class PrintedRow(Strict):
     model: str = Field(min_length=1)
     setting: str = ""
     benchmark: str = Field(min_length=1)
+    image_input: str = ""
     cells: tuple[str | None, ...]
     notes: dict[str, str] = Field(default_factory=dict)
 
@@ -94,21 +87,9 @@ class PrintedTable(Strict):
 
 
 def value_of(text: str, metric: str) -> float:
-    """A printed number in the unit of its metric: ``64.6`` of a recall is 0.646.
-
-    Raises:
-        UsageError: it is no number.
-    """
-    try:
-        number = Decimal(text)
-    except InvalidOperation:
-        raise UsageError(f"'{text}' is no number") from None
+    """A printed number in the unit of its metric: ``64.6`` of a recall is 0.646."""
+    number = Decimal(text)
     return float(number / 100 if facts(metric).scale == "percent" else number)
-
-
-def slug(text: str) -> str:
-    """A text as part of an id: ``Table IX`` is ``table-ix``."""
-    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")
 
 
 def entries_of(table: PrintedTable) -> list[Entry]:
@@ -126,7 +107,8 @@ def entries_of(table: PrintedTable) -> list[Entry]:
         found.append(
             Entry(
                 id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
-                model=Model(name=row.model, setting=row.setting), benchmark=row.benchmark, values=tuple(values),
+                benchmark=row.benchmark, values=tuple(values),
+                model=Model(name=row.model, setting=row.setting, image_input=row.image_input),
                 paper=table.paper, table=table.table, row=row.row, notes=table.notes,
             )
         )  # fmt: skip
@@ -157,31 +139,3 @@ def contradictions(entry: Entry) -> dict[str, str]:
                     f"R@{large} is {100 * more.value:.1f}, less than R@{small} of the same row, {100 * less.value:.1f}"
                 )
     return found
-
-
-def text_of(table: PrintedTable) -> str:
-    """The file of a table: a column a line, and of every row a line of words, one of cells and one a note."""
-
-    def line(value: Any) -> str:
-        return json.dumps(value, ensure_ascii=False)
-
-    out = [
-        "{",
-        f' "schema": {line(table.schema_)},',
-        f' "paper": {line(table.paper)},',
-        f' "table": {line(table.table)},',
-    ]
-    out.append(f' "notes": {line(list(table.notes))},')
-    columns = [line({"metric": c.metric, "direction": c.direction}) for c in table.columns]
-    out.append(' "columns": [\n  ' + ",\n  ".join(columns) + "\n ],")
-    rows = []
-    for row in table.rows:
-        words = {"row": row.row, "model": row.model, "setting": row.setting, "benchmark": row.benchmark}
-        head = line({key: text for key, text in words.items() if text}).removesuffix("}")
-        lines = [f"  {head},", f'   "cells": {line(list(row.cells))}']
-        if row.notes:
-            notes = ",\n    ".join(f"{line(key)}: {line(text)}" for key, text in row.notes.items())
-            lines = [*lines[:-1], lines[-1] + ",", f'   "notes": {{\n    {notes}}}']
-        rows.append("\n".join(lines) + "}")
-    out.append(' "rows": [\n' + ",\n".join(rows) + "\n ]\n}")
-    return "\n".join(out) + "\n"

@@ -21,14 +21,14 @@ from ..report.schema import ReportDocument
 from ..stats import columns as stats
 from ..types import DIRECTIONS, Direction, Float
 from .facts import facts
-from .groups import Column
+from .groups import Key
 from .schema import Entry
 
 Z = 1.959963984540054  # 97.5 % quantile of the normal distribution
 Part = tuple[str, Direction]
 
 
-def ranks(entries: Sequence[Entry], by: Column, changes: Float | None) -> list[int] | None:
+def ranks(entries: Sequence[Entry], by: Key, changes: Float | None) -> list[int] | None:
     """The rank of every entry, or None where they have no intervals.
 
     Args:
@@ -60,7 +60,7 @@ def _paired(changes: Float, at: Float) -> np.ndarray[tuple[int, ...], np.dtype[n
     return np.asarray((difference > 1e-12) & (difference > Z * np.sqrt(variance)))
 
 
-def parts(by: Column) -> list[Part]:
+def parts(by: Key) -> list[Part]:
     """The means that add up to a metric; none for medians, and for graded metrics, where other images also matter."""
     metric, direction = parse(by[0]), by[1]
     if metric.graded or metric.family.aggregate == "floor-median" or direction == "mean":

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import ipaddress
 import re
-from typing import Literal
+from typing import Annotated, Literal
 from urllib.parse import urlsplit
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from ..errors import UsageError
-from .facts import Facts, facts
+from .facts import facts
 
-ENTRY_SCHEMA = "vsebench/entry/1"
 SLACK = 1e-6  # of a range: gains are float32
 LONGEST = 20_000  # characters of a name or note
 ID, LONGEST_ID = r"^[a-z0-9][a-z0-9._-]*$", 100  # of an entry: the name of its file and page
@@ -33,6 +32,17 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, frozen=True, populate_by_name=True)
 
 
+def _known(name: str) -> str:
+    try:
+        facts(name)
+    except UsageError as error:
+        raise ValueError(f"{error.what}{f'; {error.fix}' if error.fix else ''}") from None
+    return name
+
+
+MetricName = Annotated[str, Field(min_length=1, max_length=200), AfterValidator(_known)]
+
+
 class Value(Strict):
     """One number.
 
@@ -46,7 +56,7 @@ class Value(Strict):
         note: about this number.
     """
 
-    metric: str = Field(min_length=1, max_length=200)
+    metric: MetricName
     direction: Side | None
     value: float
     interval: tuple[float, float] | None = None
@@ -55,21 +65,13 @@ class Value(Strict):
     note: str = Field(default="", max_length=LONGEST)
 
     @property
-    def facts(self) -> Facts:
-        """Unit, range and heading of its metric."""
-        return facts(self.metric)
-
-    @property
     def name(self) -> str:
         """Metric and direction as in messages: ``R@1 (i2t)``."""
         return f"{self.metric} ({self.direction})" if self.direction else self.metric
 
     @model_validator(mode="after")
     def _in_range(self) -> Value:
-        try:
-            known = facts(self.metric)
-        except UsageError as error:
-            raise ValueError(f"{error.what}{f'; {error.fix}' if error.fix else ''}") from None
+        known = facts(self.metric)
         ends = self.interval or (self.value, self.value)
         for number in (self.value, *ends):
             if number < known.low - SLACK or (known.high is not None and number > known.high + SLACK):
@@ -87,12 +89,15 @@ class Model(Strict):
     Attributes:
         name: of the model.
         setting: what distinguishes it from others of this name: training data, hyper-parameters.
+        image_input: what it reads of an image, such as pixels, region features or object annotations; empty where it is
+            not known.
         url: of its code or paper, or the empty text.
         description: free text.
     """
 
     name: str = Field(min_length=1, max_length=LONGEST)
     setting: str = Field(default="", max_length=LONGEST)
+    image_input: str = Field(default="", max_length=100)
     url: str = Field(default="", max_length=2000)
     description: str = Field(default="", max_length=LONGEST)
 

@@ -14,14 +14,10 @@ from pathlib import Path, PurePosixPath
 
 from ..data.atomic import is_temporary_of, remove_if_left_over, write_atomically
 from ..errors import BadInput, DiskError, UsageError
-from . import export
-from .claims_page import claims_page, verdicts
-from .entry_page import entry_page
-from .groups import groups
-from .overview import about_page, index_page
-from .pages import benchmark_page, file_of
+from .export import leaderboard, overview
 from .store import Board
-from .tables import Table, table
+from .tables import tables_of
+from .views import pages
 
 SITE = "site"
 LISTED, LIST_SCHEMA = "build.json", "vsebench/site/1"  # the names of the files of a site
@@ -30,23 +26,11 @@ BEGIN = "<!-- leaderboards: made by vsebench leaderboard build -->"
 END = "<!-- end of leaderboards -->"
 
 
-def tables_of(board: Board) -> list[Table]:
-    """All tables of all test sets, in their order."""
-    return [table(group, board) for group in groups(board.entries)]
-
-
 def build(board: Board) -> dict[str, bytes]:
-    """Every file of the site: path below it -> content."""
-    tables = tables_of(board)
-    texts = {"index.html": index_page(board, tables, verdicts(board)), "about.html": about_page()}
-    texts["claims.html"] = claims_page(board)
-    for name in dict.fromkeys(t.group.benchmark for t in tables):
-        if file_of(name) in texts:
-            fix = "rename the test set"
-            raise BadInput(f"the test set '{name}' has the page of another one, {file_of(name)}", fix=fix)
-        texts[file_of(name)] = benchmark_page(name, [t for t in tables if t.group.benchmark == name])
-    texts |= {f"entries/{entry.id}.html": entry_page(entry, board) for entry in board.entries}
-    texts |= {"leaderboard.csv": export.csv_text(board.entries), "leaderboard.json": export.json_text(board.entries)}
+    """Every file of the site: path below it -> content; raises as ``views.pages``."""
+    every = leaderboard(board)
+    texts = pages(board, every.tables)
+    texts |= {"leaderboard.csv": every.to_csv(), "leaderboard.json": every.json_lines()}
     found = {name: text.encode("utf-8", "backslashreplace") for name, text in texts.items()}
     static = resources("vsebench.leaderboard") / "static"
     return found | {f"static/{name}": (static / name).read_bytes() for name in STATIC}
@@ -68,7 +52,7 @@ def readmes(board: Board, folder: Path) -> dict[Path, bytes]:
             continue
         before, _, rest = text.partition(BEGIN)
         after = rest.partition(END)[2]
-        inside = export.overview(board, f"{here.name}/" if path.parent != folder else "")
+        inside = overview(tables_of(board), f"{here.name}/" if path.parent != folder else "")
         found[path] = f"{before}{BEGIN}\n\n{inside}\n{END}{after}".encode()
     return found
 
@@ -175,9 +159,3 @@ def write(found: Changes) -> None:
                 path.unlink(missing_ok=True)
         except OSError as error:
             raise DiskError(f"cannot be removed: {error.strerror}", where=path, fix="check its permissions") from None
-
-
-def hashes() -> dict[str, str]:
-    """The recorded sha256 of vendored files, with where they come from: ``static/vendored.json``."""
-    text = (resources("vsebench.leaderboard") / "static" / "vendored.json").read_text(encoding="utf-8")
-    return {name: entry["sha256"] for name, entry in json.loads(text)["files"].items()}

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -82,20 +83,16 @@ def read(folder: Path) -> Board:
         found = _load(folder, PAPERS, Papers, faults)
         papers = {} if found is None else found.papers
     pairs: list[tuple[str, Entry]] = []
-    for name, table in _all(folder, PUBLISHED, published.PrintedTable, faults):
-        pairs += _entries(name, PUBLISHED, lambda t=table: published.entries_of(t), faults)  # type: ignore[misc]
-    for name, entry in _all(folder, ENTRIES, Entry, faults):
-        if Path(name).name != f"{entry.id}.json":
-            faults.append(Fault(name, f"id: '{entry.id}' is not the name of the file", f"rename it to {entry.id}.json"))
-        elif entry.level != "recomputed":  # its numbers would be those of nothing that is kept here
-            what = f"level: '{entry.level}' is that of files in {PUBLISHED if entry.level == 'published' else SUITES}"
-            faults.append(Fault(name, what, FIX[ENTRIES]))
-        else:
-            pairs.append((name, entry))
-    known = {}
-    for name, suite in _all(folder, SUITES, suites.Suite, faults):
-        known[Path(name).stem] = suite
-        pairs += _entries(name, SUITES, lambda s=suite: suites.entries_of(s), faults)  # type: ignore[misc]
+    known: dict[str, suites.Suite] = {}
+    for part, (model, entries_of) in KINDS.items():
+        for path in json_files(folder / part):
+            name = f"{part}/{path.name}"
+            document = _load(folder, name, model, faults)
+            if isinstance(document, suites.Suite):
+                known[path.stem] = document
+            if document is not None:
+                with _noting(name, faults):
+                    pairs += [(name, entry) for entry in entries_of(document, path)]
     kept: dict[str, tuple[str, Entry]] = {}
     for name, entry in pairs:
         if entry.id in kept:
@@ -108,6 +105,20 @@ def read(folder: Path) -> Board:
     claims = _claims(folder, papers, kept, faults)
     files = {id: name for id, (name, _) in kept.items()}
     return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, claims, files, tuple(faults))
+
+
+def read_sound(folder: Path) -> Board:
+    """A folder without faults; raises BadInput with the first one."""
+    board = read(folder)
+    refuse(board.faults, folder)
+    return board
+
+
+def refuse(faults: Sequence[Fault], folder: Path, fix: str = "") -> None:
+    """Raise BadInput with the first of some faults; ``fix`` is added to what to do."""
+    if faults:
+        first = faults[0]
+        raise BadInput(f"{first.file}: {first.what}", where=folder, fix=first.fix + fix)
 
 
 def _claims(
@@ -130,27 +141,29 @@ def json_files(folder: Path) -> list[Path]:
     return sorted(p for p in folder.glob("*.json") if not p.name.endswith(submitted.PER_QUERY))
 
 
-def _all(folder: Path, part: str, model: type[M], faults: list[Fault]) -> Iterator[tuple[str, M]]:
-    for path in json_files(folder / part):
-        name = f"{part}/{path.name}"
-        found = _load(folder, name, model, faults)
-        if found is not None:
-            yield name, found
-
-
 def _load(folder: Path, name: str, model: type[M], faults: list[Fault]) -> M | None:
-    fix = FIX[name.partition("/")[0]]
-    try:
-        data = read_bytes(folder / name, fix)
+    with _noting(name, faults):
+        data = read_bytes(folder / name, _fix(name))
         _refuse_twice(data)
         return model.model_validate_json(data)
-    except ValidationError as error:
-        faults += [Fault(name, what, fix) for what in faults_of(error)]
-    except BadInput as error:
-        faults.append(Fault(name, error.what, error.fix or fix))
-    except (ValueError, RecursionError) as error:
-        faults.append(Fault(name, f"is no JSON: {error}", fix))
     return None
+
+
+def _fix(name: str) -> str:
+    return FIX[name.partition("/")[0]]
+
+
+@contextmanager
+def _noting(name: str, faults: list[Fault]) -> Iterator[None]:
+    """What is wrong with a file becomes a fault."""
+    try:
+        yield
+    except ValidationError as error:
+        faults += [Fault(name, what, _fix(name)) for what in faults_of(error)]
+    except VsebenchError as error:
+        faults.append(Fault(name, error.what, error.fix or _fix(name)))
+    except (ValueError, RecursionError) as error:
+        faults.append(Fault(name, f"is no JSON: {error}", _fix(name)))
 
 
 def _refuse_twice(data: bytes) -> None:
@@ -166,11 +179,19 @@ def _refuse_twice(data: bytes) -> None:
     json.loads(data, object_pairs_hook=once)
 
 
-def _entries(name: str, part: str, make: Callable[[], list[Entry]], faults: list[Fault]) -> list[tuple[str, Entry]]:
-    try:
-        return [(name, entry) for entry in make()]
-    except ValidationError as error:
-        faults += [Fault(name, what, FIX[part]) for what in faults_of(error)]
-    except VsebenchError as error:
-        faults.append(Fault(name, error.what, error.fix or FIX[part]))
-    return []
+def _submitted(entry: Entry, path: Path) -> list[Entry]:
+    """The entry of a file in ``entries``; raises BadInput where it does not belong there."""
+    if path.name != f"{entry.id}.json":
+        raise BadInput(f"id: '{entry.id}' is not the name of the file", fix=f"rename it to {entry.id}.json")
+    if entry.level != "recomputed":  # its numbers would be those of nothing that is kept here
+        part = PUBLISHED if entry.level == "published" else SUITES
+        raise BadInput(f"level: '{entry.level}' is that of files in {part}")
+    return [entry]
+
+
+# The files of entries by their folder: what a file holds, and its entries.
+KINDS: dict[str, tuple[type[BaseModel], Callable[[Any, Path], list[Entry]]]] = {
+    PUBLISHED: (published.PrintedTable, lambda table, path: published.entries_of(table)),
+    ENTRIES: (Entry, _submitted),
+    SUITES: (suites.Suite, lambda suite, path: suites.entries_of(suite)),
+}

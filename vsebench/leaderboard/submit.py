@@ -21,7 +21,7 @@ from ..metrics.suites import SUITES, Names
 from ..report.faults import faults_of
 from ..report.report import Report
 from . import submitted
-from .published import slug
+from .benchmarks import slug
 from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model
 from .store import ENTRIES, read
 
@@ -31,6 +31,7 @@ def add(
     name: str,
     *,
     setting: str = "",
+    image_input: str = "",
     url: str = "",
     description: str = "",
     notes: Sequence[str] = (),
@@ -46,6 +47,7 @@ def add(
         result: a report with per-query values, as ``vsebench eval FILE -o RESULT.json`` writes.
         name: of the model.
         setting: what distinguishes it from others of this name.
+        image_input: what it reads of an image, such as pixels, region features or object annotations.
         url: of its code or paper.
         description: free text.
         notes: sentences that are shown with the entry.
@@ -68,7 +70,7 @@ def add(
         DiskError: a file cannot be written.
     """
     folder, path = Path(folder), Path(result)
-    model = _model(name, setting, url, description)
+    model = _model(name=name, setting=setting, image_input=image_input, url=url, description=description)
     _check_id(id)
     read(folder)
     report = _chosen(load(path), metrics, path)
@@ -105,12 +107,13 @@ def add(
     return entry
 
 
-def _model(name: str, setting: str, url: str, description: str) -> Model:
+def _model(**fields: str) -> Model:
     """What is evaluated; raises UsageError for a value that no entry may have."""
     try:
-        return Model(name=name, setting=setting, url=url, description=description)
+        return Model(**fields)
     except ValidationError as error:
         option, _, what = faults_of(error)[0].partition(": ")
+        option = option.replace("_", "-")
         raise UsageError(f"--{option}: {what}", fix=f"correct --{option}") from None
 
 

@@ -35,7 +35,14 @@ def differences(entry: Entry, report: Report) -> list[str]:
         entry: its numbers and intervals.
         report: with per-query values; of its own numbers only the signature and how intervals are made are used.
     """
-    found = []
+    pairs = {"signature": (entry.signature, report.signature), "benchmark": (entry.benchmark, report.split)}
+    found = [
+        f"{name}: the entry says '{says}', the per-query file '{has}'"
+        for name, (says, has) in pairs.items()
+        if says != has
+    ]
+    if report.items is None:
+        return [*found, "the per-query file has no per-query values"]
     again, ends = aggregates(report), intervals(report, report.intervals)
     for value in entry.values:
         key = value.metric, value.direction

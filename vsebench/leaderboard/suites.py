@@ -9,10 +9,15 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import count_of
-from .published import slug
+from .benchmarks import slug
 from .schema import Entry, Model, Value
 
 LEVEL = 0.95
+TRAINED = "trained by vsebench train-reference with the loss {}"
+OBJECTS = "coco-objects"
+# What a model reads of an image: as ``data.features`` of its run says, else by its data (``train_reference.sources``).
+FEATURES = {"pixels": "pixels", "regions": "region features", "vectors": "vectors"}
+IMAGES = {OBJECTS: "object annotations", "scenes-10k": FEATURES["regions"]}
 
 
 class _Open(BaseModel):
@@ -119,15 +124,22 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         if not (part == "train" and key == "seed") and value not in ("", None)
     }  # fmt: skip
     command = f"vsebench train-reference --suite {suite.suite} --out runs/suite-{suite.suite}"
-    if data == "coco-objects":  # a suite runs on it only where its files are named
+    if data == OBJECTS:  # a suite runs on it only where its files are named
         command += " --data coco-objects:FILE --set data.images=FILE"
     return Entry(
         id=slug(f"{suite.suite} {data} {variant}".replace("%", "pc")), level="reproduced",
-        model=Model(name=variant, description=f"trained by vsebench train-reference with the loss {first.loss}"),
+        model=Model(name=variant, image_input=image_input(first), description=TRAINED.format(first.loss)),
         benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=facts,
         reproduce=(command,),
         notes=(f"Means of both directions{'' if len(runs) == 1 else f' and of {len(runs)} seeds'}.",),
     )  # fmt: skip
+
+
+def image_input(run: Run) -> str:
+    """What the model of a run reads of an image; empty where it is not known."""
+    data = run.config.get("data")
+    stated = str(data.get("features")) if isinstance(data, dict) else ""
+    return FEATURES.get(stated, IMAGES.get(run.data, ""))
 
 
 def over_seeds(values: list[float]) -> tuple[float, tuple[float, float] | None]:

@@ -11,8 +11,9 @@ from ..report.format import ARROWS, UNDEFINED
 from ..report.grid import Cell, Grid
 from ..types import Float
 from .benchmarks import PAGE_OF_VIEW, described
+from .columns import Column, headed
 from .facts import FAMILIES, facts
-from .groups import SIDES, Column, Group, version
+from .groups import SIDES, Group, Key, groups, version
 from .published import contradictions
 from .ranks import contributions, parts, ranks
 from .schema import LEVELS, Entry, Level, Value
@@ -25,27 +26,27 @@ AS_PRINTED = (
     "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
     "between papers may be one of protocol."
 )
+ORDER = (
+    "Rows are in the order of this number. Ranks are groups of significance, and need not be in that order: a row "
+    "whose number is less certain can have a better rank than a row above it."
+)
 
 
 @dataclass(frozen=True)
-class Number:
-    """One cell.
+class Number(Cell):
+    """A cell with a number; its ``aside`` is the interval.
 
     Attributes:
-        text: as printed; a dash without a value.
         order: what it is sorted by, None without a value.
-        best: 1 for the best of a column, 2 for the second, else 0.
-        interval: in brackets, or the empty text.
         ends: the interval with a digit less, for narrow columns.
-        doubt: why it is marked; the empty text for most.
+        doubt: why it is marked with a dagger; the empty text for most.
+        note: about this number.
     """
 
-    text: str
     order: float | None = None
-    best: int = 0
-    interval: str = ""
     ends: str = ""
     doubt: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -53,16 +54,20 @@ class Row:
     """One line: an entry, or several of one paper that print the same numbers.
 
     Attributes:
-        entries: the first one has the page that the name links to.
+        entries: at least one.
         rank: empty where there are no ranks.
         source: paper and tables, or the version that measured it.
-        numbers: one a column.
+        url: of the paper; empty for measured entries, which have a page of their own.
+        facts: one a column of ``Table.columns``.
+        numbers: one a column of the group.
         submitted: it is beside rows of papers, with which it is not compared.
     """
 
     entries: tuple[Entry, ...]
     rank: str
     source: str
+    url: str
+    facts: tuple[str, ...]
     numbers: tuple[Number, ...]
     submitted: bool = False
 
@@ -84,13 +89,15 @@ class Table:
     Attributes:
         group: what it is made of.
         title: the kind of metric.
-        by: the column that the rows are ordered by.
+        by: the column of numbers that the rows are ordered by.
+        columns: of words, between the source and the numbers.
         rows, notes: lines, and sentences below them.
     """
 
     group: Group
     title: str
-    by: Column
+    by: Key
+    columns: tuple[Column, ...]
     rows: tuple[Row, ...]
     notes: tuple[str, ...]
 
@@ -104,6 +111,40 @@ class Table:
         """Whether the rows have ranks."""
         return any(row.rank for row in self.rows)
 
+    @property
+    def remarks(self) -> list[str]:
+        """The notes about single numbers of papers; those of other entries are on their pages."""
+        return [
+            f"{row.name}, {heading(key, self.group)} {DIRECTIONS[key[1]]}".rstrip() + f": {number.note}."
+            for row in self.rows
+            for key, number in zip(self.group.columns, row.numbers, strict=True)
+            if number.note and row.url
+        ]
+
+    @property
+    def headings(self) -> tuple[str, ...]:
+        """Of the columns of words."""
+        return (("Rank",) if self.ranked else ()) + ("Model", "Source", *(c.heading.capitalize() for c in self.columns))
+
+    def grid(self) -> Grid:
+        """The table for the renderers of reports: Markdown, LaTeX, HTML, terminal."""
+        words = tuple(heading.lower() for heading in self.headings)
+        lines = []
+        for row in self.rows:
+            name = f"{row.name} ({row.setting})" if row.setting else row.name
+            source = f"submitted, {row.source}" if row.submitted else row.source
+            texts = ((row.rank,) if self.ranked else ()) + (name, source, *row.facts)
+            lines.append((*map(Cell, texts), *row.numbers))
+        title = f"{described(self.group.benchmark).title} · {self.heading} · {self.group.level}"
+        headings = (*words, *(heading(key, self.group) for key in self.group.columns))
+        above = [side for side, n in spans(self.group) for _ in range(n)]
+        return Grid(title, headings, len(words), tuple(lines), self.notes, groups=("",) * len(words) + tuple(above))
+
+
+def tables_of(board: Board) -> tuple[Table, ...]:
+    """All tables of all test sets, in their order."""
+    return tuple(table(group, board) for group in groups(board.entries))
+
 
 def table(group: Group, board: Board) -> Table:
     """The table of a group."""
@@ -113,19 +154,23 @@ def table(group: Group, board: Board) -> Table:
     sign = -1.0 if facts(by[0]).higher_is_better else 1.0
     leading = [(sign * v.value, line[0].id, line) for line in lines if (v := _sound(line[0], by)) is not None]
     known = [line for *_, line in sorted(leading, key=lambda found: found[:2])]
-    others = [line for line in lines if _sound(line[0], by) is None]
+    lines = known + [line for line in lines if _sound(line[0], by) is None]
     entries = [line[0] for line in known]
     changes = _changes(entries, by, board)
     places = None if group.level == "published" else ranks(entries, by, changes)
-    columns = [_numbers([line[0] for line in (*known, *others)], column, group.level) for column in group.columns]
+    numbers = [_numbers([line[0] for line in lines], key, group.level) for key in group.columns]
+    columns = headed([entry for line in lines for entry in line])
     rows = []
-    for i, line in enumerate((*known, *others)):
+    for i, line in enumerate(lines):
+        first = line[0]
         rank = str(places[i]) if places is not None and i < len(known) else ""
-        numbers = tuple(column[i] for column in columns)
-        rows.append(Row(tuple(line), rank, _source(line, board), numbers, line[0].level != group.level))
+        url = board.papers[first.paper].url if first.paper in board.papers else ""
+        words = tuple(str(c.read(first, first.values[0])) or UNDEFINED for c in columns)
+        cells = tuple(column[i] for column in numbers)
+        rows.append(Row(tuple(line), rank, _source(line, board), url, words, cells, first.level != group.level))
     how = "their intervals" if changes is None else "their difference on the same images"
     notes = _notes(group, by, rows, None if places is None else how)
-    return Table(group, _title(group.family), by, tuple(rows), tuple(notes))
+    return Table(group, _title(group.family), by, columns, tuple(rows), tuple(notes))
 
 
 def _merged(group: Group) -> list[list[Entry]]:
@@ -138,7 +183,7 @@ def _merged(group: Group) -> list[list[Entry]]:
     return list(lines.values())
 
 
-def _leading(group: Group, entries: Sequence[Entry]) -> Column:
+def _leading(group: Group, entries: Sequence[Entry]) -> Key:
     """The column that most entries have; of several a sum, else the first."""
     counts = {c: sum(e.value_of(*c) is not None for e in entries) for c in group.columns}
     most = max(counts.values())
@@ -146,13 +191,13 @@ def _leading(group: Group, entries: Sequence[Entry]) -> Column:
     return next((c for c in full if c[1] is None), full[0])
 
 
-def _sound(entry: Entry, column: Column) -> Value | None:
+def _sound(entry: Entry, column: Key) -> Value | None:
     """The number of a column, None where there is none or the row contradicts it."""
     value = entry.value_of(*column)
     return None if value is None or value.name in contradictions(entry) else value
 
 
-def _changes(entries: Sequence[Entry], by: Column, board: Board) -> Float | None:
+def _changes(entries: Sequence[Entry], by: Key, board: Board) -> Float | None:
     """What every image adds to the numbers of entries, see ``ranks``; None where a file cannot be read."""
     files = [board.folder / ENTRIES / entry.per_query.name for entry in entries if entry.per_query is not None]
     if len(files) < len(entries) or len(files) < 2 or not (wanted := parts(by)):
@@ -163,52 +208,41 @@ def _changes(entries: Sequence[Entry], by: Column, board: Board) -> Float | None
         return None
 
 
-def _numbers(entries: Sequence[Entry], column: Column, level: Level) -> list[Number]:
+def _numbers(entries: Sequence[Entry], column: Key, level: Level) -> list[Number]:
     """The cells of a column, with its best and second; a number in doubt or of another level is neither."""
-    values = [entry.value_of(*column) for entry in entries]
-    doubts = [contradictions(entry).get(v.name, "") if v else "" for entry, v in zip(entries, values, strict=True)]
-    doubtful = [bool(doubt) or entry.level != level for entry, doubt in zip(entries, doubts, strict=True)]
-    sound = {v.value for v, no in zip(values, doubtful, strict=True) if v is not None and not no}
+    sound = {v.value for entry in entries if entry.level == level and (v := _sound(entry, column)) is not None}
     places = sorted(sound, reverse=facts(column[0]).higher_is_better)[: 2 if len(sound) > 2 else 1]
-    if len(sound) < 2:
-        places = []
     found = []
-    for v, doubt, no in zip(values, doubts, doubtful, strict=True):
-        if v is None:
-            found.append(Number(UNDEFINED))
-            continue
-        best = places.index(v.value) + 1 if v.value in places and not no else 0
-        found.append(Number(text_of(v), v.value, best, interval_of(v), _ends(v), doubt))
+    for entry in entries:
+        value = entry.value_of(*column)
+        doubt = contradictions(entry).get(value.name, "") if value else ""
+        compared = value is not None and value.value in places and entry.level == level and not doubt
+        place = places.index(value.value) if value is not None and compared and len(sound) > 1 else None
+        found.append(number_of(value, doubt, place))
     return found
 
 
-def _ends(value: Value) -> str:
-    """The interval with a digit less than ``interval_of``, and without brackets."""
-    if value.interval is None:
-        return ""
-    scale = facts(value.metric).scale
-    low, high = ((f"{100 * end:.1f}" if scale == "percent" else shown(end, value.metric)) for end in value.interval)
-    return f"{low} – {high}"
+def number_of(value: Value | None, doubt: str = "", place: int | None = None) -> Number:
+    """The cell of a number; ``place`` is 0 for the best of a column, and 1 for the second."""
+    if value is None:
+        return Number(UNDEFINED)
+    metric = value.metric
+    interval = ends = ""
+    if value.interval is not None:
+        low, high = value.interval
+        interval = f"[{shown(low, metric)}, {shown(high, metric)}]"
+        ends = f"{shown(low, metric, 1)} – {shown(high, metric, 1)}"
+    text = value.printed or shown(value.value, metric)
+    mark = "†" if doubt else ""
+    return Number(text, mark, interval, place == 0, place == 1, value.value, ends, doubt, value.note)
 
 
-def text_of(value: Value) -> str:
-    """A number as in a table: as the paper prints it, else with two decimals."""
-    return value.printed or shown(value.value, value.metric)
-
-
-def shown(number: float, metric: str) -> str:
-    """A number in the unit of its metric."""
+def shown(number: float, metric: str, decimals: int = 2) -> str:
+    """A number in the unit of its metric; a fraction times 100 with so many decimals."""
     scale = facts(metric).scale
     if scale == "percent":
-        return f"{100 * number:.2f}"
+        return f"{100 * number:.{decimals}f}"
     return f"{number:.1f}" if scale == "rank" else f"{number:.3f}"
-
-
-def interval_of(value: Value) -> str:
-    """The interval of a number in brackets, or the empty text."""
-    if value.interval is None:
-        return ""
-    return f"[{shown(value.interval[0], value.metric)}, {shown(value.interval[1], value.metric)}]"
 
 
 def _source(line: Sequence[Entry], board: Board) -> str:
@@ -217,7 +251,8 @@ def _source(line: Sequence[Entry], board: Board) -> str:
         return f"suite {first.facts['suite']}" if "suite" in first.facts else f"vsebench {version(first)}"
     named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
     paper = board.papers[first.paper].name if first.paper in board.papers else first.paper
-    return f"{paper}, table{'s' * (', ' in named)} {named}"
+    row = f", row {first.row}" if first.row and len(line) == 1 else ""
+    return f"{paper}, table{'s' * (', ' in named)} {named}{row}"
 
 
 def _title(family: str) -> str:
@@ -226,7 +261,7 @@ def _title(family: str) -> str:
     return f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
 
 
-def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> list[str]:
+def _notes(group: Group, by: Key, rows: Sequence[Row], how: str | None) -> list[str]:
     """The sentences below a table; ``how`` names the test behind the ranks, None for no ranks."""
     notes = [AS_PRINTED] if group.level == "published" else [f"Measured alike: {group.rules}"]
     if group.beside:
@@ -237,10 +272,7 @@ def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> li
             f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
             "entries that cannot be told apart share a rank."
         )
-        notes.append(
-            "Rows are in the order of this number. Ranks are groups of significance, and need not be in that order: a "
-            "row whose number is less certain can have a better rank than a row above it."
-        )
+        notes.append(ORDER)
     elif group.level == "reproduced":
         notes.append("No ranks: one seed gives no interval.")
     versions = sorted({version(entry) for row in rows for entry in row.entries} - {""})
@@ -252,7 +284,7 @@ def _notes(group: Group, by: Column, rows: Sequence[Row], how: str | None) -> li
     return notes
 
 
-def heading(column: Column, group: Group) -> str:
+def heading(column: Key, group: Group) -> str:
     """The heading of a column without its direction; a view that the page or the table has is left out."""
     metric, _ = column
     known = facts(metric)
@@ -267,7 +299,7 @@ def spans(group: Group) -> list[tuple[str, int]]:
     return [(DIRECTIONS[side] or ("sum" if is_sum(group.columns) else ""), n) for side, n in counts if n]
 
 
-def is_sum(columns: Sequence[Column]) -> bool:
+def is_sum(columns: Sequence[Key]) -> bool:
     """Whether the numbers without a direction are sums over both."""
     return any(d is None and metric.rpartition(":")[2].lower().startswith(("rsum", "nsum")) for metric, d in columns)
 
@@ -284,24 +316,3 @@ def counted(tables: Sequence[Table]) -> list[int]:
 def shortened(text: str, longest: int = LONGEST) -> str:
     """The beginning of a long text."""
     return text if len(text) <= longest else text[: longest - 1] + "…"
-
-
-def grid(found: Table, *, intervals: bool = True) -> Grid:
-    """The table for the renderers of reports: Markdown, LaTeX, terminal."""
-    group = found.group
-    head = (("rank",) if found.ranked else ()) + ("model", "source")
-    above = [side for side, n in spans(group) for _ in range(n)]
-    lines = []
-    for row in found.rows:
-        name = f"{row.name} ({row.setting})" if row.setting else row.name
-        source = f"submitted, {row.source}" if row.submitted else row.source
-        first = ((Cell(row.rank),) if found.ranked else ()) + (Cell(name), Cell(source))
-        lines.append((*first, *(_cell(n, intervals) for n in row.numbers)))
-    title = f"{described(group.benchmark).title} · {found.heading} · {group.level}"
-    headings = (*head, *(heading(c, group) for c in group.columns))
-    return Grid(title, headings, len(head), tuple(lines), found.notes, groups=("",) * len(head) + tuple(above))
-
-
-def _cell(number: Number, intervals: bool) -> Cell:
-    aside = number.interval if intervals else ""
-    return Cell(number.text, "†" if number.doubt else "", aside, best=number.best == 1, second=number.best == 2)

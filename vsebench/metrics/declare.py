@@ -32,6 +32,7 @@ from .graded_ranking import GradedRanking
 Depth = Literal["k", "R", "best", "all"]
 Aggregate = Literal["mean", "floor-median", "sum"]
 Unit = Literal["fraction", "rank", "distance"]
+Group = Literal["recall", "rank", "precision"]
 Compute = Callable[..., Float]
 
 DEPTHS: dict[str, str] = {
@@ -89,6 +90,7 @@ class Family:
         low, high: range of a value; ``high`` None means the size of the gallery (ranks) or no bound (distances).
         higher_is_better: direction of the metric.
         unit: ``fraction``, ``rank`` or ``distance``.
+        group: metrics of one group share a table in a leaderboard; those of gains share one whatever their group is.
         ks: default ks.
         aliases: other templates.
         aggregate: how per-query values become one number.
@@ -114,6 +116,7 @@ class Family:
     high: float | None = 1.0
     higher_is_better: bool = True
     unit: Unit = "fraction"
+    group: Group = "precision"
     ks: tuple[int, ...] = ()
     aliases: tuple[str, ...] = ()
     aggregate: Aggregate = "mean"
@@ -212,8 +215,8 @@ def metric(
         cite: citation keys.
         options: of a graded metric, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
-        **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, ks, aliases, aggregate,
-            least_k, lowest_gain, expected.
+        **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
+            aggregate, least_k, lowest_gain, expected.
 
     Raises:
         UsageError: the name is taken, or a parameter of the function is neither observed nor an option.
@@ -254,15 +257,16 @@ def metric_sum(
     """
     if not parts:
         raise UsageError(f"metric '{template}' has no parts", fix="name the metrics to add up")
-    for part in map(parse, parts):
+    added = [parse(part) for part in parts]
+    for part in added:
         if part.family.aggregate != "mean":
             raise UsageError(f"metric '{template}' adds up '{part}'", fix="add up metrics that are means over queries")
-    graded = parse(parts[0]).graded
+    graded = added[0].graded
     options = {"captions": Option(tuple(CAPTIONS), "as of its parts"), "on": FOLDS} if graded else {}
     _declare(
         Family(
-            template, None, graded, formula, cite, high=2.0 * len(parts), aliases=aliases, aggregate="sum",
-            parts=parts, options=options,
+            template, None, graded, formula, cite, high=2.0 * len(parts), group=added[0].family.group, aliases=aliases,
+            aggregate="sum", parts=parts, options=options,
         )
     )  # fmt: skip
 

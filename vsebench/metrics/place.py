@@ -12,6 +12,7 @@ from .declare import metric
 @metric(
     "MedR",
     depth="best",
+    group="rank",
     low=1,
     high=None,
     higher_is_better=False,
@@ -32,6 +33,7 @@ def median_rank(ranks: Ranks) -> Float:
 @metric(
     "MeanR",
     depth="best",
+    group="rank",
     low=1,
     high=None,
     higher_is_better=False,
@@ -51,6 +53,7 @@ def mean_rank(ranks: Ranks) -> Float:
 @metric(
     "MRR",
     depth="best",
+    group="rank",
     formula="mean over queries of 1 / best rank",
     cite=("voorhees1999trec8",),
     expected=expected.reciprocal_best_rank,

@@ -12,6 +12,7 @@ from .declare import metric
 @metric(
     "R-P",
     depth="R",
+    group="precision",
     formula="|relevant items with rank <= R| / R, R the number of relevant items",
     cite=("chun2022eccv",),
     expected=expected.precision_at_size,
@@ -28,6 +29,7 @@ def r_precision(ranks: Ranks) -> Float:
 @metric(
     "mAP@R",
     depth="R",
+    group="precision",
     formula="(1/R) sum over r = 1..R of precision@r if item r is relevant, else 0",
     cite=("chun2022eccv", "musgrave2020metric"),
     expected=expected.map_at_size,

@@ -12,6 +12,7 @@ KS = (1, 5, 10)
 @metric(
     "R@{k}",
     depth="k",
+    group="recall",
     ks=KS,
     aliases=("RV@{k}",),
     formula="1 if any relevant item has rank <= k, else 0",
@@ -31,6 +32,7 @@ def recall_any(ranks: Ranks, k: int) -> Float:
 @metric(
     "Recall@{k}",
     depth="k",
+    group="recall",
     ks=KS,
     formula="|relevant items with rank <= k| / |relevant items|",
     cite=("biten2022semantic",),

@@ -3,7 +3,7 @@
 document.addEventListener("DOMContentLoaded", () => {
   const boards = [];
   for (const table of document.querySelectorAll("table.board")) {
-    const words = table.tHead.rows[0].cells[0].textContent === "Rank" ? [0, 1, 2] : [0, 1];
+    const words = [...table.tHead.rows[0].querySelectorAll("th[rowspan]")].map((_, place) => place);
     const name = table.caption ? table.caption.textContent : "";
     boards.push(new DataTable(table, {
       paging: false,
