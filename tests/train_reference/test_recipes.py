@@ -39,13 +39,9 @@ def test_a_recipe_is_a_complete_configuration(name):
     assert set(found.loss.settings) <= set(get_loss(found.loss.name).settings)
     if get_loss(found.loss.name).needs_degree:
         parse_spec(found.loss.relevance)
-
-
-@pytest.mark.parametrize("name", RECIPES)
-def test_a_recipe_has_settings_of_pixels_only_with_pixels(name):
-    for found in (config.read(name).model, start.configured(config=name, smoke=True).model):
-        of_pixels = found.crop, found.pretrained, found.finetune
-        assert found.image != "linear" or of_pixels == ("center", True, False)
+    for model in (found.model, start.configured(config=name, smoke=True).model):
+        of_pixels = model.crop, model.pretrained, model.finetune
+        assert model.image != "linear" or of_pixels == ("center", True, False)
 
 
 @pytest.mark.parametrize("name", PAPERS)
