@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from typer.testing import CliRunner, Result
 
@@ -28,6 +32,13 @@ def small(**sections: dict) -> config.Config:
 def cli(*args: str | Path) -> Result:
     """What the command line gives."""
     return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def begun(process: subprocess.Popen[Any], files: Callable[[], object]) -> None:
+    """Wait until ``files`` finds something that a process writes, or the process has ended."""
+    deadline = time.monotonic() + 240
+    while not files() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
 
 
 def silent(text: str) -> None:

@@ -212,15 +212,15 @@ def read(path: str | Path, derived: tuple[Path, ...] = ()) -> Config:
     if not isinstance(base, str):
         raise UsageError(f"base is {shown(base)}", where=file, fix='name a file, such as base = "vsepp/coco-vgg19"')
     if base:
-        here = file.resolve()
+        here, there = file.resolve(), FOLDER / f"{base}.toml" if base in recipes() else file.parent / base
         if here in derived:
             raise UsageError("is a base of itself", where=file, fix="let base name another file")
-        at = FOLDER / f"{base}.toml" if base in recipes() else file.parent / base
-        found = read(at, (*derived, here)).to_dict()
-        values = {
-            **found,
-            **{k: {**found[k], **v} if k in found and isinstance(v, dict) else v for k, v in values.items()},
-        }
+        if not os.path.isfile(there):  # noqa: PTH113 (Path.is_file raises for a name that is too long)
+            raise unknown("base", base, recipes(), str(file))
+        found = read(there, (*derived, here)).to_dict()
+        for name, given in values.items():
+            found[name] = {**found[name], **given} if name in found and isinstance(given, dict) else given
+        values = found
     return from_dict(values, str(path))
 
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +18,7 @@ from vsebench.errors import BadInput, Diverged, UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import OPTIONS, cli, silent, small  # noqa: E402
+from tests.training import OPTIONS, begun, cli, silent, small  # noqa: E402
 from train_reference import checkpoint, config, start, train  # noqa: E402
 from train_reference.data import Loader, Part, Regions  # noqa: E402
 from train_reference.losses import loss_names  # noqa: E402
@@ -110,10 +108,8 @@ def test_a_killed_run_is_resumed(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     command = [*COMMAND, "--epochs", "40", "--out", str(killed)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    deadline = time.monotonic() + 120
-    while not (killed / "log.jsonl").exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.02)
-    os.kill(process.pid, signal.SIGKILL)
+    begun(process, (killed / "log.jsonl").exists)
+    process.kill()
     process.wait()
     done = checkpoint.read(killed / checkpoint.LAST).progress.epoch
     assert 0 < done < 40, "killed too late for this test"
@@ -195,6 +191,19 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
+        ({"train": {"seed": -1}}, r"train\.seed is -1"),
+        ({"train": {"threads": -2}}, r"train\.threads is -2"),
+        ({"train": {"weight_decay": -1}}, r"train\.weight_decay is -1"),
+        ({"train": {"decay_every": -1}}, r"train\.decay_every is -1"),
+        ({"train": {"lr": 0}}, r"train\.lr is 0(.|\n)*fix: give a number above 0 and below 10, such as 0\.0002"),
+        ({"train": {"decay": 0}}, r"train\.decay is 0(.|\n)*fix: give a number above 0, such as 0\.1"),
+        ({"train": {"clip": float("nan")}}, r"train\.clip is nan(.|\n)*fix: give 0 \(none\) or more"),
+        ({"train": {"lr": 10**400}}, r"train\.lr is 10+\.\.\.(.|\n)*type float"),
+        ({"train": {"lr": 16**5000}}, r"train\.lr is a number of thousands of digits(.|\n)*type float"),
+        ({"train": {"batch": True}}, r"train\.batch is True(.|\n)*type int"),
+        ({"data": {"first": 1.5}}, r"data\.first is 1\.5(.|\n)*a share above 0, at most 1"),
+        ({"loss": {"neighbours": 128}}, r"loss\.neighbours is 128\n  fix: give 0 to 127: a batch has 128 pairs"),
+        ({"loss": {"scale": float("inf")}}, r"loss\.scale is inf(.|\n)*a finite number"),
         ({"model2": {}}, r"unknown section .model2.(.|\n)*model"),
         ({"train": {"epoch": 3}}, r"unknown key of \[train\] 'epoch'(.|\n)*epochs"),
         ({"train": {"epochs": "3"}}, r"train.epochs is '3'(.|\n)*type int"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -23,7 +22,7 @@ from vsebench.errors import BadInput, Diverged, UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
-from tests.training import DATA, cli, small  # noqa: E402
+from tests.training import DATA, begun, cli, small  # noqa: E402
 from train_reference import claims, config, run_suite, suites  # noqa: E402
 from train_reference.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402
@@ -135,10 +134,8 @@ def test_a_killed_suite_goes_on(tmp_path):
     out = tmp_path / "smoke"
     process = subprocess.Popen([*SMOKE, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     second = out / "scenes-tiny" / "info_nce-seed0" / "log.jsonl"
-    deadline = time.monotonic() + 240
-    while not second.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
+    begun(process, second.exists)
+    process.kill()
     process.wait()
     planned, _ = suites.get_suite("smoke").runs(None, None)
     notes: list[str] = []
@@ -437,9 +434,7 @@ def test_an_interrupted_suite_stops_its_processes(tmp_path):
         stderr=subprocess.PIPE,
         start_new_session=True,
     )
-    deadline = time.monotonic() + 240
-    while not list(out.glob("*/*/log.jsonl")) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    begun(process, lambda: list(out.glob("*/*/log.jsonl")))
     started = time.monotonic()
     process.send_signal(signal.SIGINT)  # not to the processes of the runs
     _, said = process.communicate(timeout=120)

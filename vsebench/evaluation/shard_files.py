@@ -69,7 +69,7 @@ def write(path: Path, arrays: Arrays) -> None:
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
     with write_atomically(path) as stream:
-        stream.write(store.sealed(buffer.getvalue(), _name(path)))
+        store.write_sealed(stream, buffer.getvalue(), _name(path))
 
 
 def _name(path: Path) -> str:
@@ -79,7 +79,7 @@ def _name(path: Path) -> str:
 
 def read(path: Path) -> Arrays | None:
     """The arrays of a shard; None where it is not finished or its file is not as it was written."""
-    content = store.unsealed(path, _name(path))
+    content = store.read_sealed(path, _name(path))
     if content is None:
         return None
     with np.load(content, allow_pickle=False) as arrays:
