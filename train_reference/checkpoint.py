@@ -30,26 +30,16 @@ BEST = "best.safetensors"
 
 
 @dataclass(frozen=True, eq=False)
-class Checkpoint:
-    """A file that was read.
+class Checkpoint(contents.Header):
+    """A file that was read: its header, and
 
     Attributes:
         path: the file.
-        config: the complete configuration of the run.
-        vocabulary: of the caption encoder.
-        width: of the input of the image encoder.
-        kind: of the images: ``vectors``, ``regions`` or ``pixels``.
         tensors: everything in the file, by name.
-        progress: of the run when it was written.
     """
 
     path: Path
-    config: Config
-    vocabulary: Vocabulary
-    width: int
-    kind: str
     tensors: dict[str, torch.Tensor]
-    progress: Progress
 
     @property
     def weights(self) -> dict[str, torch.Tensor]:
@@ -135,7 +125,7 @@ def read(path: Path) -> Checkpoint:
         what = error.what if isinstance(error, UsageError) else first_line(error)
         fix = "give a checkpoint that this version of vsebench wrote; last.safetensors may be complete"
         raise BadInput(f"the checkpoint is damaged, or of another program: {what}", where=file, fix=fix) from error
-    return Checkpoint(file, tensors=tensors, **vars(header))
+    return Checkpoint(**vars(header), path=file, tensors=tensors)
 
 
 def restore(found: Checkpoint, optimiser: torch.optim.Optimizer) -> None:

@@ -135,13 +135,13 @@ def judge(reports: Mapping[Key, Path | Report], claims: tuple[Claim, ...] = CLAI
     Raises:
         BadInput: a report lacks a metric, or the reports of a data set are of different images.
     """
-    table = _Contributions(reports)
+    loaded = _loaded(reports)
     out = []
     for data in dict.fromkeys(key[0] for key in reports):
         there = {variant for found, variant, _ in reports if found == data}
         for claim in claims:
             if all(name in there for part in claim.parts for name, _ in part.weights):
-                parts = [_judged(part, data, table, len(claim.parts)) for part in claim.parts]
+                parts = [_judged(part, data, loaded, len(claim.parts)) for part in claim.parts]
                 out.append({
                     "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
                     "verdict": together([p["verdict"] for p in parts]), "parts": parts,
@@ -182,13 +182,28 @@ def together(verdicts: list[Verdict]) -> Verdict:
     return HOLDS if all(v == HOLDS for v in verdicts) else OPEN
 
 
-def _judged(part: Part, data: str, table: _Contributions, parts: int) -> dict[str, Any]:
+def _loaded(reports: Mapping[Key, Path | Report]) -> dict[Key, Report]:
+    """The reports, which have the same images where they are of the same data; raises BadInput."""
+    found: dict[Key, Report] = {}
+    first: dict[str, Any] = {}
+    for key, given in reports.items():
+        found[key] = given if isinstance(given, Report) else vb.load(given)
+        items, where = found[key].items, "/".join(map(str, key))
+        if items is None:
+            raise BadInput("has no per-query values", where=where, fix="run the suite again")
+        if not np.array_equal(first.setdefault(key[0], items.image_ids), items.image_ids):
+            raise BadInput("is of other test images", where=where, fix="run the suite again")
+    return found
+
+
+def _judged(part: Part, data: str, reports: Mapping[Key, Report], parts: int) -> dict[str, Any]:
     """The difference of a part with its interval; ``parts`` is the number of those of its claim."""
     metric = measures(data).of(part.metric)
     names = [name for name, _ in part.weights]
-    seeds = sorted(set.intersection(*({s for d, v, s in table.reports if (d, v) == (data, name)} for name in names)))
+    seeds = sorted(set.intersection(*({s for d, v, s in reports if (d, v) == (data, name)} for name in names)))
     differences = np.stack([
-        sum(weight * table.of((data, name, seed), metric) for name, weight in part.weights) for seed in seeds
+        sum(weight * contributions(reports[data, name, seed], metric) for name, weight in part.weights)
+        for seed in seeds
     ])  # fmt: skip
     mean, ends = interval(differences)
     _, wide = interval(differences, 1 - (1 - LEVEL) / parts)
@@ -220,32 +235,6 @@ def interval(differences: Float, level: float = LEVEL) -> tuple[float, tuple[flo
     freedom = total**2 / (of_seeds**2 / (n_seeds - 1) + of_images**2 / (n_images - 1))
     half = float(stats.t.ppf((1 + level) / 2, freedom)) * total**0.5
     return mean, (mean - half, mean + half)
-
-
-class _Contributions:
-    """What every image adds to a metric of a report; reports are read once, when they are needed."""
-
-    def __init__(self, reports: Mapping[Key, Path | Report]) -> None:
-        self.reports = dict(reports)
-        self._found: dict[tuple[Key, str], Float] = {}
-        self._images: dict[str, Any] = {}
-
-    def of(self, key: Key, metric: str) -> Float:
-        """(image,) numbers whose mean is the metric, the mean of its two directions."""
-        if (key, metric) not in self._found:
-            given = self.reports[key]
-            report = given if isinstance(given, Report) else vb.load(given)
-            self._check(key, report)
-            self._found[key, metric] = contributions(report, metric)
-        return self._found[key, metric]
-
-    def _check(self, key: Key, report: Report) -> None:
-        items = report.items
-        if items is None:
-            raise BadInput("has no per-query values", where="/".join(map(str, key)), fix="run the suite again")
-        first = self._images.setdefault(key[0], items.image_ids)
-        if not np.array_equal(first, items.image_ids):
-            raise BadInput("is of other test images", where="/".join(map(str, key)), fix="run the suite again")
 
 
 def contributions(report: Report, metric: str) -> Float:

@@ -1,5 +1,6 @@
 """The configuration of a run: a TOML file, with the defaults below for what it leaves out.
 
+    base = "scenes/sam"         another file, of which this one changes some values; it may be left out
     [data]                      what is trained on
     name = "scenes-10k"
     [model]
@@ -19,18 +20,34 @@ from __future__ import annotations
 import dataclasses
 import os
 import sys
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+from pydantic.dataclasses import dataclass
 
 from vsebench.data.regular import check_file
+from vsebench.data.textfile import shown
 from vsebench.errors import BadInput, UsageError, printable
 from vsebench.registry import unknown
 
 FOLDER = Path(__file__).parent / "configs"
+STRICT = ConfigDict(extra="forbid", strict=True)  # an integer is a float, and nothing else is of another type
+
+# Values with a range; the description completes the advice of an error: "give ...".
+Share = Annotated[float, Field(gt=0, le=1, description="a share above 0, at most 1")]
+Rate = Annotated[float, Field(gt=0, lt=10, description="a number above 0 and below 10, such as 0.0002")]
+Factor = Annotated[float, Field(gt=0, description="a number above 0, such as 0.1")]
+Amount = Annotated[float, Field(ge=0, description="0 (none) or more")]
+Finite = Annotated[float, Field(allow_inf_nan=False, description="a finite number")]
+Size = Annotated[int, Field(ge=1, description="at least 1")]
+Count = Annotated[int, Field(ge=0, description="0 or more")]
+Pairs = Annotated[int, Field(ge=2, description="at least 2: a batch needs negatives")]
+Seed = Annotated[int, Field(ge=0, lt=2**63, description="0 or more, below 2 ** 63")]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Data:
     """What is trained on.
 
@@ -45,11 +62,11 @@ class Data:
     name: str = "scenes-10k"
     images: str = ""
     features: Literal["auto", "vectors", "regions", "pixels"] = "auto"
-    first: float = 1.0
-    word_count: int = 4
+    first: Share = 1.0
+    word_count: Size = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Model:
     """The two encoders.
 
@@ -74,15 +91,15 @@ class Model:
     finetune: bool = False
     crop: Literal["center", "ten", "random"] = "center"
     text: Literal["gru", "bigru", "mean"] = "gru"
-    dim: int = 128
-    word_dim: int = 64
+    dim: Size = 128
+    word_dim: Size = 64
     similarity: Literal["cosine", "order", "euclidean"] = "cosine"
     order_squared: bool = False
     absolute: bool = False
     normalise_images: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Loss:
     """The loss.
 
@@ -104,15 +121,15 @@ class Loss:
     fingerprint: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
     relevance: str = "cider"
-    scale: float = 1.0
+    scale: Finite = 1.0
     reference: Literal["image", "caption"] = "image"
     own: Literal["gain", "one"] = "gain"
-    warmup: int = 0
+    warmup: Count = 0
     spare: Literal["image", "pair"] = "image"
-    neighbours: int = 0
+    neighbours: Count = 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Train:
     """The loop.
 
@@ -137,25 +154,25 @@ class Train:
         tensorboard: whether the log is written for TensorBoard too, into the folder of the run.
     """
 
-    epochs: int = 15
-    batch: int = 128
-    lr: float = 1e-3
-    decay_every: int = 10
-    decay: float = 0.1
-    weight_decay: float = 0.0
-    clip: float = 2.0
-    finetune_from: int = 0
-    finetune_lr: float = 2e-5
+    epochs: Count = 15
+    batch: Pairs = 128
+    lr: Rate = 1e-3
+    decay_every: Count = 10
+    decay: Factor = 0.1
+    weight_decay: Amount = 0.0
+    clip: Amount = 2.0
+    finetune_from: Count = 0
+    finetune_lr: Rate = 2e-5
     select: str = "RSum"
     precision: Literal["float32", "bf16", "float64"] = "float32"
     device: str = "auto"
     deterministic: bool = True
-    threads: int = 0
-    seed: int = 0
+    threads: Count = 0
+    seed: Seed = 0
     tensorboard: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Config:
     """A complete configuration."""
 
@@ -172,17 +189,44 @@ class Config:
 SECTIONS = {"data": Data, "model": Model, "loss": Loss, "train": Train}
 
 
-def read(path: str | Path) -> Config:
+def read(path: str | Path, derived: tuple[Path, ...] = ()) -> Config:
     """The configuration of a TOML file: its path, or its name in ``train_reference/configs`` without the ending.
+
+    ``base`` in a file names another one in the same way, or relative to its own folder: its values are those of that
+    one but for the keys that it has itself.
+
+    Args:
+        path: of the file, or its name.
+        derived: the files that have this one for a base.
 
     Raises:
         BadInput: no TOML, or there is no such file.
-        UsageError: an unknown key (close ones are named), or a value of another type or out of its range.
+        UsageError: an unknown key (close ones are named), or a value of another type or out of its range; files that
+            are bases of each other.
     """
     file = Path(path).expanduser()
-    if not os.path.exists(file) and (FOLDER / f"{path}.toml").is_file():  # noqa: PTH110
+    if not os.path.exists(file) and str(path) in recipes():  # noqa: PTH110
         file = FOLDER / f"{path}.toml"
-    return from_dict(_toml(file), str(path))
+    values = _toml(file)
+    base = values.pop("base", "")
+    if not isinstance(base, str):
+        raise UsageError(f"base is {shown(base)}", where=file, fix='name a file, such as base = "vsepp/coco-vgg19"')
+    if base:
+        here, there = file.resolve(), FOLDER / f"{base}.toml" if base in recipes() else file.parent / base
+        if here in derived:
+            raise UsageError("is a base of itself", where=file, fix="let base name another file")
+        if not os.path.isfile(there):  # noqa: PTH113 (Path.is_file raises for a name that is too long)
+            raise unknown("base", base, recipes(), str(file))
+        found = read(there, (*derived, here)).to_dict()
+        for name, given in values.items():
+            found[name] = {**found[name], **given} if name in found and isinstance(given, dict) else given
+        values = found
+    return from_dict(values, str(path))
+
+
+def recipes() -> list[str]:
+    """The names of the files in ``train_reference/configs``, sorted."""
+    return sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml"))
 
 
 def from_dict(values: dict[str, Any], where: str = "") -> Config:
@@ -190,11 +234,20 @@ def from_dict(values: dict[str, Any], where: str = "") -> Config:
     sections = {}
     for name, given in values.items():
         if name not in SECTIONS:
-            raise _placed(unknown("section", name, SECTIONS), where)
+            raise unknown("section", name, SECTIONS, where or None)
         if not isinstance(given, dict):
-            raise UsageError(f"{name} is {given!r:.60}", where=where or None, fix=f"write [{name}] and its keys below")
-        sections[name] = _section(SECTIONS[name], name, given, where)
-    return _checked(Config(**sections), where)
+            fix = f"write [{name}] and its keys below"
+            raise UsageError(f"{name} is {shown(given)}", where=where or None, fix=fix)
+        try:
+            sections[name] = SECTIONS[name](**given)
+        except ValidationError as error:
+            raise _fault(error, name, where or None) from error
+    config = Config(**sections)
+    near, batch = config.loss.neighbours, config.train.batch
+    if near >= batch:
+        fix = f"give 0 to {batch - 1}: a batch has {batch} pairs"
+        raise UsageError(f"loss.neighbours is {near}", where=where or None, fix=fix)
+    return config
 
 
 def assign(config: Config, assignments: list[str]) -> Config:
@@ -227,17 +280,16 @@ def _value(text: str) -> Any:
 
 def override(config: Config, **changes: Any) -> Config:
     """The configuration with other values, given as ``train_epochs=3``; None leaves a value as it is."""
+    values = config.to_dict()
     for key, value in changes.items():
         if value is not None:
             section, _, name = key.partition("_")
-            part = dataclasses.replace(getattr(config, section), **{name: value})
-            config = dataclasses.replace(config, **{section: part})
-    return _checked(config, "")
+            values[section][name] = value
+    return from_dict(values)
 
 
 def _toml(file: Path) -> dict[str, Any]:
-    known = ", ".join(sorted(p.relative_to(FOLDER).with_suffix("").as_posix() for p in FOLDER.rglob("*.toml")))
-    check_file(file, "give a TOML file", missing=f"give a TOML file, or one of {known}")
+    check_file(file, "give a TOML file", missing=f"give a TOML file, or one of {', '.join(recipes())}")
     try:
         return _loads(file.read_text(encoding="utf-8"))
     except UnicodeDecodeError as error:
@@ -257,59 +309,21 @@ def _loads(text: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _section(kind: type, name: str, given: dict[str, Any], where: str) -> Any:
-    types = get_type_hints(kind)
-    for key, value in given.items():
-        if key not in types:
-            error = unknown(f"key of [{name}]", key, types)
-            if kind is Loss:
-                inside = f"loss.settings.{printable(key[:40])}"
-                error.fix = f"{error.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
-            raise _placed(error, where)
-        _check_type(f"{name}.{key}", value, types[key], where)
-    return kind(**{key: float(value) if types[key] is float else value for key, value in given.items()})
-
-
-def _check_type(name: str, value: Any, kind: Any, where: str) -> None:
-    if get_origin(kind) is Literal:
-        if value not in get_args(kind):
-            fix = f"use {', '.join(map(str, get_args(kind)))}"
-            raise UsageError(f"{name} is {value!r:.60}", where=where or None, fix=fix)
-        return
-    plain = get_origin(kind) or kind
-    allowed = (int, float) if plain is float else (plain,)
-    if not isinstance(value, allowed) or (isinstance(value, bool) and plain is not bool):
-        raise UsageError(f"{name} is {value!r:.60}", where=where or None, fix=f"give a value of type {plain.__name__}")
-    if plain is float and abs(value) > sys.float_info.max and value != float("inf"):
-        raise UsageError(f"{name} has more than 308 digits", where=where or None, fix="give a smaller number")
-
-
-def _checked(config: Config, where: str) -> Config:
-    t, near = config.train, config.loss.neighbours
-    limits = (
-        ("data.first", config.data.first, 0 < config.data.first <= 1, "a share above 0, at most 1"),
-        ("model.dim", config.model.dim, config.model.dim >= 1, "at least 1"),
-        ("model.word_dim", config.model.word_dim, config.model.word_dim >= 1, "at least 1"),
-        ("train.epochs", t.epochs, t.epochs >= 0, "0 or more"),
-        ("train.batch", t.batch, t.batch >= 2, "at least 2: a batch needs negatives"),
-        ("train.lr", t.lr, 0 < t.lr < 10, "a number above 0 and below 10, such as 0.0002"),
-        ("train.clip", t.clip, t.clip >= 0, "0 (none) or more"),
-        ("train.decay_every", t.decay_every, t.decay_every >= 0, "0 (never) or more"),
-        ("train.decay", t.decay, t.decay > 0, "a number above 0, such as 0.1"),
-        ("train.weight_decay", t.weight_decay, t.weight_decay >= 0, "0 (none) or more"),
-        ("train.finetune_from", t.finetune_from, t.finetune_from >= 0, "0 or more"),
-        ("train.finetune_lr", t.finetune_lr, 0 < t.finetune_lr < 10, "a number above 0 and below 10, such as 0.00002"),
-        ("train.threads", t.threads, t.threads >= 0, "0 (torch chooses) or more"),
-        ("train.seed", t.seed, 0 <= t.seed < 2**63, "0 or more"),
-        ("data.word_count", config.data.word_count, config.data.word_count >= 1, "at least 1"),
-        ("loss.warmup", config.loss.warmup, config.loss.warmup >= 0, "0 or more"),
-        ("loss.neighbours", near, 0 <= near < t.batch, f"0 to {t.batch - 1}: a batch has {t.batch} pairs"),
-    )
-    for name, value, holds, fix in limits:
-        if not holds:
-            raise UsageError(f"{name} is {value}", where=where or None, fix=f"give {fix}")
-    return config
-
-
-def _placed(error: UsageError, where: str) -> UsageError:
-    return UsageError(error.what, where=where or None, fix=error.fix)
+def _fault(error: ValidationError, section: str, where: str | None) -> UsageError:
+    """The first fault that pydantic finds in a section, in our words."""
+    kind: Any = SECTIONS[section]
+    first = error.errors(include_url=False)[0]
+    key, fault = str(first["loc"][0]), first["type"]
+    if fault == "unexpected_keyword_argument":
+        found = unknown(f"key of [{section}]", key, (f.name for f in dataclasses.fields(kind)), where)
+        if kind is Loss:
+            inside = f"loss.settings.{printable(key[:40])}"
+            found.fix = f"{found.fix}; a hyper-parameter of the loss is a key of its settings, {inside}"
+        return found
+    if fault == "literal_error":
+        fix = f"use {first['ctx']['expected']}"
+    elif fault.endswith("_type"):
+        fix = f"give a value of type {fault.removesuffix('_type')}"
+    else:
+        fix = f"give {kind.__pydantic_fields__[key].description}"
+    return UsageError(f"{section}.{key} is {shown(first['input'])}", where=where, fix=fix)

@@ -48,7 +48,15 @@ class Progress:
 
 @dataclass(frozen=True)
 class Header:
-    """The header of a checkpoint; attributes as of ``checkpoint.Checkpoint``."""
+    """The header of a checkpoint.
+
+    Attributes:
+        config: the complete configuration of the run.
+        vocabulary: of the caption encoder.
+        width: of the input of the image encoder.
+        kind: of the images: ``vectors``, ``regions`` or ``pixels``.
+        progress: of the run when it was written.
+    """
 
     config: Config
     vocabulary: Vocabulary

@@ -76,7 +76,10 @@ class Part:
 
 @dataclass(frozen=True, eq=False)
 class Vectors:
-    """One vector an image; (image, width) float32, perhaps in a memory map."""
+    """One vector an image, (image, width) float32, or the same number for every image, (image, region, width).
+
+    The array may be a memory map; of several vectors an image ``kind`` is ``regions``.
+    """
 
     array: npt.NDArray[Any]
     kind: str = "vectors"
@@ -84,14 +87,18 @@ class Vectors:
     @property
     def width(self) -> int:
         """Length of a vector."""
-        return int(self.array.shape[1])
+        return int(self.array.shape[-1])
 
     def __len__(self) -> int:
         return len(self.array)
 
     def take(self, rows: Int, training: bool = False) -> Batch:
         """See ``Images.take``."""
-        return {"images": torch.from_numpy(np.asarray(self.array[rows], np.float32))}
+        images = torch.from_numpy(np.asarray(self.array[rows], np.float32))
+        return {
+            "images": images,
+            **({"mask": torch.ones(images.shape[:2], dtype=torch.bool)} if images.ndim == 3 else {}),
+        }
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ A run that diverges is noted in the summary, and the next one begins; a resumed 
 from __future__ import annotations
 
 import datetime
-import importlib.metadata
 import json
 import multiprocessing
 import os
@@ -27,6 +26,7 @@ import vsebench as vb
 from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.evaluation.provenance import versions
 from vsebench.report.report import Report
 
 from . import claims
@@ -169,34 +169,29 @@ def _note(plan: Planned, out: Path, summary: dict[str, Any], seconds: float, fau
     """Put a run into the summary; ``seconds`` are added to those of an earlier call."""
     diverged = summary["diverged"].pop(plan.name, {})
     seconds += summary["runs"].pop(plan.name, diverged).get("seconds", 0.0)
-    folder = out / plan.name
-    if fault is None:
-        summary["runs"][plan.name] = _entry(plan, vb.load(folder / RESULT), folder, seconds)
-        return
-    summary["diverged"][plan.name] = {
+    facts: dict[str, Any] = {
         "data": plan.data,
         "variant": plan.variant,
         "loss": published(plan.config.loss.name),
         "seed": plan.config.train.seed,
         "seconds": round(seconds, 1),
-        "message": fault,
     }
+    if fault is None:
+        summary["runs"][plan.name] = facts | _results(plan, out / plan.name)
+    else:
+        summary["diverged"][plan.name] = {**facts, "message": fault}
 
 
-def _entry(plan: Planned, report: Report, folder: Path, seconds: float) -> dict[str, Any]:
-    epochs = (folder / LOG).read_bytes().count(b"\n") if (folder / LOG).is_file() else 0
+def _results(plan: Planned, folder: Path) -> dict[str, Any]:
+    """What the summary says of a finished run."""
+    report, log = vb.load(folder / RESULT), folder / LOG
     config = plan.config.to_dict()
     # The summary may be published: names of files only, without their folders.
     config["data"]["images"] = Path(config["data"]["images"]).name if config["data"]["images"] else ""
     config["data"]["name"] = plan.data
     config["loss"]["name"] = published(plan.config.loss.name)
     return {
-        "data": plan.data,
-        "variant": plan.variant,
-        "loss": published(plan.config.loss.name),
-        "seed": plan.config.train.seed,
-        "epochs": epochs,
-        "seconds": round(seconds, 1),
+        "epochs": log.read_bytes().count(b"\n") if log.is_file() else 0,
         "values": {key: round(value, 6) for key, value in means(report).items()},
         "signature": report.signature,
         "config": config,
@@ -269,23 +264,13 @@ def _empty(suite: Suite, planned: list[Planned], notes: list[str], earlier: dict
         "started": earlier.get("started", now),
         "seeds": sorted({p.config.train.seed for p in planned}),
         "notes": notes,
-        "versions": _versions(),
+        "versions": versions(PACKAGES),
         "machine": _machine(),
         "python": platform.python_version(),
         "seconds": 0.0,
         "runs": {name: run for name, run in earlier.get("runs", {}).items() if name in names},
         "diverged": {name: run for name, run in earlier.get("diverged", {}).items() if name in names},
     }
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for name in PACKAGES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
 
 
 def _machine() -> dict[str, Any]:

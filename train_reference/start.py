@@ -65,15 +65,10 @@ def configured(
         if found.model.image in WIDTHS:
             changes = {f"model_{name}": getattr(configs.Model(), name) for name in OF_PIXELS}
             found = configs.override(found, model_image="linear", **changes)
-    given = {
-        "data_name": data,
-        "train_epochs": epochs,
-        "train_batch": batch,
-        "train_lr": lr,
-        "train_seed": seed,
-        "train_device": device,
-    }
-    return configs.assign(configs.override(found, **given), assignments or [])
+    found = configs.override(
+        found, data_name=data, train_epochs=epochs, train_batch=batch, train_lr=lr, train_seed=seed, train_device=device
+    )
+    return configs.assign(found, assignments or [])
 
 
 def default_folder(config: Config) -> Path:

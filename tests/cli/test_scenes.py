@@ -15,7 +15,7 @@ from typer.testing import CliRunner, Result
 
 import vsebench
 from vsebench.cli import app
-from vsebench.data.scenes import build as building
+from vsebench.data.atomic import hidden_of
 from vsebench.data.scenes import folder
 from vsebench.data.scenes.build import build
 from vsebench.data.splits import stored
@@ -111,26 +111,26 @@ def test_no_data_set_of_ones_own_is_called_scenes(tmp_path: Path) -> None:
 
 
 def test_progress_and_an_interruption(cache: Path) -> None:
-    """Ctrl-C: exit code 130, a note, and the next command finishes."""
+    """Ctrl-C: exit code 130, nothing is left, and the next command builds it."""
     slow = (
         "import time\n"
         "from vsebench.cli import main\n"
-        "from vsebench.data.scenes import build, chunks\n"
-        "def slow(*args, add=chunks.add_image):\n"
+        "from vsebench.data.scenes import build\n"
+        "def slow(*args, add=build.add_image):\n"
         "    time.sleep(0.02)\n"
         "    return add(*args)\n"
-        "build.add_image, build.images_a_chunk = slow, lambda settings: 5\n"
+        "build.add_image = slow\n"
         "main()\n"
     )
     command = [sys.executable, "-c", slow, "data", "build", SMALL]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT, text=True)
-    record = folder.partial_of(SMALL) / "progress.json"
-    while not record.exists():
+    begun = hidden_of(folder.folder_of(SMALL))[0] / "captions.jsonl"
+    while not begun.exists():
         assert process.poll() is None, process.communicate()
     process.send_signal(signal.SIGINT)
     out, err = process.communicate()
     assert (process.returncode, out) == (130, "")
-    assert "what is complete was kept: run the command again to continue" in err and "interrupted" in err
+    assert "interrupted" in err and list((cache / "scenes").iterdir()) == []
     assert SMALL in printed("data", "build", SMALL)
     assert [path.name for path in (cache / "scenes").iterdir()] == [SMALL]
 
@@ -188,7 +188,7 @@ def test_verify() -> None:
     )  # fmt: skip
 
 
-def test_remove(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_remove(cache: Path) -> None:
     code, message = refused("data", "remove", SMALL)
     assert code == 2 and f"'{SMALL}' has no files in the cache" in message
     assert not cache.exists()
@@ -197,10 +197,9 @@ def test_remove(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert code == 2 and f"vsebench data remove {SMALL}" in message
     assert printed("data", "remove", SMALL) == f"removed {cache / 'scenes' / SMALL}\n"
     assert files(cache) == [] and list((cache / "scenes").iterdir()) == []
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):  # an interrupted build
-        patch.setattr(building, "_write_about", interrupt)
-        build(parse(SMALL))
-    assert files(cache)
+    killed = hidden_of(folder.folder_of(SMALL))[0]  # what a killed build leaves
+    killed.mkdir()
+    (killed / "captions.jsonl").write_text("{}")
     assert json.loads(printed("data", "remove", SMALL, "--json"))["split"] == SMALL
     assert files(cache) == []
 

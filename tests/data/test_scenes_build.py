@@ -6,7 +6,6 @@ import hashlib
 import json
 import math
 import os
-import signal
 import subprocess
 import sys
 import time
@@ -18,8 +17,9 @@ import numpy as np
 import pytest
 
 import vsebench
+from vsebench.data.atomic import hidden_of
 from vsebench.data.scenes import build as building
-from vsebench.data.scenes import chunks, folder
+from vsebench.data.scenes import folder
 from vsebench.data.scenes.arrays import HEADER, header
 from vsebench.data.scenes.build import build, build_scenes, named
 from vsebench.data.scenes.store import open_scenes
@@ -28,7 +28,7 @@ from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError
 from vsebench.scenes.settings import PARTS, Settings, parse
 
 SMALL = "scenes-10-seed1-size16"
-PARTIAL = "scenes-45-size16"  # of several chunks
+PARTIAL = "scenes-45-size16"
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -37,12 +37,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache for every test."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture
-def short_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Chunks of seven images."""
-    monkeypatch.setattr(building, "images_a_chunk", lambda settings: 7)
 
 
 @pytest.fixture(scope="module")
@@ -79,6 +73,11 @@ def contents(name: str) -> dict[str, str]:
 
 def lines(path: Path) -> list[Any]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def partial() -> Path:
+    """The folder in which ``PARTIAL`` is built."""
+    return hidden_of(folder.folder_of(PARTIAL))[0]
 
 
 def no_data_set(name: str) -> bool:
@@ -158,68 +157,30 @@ def test_headers_are_those_of_numpy(descr: str, shape: tuple[int, ...], tmp_path
         assert stream.tell() == HEADER
 
 
-def test_the_first_images_do_not_depend_on_chunks_or_splits(monkeypatch: pytest.MonkeyPatch, whole: Any) -> None:
-    for length in (1, 44):
-        monkeypatch.setattr(building, "images_a_chunk", lambda settings, n=length: n)
-        build(parse(PARTIAL), force=True)
-        assert contents(PARTIAL) == whole
-
-
-def test_chunks_of_large_images_are_short() -> None:
-    assert [chunks.images_a_chunk(Settings(size=n)) for n in (16, 64, 512)] == [500, 500, 21]
-
-
 # --- interruption ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("after", [0, 3, 7, 8, 21, 40, 44])
-def test_an_interrupted_build_continues(
-    after: int, short_chunks: None, monkeypatch: pytest.MonkeyPatch, whole: Any
-) -> None:
-    count, add_image = 0, chunks.add_image
-
-    def interrupted(*args: Any) -> int:
-        nonlocal count
-        count += 1
-        if count > after:
-            raise KeyboardInterrupt
-        return add_image(*args)
-
-    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(building, "add_image", interrupted)
-        build(parse(PARTIAL))
-    assert no_data_set(PARTIAL)
-    partial = folder.partial_of(PARTIAL)
-    for path in partial.glob("*.np*"):  # what a chunk that was not recorded may have left
-        with path.open("ab") as stream:
-            stream.write(b"rubbish" * 1000)
-    seen: list[int] = []
-    build(parse(PARTIAL), progress=lambda done, total: seen.append(done))
-    assert contents(PARTIAL) == whole and not partial.exists()
-    assert min(seen) >= after // 7 * 7  # complete chunks were used
-
-
-@pytest.mark.parametrize("function", ["header", "_write_about", "_put_in_place", "store"])
-def test_killed_at_the_end(function: str, short_chunks: None, monkeypatch: pytest.MonkeyPatch, whole: Any) -> None:
-    """Before the headers are written, before about.json is, before the folder is renamed, before splits are stored."""
+@pytest.mark.parametrize("function", ["add_image", "header", "_write_about", "store"])
+def test_an_interrupted_build_leaves_nothing(function: str, monkeypatch: pytest.MonkeyPatch, whole: Any) -> None:
+    """While images are drawn, before the headers are written, before about.json is, before splits are stored."""
     original, calls = getattr(building, function), 0
 
-    def killed(*args: Any) -> Any:
+    def interrupted(*args: Any) -> Any:
         nonlocal calls
         calls += 1
-        if calls == 2 or function not in ("header", "store"):
-            raise SystemExit
+        if calls == 2 or function == "_write_about":
+            raise KeyboardInterrupt
         return original(*args)
 
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(building, function, killed)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(building, function, interrupted)
         build(parse(PARTIAL))
     if function == "store":
         assert vsebench.load_split(f"{PARTIAL}-train") is not None
         with pytest.raises(MissingPackage):
             vsebench.load_split(f"{PARTIAL}-val")
     else:
-        assert no_data_set(PARTIAL)
+        assert no_data_set(PARTIAL) and list(folder.root().iterdir()) == []
     build(parse(PARTIAL))
     assert contents(PARTIAL) == whole
 
@@ -229,7 +190,7 @@ def test_killed_while_an_older_one_is_replaced(monkeypatch: pytest.MonkeyPatch, 
     rename = Path.rename
 
     def killed(self: Path, target: Path) -> Path:
-        if self == folder.partial_of(PARTIAL):
+        if self == partial():
             raise SystemExit
         return rename(self, target)
 
@@ -242,45 +203,21 @@ def test_killed_while_an_older_one_is_replaced(monkeypatch: pytest.MonkeyPatch, 
     assert [p.name for p in folder.root().iterdir()] == [PARTIAL]
 
 
-@pytest.mark.parametrize("damage", ["no record", "bad record", "short file", "other generator"])
-def test_a_partial_build_that_cannot_be_used(
-    damage: str, short_chunks: None, monkeypatch: pytest.MonkeyPatch, whole: Any
-) -> None:
-    with monkeypatch.context() as patch, pytest.raises(SystemExit):
-        patch.setattr(building, "_write_about", lambda *args: sys.exit())
-        build(parse(PARTIAL))
-    partial = folder.partial_of(PARTIAL)
-    record = partial / "progress.json"
-    if damage == "no record":
-        record.unlink()
-    elif damage == "bad record":
-        record.write_text(record.read_text()[:-20])
-    elif damage == "short file":
-        os.truncate(partial / "captions.jsonl", 100)
-    else:
-        text = record.read_text()
-        record.write_text(text.replace(f'"generator": {building.GENERATOR}', '"generator": 0'))
-        assert record.read_text() != text
-    build(parse(PARTIAL))
-    assert contents(PARTIAL) == whole
-
-
 SLOW = """
 import os, sys, time
-from vsebench.data.scenes import build, chunks
+from vsebench.data.scenes import build
 from vsebench.scenes.settings import parse
-add_image = chunks.add_image
-def slow(*args):
+def slow(*args, add=build.add_image):
     time.sleep(0.01)
-    return add_image(*args)
-build.add_image, build.images_a_chunk = slow, lambda settings: 7
+    return add(*args)
+build.add_image = slow
 print("started", flush=True)
 build.build(parse(sys.argv[1]))
 """
 
 
 def start(name: str) -> subprocess.Popen[bytes]:
-    """A process that builds a data set, slowly and in chunks of seven images."""
+    """A process that builds a data set, slowly."""
     command = [sys.executable, "-c", SLOW, name]
     done = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=ROOT)
     assert done.stdout is not None and done.stdout.readline() == b"started\n"
@@ -302,7 +239,7 @@ def test_kill_9(times: tuple[float, ...], whole: Any) -> None:
 
 def test_two_builds_at_once(whole: Any) -> None:
     process = start(PARTIAL)
-    wait_for(lambda: (folder.partial_of(PARTIAL) / "progress.json").exists())
+    wait_for((partial() / "captions.jsonl").exists)
     with pytest.raises(DiskError) as caught:
         build(parse(PARTIAL))
     assert caught.value.what == f"'{PARTIAL}' is being built by another process"
@@ -357,17 +294,15 @@ def test_the_estimate_of_space_is_enough(monkeypatch: pytest.MonkeyPatch, cache:
     assert taken < asked[0] < 1.6 * taken
 
 
-def test_a_full_disk(cache: Path, whole: Any) -> None:
-    """Files may take so many bytes only: an exit code, what is complete is kept, and the next build continues."""
+def test_a_full_disk(cache: Path) -> None:
+    """Files may take so many bytes only: an exit code, and nothing is left on the disk."""
     resource = pytest.importorskip("resource")
     command = [sys.executable, "-m", "vsebench", "data", "build", PARTIAL]
     limit = 20_000
     limited = lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))  # noqa: E731
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, preexec_fn=limited)
     assert done.returncode == 6 and "cannot be written" in done.stderr
-    assert no_data_set(PARTIAL) and folder.partial_of(PARTIAL).is_dir()
-    build(parse(PARTIAL))
-    assert contents(PARTIAL) == whole
+    assert no_data_set(PARTIAL) and list(folder.root().iterdir()) == []
 
 
 @pytest.mark.skipif(os.geteuid() == 0 if hasattr(os, "geteuid") else True, reason="root may write anywhere")
@@ -551,15 +486,6 @@ def test_a_damaged_split_is_stored_again() -> None:
         vsebench.load_split(f"{SMALL}-val")
     build(parse(SMALL))
     assert len(vsebench.load_split(f"{SMALL}-val", captions=True).captions or ()) == 10
-
-
-def test_the_signal_of_a_keyboard_is_a_kept_build() -> None:
-    process = start(PARTIAL)
-    wait_for(lambda: (folder.partial_of(PARTIAL) / "progress.json").exists())
-    process.send_signal(signal.SIGINT)
-    process.communicate()
-    assert process.returncode != 0 and no_data_set(PARTIAL)
-    assert json.loads((folder.partial_of(PARTIAL) / "progress.json").read_text())["images"] >= 7
 
 
 def test_rows_of_a_list_of_ids_and_unknown_parts() -> None:

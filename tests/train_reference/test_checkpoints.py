@@ -11,9 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
-
-from vsebench.cli import app
+from typer.testing import Result
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -21,26 +19,12 @@ pytest.importorskip("safetensors", reason="safetensors is not installed (extra: 
 from safetensors import safe_open  # noqa: E402
 from safetensors.torch import save_file  # noqa: E402
 
+from tests.training import OPTIONS, cli  # noqa: E402
 from train_reference import checkpoint  # noqa: E402
 
 BEST, LAST = checkpoint.BEST, checkpoint.LAST
-OPTIONS = ["--data", "scenes-40-size16", "--batch", "20"]
-for name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.threads=1"):
-    OPTIONS += ["--set", name]
 Header, Tensors = dict[str, Any], dict[str, torch.Tensor]
 Change = Callable[[Header, Tensors], None]
-
-
-def cli(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in args])
-
-
-@pytest.fixture(scope="module", autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory):
-    """One cache for all tests of this file, in which the scenes are built once."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
-        yield
 
 
 @pytest.fixture(scope="module")
@@ -270,6 +254,8 @@ def test_a_shortened_checkpoint(run, tmp_path):
     data = (run / BEST).read_bytes()
     (run / BEST).write_bytes(data[: len(data) // 2])
     refused(cli("encode", run, "-o", tmp_path / "e.npz"), run / BEST, "the checkpoint is damaged")
+    (run / BEST).unlink()
+    refused(cli("encode", run, "-o", tmp_path / "e.npz"), run, "no best.safetensors in this folder")
 
 
 def test_rewriting_without_a_change_is_read(run, tmp_path):

@@ -1,4 +1,4 @@
-"""The losses: published values, an oracle in plain Python, gradients, and what every loss must keep to."""
+"""The losses: published values, gradients, and what every loss must keep to."""
 
 from __future__ import annotations
 
@@ -46,18 +46,6 @@ def call(name: str, scores, positive, degree, **settings):
     return entry.function(scores, positive, **settings)
 
 
-def oracle(scores: list[list[float]], positive: list[list[bool]], margin: float, hardest: bool) -> float:
-    """The two formulas with loops over pairs, independent of torch."""
-    total = 0.0
-    for i in range(len(scores)):
-        others = [j for j in range(len(scores)) if j != i]
-        caption = [max(0.0, margin - scores[i][i] + scores[i][j]) for j in others if not positive[i][j]]
-        image = [max(0.0, margin - scores[i][i] + scores[j][i]) for j in others if not positive[j][i]]
-        for costs in (caption, image):
-            total += (max(costs, default=0.0)) if hardest else math.fsum(costs)
-    return total
-
-
 @needs_torch
 @pytest.mark.parametrize("name", ["sh", "mh"])
 def test_value_of_the_official_code(name):
@@ -74,20 +62,6 @@ def test_other_captions_of_the_image_can_be_spared():
     same = image[:, None] == image[None, :]
     assert mh(scores, torch.eye(4, dtype=torch.bool)).item() == pytest.approx(MH_SAME_IMAGE["unmasked"])
     assert mh(scores, same).item() == pytest.approx(MH_SAME_IMAGE["masked"])
-
-
-@needs_torch
-@pytest.mark.parametrize("name", ["sh", "mh"])
-@pytest.mark.parametrize("margin", [0.0, 0.05, 0.2, 1.0])
-def test_equals_the_oracle(name, margin):
-    for seed in range(5):
-        rng = np.random.default_rng(seed)
-        scores = rng.integers(-3, 4, (6, 6)) / 8  # ties abound
-        image = rng.integers(0, 4, 6)
-        positive = image[:, None] == image[None, :]
-        expected = oracle(scores.tolist(), positive.tolist(), margin, hardest=name == "mh")
-        got = losses.get_loss(name).function(torch.tensor(scores), torch.tensor(positive), margin=margin)
-        assert got.item() == pytest.approx(expected, abs=1e-12)
 
 
 @needs_torch
@@ -190,7 +164,7 @@ def test_wrong_dtypes_and_reductions_are_refused():
         sh(torch.zeros(2, 2, dtype=torch.int64), identity.bool())
     with pytest.raises(UsageError, match=r"positive has shape .* dtype torch\.float32"):
         sh(torch.zeros(2, 2), identity)
-    with pytest.raises(UsageError, match="unknown reduction 'none'\n  fix: use 'sum' or 'mean'"):
+    with pytest.raises(UsageError, match="reduction is 'none'\n  fix: use sum or mean"):
         sh(torch.zeros(2, 2), identity.bool(), reduction="none")
 
 
@@ -213,34 +187,3 @@ def test_package_imports_without_torch_and_says_what_is_missing():
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     fix = "pip install 'vsebench[train]'"
     assert out.strip() == f"the losses need torch\n  fix: {fix} {MissingPackage.exit_code}"
-
-
-@needs_torch
-@pytest.mark.parametrize("margin", [0.0, 0.05, 0.2])
-def test_margins_of_the_losses_on_order(margin):
-    """Loops over anchors, windows and candidates. Degrees are between the bounds of the windows."""
-    rng = np.random.default_rng(7)
-    b = 6
-    s, r = rng.uniform(-1, 1, (b, b)), rng.integers(-10, 10, (b, b))  # r in tenths
-    np.fill_diagonal(r, 10)
-    basic = sliding = hardest = 0.0
-    for scores, tenths in ((s, r), (s.T, r.T)):
-        for i in range(b):
-            basic += sum(max(0.0, margin + scores[i, k] - scores[i, j])
-                         for j in range(b) for k in range(b) if tenths[i, j] > tenths[i, k] + 2)  # fmt: skip
-            for low in range(-9, 9):
-                below = [scores[i, k] for k in range(b) if tenths[i, k] < low and k != i]
-                above = [scores[i, j] for j in range(b) if tenths[i, j] >= low + 2]
-                sliding += sum(max(0.0, margin + x - y) for x in below for y in above)
-                hardest += max(0.0, margin + max(below) - min(above)) / 18 if below and above else 0.0
-    scores, degree = torch.tensor(s), torch.tensor(np.where(r == 10, 1, r / 10 + 0.05))
-    given = (scores, torch.eye(b, dtype=torch.bool))
-    # a little more than 0.2: in floating point 0.3 is more than 0.1 + 0.2
-    assert losses.get_loss("kendall").function(
-        *given, degree=degree, alpha=0.2 + 1e-9, margin=margin
-    ).item() == pytest.approx(basic)
-    for name, expected in (("kendall_sw", sliding), ("kendall_sw_hs", hardest)):
-        assert losses.get_loss(name).function(*given, degree=degree, margin=margin).item() == pytest.approx(expected)
-    both = losses.get_loss("bcls").function(*given, degree=degree, order_margin=margin).item()
-    triplet = losses.get_loss("triplet_sn").function(*given).item()
-    assert both == pytest.approx(triplet + hardest)

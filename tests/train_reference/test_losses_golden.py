@@ -106,15 +106,20 @@ def by_loops(name: str, s: np.ndarray, r: np.ndarray, same: np.ndarray, **o: flo
                     max(0.0, x[a, k] - x[a, j] + o["margin"]) for j, k in chosen if y[a, j] > y[a, k] + o["alpha"]
                 )
                 continue
+            elif name in ("sh", "mh"):
+                costs = [max(0.0, o["margin"] - x[a, a] + x[a, j]) for j in range(n) if j != a and not spared[a, j]]
+                total += math.fsum(costs) if name == "sh" else max(costs, default=0.0)
+                continue
             elif name in ("kendall_sw", "kendall_sw_hs"):
+                margin = o.get("margin", 0.0)
                 for m in range(1, 19):
                     low = -1 + 0.1 * m
                     above = [x[a, j] for j in range(n) if y[a, j] >= low + 0.2 - 1e-6]
                     below = [x[a, k] for k in range(n) if y[a, k] < low and not spared[a, k] and k != a]
                     if name == "kendall_sw":
-                        total += sum(max(0.0, k - j) for j in above for k in below)
+                        total += sum(max(0.0, margin + k - j) for j in above for k in below)
                     elif above and below:
-                        total += max(0.0, max(below) - min(above)) / 18
+                        total += max(0.0, margin + max(below) - min(above)) / 18
                 continue
             else:  # ladder with two levels, all pairs
                 below = [x[a, k] for k in range(n) if k != a and not spared[a, k]]
@@ -136,7 +141,10 @@ def by_loops(name: str, s: np.ndarray, r: np.ndarray, same: np.ndarray, **o: flo
         ("kendall", {"alpha": 0.0, "margin": 0.0}),
         ("kendall", {"alpha": 0.2, "margin": 0.1}),
         ("kendall_sw", {}),
+        ("kendall_sw", {"margin": 0.05}),
         ("kendall_sw_hs", {}),
+        ("kendall_sw_hs", {"margin": 0.2}),
+        *((name, {"margin": margin}) for name in ("sh", "mh") for margin in (0.0, 0.05, 0.2, 1.0)),
         ("ladder", {"sampling": "sum", "thresholds": (0.3,)}),
     ],
 )
@@ -202,8 +210,10 @@ def test_a_text_like_that_of_the_pair_is_no_negative_of_bcls():
     scores = [[0.5, 0.9, 0.1], [0.2, 0.5, 0.1], [0.0, 0.1, 0.5]]
     degree = [[1.0, 0.9999999, 0.1], [0.9999999, 1.0, 0.1], [0.1, 0.1, 1.0]]
     spared = [[True, True, False], [True, True, False], [False, False, True]]
-    expected = value("triplet_sn", scores=scores, positive=spared) + value("kendall_sw_hs", degree, scores)
-    assert value("bcls", degree, scores) == pytest.approx(expected)
+    for margin in (0.0, 0.2):
+        order = value("kendall_sw_hs", degree, scores, margin=margin)
+        expected = value("triplet_sn", scores=scores, positive=spared) + order
+        assert value("bcls", degree, scores, order_margin=margin) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize(

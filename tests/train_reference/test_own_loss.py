@@ -9,23 +9,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
 
-from vsebench.cli import app
 from vsebench.errors import UsageError
 from vsebench.leaderboard import drift
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+from tests.training import DATA, OPTIONS, cli, small  # noqa: E402
 from train_reference import checkpoint, config, run_suite, suites, train  # noqa: E402
 from train_reference.losses import fingerprint, get_loss  # noqa: E402
 from train_reference.suites import MEASURES, Measures, Planned, Suite  # noqa: E402
 
-DATA = "scenes-40-size16"
-OPTIONS = ["--data", DATA, "--batch", "20"]
-for name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.threads=1"):
-    OPTIONS += ["--set", name]
 OWN = """
 def squared(scores, positive, *, margin=0.2, reduction="sum"):
     costs = (margin + scores - scores.diagonal()[:, None]).clamp(min=0).square().masked_fill(positive, 0)
@@ -49,9 +44,8 @@ def ends(scores, positive, *, reduction="sum"):
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache for all tests of this file, and metrics for its scenes."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
+def metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metrics for the scenes of these tests."""
     monkeypatch.setitem(MEASURES, DATA, Measures("truth", "entails:mAP@R", deep=5))
 
 
@@ -63,21 +57,17 @@ def file(tmp_path: Path) -> Path:
     return path
 
 
-def cli(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, ["train-reference", *(str(a) for a in args)])
-
-
 def test_a_loss_of_a_file_is_trained_and_resumed(file, tmp_path):
     out, loss = tmp_path / "run", f"{file}:squared"
     own = [*OPTIONS, "--loss", loss, "--set", "loss.settings.margin=0.3", "--out", out]
-    assert cli(*own, "--epochs", "1").exit_code == 0
+    assert cli("train-reference", *own, "--epochs", "1").exit_code == 0
     found = checkpoint.read(out).config.loss
     assert (found.name, found.settings, found.fingerprint) == (loss, {"margin": 0.3}, fingerprint(loss))
     assert json.loads((out / "run.json").read_text())["config"]["loss"]["fingerprint"] == fingerprint(loss)
-    again = cli(*own, "--epochs", "2", "--resume")
+    again = cli("train-reference", *own, "--epochs", "2", "--resume")
     assert again.exit_code == 0 and "resumed after epoch 1 of 2" in again.stderr
     file.write_text(OWN + "\n# changed\n")
-    changed = cli(*own, "--epochs", "3", "--resume")
+    changed = cli("train-reference", *own, "--epochs", "3", "--resume")
     assert changed.exit_code == 2 and "was trained with loss.fingerprint = " in changed.stderr
 
 
@@ -85,8 +75,8 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
     """``sh`` written again in a file gives its weights, bit by bit."""
     file.write_text("from train_reference.losses.hinge import sum_hinge as mine\n")
     for name in (f"{file}:mine", "sh"):
-        done = cli(*OPTIONS, "--loss", name, "--set", "loss.settings.margin=0.05", "--epochs", "1", "--out",
-                   tmp_path / name[-4:])  # fmt: skip
+        options = [*OPTIONS, "--loss", name, "--set", "loss.settings.margin=0.05", "--epochs", "1"]
+        done = cli("train-reference", *options, "--out", tmp_path / name[-4:])
         assert done.exit_code == 0, done.stderr
     own, registered = (checkpoint.read(tmp_path / x).weights for x in ("mine", "sh"))
     assert all(torch.equal(own[key], registered[key]) for key in registered)
@@ -111,7 +101,7 @@ def test_it_has_the_values_of_the_same_registered_loss(file, tmp_path):
     ],
 )
 def test_faults_of_a_file_are_found_before_training(name, options, message, file, tmp_path):
-    done = cli(*OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run")
+    done = cli("train-reference", *OPTIONS, "--loss", name.format(file=file), *options, "--out", tmp_path / "run")
     assert done.exit_code == 2 and message in done.stderr, done.stderr
     assert done.stderr.count("fix:") == 1 and not (tmp_path / "run").exists()
 
@@ -138,7 +128,9 @@ def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
     """The summary, which may be published, names the file without its folder."""
     short = {**suites.SMOKE_SUITE, "train_epochs": 1}
     monkeypatch.setattr(suites, "SMOKE_SUITE", short)
-    done = cli("--suite", "smoke", "--losses", f"sh, {file}:squared", "--out", tmp_path / "s", "--json")
+    done = cli(
+        "train-reference", "--suite", "smoke", "--losses", f"sh, {file}:squared", "--out", tmp_path / "s", "--json"
+    )
     assert done.exit_code in (0, 1), done.stderr  # one epoch may not be enough to learn
     runs = json.loads(done.stdout)["runs"]
     assert list(runs) == [f"scenes-tiny/{name}-seed0" for name in ("untrained", "sh", "my_loss-squared")]
@@ -155,20 +147,17 @@ def test_only_the_chosen_losses_are_trained(file, tmp_path, monkeypatch):
     ],
 )
 def test_bad_names_of_losses(losses, message, tmp_path):
-    done = cli("--suite", "small", "--losses", losses, "--out", tmp_path / "s")
+    done = cli("train-reference", "--suite", "small", "--losses", losses, "--out", tmp_path / "s")
     assert done.exit_code == 2 and message in done.stderr and not (tmp_path / "s").exists()
-    assert "without --suite" in cli("--losses", losses).stderr
+    assert "without --suite" in cli("train-reference", "--losses", losses).stderr
 
 
 # Drift
 
 
-def tiny_suite(**settings: float) -> Suite:
+def tiny_suite() -> Suite:
     """A run in double precision, as those of the smoke suite."""
-    found = config.from_dict({
-        "data": {"name": DATA, "word_count": 2}, "model": {"dim": 8, "word_dim": 8}, "loss": {"name": "sh"},
-        "train": {"epochs": 2, "batch": 20, "threads": 1, "lr": 0.01, "precision": "float64"},
-    })  # fmt: skip
+    found = small(loss={"name": "sh"}, train={"epochs": 2, "lr": 0.01, "precision": "float64"})
     return Suite("tiny", "one run", lambda objects, losses: ([Planned(DATA, "sh", found)], []))
 
 

@@ -14,29 +14,9 @@ from vsebench.errors import UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+from tests.training import silent, small  # noqa: E402
 from train_reference import checkpoint, config, start, towers, train  # noqa: E402
 from train_reference.losses import get_loss  # noqa: E402
-
-SMALL = {
-    "data": {"name": "scenes-40-size16", "word_count": 2},
-    "model": {"dim": 8, "word_dim": 8},
-    "train": {"epochs": 1, "batch": 20, "threads": 1},
-}
-
-
-@pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache for all tests of this file, in which the scenes are built once."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
-
-
-def small(**sections: dict) -> config.Config:
-    """A configuration that takes a second, with other values in some sections."""
-    return config.from_dict({name: {**SMALL.get(name, {}), **sections.get(name, {})} for name in config.SECTIONS})
-
-
-def silent(text: str) -> None:
-    """Say nothing."""
 
 
 def weights(out: Path) -> dict[str, bytes]:
@@ -111,10 +91,10 @@ def test_the_selecting_metric(name, best, tmp_path):
 def test_epochs_of_the_warm_up_are_not_the_best(tmp_path):
     """The epochs of the sum of hinges are not those of the loss; without others the best of them is taken."""
     settings = {"loss": {"name": "mh", "warmup": 3}, "train": {"epochs": 4, "lr": 0.01}}
-    train.train(small(**settings), tmp_path / "a", say=lambda text: None)
+    train.train(small(**settings), tmp_path / "a", say=silent)
     assert checkpoint.read(tmp_path / "a").progress.best_epoch == 4
     settings["train"]["epochs"] = 2
-    train.train(small(**settings), tmp_path / "b", say=lambda text: None)
+    train.train(small(**settings), tmp_path / "b", say=silent)
     assert checkpoint.read(tmp_path / "b").progress.best_epoch in (1, 2)
 
 

@@ -16,16 +16,13 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+from tests.training import silent  # noqa: E402
 from train_reference import config, start, train  # noqa: E402
 from train_reference.data import open_data  # noqa: E402
 from train_reference.sources.image_files import ImageFiles, ten_crops  # noqa: E402
 from train_reference.sources.karpathy_val import val_image_ids  # noqa: E402
 from train_reference.sources.object_files import read_objects  # noqa: E402
 from train_reference.towers import Crops, build_for  # noqa: E402
-
-
-def silent(text: str) -> None:
-    """Say nothing."""
 
 
 def of(**data: object) -> config.Config:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,33 +13,27 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner
 
 import vsebench as vb
 from docs.claims_page import claims_page
-from vsebench.cli import app
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
 
+from tests.training import DATA, begun, cli, small  # noqa: E402
 from train_reference import claims, config, run_suite, suites  # noqa: E402
 from train_reference.claims import FAILS, HOLDS, OPEN, Claim, Part  # noqa: E402
 from train_reference.losses import get_loss, loss_names  # noqa: E402
 from train_reference.suites import MEASURES, Measures, Planned, Suite  # noqa: E402
 
-DATA = "scenes-40-size16"
+SMOKE = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke"]
 
 
 def tiny(loss: str, **train: object) -> config.Config:
     """A run of a second."""
-    return config.from_dict({
-        "data": {"name": DATA, "word_count": 2},
-        "model": {"dim": 8, "word_dim": 8},
-        "loss": {"name": loss},
-        "train": {"epochs": 2, "batch": 20, "threads": 1, **train},
-    })  # fmt: skip
+    return small(loss={"name": loss}, train={"epochs": 2, **train})
 
 
 def runs_of(**train: object) -> list[Planned]:
@@ -56,9 +49,8 @@ def suite_of(runs: list[Planned], **facts: bool) -> Suite:
 
 
 @pytest.fixture(autouse=True)
-def cache(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """One cache for all tests of this file, and metrics for its scenes."""
-    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path_factory.getbasetemp() / "cache-of-training"))
+def metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Metrics for the scenes of these tests."""
     monkeypatch.setitem(MEASURES, DATA, Measures("truth", "entails:mAP@R", deep=5))
 
 
@@ -140,13 +132,10 @@ def test_a_damaged_summary_is_named(tmp_path):
 
 def test_a_killed_suite_goes_on(tmp_path):
     out = tmp_path / "smoke"
-    command = [sys.executable, "-m", "vsebench", "train-reference", "--suite", "smoke", "--out", str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen([*SMOKE, "--out", str(out)], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     second = out / "scenes-tiny" / "info_nce-seed0" / "log.jsonl"
-    deadline = time.monotonic() + 240
-    while not second.exists() and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
+    begun(process, second.exists)
+    process.kill()
     process.wait()
     planned, _ = suites.get_suite("smoke").runs(None, None)
     notes: list[str] = []
@@ -161,7 +150,7 @@ def test_a_killed_suite_goes_on(tmp_path):
 
 def command_of(suite: Suite, monkeypatch, *options: str):
     monkeypatch.setitem(suites.SUITES, "two", suite)
-    return CliRunner().invoke(app, ["train-reference", "--suite", "two", *options])
+    return cli("train-reference", "--suite", "two", *options)
 
 
 def test_a_loss_that_does_not_learn_gives_exit_code_1(tmp_path, monkeypatch):
@@ -182,7 +171,7 @@ def test_a_suite_that_learns_prints_its_table(tmp_path, monkeypatch):
     assert "truth:NCS@10" in found.stdout and "untrained" in found.stdout
     assert command_of(good, monkeypatch, "--loss", "mh").exit_code == 2
     assert command_of(good, monkeypatch, "--data", "scenes-tiny").exit_code == 2
-    assert CliRunner().invoke(app, ["train-reference", "--suite", "smoek"]).exit_code == 2
+    assert cli("train-reference", "--suite", "smoek").exit_code == 2
 
 
 @pytest.fixture
@@ -439,22 +428,13 @@ def test_the_stored_page_is_that_of_the_stored_summaries():
 def test_an_interrupted_suite_stops_its_processes(tmp_path):
     """Runs that are being trained in processes of their own end with the first SIGINT, and --resume continues."""
     out = tmp_path / "smoke"
-    command = [
-        sys.executable,
-        "-m",
-        "vsebench",
-        "train-reference",
-        "--suite",
-        "smoke",
-        "--jobs",
-        "2",
-        "--out",
-        str(out),
-    ]
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, start_new_session=True)
-    deadline = time.monotonic() + 240
-    while not list(out.glob("*/*/log.jsonl")) and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
+    process = subprocess.Popen(
+        [*SMOKE, "--jobs", "2", "--out", str(out)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    begun(process, lambda: list(out.glob("*/*/log.jsonl")))
     started = time.monotonic()
     process.send_signal(signal.SIGINT)  # not to the processes of the runs
     _, said = process.communicate(timeout=120)

@@ -46,6 +46,12 @@ def graded(scores: torch.Tensor, degree: torch.Tensor) -> torch.Tensor:
     return degree
 
 
+def check_choice(name: str, value: str, known: tuple[str, ...]) -> None:
+    """Refuse a value of a setting that is none of the known ones; raises UsageError."""
+    if value not in known:
+        raise UsageError(f"{name} is '{value}'", fix=f"use {' or '.join(known)}")
+
+
 def diagonal(scores: torch.Tensor) -> torch.Tensor:
     """(b, b) bool, True on the diagonal: the pairs of the batch."""
     return torch.eye(len(scores), dtype=torch.bool, device=scores.device)
@@ -57,8 +63,5 @@ def reduced(total: torch.Tensor, pairs: int, reduction: Reduction) -> torch.Tens
     Raises:
         UsageError: another reduction.
     """
-    if reduction == "sum":
-        return total
-    if reduction == "mean":
-        return total / pairs
-    raise UsageError(f"unknown reduction '{reduction}'", fix="use 'sum' or 'mean'")
+    check_choice("reduction", reduction, ("sum", "mean"))
+    return total if reduction == "sum" else total / pairs

@@ -8,14 +8,12 @@ distance 2 - 2 s of unit vectors; of ``euclidean`` scores, which are negative sq
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
-from vsebench.errors import UsageError
-
 from . import loss
-from .batch import Reduction, checked, diagonal, graded, reduced
+from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
 from .pairwise import all_hinges, ordered_hinges
 
 Similarity = Literal["cosine", "euclidean"]
@@ -59,8 +57,7 @@ def log_ratio(
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     distance = _distance(scores, similarity)
-    if ties not in ("drop", "keep"):
-        raise UsageError(f"log_ratio: ties is '{ties}'", fix="use drop or keep")
+    check_choice("log_ratio: ties", ties, ("drop", "keep"))
     if not squared:
         distance = distance.clamp(min=FLOOR).sqrt()
     label = (1 - degree).clamp(min=0)
@@ -171,8 +168,5 @@ def nearest_triplet(
 
 def _distance(scores: torch.Tensor, similarity: str) -> torch.Tensor:
     """(b, b) squared Euclidean distances of the embeddings."""
-    if similarity == "cosine":
-        return 2 - 2 * scores
-    if similarity == "euclidean":
-        return -scores
-    raise UsageError(f"similarity is '{similarity}'", fix="use cosine or euclidean")
+    check_choice("similarity", similarity, get_args(Similarity))
+    return 2 - 2 * scores if similarity == "cosine" else -scores

@@ -10,7 +10,7 @@ import torch
 from vsebench.errors import UsageError, count_of
 
 from . import loss
-from .batch import Reduction, checked, diagonal, graded, reduced
+from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
 from .pairwise import all_hinges
 
 
@@ -107,9 +107,5 @@ def _check(
         raise UsageError(what, fix="give a margin and a beta for every level, and one threshold fewer")
     if any(a <= b for a, b in zip(thresholds, list(thresholds)[1:], strict=False)):
         raise UsageError(f"thresholds of ladder are {tuple(thresholds)}", fix="give them from high to low")
-    for name, value, known in (
-        ("sampling", sampling, ("hc", "sum")),
-        ("positives", positives, ("level", "upper+gt")),
-    ):
-        if value not in known:
-            raise UsageError(f"ladder: {name} is '{value}'", fix=f"use {' or '.join(known)}")
+    check_choice("ladder: sampling", sampling, ("hc", "sum"))
+    check_choice("ladder: positives", positives, ("level", "upper+gt"))

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
 
 import torch
 
-from vsebench.errors import UsageError
-
 from . import loss
-from .batch import Reduction, checked, diagonal, graded, reduced
+from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
 from .hinge import max_hinge
 
 Sampler = Literal["random", "hard", "soft", "second_hardest"]
-SAMPLERS = ("random", "hard", "soft", "second_hardest")
 
 
 @loss("sam", cite="Biten et al., Is An Image Worth Five Sentences?, WACV 2022, eq. 7")
@@ -60,12 +57,8 @@ def semantic_adaptive_margin(
         UsageError: misshapen input or an unknown choice.
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
-    for name, value, known in (
-        ("sampler", sampler, SAMPLERS),
-        ("pairing", pairing, ("aligned", "printed")),
-    ):
-        if value not in known:
-            raise UsageError(f"sam: {name} is '{value}'", fix=f"use {' or '.join(known)}")
+    check_choice("sam: sampler", sampler, get_args(Sampler))
+    check_choice("sam: pairing", pairing, ("aligned", "printed"))
     spared, pair = positive | diagonal(scores), scores.diagonal()
     caption, image = _sampled(scores, spared, sampler), _sampled(scores.T, spared.T, sampler)
     a_caption = (degree.diagonal() - _at(degree, caption)) / tau

@@ -7,47 +7,24 @@ each of its captions. They are memory-mapped: a batch reads its rows from the di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import torch
 
 from vsebench.data.formats.npy import npy_member
 from vsebench.data.regular import check_file
 from vsebench.data.textfile import read_text, text_lines
 from vsebench.errors import BadInput, count_of
-from vsebench.types import Int, Split
+from vsebench.types import Split
 
 from ..config import Config
-from ..data import Bar, Batch, Images, Part, PartName, Vectors
+from ..data import Bar, Part, PartName, Vectors
 
 STEMS: dict[PartName, tuple[str, ...]] = {"train": ("train",), "val": ("dev", "val"), "test": ("testall", "test")}
 BLOCK_BYTES = 2**26  # of features that are checked at a time
 GROUPS = 200  # groups of rows that are compared to see whether images are repeated
-
-
-@dataclass(frozen=True, eq=False)
-class Grid:
-    """The same number of vectors for every image: (image, region, width), in a memory map."""
-
-    array: npt.NDArray[Any]
-    kind: str = "regions"
-
-    @property
-    def width(self) -> int:
-        """Length of a vector."""
-        return int(self.array.shape[2])
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def take(self, rows: Int, training: bool = False) -> Batch:
-        """See ``Images.take``."""
-        vectors = np.asarray(self.array[rows], np.float32)
-        return {"images": torch.from_numpy(vectors), "mask": torch.ones(vectors.shape[:2], dtype=torch.bool)}
 
 
 def fits(name: str) -> bool:
@@ -81,7 +58,7 @@ def _part(name: str, part: PartName, features: Path, file: Path, bar: Bar) -> Pa
     array = array[::repeats]
     with bar(f"checking {features.name}") as update:
         _check_finite(array, features, update)
-    images: Images = Grid(array) if array.ndim == 3 else Vectors(array)
+    images = Vectors(array, "regions" if array.ndim == 3 else "vectors")
     image_of = np.arange(len(captions)) // (len(captions) // len(array))
     ids = np.arange(len(array)), np.arange(len(captions))
     return Part(Split(f"{name}-{part}", *ids, image_of, tuple(captions)), images)

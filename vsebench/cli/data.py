@@ -106,12 +106,8 @@ def _build_scenes(terminal: Terminal, name: str, given: dict[str, Any], force: b
     from ..memory import size
     from ..scenes.settings import PARTS, split_name
 
-    try:
-        with terminal.progress("building scenes") as progress:
-            found = build_scenes(name, force=force, progress=progress, **given)
-    except KeyboardInterrupt:
-        terminal.note("what is complete was kept: run the command again to continue")
-        raise
+    with terminal.progress("building scenes") as progress:
+        found = build_scenes(name, force=force, progress=progress, **given)
     splits = {split_name(found.name, part): found.settings.sizes[part] for part in PARTS}
     nbytes = sum(path.stat().st_size for path in found.folder.iterdir())
     if terminal.json:

@@ -1,4 +1,4 @@
-"""Writing of files that appear complete or not at all, and never over a file that the same command reads."""
+"""Writing of files and folders that appear complete or not at all, and never over a file that a command reads."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -68,6 +69,32 @@ def write_atomically(path: PathLike, mode: Literal["w", "wb"] = "wb", *, parents
         if isinstance(error, OSError) and (error.errno in FULL or error.filename == str(temporary)):
             raise refused(shown, error) from error  # the error of a write does not name its file
         raise
+
+
+def hidden_of(target: Path) -> tuple[Path, Path]:
+    """The folders of ``write_folder`` beside a folder: the one that is written, and an older one that is replaced."""
+    return target.with_name(f".{target.name}.partial"), target.with_name(f".{target.name}.old")
+
+
+@contextlib.contextmanager
+def write_folder(target: Path) -> Iterator[Path]:
+    """Make a new folder beside ``target`` and put it in place when the block ends without an error.
+
+    After an error in the block it is removed, and an older folder at ``target`` is left as it was; what a killed
+    process left is removed first. Of two processes one at a time may do this: take a lock.
+    """
+    partial, old = hidden_of(target)
+    try:
+        for left in (partial, old):
+            shutil.rmtree(left, ignore_errors=True)
+        partial.mkdir()
+        yield partial
+        if target.exists():
+            target.rename(old)
+        partial.rename(target)
+    finally:
+        for left in (partial, old):
+            shutil.rmtree(left, ignore_errors=True)
 
 
 def check_place(path: Path, *, parents: bool = False) -> None:
@@ -185,7 +212,7 @@ def _open_beside(target: Path) -> tuple[Path, int]:
     temporary = target.parent / f"{_temporary_prefix(target)}{secrets.token_hex(6)}.tmp"
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0)
     handle = os.open(temporary, flags, 0o666)
-    _lock(handle)
+    lock_handle(handle)
     return temporary, handle
 
 
@@ -215,20 +242,22 @@ def remove_if_left_over(path: Path) -> None:
         elif age > FRESH:
             handle = os.open(path, os.O_WRONLY)
             try:
-                if _lock(handle):
+                if lock_handle(handle):
                     path.unlink()
             finally:
                 os.close(handle)
 
 
-def _lock(handle: int) -> bool:
-    """Lock an open file until it is closed; False when another process has locked it, or files have no locks."""
+def lock_handle(handle: int) -> bool | None:
+    """Lock an open file until it is closed; False when another process has locked it, None where there are no locks."""
     try:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
+    except BlockingIOError:
         return False
+    except (ImportError, OSError):
+        return None
     return True
 
 

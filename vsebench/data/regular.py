@@ -5,6 +5,8 @@ Reading a named pipe without a writer, or a device such as /dev/zero, never ends
 
 from __future__ import annotations
 
+import hashlib
+import os
 import stat
 from pathlib import Path
 
@@ -55,6 +57,15 @@ def read_bytes(path: Path, fix: str, missing: str | None = None) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise BadInput(f"cannot be read: {error.strerror or error}", where=path, fix=fix) from None
+
+
+def sha256_of(path: str | os.PathLike[str]) -> str:
+    """The SHA-256 of the content of a file, in hexadecimal digits; raises OSError."""
+    digest = hashlib.sha256()
+    with Path(path).open("rb") as stream:
+        while block := stream.read(1 << 20):
+            digest.update(block)
+    return digest.hexdigest()
 
 
 def _special(mode: int) -> str:

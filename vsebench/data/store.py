@@ -106,27 +106,42 @@ def keep(kind: str, key: str, write: Callable[[IO[bytes]], object]) -> str | Non
 
 
 def keep_array(kind: str, key: str, array: npt.NDArray[Any]) -> str | None:
-    """``keep`` an array, after the SHA-256 of its .npy file."""
+    """``keep`` an array, sealed."""
     buffer = io.BytesIO()
     np.save(buffer, array, allow_pickle=False)
-    data = buffer.getvalue()
-    return keep(kind, key, lambda stream: stream.write(hashlib.sha256(data).digest() + data))
+    return keep(kind, key, lambda stream: write_sealed(stream, buffer.getvalue()))
 
 
 def get_array(kind: str, key: str) -> npt.NDArray[Any] | None:
     """The array that ``keep_array`` wrote; None when there is none, or when a bit of the file has changed."""
     path = get(kind, key)
-    if path is None:
+    content = None if path is None else read_sealed(path)
+    if content is None:
         return None
+    array: npt.NDArray[Any] = np.load(content, allow_pickle=False)
+    return array
+
+
+def write_sealed(stream: IO[bytes], data: bytes, name: str = "") -> None:
+    """Write data after their SHA-256; with the ``name`` in it, the file of another name is not taken for this one."""
+    stream.write(_seal(data, name))
+    stream.write(data)
+
+
+def read_sealed(path: Path, name: str = "") -> io.BytesIO | None:
+    """The data of ``write_sealed``; None when the file cannot be read, or when a bit of it has changed."""
     try:
-        content = path.read_bytes()
+        content = memoryview(path.read_bytes())
     except OSError:
         return None
-    size = hashlib.sha256().digest_size
-    if hashlib.sha256(memoryview(content)[size:]).digest() != content[:size]:
-        return None
-    array: npt.NDArray[Any] = np.load(io.BytesIO(content[size:]), allow_pickle=False)
-    return array
+    seal, data = content[: hashlib.sha256().digest_size], content[hashlib.sha256().digest_size :]
+    return io.BytesIO(data) if seal == _seal(data, name) else None
+
+
+def _seal(data: bytes | memoryview, name: str) -> bytes:
+    digest = hashlib.sha256(name.encode())
+    digest.update(data)
+    return digest.digest()
 
 
 def touch(path: Path) -> bool:

@@ -95,7 +95,10 @@ _WORDS: dict[type, str] = {int: "an integer", float: "a number", str: "a text", 
 
 def shown(value: Any) -> str:
     """A value for a message, cut to 40 characters."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except ValueError:  # more digits than Python writes
+        return "a number of thousands of digits"
     return text if len(text) <= 40 else text[:37] + "..."
 
 

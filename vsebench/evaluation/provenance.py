@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import hashlib
 import importlib.metadata
 import platform
 import sys
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
+from ..data.regular import sha256_of
 
 if TYPE_CHECKING:
     from ..report.report import Report
@@ -82,8 +82,4 @@ def versions(packages: tuple[str, ...]) -> dict[str, str]:
 
 def describe(path: Path) -> dict[str, Any]:
     """Name, size and sha256 of an input file."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        for block in iter(lambda: stream.read(1 << 20), b""):
-            digest.update(block)
-    return {"file": path.name, "bytes": path.stat().st_size, "sha256": digest.hexdigest()}
+    return {"file": path.name, "bytes": path.stat().st_size, "sha256": sha256_of(path)}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import io
 import shutil
 import time
-import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..data import store
 from ..data.atomic import write_atomically
 from ..data.cache import cache_dir
 from ..data.lock import locked
@@ -23,7 +22,6 @@ from ..options import spell
 
 Arrays = dict[str, npt.NDArray[Any]]
 KEPT = 30  # days that the shards of a run are kept which was ended and is not continued
-_DIGEST = 32  # bytes of the SHA-256 in front of the arrays
 
 
 @contextlib.contextmanager
@@ -71,27 +69,22 @@ def write(path: Path, arrays: Arrays) -> None:
     """
     buffer = io.BytesIO()
     np.savez(buffer, **arrays)  # type: ignore[arg-type]
-    data = buffer.getvalue()
     with write_atomically(path) as stream:
-        stream.write(_digest(path, data))
-        stream.write(data)
+        store.write_sealed(stream, buffer.getvalue(), _name(path))
 
 
-def _digest(path: Path, data: bytes) -> bytes:
-    """SHA-256 of the arrays and of the names of the file and its folder: of another shard they are not the same."""
-    return hashlib.sha256(f"{path.parent.name}/{path.name}\n".encode() + data).digest()
+def _name(path: Path) -> str:
+    """Of a shard and its evaluation: the file of another one is not read."""
+    return f"{path.parent.name}/{path.name}\n"
 
 
 def read(path: Path) -> Arrays | None:
     """The arrays of a shard; None where it is not finished or its file is not as it was written."""
-    try:
-        stored = path.read_bytes()
-        if _digest(path, stored[_DIGEST:]) != stored[:_DIGEST]:
-            return None
-        with np.load(io.BytesIO(stored[_DIGEST:]), allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, zipfile.BadZipFile):
+    content = store.read_sealed(path, _name(path))
+    if content is None:
         return None
+    with np.load(content, allow_pickle=False) as arrays:
+        return dict(arrays)
 
 
 def read_again(path: Path) -> Arrays:

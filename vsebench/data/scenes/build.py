@@ -1,8 +1,6 @@
-"""Building data sets of scenes, so that an interrupted build can continue.
+"""Building data sets of scenes: all files are written into a hidden folder, which is renamed, and splits are stored.
 
-Everything is written into a hidden folder. After every chunk of images its files are flushed to disk, and then
-``progress.json`` records their sizes: a build continues there, and discards what was written later. ``about.json`` is
-written last, the folder renamed, and the splits are stored.
+A build that is interrupted leaves nothing, one that is killed the hidden folder, which the next build removes.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import json
 import os
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import islice
 from math import prod
 from pathlib import Path
@@ -23,18 +21,23 @@ import numpy as np
 from ...arguments import public
 from ...errors import BadInput, DiskError, MissingPackage, UsageError
 from ...memory import require, size
+from ...scenes.captions import captions
 from ...scenes.content import KINDS
-from ...scenes.encode import FACTS_KIND
+from ...scenes.draws import Draws
+from ...scenes.encode import FACTS_KIND, encode_facts, encode_scene
+from ...scenes.regions import regions
+from ...scenes.render import render
 from ...scenes.sample import scenes
 from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from ...scenes.settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
-from ..atomic import make_folder, refused, write_atomically
+from ...scenes.world import Scene
+from ..atomic import make_folder, refused, write_atomically, write_folder
 from ..lock import locked
+from ..regular import sha256_of
 from ..splits import own
 from ..splits.rows import CaptionRows
 from ..splits.stored import store, stored_path
 from .arrays import HEADER, header
-from .chunks import add_image, empty, images_a_chunk
 from .folder import (
     ABOUT,
     CAPTIONS,
@@ -45,16 +48,13 @@ from .folder import (
     command,
     folder_of,
     lock_of,
-    old_of,
-    partial_of,
     read_about,
     root,
-    sha256,
 )
+from .records import caption_line, scene_line
 from .store import StoredScenes, open_scenes
 
 Progress = Callable[[int, int], None]
-PROGRESS = "progress.json"
 TEXT = 3_500  # bytes of an image in the files of lines and in the splits
 REGIONS = 12  # of an image, at most on average
 CAPTION_MEMORY = 800  # bytes of a caption while its split is stored
@@ -81,7 +81,7 @@ def build_scenes(
 ) -> StoredScenes:
     """Generate a data set of scenes in the cache, with its splits ``NAME-train``, ``NAME-val`` and ``NAME-test``.
 
-    An interrupted build continues when it is called again; what is there is not built again. Same settings, same bytes.
+    What is there is not built again. Same settings, same bytes.
 
     Args:
         name: the data set, which states its settings: ``scenes-tiny``, ``scenes-10k``, ``scenes-2500-seed3-size32``; or
@@ -126,7 +126,7 @@ def named(name: str, given: Mapping[str, Any]) -> Settings:
 
 
 def build(settings: Settings, *, force: bool = False, progress: Progress | None = None) -> Path:
-    """Build a data set of scenes and its three splits; what an interrupted build has left is used.
+    """Build a data set of scenes and its three splits.
 
     Args:
         settings: of the data set.
@@ -145,18 +145,18 @@ def build(settings: Settings, *, force: bool = False, progress: Progress | None 
     if len(name) > LONGEST_NAME:
         what = f"'{name[:80]}...' has {len(name)} characters, and names of scenes at most {LONGEST_NAME}"
         raise UsageError(what, fix="give numbers with fewer digits")
-    folder, partial = folder_of(name), partial_of(name)
+    folder = folder_of(name)
     if not force and _is_built(name) and not _unstored(name):
         return folder  # also where nothing can be written
     try:
         make_folder(root())
         with locked(lock_of(name), f"'{name}' is being built"):
-            shutil.rmtree(old_of(name), ignore_errors=True)
             if force or not _is_built(name):
-                if not _is_complete(partial, name):
-                    _check_room(settings, partial)
+                with write_folder(folder) as partial:
+                    _check_room(settings)
                     _write_files(partial, settings, progress)
-                _put_in_place(partial, name)
+                    for part in PARTS:  # of an older data set of this name
+                        stored_path(split_name(name, part)).unlink(missing_ok=True)
             _store_splits(settings)
     except OSError as error:
         raise refused(error.filename or folder, error) from error
@@ -171,103 +171,79 @@ def _is_built(name: str) -> bool:
     return True
 
 
-def _is_complete(partial: Path, name: str) -> bool:
-    """Whether nothing is left to do but to rename the folder."""
-    try:
-        read_about(name, partial)
-    except (MissingPackage, BadInput):
-        return False
-    return True
-
-
-def _check_room(settings: Settings, partial: Path) -> None:
+def _check_room(settings: Settings) -> None:
     """Refuse what does not fit on the disk, or its splits into memory."""
     row = sum(prod(shape) * int(descr[-1]) for descr, shape in arrays(settings).values())
     facts, regions = (prod(arrays(settings)[f][1]) for f in ("facts.npy", "regions.npy"))
     needed = settings.images * (row + 4 * facts + REGIONS * 4 * (regions + 4) + TEXT)
-    there = sum(path.stat().st_size for path in partial.iterdir()) if partial.is_dir() else 0
     free = shutil.disk_usage(root()).free
-    if needed - there > free:
+    if needed > free:
         what = f"'{settings.name}' needs some {size(needed)} of disk space, and {size(free)} are free"
         fix = "free space, set VSEBENCH_CACHE to a folder on another disk, or build fewer or smaller images"
         raise DiskError(what, where=root(), fix=fix)
     require(CAPTIONS_AN_IMAGE * max(settings.sizes.values()) * CAPTION_MEMORY, fix="build fewer images")
 
 
-@dataclass(frozen=True)
-class _Done:
-    """How far a build has come: images and their regions, and the bytes of every file."""
-
-    images: int
-    regions: int
-    sizes: dict[str, int]
-
-
 def _write_files(partial: Path, settings: Settings, progress: Progress | None) -> None:
     """Write all files of a data set into a folder, ``about.json`` last."""
-    done = _resumed(partial, settings)
-    chunk = images_a_chunk(settings)
+    shapes, count = arrays(settings), 0
     with contextlib.ExitStack() as stack:
-        streams = {file: stack.enter_context((partial / file).open("r+b")) for file in done.sizes}
-        for file, stream in streams.items():
-            stream.truncate(done.sizes[file])
-            stream.seek(done.sizes[file])
-        drawn = islice(scenes(settings), done.images, None)
-        for first in range(done.images, settings.images, chunk):
-            pieces, count, regions = empty([*done.sizes]), min(chunk, settings.images - first), done.regions
-            for image, scene in enumerate(islice(drawn, count), first):
-                if progress is not None and image % STEP == 0:
-                    progress(image, settings.images)
-                regions = add_image(pieces, settings, image, scene, regions)
-            for file, stream in streams.items():
-                stream.write(b"".join(pieces[file]))
-                _flush(stream)
-            done = _Done(first + count, regions, {file: stream.tell() for file, stream in streams.items()})
-            _record(partial, settings, done)
-        for file, (descr, shape) in arrays(settings).items():
-            rows = (done.sizes[file] - HEADER) // (prod(shape) * int(descr[-1]))
+        streams = {file: stack.enter_context((partial / file).open("wb")) for file in (*shapes, SCENES, CAPTIONS)}
+        for file in shapes:
+            streams[file].write(bytes(HEADER))
+        streams["region_start.npy"].write(bytes(8))
+        for image, scene in enumerate(islice(scenes(settings), settings.images)):
+            if progress is not None and image % STEP == 0:
+                progress(image, settings.images)
+            count = add_image(streams, settings, image, scene, count)
+        for file, (descr, shape) in shapes.items():
+            rows = (streams[file].tell() - HEADER) // (prod(shape) * int(descr[-1]))
             streams[file].seek(0)
             streams[file].write(header(descr, (rows, *shape)))
-            _flush(streams[file])
+        for stream in streams.values():
+            stream.flush()
+            os.fsync(stream.fileno())
     if progress is not None:
         progress(settings.images, settings.images)
-    _write_about(partial, settings, done)
+    _write_about(partial, settings, count)
 
 
-def _flush(stream: IO[bytes]) -> None:
-    stream.flush()
-    os.fsync(stream.fileno())
+def add_image(streams: Mapping[str, IO[bytes]], settings: Settings, image: int, scene: Scene, before: int) -> int:
+    """Write one image to the end of all files.
+
+    Args:
+        streams: the files, by their names.
+        settings: of the data set.
+        image: its number.
+        scene: what it shows.
+        before: the number of regions of all images before it.
+
+    Returns:
+        The number of regions, with those of this image.
+    """
+    name, part = settings.name, settings.part_of(image)
+    found = regions(scene, settings, Draws(settings.seed, "regions", image))
+    after = before + len(found.boxes)
+    described = captions(scene, image, settings)
+    lines = (caption_line(name, image, number, part, caption) for number, caption in enumerate(described))
+    for file, piece in (
+        ("images.npy", render(scene, settings.size, Draws(settings.seed, "pixels", image)).tobytes()),
+        ("scenes.npy", encode_scene(scene).tobytes()),
+        ("facts.npy", b"".join(encode_facts(c.content.facts, c.content.kind).tobytes() for c in described)),
+        ("regions.npy", found.vectors.astype("<f4").tobytes()),
+        ("boxes.npy", found.boxes.astype("<f4").tobytes()),
+        ("region_start.npy", np.array(after, "<i8").tobytes()),
+        (SCENES, scene_line(name, image, part, scene, settings.size).encode()),
+        (CAPTIONS, "".join(lines).encode()),
+    ):
+        streams[file].write(piece)
+    return after
 
 
-def _resumed(partial: Path, settings: Settings) -> _Done:
-    """How far an earlier build has come; else a folder with files without content."""
-    files = (*arrays(settings), SCENES, CAPTIONS)
-    try:
-        record = json.loads((partial / PROGRESS).read_text(encoding="utf-8"))
-        done = _Done(record["images"], record["regions"], record["sizes"])
-        same = (record["generator"], record["name"], set(done.sizes)) == (GENERATOR, settings.name, set(files))
-        if same and all((partial / file).stat().st_size >= done.sizes[file] for file in files):
-            return done
-    except (OSError, ValueError, KeyError, TypeError):
-        pass  # it ended before the first chunk
-    shutil.rmtree(partial, ignore_errors=True)
-    partial.mkdir()
-    for file in files:
-        start = bytes(HEADER) if file in arrays(settings) else b""
-        (partial / file).write_bytes(start + bytes(8) if file == "region_start.npy" else start)
-    return _Done(0, 0, {file: (partial / file).stat().st_size for file in files})
-
-
-def _record(partial: Path, settings: Settings, done: _Done) -> None:
-    record = {"generator": GENERATOR, "name": settings.name, **asdict(done)}
-    with write_atomically(partial / PROGRESS, "w") as stream:
-        stream.write(json.dumps(record))
-
-
-def _write_about(partial: Path, settings: Settings, done: _Done) -> None:
-    """Write what a data set is: its settings and numbers, and the SHA-256 of every file."""
+def _write_about(partial: Path, settings: Settings, count: int) -> None:
+    """Write what a data set is: its settings and numbers (``count`` regions), and the SHA-256 of every file."""
     kinds = np.bincount(np.load(partial / "facts.npy", mmap_mode="r")[:, FACTS_KIND], minlength=len(KINDS))
-    captions = settings.images * CAPTIONS_AN_IMAGE
+    files = sorted(partial.iterdir())
     about = {
         "schema": SCHEMA,
         "name": settings.name,
@@ -276,29 +252,14 @@ def _write_about(partial: Path, settings: Settings, done: _Done) -> None:
         "parts": {part: {"first": settings.start(part), "images": settings.sizes[part]} for part in PARTS},
         "numbers": {
             "images": settings.images,
-            "captions": captions,
-            "regions": done.regions,
+            "captions": settings.images * CAPTIONS_AN_IMAGE,
+            "regions": count,
             **{f"{kind} captions": int(count) for kind, count in zip(KINDS, kinds, strict=True)},
         },
-        "files": {file: {"bytes": done.sizes[file], "sha256": sha256(partial / file)} for file in sorted(done.sizes)},
+        "files": {path.name: {"bytes": path.stat().st_size, "sha256": sha256_of(path)} for path in files},
     }
     with write_atomically(partial / ABOUT, "w") as stream:
         stream.write(json.dumps(about, indent=1) + "\n")
-
-
-def _put_in_place(partial: Path, name: str) -> None:
-    """Rename the folder of a complete build; an older data set of this name and its splits are removed."""
-    kept = {ABOUT, *read_about(name, partial)["files"]}
-    for path in partial.iterdir():  # the record of progress, and temporary files of a build that was killed
-        if path.name not in kept:
-            path.unlink()
-    for part in PARTS:
-        stored_path(split_name(name, part)).unlink(missing_ok=True)
-    folder = folder_of(name)
-    if folder.exists():
-        folder.rename(old_of(name))
-    partial.rename(folder)
-    shutil.rmtree(old_of(name), ignore_errors=True)
 
 
 def _unstored(name: str) -> list[Part]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
@@ -16,7 +15,7 @@ from ...registry import unknown
 from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from ...scenes.settings import PARTS, Part
 from ...scenes.world import SHAPES
-from ..atomic import make_folder, refused
+from ..atomic import make_folder, refused, write_folder
 from ..lock import locked
 from .folder import CAPTIONS, SCENES, check_content
 from .store import StoredScenes, open_scenes
@@ -60,7 +59,6 @@ def export_scenes(
         raise unknown("part", part, PARTS)
     stored, target = open_scenes(name), Path(out).expanduser().resolve()
     parts = PARTS if part is None else (part,)
-    partial = target.parent / f".{target.name}.partial"
     if target.is_dir() and any(target.iterdir()):
         raise UsageError("is not empty", where=out, fix="give a new folder, or remove what is in it")
     if target == Path.cwd():
@@ -70,15 +68,9 @@ def export_scenes(
     check_content(stored.name, CAPTIONS, SCENES, "images.npy")
     try:
         make_folder(target.parent)
-        with locked(target.parent / f".{target.name}.lock", "the folder is being written"):
-            try:
-                shutil.rmtree(partial, ignore_errors=True)  # of an export that was killed
-                _write(stored, partial, parts, progress)
-                if target.is_dir():
-                    target.rmdir()
-                partial.rename(target)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
+        lock = locked(target.parent / f".{target.name}.lock", "the folder is being written")
+        with lock, write_folder(target) as partial:
+            _write(stored, partial, parts, progress)
     except OSError as error:
         raise refused(error.filename or out, error) from error
     return target
@@ -87,7 +79,7 @@ def export_scenes(
 def _write(stored: StoredScenes, folder: Path, parts: tuple[Part, ...], progress: Progress | None) -> None:
     from PIL import Image
 
-    (folder / "annotations").mkdir(parents=True)
+    (folder / "annotations").mkdir()
     done, total = 0, sum(stored.settings.sizes[part] for part in parts)
     for part in parts:
         head = {"info": {"description": stored.name, "split": part}, "licenses": []}

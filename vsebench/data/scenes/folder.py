@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from ...scenes.encode import FACTS_WIDTH, SCENE_WIDTH
 from ...scenes.regions import DIM
 from ...scenes.settings import GENERATOR, Settings
 from ..cache import cache_dir
+from ..regular import sha256_of
 
 SCHEMA = "vsebench/scenes/1"
 ABOUT = "about.json"
@@ -42,16 +42,6 @@ def root() -> Path:
 def folder_of(name: str) -> Path:
     """The folder of a data set, whether or not it exists."""
     return root() / name
-
-
-def partial_of(name: str) -> Path:
-    """The folder in which a data set is built."""
-    return root() / f".{name}.partial"
-
-
-def old_of(name: str) -> Path:
-    """The folder that a data set is moved to while a new one takes its place."""
-    return root() / f".{name}.old"
 
 
 def lock_of(name: str) -> Path:
@@ -120,14 +110,5 @@ def check_content(name: str, *files: str) -> None:
     built = read_about(name)["files"]
     for file in files:
         path = folder_of(name) / file
-        if sha256(path) != built[file]["sha256"]:
+        if sha256_of(path) != built[file]["sha256"]:
             raise damaged(path, name, "its SHA-256 is not that of the file that was built")
-
-
-def sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return digest.hexdigest()

@@ -7,10 +7,11 @@ from pathlib import Path
 
 from ...errors import UsageError
 from ...scenes.settings import CAPTIONS, PARTS, of_split, parse, split_name
-from ..atomic import make_folder, refused
+from ..atomic import hidden_of, make_folder, refused
 from ..lock import locked
+from ..regular import sha256_of
 from ..splits.stored import stored_path
-from .folder import command, folder_of, lock_of, missing, old_of, partial_of, read_about, root, sha256
+from .folder import command, folder_of, lock_of, missing, read_about, root
 
 OFFERED = ("scenes-tiny", "scenes-10k")  # listed also when they are not built
 
@@ -91,7 +92,7 @@ def remove(name: str) -> Path:
         what = f"'{name}' is a part of '{whole}'"
         raise UsageError(what, fix=f"remove all of it: vsebench data remove {whole}")
     name = parse(name).name
-    folders = [folder for folder in (folder_of(name), partial_of(name), old_of(name)) if folder.exists()]
+    folders = [folder for folder in (folder_of(name), *hidden_of(folder_of(name))) if folder.exists()]
     files = [path for path in map(stored_path, splits(name)) if path.exists()]
     if not folders and not files:
         raise UsageError(f"'{name}' has no files in the cache", fix="see vsebench data list")
@@ -117,7 +118,7 @@ def verify_files(name: str) -> list[tuple[str, bool, str]]:
     name = parse(name).name
     about, found = read_about(name), []
     for file, facts in about["files"].items():
-        digest = sha256(folder_of(name) / file)
+        digest = sha256_of(folder_of(name) / file)
         same = digest == facts["sha256"]
         other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --force"
         found.append((file, same, f"{facts['bytes']:,} bytes, sha256 {digest[:16]}{other}"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 from dataclasses import dataclass
@@ -14,7 +13,7 @@ import numpy as np
 from ...data.atomic import write_atomically
 from ...data.formats.guard import check_size
 from ...data.formats.npz import npz_members
-from ...data.regular import check_file
+from ...data.regular import check_file, sha256_of
 from ...data.splits.jsonl import is_jsonl
 from ...data.textfile import field, parse_json, read_text, shown
 from ...errors import BadInput, UsageError
@@ -114,11 +113,7 @@ def save_df(path: str | os.PathLike[str], frequencies: Frequencies) -> Path:
 
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """File name and the first 12 hexadecimal digits of the SHA-256 of its content."""
-    digest = hashlib.sha256()
-    with Path(path).open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    return f"{Path(path).name}#{digest.hexdigest()[:12]}"
+    return f"{Path(path).name}#{sha256_of(path)[:12]}"
 
 
 def _is_rows(text: str) -> bool:

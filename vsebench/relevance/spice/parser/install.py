@@ -7,7 +7,6 @@ machine.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import shutil
@@ -15,11 +14,13 @@ import subprocess
 import tempfile
 import time
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
-from ....data.atomic import make_folder
+from ....data.atomic import make_folder, write_atomically
 from ....data.cache import cache_dir
+from ....data.lock import locked
+from ....data.regular import sha256_of
 from ....data.splits.packages import package_file
 from ....errors import BadInput, MissingPackage
 from .download import EVERY, STANFORD, check_free_space, download
@@ -93,8 +94,6 @@ def find() -> Path | None:
 def fetch(note: Note = lambda _: None) -> Path:
     """Download both CoreNLP jars into the user cache, by Maven or else from Stanford; returns the folder.
 
-    An interrupted download is continued by the next call.
-
     Raises:
         MissingPackage: both ways fail; the message has the commands for doing it by hand.
         BadInput: a downloaded jar is not CoreNLP 3.6.0.
@@ -104,7 +103,7 @@ def fetch(note: Note = lambda _: None) -> Path:
     if os.environ.get("VSEBENCH_OFFLINE", "") not in ("", "0"):
         raise _unobtainable("VSEBENCH_OFFLINE forbids downloading it")
     make_folder(folder)
-    with _locked(folder, note):
+    with locked(folder / ".fetching", "CoreNLP is being downloaded", waiting=note):
         return folder if _has_both(folder) else _fetch_into(folder, note)
 
 
@@ -153,11 +152,8 @@ def content_sha256(path: Path) -> str:
 def _check(path: Path, fix: str) -> None:
     if not path.is_file():
         raise BadInput("the jar is missing", where=path, fix=fix)
-    digest = hashlib.sha256()
-    with path.open("rb") as stream:
-        while block := stream.read(1 << 20):
-            digest.update(block)
-    if digest.hexdigest() == SHA256[path.name]:
+    digest = sha256_of(path)
+    if digest == SHA256[path.name]:
         return
     try:
         if content_sha256(path) == CONTENT.get(path.name):
@@ -165,30 +161,11 @@ def _check(path: Path, fix: str) -> None:
     except BadInput as error:
         raise BadInput(f"the jar is damaged ({error.what})", where=path, fix=fix) from error
     raise BadInput(
-        f"the jar is another version: its SHA-256 is {digest.hexdigest()[:16]}..., expected "
+        f"the jar is another version: its SHA-256 is {digest[:16]}..., expected "
         f"{SHA256[path.name][:16]}...; its tuples would not be comparable",
         where=path,
         fix=fix,
     )
-
-
-@contextlib.contextmanager
-def _locked(folder: Path, note: Note) -> Iterator[None]:
-    """Hold a lock, so that one process downloads at a time; the system releases it when the process ends."""
-    try:
-        import fcntl
-    except ImportError:  # Windows: of two simultaneous downloads both fail the check, and the next one succeeds
-        yield
-        return
-    with (folder / ".fetching").open("w") as handle:
-        try:
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            note("another process is downloading CoreNLP; waiting for it")
-            fcntl.flock(handle, fcntl.LOCK_EX)
-        except OSError:  # a file system without locks
-            pass
-        yield
 
 
 def _has_both(folder: Path) -> bool:
@@ -241,10 +218,8 @@ def _from_stanford(folder: Path, note: Note) -> None:
     try:
         with zipfile.ZipFile(archive) as packed:
             for name in (CODE, MODELS):
-                partial = folder / f".{name}.{os.getpid()}.tmp"
-                with packed.open(f"{archive.stem}/{name}") as source, partial.open("wb") as target:
+                with packed.open(f"{archive.stem}/{name}") as source, write_atomically(folder / name) as target:
                     shutil.copyfileobj(source, target, 1 << 20)
-                partial.replace(folder / name)
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise BadInput(f"the download is damaged ({error})", where=archive, fix="try again") from error
     finally:

@@ -1,0 +1,45 @@
+"""Small runs of the trainer, for its tests."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from typer.testing import CliRunner, Result
+
+from train_reference import config
+from vsebench.cli import app
+
+DATA = "scenes-40-size16"
+SMALL = {
+    "data": {"name": DATA, "word_count": 2},
+    "model": {"dim": 8, "word_dim": 8},
+    "train": {"epochs": 1, "batch": 20, "threads": 1},
+}
+OPTIONS = ["--data", DATA, "--batch", "20"]  # the same, for the command line
+for _name in ("model.dim=8", "model.word_dim=8", "data.word_count=2", "train.threads=1"):
+    OPTIONS += ["--set", _name]
+
+
+def small(**sections: dict) -> config.Config:
+    """A configuration that takes a second, with other values in some sections."""
+    return config.from_dict({name: {**SMALL.get(name, {}), **sections.get(name, {})} for name in config.SECTIONS})
+
+
+def cli(*args: str | Path) -> Result:
+    """What the command line gives."""
+    return CliRunner().invoke(app, [str(a) for a in args])
+
+
+def begun(process: subprocess.Popen[Any], files: Callable[[], object]) -> None:
+    """Wait until ``files`` finds something that a process writes, or the process has ended."""
+    deadline = time.monotonic() + 240
+    while not files() and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
+def silent(text: str) -> None:
+    """Say nothing."""
