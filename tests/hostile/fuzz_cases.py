@@ -150,7 +150,7 @@ CASES = [
          "a.json: provenance.notes is no list of texts"),
     Case("column beyond float64", table(*[10**400] * 24), 3, "t.jsonl: column 'n' has a number beyond 1.8e308"),
     Case("nested lines", file_table("t.jsonl", b'{"image_id": 100, "n": ' + b"[" * 100_000), 3,
-         "t.jsonl: line 1 is no JSON"),
+         "t.jsonl: line 1: JSON nested too deeply"),
     Case("a table of nothing but a byte order mark", file_table("t.jsonl", BOM), 3, "t.jsonl: the file is empty"),
     Case("parsed captions of nothing but a byte order mark", spice(BOM), 3, "s.jsonl: the file is empty"),
     Case("captions of nothing but a byte order mark", captions(BOM + b"\n \n"), 3, "c.jsonl: the file is empty"),

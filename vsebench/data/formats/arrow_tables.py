@@ -76,7 +76,7 @@ def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any
     with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
         if is_parquet(path):
             with pyarrow.parquet.ParquetFile(path) as file:
-                yield file.schema_arrow, lambda names: parquet_batches(file, names, path)
+                yield file.schema_arrow, lambda names: _parquet_batches(file, names, path)
             return
         with path.open("rb") as stream:
             is_file = stream.read(len(FILE_START)) == FILE_START
@@ -92,8 +92,8 @@ def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
         yield batch.select(names)
 
 
-def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[Any]:
-    """Some columns (None: all) of an open parquet file in batches, once the size that it declares is checked.
+def _parquet_batches(file: Any, names: list[str], path: Path) -> Iterator[Any]:
+    """Some columns of an open parquet file in batches, once the size that it declares is checked.
 
     Raises:
         BadInput: it is far more than the file has.
@@ -104,6 +104,23 @@ def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[
     if declared > growth.harmless:
         growth.add(declared)
     yield from file.iter_batches(batch_size=_BATCH, columns=names)
+
+
+def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[Any]]:
+    """The columns of a table by name, None for missing values; ``names``: those to read that it has, all by default.
+
+    Raises:
+        BadInput: the file is damaged, or takes far more memory than it has bytes.
+    """
+    growth = Growth(path, path.stat().st_size)
+    with _table(path) as (schema, batches):
+        chosen = [name for name in dict.fromkeys(schema.names) if names is None or name in names]
+        columns: dict[str, list[Any]] = {name: [] for name in chosen}
+        for batch in batches(chosen) if chosen else ():
+            growth.add(2 * batch.nbytes)
+            for name in chosen:
+                columns[name] += batch.column(name).to_pylist()
+    return columns
 
 
 def _columns(path: Path, only: str | None, vectors: str) -> dict[str, dict[str, list[Any]]]:
