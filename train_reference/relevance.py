@@ -15,7 +15,7 @@ from vsebench.types import Int, Split
 
 from .config import Loss
 
-OF_CAPTIONS = ("cider", "spice", "sentence", "bow", "wmd")  # gains that compare any caption with any others
+OF_CAPTIONS = [name for name, kind in GAINS.items() if kind.compares_captions]
 CANDIDATES = 256  # captions among which the nearest ones of a caption are searched
 
 

@@ -109,6 +109,7 @@ class Split:
         fold: (image,) int64, non-decreasing fold number, or None. COCO 1K is five folds of COCO 5K.
         places: (image,) and (caption,) int64: of a custom split, the row of every item in the user's file; None when
             that is its index. Other files without ids have this order; the user does not see that of the split.
+        in_folds: every query is ranked within its fold, as in COCO 1K.
 
     Raises:
         BadInput: ids repeat, lengths differ, the image of a caption does not exist, or folds are not contiguous.
@@ -121,6 +122,7 @@ class Split:
     captions: tuple[str, ...] | None = None
     fold: Int | None = None
     places: tuple[Int | None, Int | None] = (None, None)
+    in_folds: bool = False
 
     def __post_init__(self) -> None:
         for name in ("image_ids", "caption_ids", "image_of"):

@@ -15,6 +15,7 @@ from typer.testing import CliRunner, Result
 
 import vsebench
 from vsebench.cli import app
+from vsebench.data.formats.members import opened
 from vsebench.data.read import read_embeddings
 from vsebench.data.sides import group, holds_both
 from vsebench.errors import BadInput, UsageError
@@ -282,7 +283,7 @@ SAVE = [save_npy, save_npz, save_tensor, save_dict, save_safetensors, save_parqu
 @pytest.mark.parametrize(("first", "second"), [*((save, save) for save in SAVE), (save_npy, save_dict)])
 def test_two_files_of_one_side_each_are_one_system(tmp_path: Path, first: Any, second: Any) -> None:
     a, b = first(tmp_path / "img", IMAGES, "image"), second(tmp_path / "txt", texts(1.0), "text")
-    assert not holds_both(a) and not holds_both(b)
+    assert not holds_both(opened(a)) and not holds_both(opened(b))
     tables = (save_parquet, save_stated, save_arrow)  # they have the image of every text
     more = [] if first in tables else ["--captions-per-image", EACH]
     result = invoke("eval", a, b, "--json", "--ci", "0", "--quiet", *more)

@@ -189,7 +189,7 @@ def test_in_order_counts_rows() -> None:
     split = Split("custom", IDS, np.arange(200), np.arange(200) // 5)
     ready = align_embeddings(RawEmbeddings(X, Y, None, None, None, "arrays", (WHERE,)), split)
     assert ready.split is split and ready.rows == (None, None)
-    with pytest.raises(BadInput, match="39 image rows for the 40 images of split 'custom'"):
+    with pytest.raises(BadInput, match="39 image rows, but split 'custom' has 40 images"):
         align_embeddings(RawEmbeddings(X[:39], Y, None, None, None, "arrays", (WHERE,)), split)
 
 

@@ -85,7 +85,6 @@ def test_image_of_text_by_row_and_by_id_agree(ids: np.ndarray) -> None:
     [
         ({"image_ids": np.array([1, 2, 2, 1])}, "2 image ids occur more than once (first: 1, in rows 0 and 3)"),
         ({"text_ids": np.array(["a"] * 20)}, "1 text id occurs more than once (first: a, in rows 0 and 1)"),
-        ({"image_ids": np.arange(3)}, "3 image ids for 4 image rows"),
         ({"image_of_text": IMAGE_OF[:-1]}, "image_of_text has 19 entries for 20 text rows"),
         ({"image_of_text": np.arange(4)}, "images and texts look swapped: image_of_text has 4 entries"),
         (

@@ -306,7 +306,7 @@ def test_metadata_gives_ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(BadInput, match="column 'caption_id' is missing from some files"):
         read_embeddings(root)
     (root / "metadata" / "metadata_1.parquet").write_bytes(b"PAR1")
-    with pytest.raises(BadInput, match="is a truncated or damaged parquet file"):
+    with pytest.raises(BadInput, match="is a truncated or damaged table"):
         read_embeddings(root)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     assert "metadata skipped" in read_embeddings(root).notes[0]

@@ -31,8 +31,8 @@ def test_npy(tmp_path: Path, order: Any, dtype: str, mapped: bool) -> None:
     np.save(tmp_path / "s.npy", np.asarray(SCORES, dtype, order=order))
     raw = read_scores(str(tmp_path / "s.npy"))
     assert raw.format == "npy" and raw.sources == (tmp_path / "s.npy",) and raw.notes == ()
-    assert isinstance(raw.scores, np.memmap) == mapped and raw.scores.dtype == dtype
-    assert np.array_equal(raw.scores, SCORES.astype(dtype))
+    assert isinstance(raw.values, np.memmap) == mapped and raw.values.dtype == dtype
+    assert np.array_equal(raw.values, SCORES.astype(dtype))
     assert raw.image_ids is None and raw.text_ids is None and raw.image_of_text is None
 
 
@@ -40,7 +40,7 @@ def test_npy(tmp_path: Path, order: Any, dtype: str, mapped: bool) -> None:
 def test_npz_by_name(tmp_path: Path, name: str) -> None:
     np.savez(tmp_path / "s.npz", **{name: SCORES, "image_ids": IDS, "txt2img": np.repeat(IDS, 5), "other": SCORES})
     raw = read_scores(tmp_path / "s.npz")
-    assert raw.format == "npz" and np.array_equal(raw.scores, SCORES)
+    assert raw.format == "npz" and np.array_equal(raw.values, SCORES)
     assert raw.image_ids is not None and raw.image_ids.tolist() == [0, 1, 2, 3]
     assert raw.image_of_text is not None and len(raw.image_of_text) == 20
     assert raw.notes == ("ignored arrays: other (4, 20) float32",)
@@ -53,7 +53,7 @@ def test_the_only_matrix(tmp_path: Path) -> None:
     assert raw.text_ids is not None and raw.text_ids.shape == (20,)
     np.savez(tmp_path / "t.npz", a=SCORES, b=SCORES)
     refused(tmp_path / "t.npz", "has no scores under a known name", "a (4, 20) float32, b (4, 20) float32")
-    assert np.array_equal(read_scores(tmp_path / "t.npz", key="b").scores, SCORES)
+    assert np.array_equal(read_scores(tmp_path / "t.npz", key="b").values, SCORES)
     refused(tmp_path / "t.npz", "has no array 'c'", key="c")
 
 
@@ -83,7 +83,7 @@ def test_a_stored_member_behind_an_odd_offset(tmp_path: Path, mapped: bool) -> N
         with zipfile.ZipFile(tmp_path / "s.npz", "w") as archive:
             archive.writestr("pad.txt", "x" * extra)
             archive.write(tmp_path / "scores.npy", "scores.npy")
-        scores = read_scores(tmp_path / "s.npz").scores
+        scores = read_scores(tmp_path / "s.npz").values
         assert isinstance(scores, np.memmap) == mapped
         assert np.array_equal(scores @ np.ones(20), SCORES @ np.ones(20))
 
@@ -93,15 +93,15 @@ def test_other_formats(tmp_path: Path) -> None:
     with h5py.File(tmp_path / "s.h5", "w") as file:
         file["run/sims"], file["run/img_ids"] = SCORES, IDS
     raw = read_scores(tmp_path / "s.h5")
-    assert raw.format == "hdf5" and np.array_equal(raw.scores, SCORES) and raw.image_ids is not None
+    assert raw.format == "hdf5" and np.array_equal(raw.values, SCORES) and raw.image_ids is not None
     safetensors = pytest.importorskip("safetensors.numpy")
     safetensors.save_file({"scores": SCORES}, tmp_path / "s.safetensors")
-    assert np.array_equal(read_scores(tmp_path / "s.safetensors").scores, SCORES)
+    assert np.array_equal(read_scores(tmp_path / "s.safetensors").values, SCORES)
 
 
 def test_a_single_torch_tensor(tmp_path: Path) -> None:
     torch = pytest.importorskip("torch")
     torch.save(torch.from_numpy(SCORES), tmp_path / "s.pt")
     raw = read_scores(tmp_path / "s.pt")
-    assert raw.format == "torch" and np.array_equal(raw.scores, SCORES)
+    assert raw.format == "torch" and np.array_equal(raw.values, SCORES)
     assert raw.notes == ("scores are read from 'tensor', the only two-dimensional array",)

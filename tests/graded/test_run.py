@@ -162,7 +162,7 @@ def test_values_have_their_queries_and_folds() -> None:
 def test_coco_1k_is_its_folds() -> None:
     world = large_world(20, 3, seed=7)
     split = world.split
-    declared = Split("coco-1k", split.image_ids, split.caption_ids, split.image_of, fold=split.fold)
+    declared = Split("coco-1k", split.image_ids, split.caption_ids, split.image_of, fold=split.fold, in_folds=True)
     coco_1k = measured(oracle_graded.World(declared, world.scores, world.gains), "NCS@2")[parse("NCS@2"), "t2i"]
     folds = measured(world, "NCS[on=folds]@2")[parse("NCS[on=folds]@2"), "t2i"]
     assert np.array_equal(coco_1k.values, folds.values) and coco_1k.mean == folds.mean

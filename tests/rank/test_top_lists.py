@@ -103,7 +103,7 @@ def test_too_many(lists):
 
 def test_folds_have_no_complete_gallery(coco):
     vectors = np.random.default_rng(0).standard_normal((30_000, 4)).astype(np.float32)
-    with pytest.raises(UsageError, match="ranks five folds"):
+    with pytest.raises(UsageError, match="ranks its folds"):
         vb.evaluate(vectors[:5000], vectors[5000:], split="coco-1k", metrics="R@1", lists=3, trust=True)
 
 

@@ -118,7 +118,7 @@ def test_the_wrong_array_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "g.npy"
     for array, message in (
         (VALUES[:, :2], r"gains of shape \(2, 2\) for 2 images and 3 captions of split 'custom'"),
-        (VALUES[0], r"array 'g.npy' has shape \(3,\); gains have two dimensions"),
+        (VALUES[0], r"array 'g.npy' has shape \(3,\); gains are two-dimensional"),
         (VALUES.astype(np.complex64), "is complex64, expected float16, float32 or float64"),
     ):
         np.save(path, array)

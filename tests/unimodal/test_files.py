@@ -10,7 +10,7 @@ import pytest
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
 from vsebench.report.report import Report
-from vsebench.unimodal.files import read_array, read_vectors
+from vsebench.unimodal.files import read_labels_array, read_vectors
 from vsebench.unimodal.labels import read_labels
 from vsebench.unimodal.queries import read_queries
 
@@ -30,12 +30,14 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     read = read_vectors(tmp_path / "x.npz", "caption")
     assert np.array_equal(read.values, 2 * X) and read.ids is not None and read.ids[0] == 8
     np.savez(tmp_path / "x.npz", deep=X, ids=IDS)
-    assert read_vectors(tmp_path / "x.npz", "image").notes == ("image vectors are read from 'deep'",)
+    assert read_vectors(tmp_path / "x.npz", "image").notes == (
+        "image vectors are read from 'deep', the only two-dimensional array",
+    )
     np.savez(tmp_path / "x.npz", one=X, two=2 * X)
     assert np.array_equal(read_vectors(tmp_path / "x.npz", "image", "two").values, 2 * X)
     with pytest.raises(BadInput, match=r"has no image vectors under a known name.*\n  fix: name the array with --key"):
         read_vectors(tmp_path / "x.npz", "image")
-    with pytest.raises(UsageError, match="--key names an array inside a file"):
+    with pytest.raises(UsageError, match=r"an \.npy file holds a single array without a name, so --key"):
         read_vectors(tmp_path / "x.npy", "image", "one")
     np.save(tmp_path / "x.npy", X.astype(np.float64))
     assert read_vectors(tmp_path / "x.npy", "image").notes == ("vectors are float64 in the file and ranked as float32",)
@@ -44,8 +46,11 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
 def test_vectors_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "x.npy"
     for array, message in (
-        (np.zeros((2, 3, 4), np.float32), r"array 'x.npy' has shape \(2, 3, 4\)\n  fix: save one vector a row"),
-        (np.zeros((0, 3), np.float32), r"has shape \(0, 3\)"),
+        (
+            np.zeros((2, 3, 4), np.float32),
+            r"array 'x.npy' has shape \(2, 3, 4\); image vectors are two-dimensional\n  fix: save one vector",
+        ),
+        (np.zeros((0, 3), np.float32), r"have shape \(0, 3\)"),
         (X.astype(int), "is int64, expected float16, float32 or float64"),
         (np.where(X == 4, np.nan, X), "image row 1 holds nan in column 1"),
         (X * np.float32(1e20), r"array 'x.npy' holds 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
@@ -68,17 +73,17 @@ def test_labels_that_are_refused(tmp_path: Path) -> None:
     path = tmp_path / "y.npz"
     for array, message in (
         (np.array([["a", "b"]]), r"array 'labels' \(1, 2\) is str\n  fix: save numbers"),
-        (np.array(3.0), r"array 'labels' has shape \(\)"),
-        (np.zeros((4, 0)), r"array 'labels' has shape \(4, 0\)\n  fix: save one label an item"),
+        (np.array(3.0), r"labels have shape \(\)"),
+        (np.zeros((4, 0)), r"labels have shape \(4, 0\)\n  fix: save one row an item"),
     ):
         np.savez(path, labels=array)
         with pytest.raises(BadInput, match=message):
-            read_array(path)
+            read_labels_array(path)
     np.savez(path, a=X, b=X)
     with pytest.raises(
         BadInput, match=r"(?s)has no labels under a known name; it holds a .*name the array with --labels-key"
     ):
-        read_array(path)
+        read_labels_array(path)
 
 
 def test_the_shape_decides_the_distance(tmp_path: Path) -> None:

@@ -72,7 +72,7 @@ def _of_arrays(
 
     if scores:
         raw: Any = read.read_scores(file, key=score_key)
-        rows = [("scores", raw.scores)]
+        rows = [("scores", raw.values)]
     else:
         raw = read.read_embeddings(file, texts=texts, image_key=image_key, text_key=text_key)
         rows = [("images", raw.images), ("texts", raw.texts)]

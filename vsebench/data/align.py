@@ -19,9 +19,10 @@ from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
 from .formats import spool
-from .formats.raw import RawEmbeddings, RawLists, RawScores
-from .match import FileRows, SidesSwapped, match_rows, rows_of
+from .formats.raw import RawArray, RawEmbeddings, RawLists
+from .match import FileRows, MatchedRows, SidesSwapped, match_rows
 from .splits import catalogue as splits
+from .splits.declared import DECLARED
 
 Array = npt.NDArray[Any]
 Id = int | str
@@ -55,19 +56,16 @@ class AlignedScores:
     """A split and a score matrix.
 
     Attributes:
-        split: the items.
+        split, where, rows, notes, warnings: as in ``AlignedEmbeddings``.
         scores: rows and columns in the order of the file, floating point.
-        image_rows: (image,) int64 row of every image, or None where it is the index of the image.
-        text_rows: (caption,) int64 column of every caption, or None where it is the index of the caption.
-        notes, warnings: as in ``AlignedEmbeddings``.
     """
 
     split: Split
     scores: Array
-    image_rows: Int | None
-    text_rows: Int | None
+    where: Path
+    rows: tuple[Int | None, Int | None]
     notes: tuple[str, ...]
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,20 +100,17 @@ def align_embeddings(
         BadInput: vectors that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
-    if isinstance(split, Split):
-        return _embeddings_of(raw, split)
     where = raw.sources[0]
-    notes = list(raw.notes)
-    images, image_ids, repeated = raw.images, raw.image_ids, 1
-    audit.check_vectors(images, raw.texts, where, image_ids, raw.text_ids)
-    times = captions_per_image or 5
-    if audit.repeated_rows(images, len(raw.texts), times) and _ids_repeat(image_ids, times):
-        notes.append(
-            f"every image row is repeated {times} times: {len(images):,} rows de-duplicated to {len(images) // times:,}"
-        )
-        images, image_ids = images[::times], None if image_ids is None else image_ids[::times]
-        repeated = times
-    for side, array, ids in (("image", images, image_ids), ("text", raw.texts, raw.text_ids)):
+    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
+    times = 1 if isinstance(split, Split) else captions_per_image or 5
+    repeated = audit.repeated_rows(raw.images, len(raw.texts), times) and _ids_repeat(raw.image_ids, times)
+    notes: list[str] = []
+    if repeated:
+        n = len(raw.images)
+        notes.append(f"every image row is repeated {times} times: {n:,} rows de-duplicated to {n // times:,}")
+        ids = None if raw.image_ids is None else raw.image_ids[::times]
+        raw = replace(raw, images=raw.images[::times], image_ids=ids)
+    for side, array, ids in (("image", raw.images, raw.image_ids), ("text", raw.texts, raw.text_ids)):
         if ids is not None and len(ids) != len(array):
             what = f"{count_of(len(ids), f'{side} id')} for {count_of(len(array), f'{side} row')}"
             raise BadInput(what, where=where, fix="save one id a row")
@@ -123,18 +118,16 @@ def align_embeddings(
             notes.append(f"{side} vectors are float64: rounded to float32")
         if array.dtype == np.float16:
             notes.append(f"{side} vectors are float16: converted to float32, exactly")
-    rows = FileRows(
-        len(images), len(raw.texts), image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated, captions
-    )
-    found = match_rows(rows, split, captions_per_image)
-    matched = _with_captions(found.split, raw.captions, found.text_rows, where)
-    notes += [*found.notes, *_unused(matched, raw.captions)]
-    rows_of_items = (found.image_rows, found.text_rows)
-    return _aligned(matched, images, raw.texts, where, rows_of_items, tuple(notes), found.warnings)
+    shape = (len(raw.images), len(raw.texts))
+    found = _matched(raw, shape, split, captions_per_image, captions, times if repeated else 1)
+    split, rows = found.split, (found.image_rows, found.text_rows)
+    images = Embeddings("image", split.image_ids, _in_order(raw.images, rows[0], "image"))
+    texts = Embeddings("caption", split.caption_ids, _in_order(raw.texts, rows[1], "text"))
+    return AlignedEmbeddings(split, images, texts, where, rows, (*raw.notes, *notes, *found.notes), found.warnings)
 
 
 def align_scores(
-    raw: RawScores, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None
+    raw: RawArray, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None
 ) -> AlignedScores:
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
 
@@ -142,31 +135,46 @@ def align_scores(
         BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
-    if isinstance(split, Split):
-        return _scores_of(raw, split)
-    where = raw.sources[0]
-    audit.check_scores(raw.scores, where)
-    n_image, n_text = raw.scores.shape
-    for side, ids, n in (("image", raw.image_ids, n_image), ("text", raw.text_ids, n_text)):
+    where, scores = raw.sources[0], raw.values
+    audit.check_scores(scores, where)
+    n_image, n_text = scores.shape
+    for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:
-            other = n_text if side == "image" else n_image
             turned = "; the matrix looks transposed" if len(ids) == other else ""
-            what = f"score matrix has shape {raw.scores.shape} and there are {len(ids):,} {side} ids{turned}"
+            what = f"score matrix has shape {scores.shape} and there are {len(ids):,} {side} ids{turned}"
             raise BadInput(what, where=where, fix="save scores with one row an image and one column a text")
-    rows = FileRows(
-        n_image, n_text, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, captions=captions
-    )
     try:
-        found = match_rows(rows, split, captions_per_image)
+        found = _matched(raw, (n_image, n_text), split, captions_per_image, captions)
     except SidesSwapped as error:
-        what = f"score matrix has shape {raw.scores.shape} and looks transposed ({error.why})"
+        what = f"score matrix has shape {scores.shape} and looks transposed ({error.why})"
         raise BadInput(what, where=where, fix="save scores.T: one row an image and one column a text") from None
-    warnings = list(found.warnings)
-    if raw.scores.dtype == np.float16:
-        warnings.append("scores are float16: many pairs tie that have different scores in float32; save float32 scores")
-    matched = _with_captions(found.split, raw.captions, found.text_rows, where)
-    notes = (*raw.notes, *found.notes, *_unused(matched, raw.captions))
-    return AlignedScores(matched, raw.scores, found.image_rows, found.text_rows, notes, tuple(warnings))
+    warnings = found.warnings
+    if scores.dtype == np.float16:
+        half = "scores are float16: many pairs tie that have different scores in float32; save float32 scores"
+        warnings = (*warnings, half)
+    rows = (found.image_rows, found.text_rows)
+    return AlignedScores(found.split, scores, where, rows, (*raw.notes, *found.notes), warnings)
+
+
+def _matched(
+    raw: RawEmbeddings | RawArray, shape: tuple[int, int], split: Split | str | None, captions_per_image: int | None,
+    captions: Path | None, repeated: int = 1,
+) -> MatchedRows:  # fmt: skip
+    """The rows of a file, ``shape`` (images, texts), matched to a split; a custom one with the captions of the file."""
+    where, strings = raw.sources[0], raw.captions
+    file = FileRows(*shape, raw.image_ids, raw.text_ids, raw.image_of_text, where, raw.holds, repeated, captions)
+    found = match_rows(file, split, captions_per_image)
+    if strings is None or isinstance(split, Split):
+        return found
+    if found.split.name != "custom":
+        unused = f"the captions in the file are not used: those of {found.split.name} are declared"
+        return replace(found, notes=(*found.notes, unused))
+    if len(strings) != shape[1]:
+        what = f"{count_of(len(strings), 'caption')} for {count_of(shape[1], 'text row')}"
+        raise BadInput(what, where=where, fix="save one caption a text row")
+    if found.text_rows is not None:
+        strings = tuple(strings[row] for row in found.text_rows.tolist())
+    return replace(found, split=replace(found.split, captions=strings))
 
 
 def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
@@ -200,64 +208,6 @@ def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
     return AlignedLists(split, found, tied)
 
 
-def _embeddings_of(raw: RawEmbeddings, split: Split) -> AlignedEmbeddings:
-    where = raw.sources[0]
-    audit.check_vectors(raw.images, raw.texts, where, raw.image_ids, raw.text_ids)
-    for side, array, known in (("image", raw.images, split.image_ids), ("text", raw.texts, split.caption_ids)):
-        if len(array) != len(known):
-            what = f"{len(array):,} {side} rows for the {len(known):,} {side}s of split '{split.name}'"
-            raise BadInput(what, where=where, fix=f"save one row for every {side} of the split")
-    return _aligned(split, raw.images, raw.texts, where, _rows_of(raw, split))
-
-
-def _aligned(
-    split: Split, images: Array, captions: Array, where: Path, rows: tuple[Int | None, Int | None],
-    notes: tuple[str, ...] = (), warnings: tuple[str, ...] = (),
-) -> AlignedEmbeddings:  # fmt: skip
-    image_vectors = Embeddings("image", split.image_ids, _in_order(images, rows[0], "image"))
-    caption_vectors = Embeddings("caption", split.caption_ids, _in_order(captions, rows[1], "text"))
-    return AlignedEmbeddings(split, image_vectors, caption_vectors, where, rows, notes, warnings)
-
-
-def _scores_of(raw: RawScores, split: Split) -> AlignedScores:
-    where = raw.sources[0]
-    audit.check_scores(raw.scores, where)
-    shape = (len(split.image_ids), len(split.caption_ids))
-    if raw.scores.shape != shape:
-        raise BadInput(
-            f"score matrix has shape {raw.scores.shape} for {shape[0]:,} images and {shape[1]:,} captions of split "
-            f"'{split.name}'",
-            where=where,
-            fix="give one row an image and one column a caption",
-        )
-    return AlignedScores(split, raw.scores, *_rows_of(raw, split), raw.notes, ())
-
-
-def _with_captions(split: Split, captions: tuple[str, ...] | None, rows: Int | None, where: Path) -> Split:
-    """A custom split with the captions of its file, (text,) in the order of the text rows."""
-    if captions is None or split.name != "custom":
-        return split
-    if len(captions) != len(split.caption_ids):
-        what = f"{count_of(len(captions), 'caption')} for {count_of(len(split.caption_ids), 'text row')}"
-        raise BadInput(what, where=where, fix="save one caption a text row")
-    return replace(split, captions=captions if rows is None else tuple(captions[row] for row in rows.tolist()))
-
-
-def _unused(split: Split, captions: tuple[str, ...] | None) -> list[str]:
-    if captions is None or split.name == "custom":
-        return []
-    return [f"the captions in the file are not used: those of {split.name} are declared"]
-
-
-def _rows_of(raw: RawEmbeddings | RawScores, split: Split) -> tuple[Int | None, Int | None]:
-    """The row of every image and of every caption by id, None without ids."""
-    where, (images, captions) = raw.sources[0], (split.image_ids, split.caption_ids)
-    return (
-        None if raw.image_ids is None else rows_of(raw.image_ids, images, captions, "image", split.name, where),
-        None if raw.text_ids is None else rows_of(raw.text_ids, captions, images, "text", split.name, where),
-    )
-
-
 def _ids_repeat(ids: Ids | None, times: int) -> bool:
     if ids is None:
         return True
@@ -282,8 +232,8 @@ def _rounds(array: Array) -> bool:
 def _split_of(raw: RawLists) -> Split:
     queries = dict.fromkeys(q for lists in raw.lists.values() for q in list(lists)[:50])
     for name in splits.names():
-        if name == "coco-1k":
-            continue
+        if name in DECLARED and DECLARED[name].in_folds:
+            continue  # a view of another split
         try:
             split = splits.load_split(name)
         except (MissingPackage, BadInput):  # of one's own, damaged: whoever names it will be told

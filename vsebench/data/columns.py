@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,11 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import BadInput, MissingPackage, UsageError
-from ..memory import JSON_BYTES, Growth, require, text_array, unpacked
+from ..errors import BadInput, UsageError
+from ..memory import text_array
 from ..registry import unknown
 from ..types import Ids, Int, Modality, Split
+from .formats.arrow_tables import is_parquet, read_columns
 from .formats.ids import canonical, places
+from .formats.table import FORMATS
+from .regular import check_file
+from .splits.jsonl import jsonl_records
+from .splits.table_file import table_header, table_records
+from .textfile import read_text
 
 SIDES: tuple[Modality, ...] = ("image", "caption")
 ID_COLUMNS: dict[str, Modality | None] = {
@@ -91,56 +97,25 @@ def missing(value: Any) -> bool:
 
 
 def _table(path: Path) -> dict[str, list[Any]]:
-    """The columns of a table file."""
-    name = path.name.removesuffix(".gz")
-    if name.endswith((".jsonl", ".ndjson", ".json")):
-        return _json_lines(path)
-    import pandas as pd
-
-    from .regular import check_file
-
+    """The columns of a table file, by its content."""
     check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
-    try:
-        if name.endswith((".parquet", ".pq")):
-            frame = _parquet(path)
-            return {str(c): frame[c].astype(object).where(frame[c].notna(), None).tolist() for c in frame.columns}
-        separator = "\t" if name.endswith((".tsv", ".txt")) else ","
-        require(JSON_BYTES * path.stat().st_size, path)
-        # Everything as written: pandas would read a label NA or None as missing, and 01 as 1.
-        with path.open("rb") as raw, unpacked(raw, path, JSON_BYTES) as stream:
-            frame = pd.read_csv(stream, sep=separator, skipinitialspace=True, dtype=str, keep_default_na=False)
-        return {str(c): _typed(str(c), frame[c].tolist()) for c in frame.columns}
-    except BadInput:
-        raise
-    except ImportError:
-        raise MissingPackage("parquet needs pyarrow", where=path, fix="pip install 'vsebench[formats]'") from None
-    except Exception as error:  # pandas and pyarrow raise anything on damaged files
-        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        what = f"cannot be read as a table ({first})"
-        raise BadInput(what, where=path, fix="give CSV, TSV, parquet or JSON lines with a header") from None
+    if is_parquet(path):
+        FORMATS["parquet"].require(path)
+        return read_columns(path)
+    text, where = read_text(path), os.fspath(path)
+    if text.lstrip()[:1] in ("{", "["):
+        records = [record for _, record in jsonl_records(text, where)]
+        return {name: [r.get(name) for r in records] for name in dict.fromkeys(k for r in records for k in r)}
+    rows = [row for _, row in table_records(text, where)]
+    return {name.strip(): _typed(name.strip(), [row[name] for row in rows]) for name in table_header(text)}
 
 
-def _parquet(path: Path) -> Any:
-    """The data frame of a parquet file."""
-    import pyarrow as pa
-    import pyarrow.parquet
-
-    from .formats.arrow_tables import parquet_batches
-
-    growth, batches = Growth(path, path.stat().st_size), []
-    with pyarrow.parquet.ParquetFile(path) as file:
-        for batch in parquet_batches(file, None, path):
-            growth.add(2 * batch.nbytes)
-            batches.append(batch)
-        return pa.Table.from_batches(batches, file.schema_arrow).to_pandas()
-
-
-def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
+def _typed(name: str, texts: Sequence[str]) -> list[Any]:
     """The values of a column of text: numbers when all are numbers, or say that one is missing; else as written.
 
     An empty field is a missing value. Ids stay as they are written.
     """
-    values = [text.strip() if isinstance(text, str) and text.strip() else None for text in texts]
+    values = [text.strip() or None for text in texts]
     known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
     if name in ID_COLUMNS or not known or not all(map(_NUMBER.fullmatch, known)):
         return values
@@ -149,23 +124,6 @@ def _typed(name: str, texts: Sequence[Any]) -> list[Any]:
 
 def _number(text: str) -> float:
     return int(text) if text.lstrip("+-").isdecimal() and len(text) < 18 else float(text)
-
-
-def _json_lines(path: Path) -> dict[str, list[Any]]:
-    from .textfile import read_text
-
-    records, fix = [], "write one object a line"
-    for number, line in enumerate(read_text(path).split("\n"), 1):
-        if line.strip():
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise BadInput(f"line {number} is no JSON ({error})", where=path, fix=fix) from None
-            if not isinstance(record, dict):
-                raise BadInput(f"line {number} is no JSON object", where=path, fix=fix)
-            records.append(record)
-    names = dict.fromkeys(key for record in records for key in record)
-    return {name: [record.get(name) for record in records] for name in names}
 
 
 def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> str:

@@ -16,7 +16,7 @@ from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
 from .formats.aliases import OWNER_IDS, OWNER_ROWS
-from .formats.ids import canonical
+from .formats.ids import canonical, places, respelled, share
 from .formats.raw import Holds
 from .formats.sniff import sniff
 from .shapes import suggestion
@@ -91,12 +91,13 @@ class MatchedRows:
     warnings: tuple[str, ...] = ()
 
 
-def match_rows(file: FileRows, name: str | None = None, captions_per_image: int | None = None) -> MatchedRows:
+def match_rows(file: FileRows, name: Split | str | None = None, captions_per_image: int | None = None) -> MatchedRows:
     """Match the rows of a file to the items of a split.
 
     Args:
         file: numbers and ids of its rows.
-        name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``.
+        name: a declared split or ``custom``; None: the declared split that has the ids, else ``custom``. A ``Split``:
+            rows are matched to it by id where there are ids, else they are in its order.
         captions_per_image: for files without image_of_text: texts an image, in order. Five by default where there are
             no ids; rows with ids that do not tell the image of a text are refused without it.
 
@@ -105,6 +106,8 @@ def match_rows(file: FileRows, name: str | None = None, captions_per_image: int 
             look swapped, wrong numbers of rows.
         UsageError: an unknown split.
     """
+    if isinstance(name, Split):
+        return replace(_declared(file, name), notes=())
     if name is None and file.image_ids is None and file.text_ids is None:
         found = _custom(file, captions_per_image)
         likely = suggestion(file.n_image, file.n_text) if captions_per_image is None else ""
@@ -130,38 +133,18 @@ def _recognise(file: FileRows) -> str:
     except MissingPackage:
         return "custom"
     if file.image_ids is not None and file.text_ids is not None:
-        image_ids, text_ids = (
-            _converted(file.image_ids, known.image_ids),
-            _converted(file.text_ids, known.caption_ids),
-        )
-        if _share(image_ids, known.caption_ids) == 1 and _share(text_ids, known.image_ids) == 1:
+        image_ids = respelled(file.image_ids, known.image_ids)
+        text_ids = respelled(file.text_ids, known.caption_ids)
+        if share(image_ids, known.caption_ids) == 1 and share(text_ids, known.image_ids) == 1:
             raise SidesSwapped("the image ids are COCO caption ids and the text ids COCO image ids", file.where)
         # A few shared ids may be a coincidence; with nine in ten it is a COCO file with a fault.
-        if min(_share(image_ids, known.image_ids), _share(text_ids, known.caption_ids)) >= 0.9:
+        if min(share(image_ids, known.image_ids), share(text_ids, known.caption_ids)) >= 0.9:
             try:
                 return _declared(file, known).split.name
             except BadInput as error:
                 error.fix = f"{error.fix}; or add --split custom to rank the file's own items"
                 raise
     return "custom"
-
-
-def _share(ids: Ids, known: Ids) -> float:
-    return float(np.isin(ids, known).mean()) if ids.dtype.kind == known.dtype.kind and len(ids) else 0.0
-
-
-def _converted(ids: Ids, known: Ids) -> Ids:
-    """Ids as ``known`` spells them, such as COCO numbers for COCO file names; those it does not have are unchanged."""
-    if ids.dtype.kind == known.dtype.kind and np.isin(ids, known).all():
-        return ids
-    form, forms = canonical(ids), canonical(known)
-    if form.dtype.kind != forms.dtype.kind:
-        return ids
-    order = np.argsort(forms, kind="stable")
-    at = order[np.minimum(np.searchsorted(forms[order], form), len(forms) - 1)]
-    if known.dtype.kind == "i":
-        return form
-    return np.where(forms[at] == form, known[at], ids.astype(np.str_))
 
 
 def _declared(file: FileRows, split: Split) -> MatchedRows:
@@ -220,9 +203,9 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
     Raises:
         BadInput: ids that repeat, are missing or unknown, or are those of the other modality.
     """
-    ids = _converted(ids, known)
+    ids = respelled(ids, known)
     _refuse_repeats(ids, side, where)
-    if _share(ids, known) < 0.5 and _share(_converted(ids, other), other) > 0.9:
+    if share(ids, known) < 0.5 and share(respelled(ids, other), other) > 0.9:
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if ids.dtype.kind != known.dtype.kind:
         what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
@@ -238,8 +221,7 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
             counted = count_of(len(unknown), f"{side} id is", f"{side} ids are")
             parts.append(f"{counted} unknown to it (first: {shown(unknown[0])})")
         raise BadInput("; ".join(parts), where=where, fix=f"encode every {side} of the split and nothing else")
-    order = np.argsort(ids, kind="stable")
-    return order[np.searchsorted(ids[order], known)]
+    return places(ids, known)
 
 
 def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
@@ -258,12 +240,9 @@ def _refuse_repeats(ids: Ids, side: str, where: Path) -> None:
 
 def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
     notes = []
-    for side, ids, n in (("image", file.image_ids, file.n_image), ("text", file.text_ids, file.n_text)):
+    for side, ids in (("image", file.image_ids), ("text", file.text_ids)):
         if ids is not None:
             _refuse_repeats(ids, side, file.where)
-            if len(ids) != n:
-                what = f"{count_of(len(ids), f'{side} id')} for {count_of(n, f'{side} row')}"
-                raise BadInput(what, where=file.where, fix="save one id a row")
     if file.image_of_text is not None:
         if captions_per_image is not None:
             what = "--captions-per-image has no meaning: image_of_text gives the image of every text"
@@ -348,13 +327,12 @@ def _rows_of_image_ids(file: FileRows, given: Ids) -> Int | None:
     """(text,) row of the image with each id, or None when some are not ids of the images, in any spelling."""
     if file.image_ids is None:
         return None
-    ids, wanted = file.image_ids, given
-    if ids.dtype.kind != wanted.dtype.kind or not np.isin(wanted, ids).all():
-        ids, wanted = canonical(ids), canonical(wanted)
-        if ids.dtype.kind != wanted.dtype.kind or not np.isin(wanted, ids).all() or len(np.unique(ids)) < len(ids):
-            return None
-    order = np.argsort(ids, kind="stable")
-    return order[np.searchsorted(ids[order], wanted)]
+    for ids, wanted in ((file.image_ids, given), (canonical(file.image_ids), canonical(given))):
+        if ids.dtype.kind == wanted.dtype.kind and len(np.unique(ids)) == len(ids):
+            at = places(ids, wanted)
+            if (at >= 0).all():
+                return at
+    return None
 
 
 def _no_image(file: FileRows, given: Ids) -> BadInput:
@@ -395,12 +373,12 @@ def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
         known = splits.load_split("coco-5k")
     except MissingPackage:
         return None
-    image_ids, text_ids = _converted(file.image_ids, known.image_ids), _converted(file.text_ids, known.caption_ids)
-    if _share(image_ids, known.image_ids) < 1 or _share(text_ids, known.caption_ids) < 1:
+    image_ids, text_ids = respelled(file.image_ids, known.image_ids), respelled(file.text_ids, known.caption_ids)
+    if share(image_ids, known.image_ids) < 1 or share(text_ids, known.caption_ids) < 1:
         return None
-    order = np.argsort(known.caption_ids, kind="stable")
-    image_of = known.image_ids[known.image_of[order[np.searchsorted(known.caption_ids[order], text_ids)]]]
-    absent = ~np.isin(image_of, image_ids)
+    image_of = known.image_ids[known.image_of[places(known.caption_ids, text_ids)]]
+    image_row = places(image_ids, image_of)
+    absent = image_row < 0
     if absent.any():
         first = int(np.flatnonzero(absent)[0])
         raise BadInput(
@@ -409,8 +387,7 @@ def _images_of_coco_ids(file: FileRows) -> tuple[Int, str] | None:
             where=file.where,
             fix="save the images of all texts, or leave those texts out",
         )
-    order = np.argsort(image_ids, kind="stable")
-    return order[np.searchsorted(image_ids[order], image_of)], "the image of every text is known from the COCO ids"
+    return image_row, "the image of every text is known from the COCO ids"
 
 
 def _images_of_text_ids(file: FileRows) -> tuple[Int, str] | None:
@@ -432,12 +409,10 @@ def _images_of_captions(file: FileRows) -> tuple[Int, str] | None:
     if path.is_file() and sniff(path).arrays is not None:
         return None  # captions in a file of embeddings, without the ids of images
     rows = from_file(path, file.text_ids if file.text_ids.dtype.kind == "i" else None)
-    ids = _converted(file.text_ids, rows.caption_id)
-    if _share(ids, rows.caption_id) < 1:
+    ids = respelled(file.text_ids, rows.caption_id)
+    if share(ids, rows.caption_id) < 1:
         return None
-    order = np.argsort(rows.caption_id, kind="stable")
-    owners = rows.image_id[order[np.searchsorted(rows.caption_id[order], ids)]]
-    image_row = _rows_of_image_ids(file, owners)
+    image_row = _rows_of_image_ids(file, rows.image_id[places(rows.caption_id, ids)])
     return None if image_row is None else (image_row, f"the image of every text is known from {path.name}")
 
 

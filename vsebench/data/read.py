@@ -7,8 +7,6 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-import numpy as np
-
 from ..errors import BadInput, UsageError
 from ..types import Ids
 from . import sides
@@ -17,8 +15,6 @@ from .formats.aliases import (
     IMAGE_IDS,
     IMAGE_OF_TEXT,
     IMAGES,
-    OWNER_IDS,
-    OWNER_ROWS,
     SCORES,
     TEXT_IDS,
     TEXTS,
@@ -29,10 +25,10 @@ from .formats.aliases import (
 )
 from .formats.guard import check_size
 from .formats.ids import as_strings
-from .formats.members import floats, ids_of, members_of
-from .formats.raw import Holds, Member, RawEmbeddings, RawScores
-from .formats.sniff import expect, sniff
-from .formats.table import FORMATS, Format, suffixes
+from .formats.members import ArrayFile, check_matrix, floats, ids_of, opened, stored
+from .formats.raw import Member, RawArray, RawEmbeddings
+from .formats.sniff import expect
+from .formats.table import FORMATS, suffixes
 
 StrPath = str | os.PathLike[str]
 
@@ -62,22 +58,20 @@ def read_embeddings(
         MissingPackage: the package that reads this format is not installed.
     """
     path = Path(path)
-    kind = sniff(path)
+    file = opened(path)
+    kind = file.kind
     if texts is not None:
-        return sides.read_pair(path, Path(texts), image_key, text_key)
-    if kind.sides is not None and kind.embeddings is not None:
-        kind.require(path)
-        return kind.embeddings(path, *_column_of_vectors(path, image_key, text_key))
-    if not kind.keyed and (image_key or text_key):
+        return sides.read_pair(file, opened(Path(texts)), image_key, text_key)
+    if kind.sides is None and not kind.keyed and (image_key or text_key):
         raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
     if kind.single:
-        raise sides.without_texts(path)
+        raise sides.without_texts(file)
     if kind.embeddings is not None:
         kind.require(path)
-        return kind.embeddings(path)
+        return kind.embeddings(path, *_column_of_vectors(path, image_key, text_key))
     fix = f"{_vectors_as_text()}; {_RUN}, and saved reports to vsebench compare"
     expect(path, kind, kind.keyed, "a file of embeddings", fix)
-    return _keyed(path, kind, image_key, text_key)
+    return _keyed(file, image_key, text_key)
 
 
 def _column_of_vectors(path: Path, image_key: str | None, text_key: str | None) -> tuple[str, ...]:
@@ -89,7 +83,7 @@ def _column_of_vectors(path: Path, image_key: str | None, text_key: str | None) 
     return tuple(named)
 
 
-def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
+def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
     """A score matrix, one row an image and one column a text.
 
     Args:
@@ -101,30 +95,17 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawScores:
         UsageError: ``key`` was given for a file that holds a single array.
         MissingPackage: the package that reads this format is not installed.
     """
-    path = Path(path)
-    kind = sniff(path)
-    if kind.single:
-        if key is not None:
-            raise UsageError("an .npy file holds a single array without a name", where=path, fix="leave the key out")
-        (member,) = members_of(path, kind)
-        _check_matrix(member, path)
-        return RawScores(floats(member, path), None, None, None, "npy", (path,))
-    fix = f"save it with np.save, or {_RUN}" if kind.name in ("json", "text") else "save it with np.save"
-    expect(path, kind, kind.keyed, "a score matrix", fix)
-    members = members_of(path, kind)
-    chosen = pick(members, SCORES, path, key)
-    notes: list[str] = []
+    file = opened(Path(path))
+    fix = f"save it with np.save, or {_RUN}" if file.kind.name in ("json", "text") else "save it with np.save"
+    expect(file.path, file.kind, file.kind.arrays is not None, "a score matrix", fix)
+    file.refuse_key(key, SCORES)
+    chosen = file.members[0] if file.kind.single else pick(file.members, SCORES, file.path, key)
+    notes: tuple[str, ...] = ()
     if chosen is None:
-        chosen = _only_matrix(members, path)
-        notes.append(f"scores are read from '{chosen.name}', the only two-dimensional array")
-    _check_matrix(chosen, path)
-    ids, holds, used = _id_fields(members, path, chosen)
-    captions = pick_strings(members, CAPTIONS)
-    used += [] if captions is None else [captions]
-    check_size([chosen, *used], path)
-    notes += _ignored(members, [chosen, *used])
-    strings = None if captions is None else as_strings(captions.load(), captions.name, path)
-    return RawScores(floats(chosen, path), *ids, kind.name, (path,), tuple(notes), holds, strings)
+        chosen = _only_matrix(file)
+        notes = (f"scores are read from '{chosen.name}', the only two-dimensional array",)
+    check_matrix(chosen, SCORES, file.path, "save one row an image and one column a text")
+    return stored(file, [chosen], notes=notes, captions=True)
 
 
 def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
@@ -136,14 +117,13 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
         BadInput: the file is damaged, or of such a format and without captions.
         MissingPackage: the package that reads its format is not installed.
     """
-    path = Path(path)
-    kind = sniff(path)
+    file = opened(Path(path))
+    path, kind = file.path, file.kind
     if kind.embeddings is not None:
         raw = read_embeddings(path)
         ids, captions = raw.text_ids, raw.captions
     elif kind.keyed:
-        members = members_of(path, kind)
-        found, named = pick_strings(members, CAPTIONS), pick(members, TEXT_IDS, path)
+        found, named = pick_strings(file.members, CAPTIONS), pick(file.members, TEXT_IDS, path)
         check_size([m for m in (found, named) if m is not None], path)
         ids, captions = ids_of(named, path), None if found is None else as_strings(found.load(), found.name, path)
     else:
@@ -154,85 +134,54 @@ def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
     return ids, captions
 
 
-def _keyed(path: Path, kind: Format, image_key: str | None, text_key: str | None) -> RawEmbeddings:
-    members = members_of(path, kind)
+def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawEmbeddings:
+    path, members = file.path, file.members
     images = pick(members, IMAGES, path, image_key)
     texts = pick(members, TEXTS, path, text_key, beside=images)
     if images is None or texts is None:
-        raise _not_found(members, images, texts, path)
+        raise _not_found(file, images, texts)
     if images is texts:
         raise UsageError(f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays")
-    ids, holds, used = _id_fields(members, path, images)
-    captions = pick_strings(members, CAPTIONS)
-    used += [] if captions is None else [captions]
-    check_size([images, texts, *used], path)
-    # Members of a zip start at any byte: numbers off their own size would be copied in every product.
-    image_vectors, text_vectors = (np.require(floats(member, path), requirements="A") for member in (images, texts))
     encoder = _encoder(members)
-    used += [] if encoder is None else [encoder]
-    notes = (*_ignored(members, [images, texts, *used]), *_encoded_by(encoder))
-    strings = None if captions is None else as_strings(captions.load(), captions.name, path)
-    return RawEmbeddings(image_vectors, text_vectors, *ids, kind.name, (path,), notes, holds, strings)
+    raw = stored(file, [images, texts, *encoder], captions=True)
+    return RawEmbeddings(
+        raw.values, floats(texts, path), raw.image_ids, raw.text_ids, raw.image_of_text, raw.format, raw.sources,
+        (*raw.notes, *filter(None, map(_encoded_by, encoder))), raw.holds, raw.captions,
+    )  # fmt: skip
 
 
-def _not_found(members: Sequence[Member], images: Member | None, texts: Member | None, path: Path) -> BadInput:
+def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> BadInput:
     missing = [field for field, member in ((IMAGES, images), (TEXTS, texts)) if member is None]
     words = " and no ".join(field.words for field in missing)
     flags = " and ".join(f"{field.flag} KEY" for field in missing)
     fix = f"name them with {flags}"
-    if texts is None and not sides.holds_both(path):
+    if texts is None and not sides.holds_both(file):
         fix += ", or give the file of the text vectors behind that of the images"
-    if any(m.base in SCORES.names for m in members) and len(missing) == 2:
+    if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
         fix = f"give a score matrix with --scores, or {fix}"
-    return BadInput(f"has no {words} under a known name; it holds {describe(members)}", where=path, fix=fix)
+    what = f"has no {words} under a known name; it holds {describe(file.members)}"
+    return BadInput(what, where=file.path, fix=fix)
 
 
-def _id_fields(
-    members: Sequence[Member], path: Path, beside: Member
-) -> tuple[tuple[Ids | None, Ids | None, Ids | None], Holds, list[Member]]:
-    found = [pick(members, field, path, beside=beside) for field in (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)]
-    used = [member for member in found if member is not None]
-    check_size(used, path)
-    image_ids, text_ids, image_of_text = (ids_of(member, path) for member in found)
-    name = "" if found[2] is None else found[2].base
-    holds: Holds = "rows" if name in OWNER_ROWS else "ids" if name in OWNER_IDS else "rows or ids"
-    return (image_ids, text_ids, image_of_text), holds, used
-
-
-def _encoder(members: Sequence[Member]) -> Member | None:
-    """The string in which ``vsebench encode`` says which model the vectors are of."""
+def _encoder(members: Sequence[Member]) -> list[Member]:
+    """The string in which ``vsebench encode`` says which model the vectors are of; none where it is not there."""
     found = (m for m in members if m.name == ENCODER and m.dtype == "str" and m.shape == () and m.stored < 1 << 20)
-    return next(found, None)
+    return list(found)[:1]
 
 
-def _encoded_by(member: Member | None) -> tuple[str, ...]:
-    """A note that names the model; none where the string is not as ``vsebench encode`` writes it."""
-    if member is None:
-        return ()
+def _encoded_by(member: Member) -> str:
+    """A note that names the model; empty where the string is not as ``vsebench encode`` writes it."""
     try:
         about = json.loads(str(member.load()))
-        return (f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300],)
+        return f"encoded by {about['model']} (weights {about['weights_sha256']}, {about['library']})"[:300]
     except (ValueError, KeyError, TypeError, RecursionError):
-        return ()
+        return ""
 
 
-def _only_matrix(members: Sequence[Member], path: Path) -> Member:
+def _only_matrix(file: ArrayFile) -> Member:
     known: tuple[Field, ...] = (IMAGE_IDS, TEXT_IDS, IMAGE_OF_TEXT)
-    matrices = [m for m in members if len(m.shape) == 2 and not any(m.base in field.names for field in known)]
-    if len(matrices) == 1 and matrices[0].base not in (*IMAGES.names, *TEXTS.names):
-        return matrices[0]
-    fix = f"name it {SCORES.names[0]}, or choose an array with {SCORES.flag} KEY"
-    if any(m.base in (*IMAGES.names, *TEXTS.names) for m in matrices):
-        fix = f"leave out --scores if the file holds embeddings, or {fix}"
-    raise BadInput(f"has no scores under a known name; it holds {describe(members)}", where=path, fix=fix)
-
-
-def _check_matrix(member: Member, path: Path) -> None:
-    if len(member.shape) != 2:
-        what = f"array '{member.name}' has shape {member.shape}; scores are two-dimensional"
-        raise BadInput(what, where=path, fix="save one row an image and one column a text")
-
-
-def _ignored(members: Sequence[Member], used: Sequence[Member]) -> tuple[str, ...]:
-    rest = [member for member in members if not any(member is u for u in used)]
-    return (f"ignored arrays: {describe(rest)}",) if rest else ()
+    matrices = [m for m in file.members if len(m.shape) == 2 and not any(m.base in field.names for field in known)]
+    if not any(m.base in (*IMAGES.names, *TEXTS.names) for m in matrices):
+        return file.only(matrices, SCORES)
+    fix = f"leave out --scores if the file holds embeddings, or name the scores with {SCORES.flag} KEY"
+    return file.only([], SCORES, fix)

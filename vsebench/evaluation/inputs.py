@@ -12,7 +12,7 @@ import numpy.typing as npt
 from ..arguments import numbers
 from ..data import read, run_folder, runs
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
-from ..data.formats.raw import Order, RawEmbeddings, RawScores
+from ..data.formats.raw import Order, RawArray, RawEmbeddings
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
 from ..rank.scorers import Matrix, Scorer, choose
@@ -121,11 +121,10 @@ def from_scores(
     if is_path(scores):
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
-        raw = RawScores(numbers(scores, "scores"), *ids, "arrays", (ARRAYS,), holds="ids")
+        raw = RawArray(numbers(scores, "scores"), *ids, "arrays", (ARRAYS,), holds="ids")
     found = align_scores(raw, split, options.captions_per_image, captions_file(options))
-    rows = (found.image_rows, found.text_rows)
     return Input(
-        found.split, Matrix(found.scores, *rows), raw.sources[0], rows=rows, notes=found.notes,
+        found.split, Matrix(found.scores, *found.rows), found.where, rows=found.rows, notes=found.notes,
         warnings=found.warnings, sources=raw.sources,
     )  # fmt: skip
 

@@ -60,11 +60,7 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
         result.per_query,
         at if side == "image" else split.image_of[at],
         folded=split.fold is not None
-        and (
-            _view_has_folds(metric.view)
-            or split.name == "coco-1k"
-            or dict(metric.options).get("on") in ("folds", "block")
-        ),
+        and (_view_has_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
         median=metric.family.aggregate == "floor-median",
         influence=result.influence,
     )

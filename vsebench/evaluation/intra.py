@@ -16,6 +16,7 @@ from typing import Literal, Protocol
 
 import numpy as np
 
+from ..data.formats.ids import places
 from ..errors import BadInput, UsageError, count_of
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
@@ -159,8 +160,7 @@ def identity(judgements: Ratings) -> str:
 
 def _rows(split: Split, modality: Modality, rated: Int, where: Path) -> Int:
     """(pair,) item indices of rated ids."""
-    place = {str(name): row for row, name in enumerate(split.ids(modality).tolist())}
-    rows = np.array([place.get(str(name), -1) for name in rated.tolist()], np.int64)
+    rows = places(split.ids(modality), rated)
     if len(rows) and rows.min() < 0:
         unknown = np.unique(rated[rows < 0])
         counted = count_of(len(unknown), f"rated {modality} is", f"rated {modality}s are")

@@ -45,8 +45,8 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
         what = "--only has no meaning for retrieved lists" if data.lists is not None else "--only needs --engine local"
         raise UsageError(what, fix="leave it out, or give embeddings or scores")
     split = data.split
-    if split.name == "coco-1k":
-        raise UsageError("--only has no meaning for the folds of coco-1k", fix="give --split coco-5k")
+    if split.in_folds:
+        raise UsageError(f"--only has no meaning for the folds of {split.name}", fix="give --split coco-5k")
     name, side, values = columns.of_items(path, column, split)
     kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
     if not len(kept):

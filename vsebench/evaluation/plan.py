@@ -145,7 +145,7 @@ def check_names(options: Options, split: Split | str | None) -> None:
 
 def views(split: Split) -> list[str]:
     """The sets of binary judgements that a split has, headline first."""
-    own, has_folds = relevance.names(split), split.fold is not None and split.name != "coco-1k"
+    own, has_folds = relevance.names(split), split.fold is not None and not split.in_folds
     return [name for name, judged in JUDGEMENTS.items() if name in own or (judged.folds and has_folds)]
 
 
@@ -181,7 +181,7 @@ def choose_metrics(
     suits = functools.partial(gains_of.suits, gains=gains or {})
     metrics = expand(names, available, tuple(gains or ()), list(GAINS), suits)
     for m in metrics:
-        if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.name == "coco-1k"):
+        if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.in_folds):
             what = f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})"
             raise UsageError(what, fix=f"leave it out; {m.view} is defined on {_where(m.view)}")
     if len(directions) == 2:
@@ -275,7 +275,7 @@ def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Dire
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
-    if not (JUDGEMENTS[view].folds or split.name == "coco-1k"):
+    if not (JUDGEMENTS[view].folds or split.in_folds):
         return AllItems()
     if split.fold is None or split.caption_fold is None:
         raise UsageError(

@@ -40,8 +40,8 @@ def make(plan: Plan, data: Input, observed: Mapping[Direction, Observation]) -> 
 
 def check(lists: int, split: Split) -> None:
     """Refuse lists of a split whose queries are ranked among a part of the gallery; raises UsageError."""
-    if lists and split.name == "coco-1k":
-        what = "lists are the top of the complete gallery, and coco-1k ranks five folds"
+    if lists and split.in_folds:
+        what = f"lists are the top of the complete gallery, and {split.name} ranks its folds"
         raise UsageError(f"{spell('lists', lists)}: {what}", fix=f"leave it out, or use {spell('split', 'coco-5k')}")
 
 

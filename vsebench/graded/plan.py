@@ -292,7 +292,7 @@ def _items(split: Split, captions: str, on: str, metric: str) -> list[tuple[Int,
     caption = np.arange(len(split.caption_ids))
     if captions == "first":
         caption = np.sort(np.unique(split.image_of, return_index=True)[1])
-    if on == "split" and split.name != "coco-1k":
+    if on == "split" and not split.in_folds:
         return [(image, caption, None)]
     if split.fold is None or split.caption_fold is None:
         raise UsageError(

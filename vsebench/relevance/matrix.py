@@ -11,11 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.formats.aliases import SCORES, Field
+from ..data.formats.members import floats, read_array
+from ..data.formats.raw import Member, RawArray
+from ..data.formats.table import array_suffixes
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
 from ..types import Direction, Int, Split, Vectors
-from .arrays import CHUNK, StoredArray, check_values, read_array
-from .checks import as_pairs, check_range
+from .checks import CHUNK, as_pairs, check_range, check_values
 from .gains import Progress
 from .kinds.matrix import MATRIX
 
@@ -96,7 +98,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     the split, which for a custom split is the order of the user's own file.
 
     Args, see ``kinds.declare.Loader``:
-        argument: the file: .npy (memory-mapped), .npz, .safetensors, torch or HDF5.
+        argument: a file of any format that holds arrays; see ``data.formats.table``.
         settings: ``rows``; ``negative`` is handled by the caller.
 
     Raises:
@@ -105,14 +107,20 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     """
     rows_are = MATRIX.value(settings, "rows")
     if argument is None:
-        raise UsageError("no file of gains is named", fix="give the name of a .npy file")
+        raise UsageError("no file of gains is named", fix=f"give the name of a file ({array_suffixes()})")
     path = Path(argument).expanduser()
     fix = "save a .npy array with one row an image and one column a caption"
-    stored = read_array(path, FIELD, fix, integers=True)
-    found = _arranged(split, stored, rows_are, path)
+    found = _arranged(split, read_array(path, FIELD, fix, load=_numbers), rows_are, path)
     if progress is not None:
         progress(1.0)
     return found
+
+
+def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
+    """The numbers of an array, integers and truth values as float32."""
+    if member.dtype.startswith(("int", "uint", "bool")):
+        return member.load().astype(np.float32)
+    return floats(member, where)
 
 
 def of_array(split: Split, values: npt.NDArray[Any]) -> MatrixGains:
@@ -122,10 +130,10 @@ def of_array(split: Split, values: npt.NDArray[Any]) -> MatrixGains:
         BadInput: the shape is not that of the split, or a value is not finite.
     """
     values = values.astype(np.float32) if values.dtype.kind in "iub" else values
-    return _arranged(split, StoredArray(values, None, None, ()), "auto", None)
+    return _arranged(split, RawArray(values), "auto", None)
 
 
-def _arranged(split: Split, stored: StoredArray, rows_are: str, path: Path | None) -> MatrixGains:
+def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) -> MatrixGains:
     values, notes = stored.values, list(stored.notes)
     shape = (len(split.image_ids), len(split.caption_ids))
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.formats.ids import places
+from ..data.splits.declared import DECLARED
 from ..errors import BadInput, count_of
 from ..numeric.parallel import each
 from ..types import Direction, Float, Int, Modality, Split
@@ -71,7 +72,8 @@ def read(section: PerQueryDocument, split: str) -> Split:
     fold = None if section.fold is None else _integers(section.fold, "fold", len(images))
     rows = None if section.caption_rows is None else _integers(section.caption_rows, "caption_rows", len(captions))
     owner = _integers(section.image_of, "image_of", len(captions))
-    items = Split(split, images, captions, owner, None, fold, (None, rows))
+    in_folds = split in DECLARED and DECLARED[split].in_folds
+    items = Split(split, images, captions, owner, None, fold, (None, rows), in_folds)
     if rows is not None and not np.array_equal(np.sort(rows), np.arange(len(items.caption_ids))):
         raise BadInput("caption_rows does not number the captions", fix="write the report again")
     return items

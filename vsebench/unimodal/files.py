@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.audit import check_finite
-from ..data.formats.aliases import IMAGES, TEXTS, Field, describe, named, pick
-from ..data.formats.guard import check_size
+from ..data.formats.aliases import IMAGES, TEXTS, Field
 from ..data.formats.ids import as_ids
-from ..data.formats.members import floats, members_of
+from ..data.formats.members import read_array
 from ..data.formats.raw import Member
-from ..data.formats.sniff import expect, sniff
-from ..data.formats.table import array_suffixes
-from ..errors import BadInput, UsageError, count_of
+from ..errors import BadInput, count_of
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors
 from .queries import locate
 
@@ -72,24 +70,20 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read
         UsageError: ``key`` for an .npy file.
         MissingPackage: the package that reads this format is not installed.
     """
-    chosen, ids, notes = _members(path, VECTORS[modality], IDS[modality], key)
-    side = VECTORS[modality].words.split()[0]
-    array = floats(chosen, path)
-    if array.ndim != 2 or 0 in array.shape:
-        raise BadInput(f"array '{chosen.name}' has shape {array.shape}", where=path, fix="save one vector a row")
-    check_finite(array, side, path, ids)
+    read = _read(path, VECTORS[modality], modality, key, matrix=True)
+    array, notes = read.values, read.notes
+    check_finite(array, VECTORS[modality].words.split()[0], path, read.ids)
     largest = max(float(array.max()), -float(array.min()))
     if largest > SAFE_LENGTH[1] / np.sqrt(array.shape[1]):
-        what = f"array '{chosen.name}' holds {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
+        what = f"a vector holds {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
         raise BadInput(what, where=path, fix="scale the vectors")
     if array.dtype.itemsize > 4:
         notes = (*notes, "vectors are float64 in the file and ranked as float32")
     vectors: Vectors = np.require(array, np.float32, ["C", "A"])
-    _check_ids(ids, len(vectors), path)
-    return Read(vectors, ids, path, notes)
+    return replace(read, values=vectors, notes=notes)
 
 
-def read_array(path: Path, modality: Modality = "image", key: str | None = None) -> Read:
+def read_labels_array(path: Path, modality: Modality = "image", key: str | None = None) -> Read:
     """The labels of the items, any shape and any kind of number: .npy, .npz, safetensors, torch or HDF5.
 
     Raises:
@@ -97,17 +91,17 @@ def read_array(path: Path, modality: Modality = "image", key: str | None = None)
         UsageError: ``key`` for an .npy file.
         MissingPackage: the package that reads this format is not installed.
     """
-    chosen, ids, notes = _members(path, LABELS, IDS[modality], key)
-    values = chosen.load()
-    if not chosen.dtype.startswith(("float", "bfloat", "int", "uint", "bool")):
-        if len(chosen.shape) != 1 or values.dtype.kind not in "SUO":
-            raise BadInput(f"array '{chosen.name}' {chosen.shape} is {chosen.dtype}", where=path, fix="save numbers")
-        values = as_ids(values, chosen.name, path).astype(str)  # names of classes
-    if values.ndim == 0 or 0 in values.shape:
-        raise BadInput(f"array '{chosen.name}' has shape {values.shape}", where=path, fix="save one label an item")
-    values = values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
-    _check_ids(ids, len(values), path)
-    return Read(values, ids, path, notes)
+    return _read(path, LABELS, modality, key, load=_labels)
+
+
+def _labels(member: Member, path: Path) -> Array:
+    """Numbers in native byte order, or strings."""
+    values = member.load()
+    if not member.dtype.startswith(("float", "bfloat", "int", "uint", "bool")):
+        if len(member.shape) != 1 or values.dtype.kind not in "SUO":
+            raise BadInput(f"array '{member.name}' {member.shape} is {member.dtype}", where=path, fix="save numbers")
+        return as_ids(values, member.name, path).astype(str)  # names of classes
+    return values if values.dtype.isnative else values.astype(values.dtype.newbyteorder("="))
 
 
 def align(labels: Read, ids: Ids | None, square: bool = False) -> Read:
@@ -130,28 +124,19 @@ def align(labels: Read, ids: Ids | None, square: bool = False) -> Read:
     return replace(labels, values=values, ids=ids, notes=(*labels.notes, "labels are matched to the items by id"))
 
 
-def _members(path: Path, field: Field, id_field: Field, key: str | None) -> tuple[Member, Ids | None, tuple[str, ...]]:
-    kind = sniff(path)
-    expect(path, kind, kind.arrays is not None, f"a file of {field.words}", f"give {array_suffixes()}")
-    if kind.single and key is not None:
-        raise UsageError(
-            f"{field.flag} names an array inside a file, and an .npy file holds one", where=path, fix="leave it out"
-        )
-    members = members_of(path, kind)
-    if kind.single:
-        return members[0], None, ()
-    chosen = named(members, key, field, path) if key else pick(members, field, path)
-    notes: tuple[str, ...] = ()
-    if chosen is None:
-        numbers = [m for m in members if len(m.shape) >= 2]
-        if len(numbers) != 1:
-            what = f"has no {field.words} under a known name; it holds {describe(members)}"
-            raise BadInput(what, where=path, fix=f"name the array with {field.flag} KEY")
-        chosen = numbers[0]
-        notes = (f"{field.words} are read from '{chosen.name}'",)
-    ids = pick(members, id_field, path, beside=chosen)
-    check_size([m for m in (chosen, ids) if m is not None], path)
-    return chosen, None if ids is None else as_ids(ids.load(), ids.name, path), notes
+def _read(
+    path: Path,
+    field: Field,
+    modality: Modality,
+    key: str | None,
+    matrix: bool = False,
+    load: Callable[[Member, Path], Array] | None = None,
+) -> Read:
+    raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
+    if raw.values.ndim == 0 or 0 in raw.values.shape:
+        raise BadInput(f"{field.words} have shape {raw.values.shape}", where=path, fix="save one row an item")
+    _check_ids(raw.image_ids, len(raw.values), path)
+    return Read(raw.values, raw.image_ids, path, raw.notes)
 
 
 def _check_ids(ids: Ids | None, n: int, path: Path) -> None:

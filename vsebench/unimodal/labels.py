@@ -13,7 +13,7 @@ from ..errors import BadInput, UsageError
 from ..registry import unknown
 from ..types import Ids, Modality
 from .distances import LabelDistance, classes, euclidean, precomputed
-from .files import Read, align, read_array
+from .files import Read, align, read_labels_array
 from .masks import miou
 
 KINDS: dict[str, str] = {
@@ -58,7 +58,7 @@ def read_labels(
         if key is not None:
             raise UsageError("--labels-key names an array, and captions have none", fix="leave it out")
         return read_caption_sets(path, argument, ids)
-    read = read_array(path, modality, key)
+    read = read_labels_array(path, modality, key)
     kind = kind or _decide(read, labels_are)
     square = read.values.ndim == 2 and read.values.shape[0] == read.values.shape[1]
     if kind != "precomputed" or square:

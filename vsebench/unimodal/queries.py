@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.formats.ids import as_ids
+from ..data.formats.ids import as_ids, places
 from ..data.formats.npy import npy_member
 from ..data.formats.sniff import expect, sniff
 from ..data.textfile import read_text, text_lines
@@ -136,12 +136,10 @@ def read_queries(text: str, n: int, ids: Ids | None) -> Int:
 
 def locate(ids: Ids, named: Ids, where: str | Path) -> Int:
     """(named,) the position of each of ``named`` in ``ids``; BadInput names the first that is absent."""
-    place = {name: row for row, name in enumerate(ids.tolist())}
-    # Numbers in one file and the same numbers as strings in another are the same ids.
-    row_of = place if ids.dtype.kind == named.dtype.kind else {str(name): row for name, row in place.items()}
-    wanted = named.tolist() if ids.dtype.kind == named.dtype.kind else [str(x) for x in named.tolist()]
-    absent = [name for name in wanted if name not in row_of]
-    if absent:
-        what = f"{len(absent):,} of {len(wanted):,} ids are not among the {len(ids):,} items (first: {absent[0]})"
-        raise BadInput(what, where=where, fix="use the ids in the file of embeddings")
-    return np.array([row_of[name] for name in wanted], np.int64)
+    found = places(ids, named)  # numbers in one file and the same numbers as strings in another are the same ids
+    absent = np.flatnonzero(found < 0)
+    if len(absent):
+        of = f"{len(absent):,} of {len(named):,} ids are not among the {len(ids):,} items"
+        fix = "use the ids in the file of embeddings"
+        raise BadInput(f"{of} (first: {named[absent[0]]})", where=where, fix=fix)
+    return found

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -13,158 +13,87 @@ from ...errors import BadInput
 from ...memory import Growth
 from .guard import BOMB_BYTES, reading
 from .ids import as_ids, id_array
-from .raw import Array, RawEmbeddings, RawSide
+from .raw import Array, RawArray, RawEmbeddings
 
 VECTORS = "embedding"  # the column of the vectors, unless another is named
 _NEEDED = ("id", "modality", VECTORS)
 _LAYOUT = "write the columns id, modality (image or text), embedding and, for texts, image_id"
+_SIDES = ("image", "text")
 _MODALITIES = {"image": "image", "text": "text", "caption": "text"}
 _BATCH = 8192  # rows read together
-_FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
+PARQUET_START = b"PAR1"
+FILE_START = b"ARROW1"  # of an IPC file; an IPC stream starts with a message
 
 
-def read_parquet(path: Path, vectors: str = VECTORS) -> RawEmbeddings:
-    """Embeddings from a parquet table with the columns ``id``, ``modality`` (image, text or caption), ``embedding``
-    (a list of floats, all of one length; or the column ``vectors``) and optionally ``image_id`` (of a text: the image
-    it belongs to) and ``caption`` (of a text: what it says).
-
-    Raises:
-        BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
-    """
-    return _read_table(path, _parquet_batches(path, None, vectors), "parquet")
-
-
-def read_arrow(path: Path, vectors: str = VECTORS) -> RawEmbeddings:
-    """Embeddings from an arrow table (IPC file or IPC stream) with the columns that ``read_parquet`` describes.
+def read_table(path: Path, vectors: str = VECTORS) -> RawEmbeddings:
+    """Embeddings from a table with the columns ``id``, ``modality`` (image, text or caption), ``embedding`` (a list of
+    floats, all of one length; or the column ``vectors``) and optionally ``image_id`` (of a text: the image it belongs
+    to) and ``caption`` (of a text: what it says). The table is parquet, an arrow IPC file or an arrow IPC stream.
 
     Raises:
         BadInput: the file is damaged, a column is missing or of the wrong type, a value is missing.
     """
-    return _read_table(path, _arrow_batches(path, None, vectors), "arrow")
-
-
-def parquet_side(path: Path, side: str, vectors: str = VECTORS) -> RawSide:
-    """The vectors of one modality, ``image`` or ``text``, of a parquet table that has no others.
-
-    Its columns are those of ``read_parquet``; ``modality`` may be left out.
-
-    Raises:
-        BadInput: as ``read_parquet``, or there are rows of the other modality.
-    """
-    return _one_side(_columns(path, _parquet_batches(path, side, vectors), side), side, path)
-
-
-def arrow_side(path: Path, side: str, vectors: str = VECTORS) -> RawSide:
-    """The same of an arrow table."""
-    return _one_side(_columns(path, _arrow_batches(path, side, vectors), side), side, path)
-
-
-def parquet_sides(path: Path) -> frozenset[str]:
-    """The modalities of the rows of a parquet table; none when it does not say (no column ``modality``)."""
-    import pyarrow.parquet
-
-    with _reading_table(path), pyarrow.parquet.ParquetFile(path) as file:
-        if "modality" not in file.schema_arrow.names:
-            return frozenset()
-        return _sides_in(file.iter_batches(batch_size=_BATCH, columns=["modality"]))
-
-
-def arrow_sides(path: Path) -> frozenset[str]:
-    """The same of an arrow table."""
-    with _reading_table(path), _arrow_reader(path) as (schema, batches):
-        return _sides_in(batches) if "modality" in schema.names else frozenset()
-
-
-def _sides_in(batches: Iterable[Any]) -> frozenset[str]:
-    """The modalities of some batches; unknown words as both, so that the reader names them."""
-    words: set[Any] = set()
-    for batch in batches:
-        column = batch.column("modality")
-        column.validate(full=True)  # the format itself does not check offsets
-        words |= {word if isinstance(word, str) else None for word in column.to_pylist()}
-    return frozenset(side for word in words for side in ([_MODALITIES[word]] if word in _MODALITIES else _SIDES))
-
-
-@contextmanager
-def _reading_table(path: Path) -> Iterator[None]:
-    import pyarrow as pa
-
-    with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
-        yield
-
-
-def _columns(path: Path, batches: Iterator[Any], only: str | None) -> dict[str, dict[str, list[Any]]]:
-    """Side -> column -> values, embeddings as arrays, one a batch; ``only``: the side of rows without a modality."""
-    import pyarrow as pa
-
-    columns: dict[str, dict[str, list[Any]]] = {
-        side: {"id": [], "embedding": [], "image_id": [], "caption": []} for side in _SIDES
-    }
-    row, width = 0, None
-    growth = Growth(path, path.stat().st_size, large=BOMB_BYTES)
-    with _reading_table(path):
-        for batch in batches:
-            if batch.num_rows == 0:
-                continue
-            stated = "modality" in batch.schema.names
-            modality = _modalities(pa, batch, row, path) if stated else np.full(batch.num_rows, only)
-            vectors = _vectors(pa, batch, row, path)
-            if width is not None and vectors.shape[1] != width:
-                raise _ragged(path, row, vectors.shape[1], width)
-            width = vectors.shape[1]
-            texts = (batch.column(n).nbytes for n in ("id", "image_id", "caption") if n in batch.schema.names)
-            growth.add(vectors.nbytes + 2 * sum(texts))
-            for side in _SIDES:
-                mask = modality == side
-                columns[side]["embedding"].append(vectors[mask])
-                for name in ("id", "image_id", "caption"):
-                    if name in batch.schema.names:
-                        values = batch.column(name).to_pylist()
-                        columns[side][name].extend(values[at] for at in np.flatnonzero(mask))
-            row += len(modality)
-    for side in _SIDES if only is None else (only,):
-        if not columns[side]["id"]:
-            raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
-    return columns
-
-
-def _read_table(path: Path, batches: Iterator[Any], kind: str) -> RawEmbeddings:
-    columns = _columns(path, batches, None)
+    columns = _columns(path, None, vectors)
     images, texts = (_one_side(columns, side, path) for side in _SIDES)
     return RawEmbeddings(
-        images.vectors, texts.vectors, images.ids, texts.ids, texts.image_of_text, kind, (path,), texts.notes, "ids",
-        texts.captions,
+        images.values, texts.values, images.image_ids, texts.text_ids, texts.image_of_text, texts.format, (path,),
+        texts.notes, "ids", texts.captions,
     )  # fmt: skip
 
 
-def _one_side(columns: dict[str, dict[str, list[Any]]], side: str, path: Path) -> RawSide:
-    own = columns[side]
-    vectors, ids = np.concatenate(own["embedding"]), _ids(own["id"], "id", path)
-    if side == "image":
-        return RawSide(vectors, ids)
-    image_of, captions = own["image_id"], own["caption"]
-    notes = () if image_of else ("no column image_id: the image of every text is not given",)
-    if image_of and all(value is None for value in image_of):
-        image_of = []
-    image_of_text = _ids(image_of, "image_id", path) if image_of else None
-    strings = tuple(captions) if captions and all(isinstance(value, str) for value in captions) else None
-    return RawSide(vectors, ids, image_of_text, strings, "ids", notes)
+def table_side(path: Path, side: str, vectors: str = VECTORS) -> RawArray:
+    """The vectors of one modality, ``image`` or ``text``, of a table that has no others.
+
+    Its columns are those of ``read_table``; ``modality`` may be left out.
+
+    Raises:
+        BadInput: as ``read_table``, or there are rows of the other modality.
+    """
+    return _one_side(_columns(path, side, vectors), side, path)
 
 
-_SIDES = ("image", "text")
+def table_sides(path: Path) -> frozenset[str]:
+    """The modalities of the rows of a table, both for unknown words; none when it does not say (no ``modality``)."""
+    words: set[Any] = set()
+    with _table(path) as (schema, batches):
+        for batch in batches(["modality"]) if "modality" in schema.names else ():
+            words |= {word if isinstance(word, str) else None for word in batch.column("modality").to_pylist()}
+    return frozenset(side for word in words for side in ([_MODALITIES[word]] if word in _MODALITIES else _SIDES))
 
 
-def _parquet_batches(path: Path, only: str | None, vectors: str) -> Iterator[Any]:
+def is_parquet(path: Path) -> bool:
+    """Whether a table is in the format parquet."""
+    with path.open("rb") as stream:
+        return stream.read(len(PARQUET_START)) == PARQUET_START
+
+
+@contextmanager
+def _table(path: Path) -> Iterator[tuple[Any, Callable[[list[str]], Iterator[Any]]]]:
+    """The schema of a table and its batches with some columns, every error of reading as BadInput."""
+    import pyarrow as pa
     import pyarrow.parquet
 
-    with pyarrow.parquet.ParquetFile(path) as file:
-        names = _check_columns(file.schema_arrow, path, only, vectors)
-        for batch in parquet_batches(file, names, path):
-            yield _as_declared(batch, vectors)
+    with reading(path, "is a truncated or damaged table", pa.ArrowException, OSError, ValueError, KeyError):
+        if is_parquet(path):
+            with pyarrow.parquet.ParquetFile(path) as file:
+                yield file.schema_arrow, lambda names: _parquet_batches(file, names, path)
+            return
+        with path.open("rb") as stream:
+            is_file = stream.read(len(FILE_START)) == FILE_START
+        with pa.OSFile(str(path)) as source:  # not mapped: a file that is truncated meanwhile would end the process
+            reader = pa.ipc.open_file(source) if is_file else pa.ipc.open_stream(source)
+            batches = (reader.get_batch(i) for i in range(reader.num_record_batches)) if is_file else iter(reader)
+            yield reader.schema, lambda names: _validated(batches, names)
 
 
-def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[Any]:
-    """Some columns (None: all) of an open parquet file in batches, once the size that it declares is checked.
+def _validated(batches: Iterator[Any], names: list[str]) -> Iterator[Any]:
+    for batch in batches:
+        batch.validate(full=True)  # the format itself does not check offsets
+        yield batch.select(names)
+
+
+def _parquet_batches(file: Any, names: list[str], path: Path) -> Iterator[Any]:
+    """Some columns of an open parquet file in batches, once the size that it declares is checked.
 
     Raises:
         BadInput: it is far more than the file has.
@@ -177,33 +106,67 @@ def parquet_batches(file: Any, names: list[str] | None, path: Path) -> Iterator[
     yield from file.iter_batches(batch_size=_BATCH, columns=names)
 
 
-def _arrow_batches(path: Path, only: str | None, vectors: str) -> Iterator[Any]:
-    with _arrow_reader(path) as (schema, batches):
-        names = _check_columns(schema, path, only, vectors)
-        for batch in batches:
-            batch.validate(full=True)  # the format itself does not check offsets
-            yield _as_declared(batch.select(names), vectors)
+def read_columns(path: Path, names: list[str] | None = None) -> dict[str, list[Any]]:
+    """The columns of a table by name, None for missing values; ``names``: those to read that it has, all by default.
+
+    Raises:
+        BadInput: the file is damaged, or takes far more memory than it has bytes.
+    """
+    growth = Growth(path, path.stat().st_size)
+    with _table(path) as (schema, batches):
+        chosen = [name for name in dict.fromkeys(schema.names) if names is None or name in names]
+        columns: dict[str, list[Any]] = {name: [] for name in chosen}
+        for batch in batches(chosen) if chosen else ():
+            growth.add(2 * batch.nbytes)
+            for name in chosen:
+                columns[name] += batch.column(name).to_pylist()
+    return columns
 
 
-def _as_declared(batch: Any, vectors: str) -> Any:
-    """A batch whose column of vectors has the usual name."""
-    return batch.rename_columns([VECTORS if name == vectors else name for name in batch.schema.names])
+def _columns(path: Path, only: str | None, vectors: str) -> dict[str, dict[str, list[Any]]]:
+    """Side -> column -> values, embeddings as arrays, one a batch; ``only``: the side of rows without a modality."""
+    columns: dict[str, dict[str, list[Any]]] = {
+        side: {"id": [], VECTORS: [], "image_id": [], "caption": []} for side in _SIDES
+    }
+    row, width = 0, None
+    growth = Growth(path, path.stat().st_size, large=BOMB_BYTES)
+    with _table(path) as (schema, batches):
+        for batch in batches(_check_columns(schema, path, only, vectors)):
+            if batch.num_rows == 0:
+                continue
+            others = [name for name in ("id", "image_id", "caption") if name in batch.schema.names]
+            stated = "modality" in batch.schema.names
+            modality = _modalities(batch, row, path) if stated else np.full(batch.num_rows, only)
+            found = _vectors(batch.column(vectors), row, path)
+            if width is not None and found.shape[1] != width:
+                raise _ragged(path, row, found.shape[1], width)
+            width = found.shape[1]
+            growth.add(found.nbytes + 2 * sum(batch.column(name).nbytes for name in others))
+            for side in _SIDES:
+                mask = modality == side
+                columns[side][VECTORS].append(found[mask])
+                for name in others:
+                    values = batch.column(name).to_pylist()
+                    columns[side][name].extend(values[at] for at in np.flatnonzero(mask))
+            row += len(modality)
+    for side in _SIDES if only is None else (only,):
+        if not columns[side]["id"]:
+            raise BadInput(f"has no row whose modality is '{side}' ({row:,} rows)", where=path, fix=_LAYOUT)
+    return columns
 
 
-@contextmanager
-def _arrow_reader(path: Path) -> Iterator[tuple[Any, Iterator[Any]]]:
-    """The schema and the batches of an IPC file or stream."""
-    import pyarrow as pa
-
-    with path.open("rb") as stream:
-        is_file = stream.read(len(_FILE_START)) == _FILE_START
-    with pa.OSFile(str(path)) as source:  # not mapped: a file that is truncated meanwhile would end the process
-        if is_file:
-            file = pa.ipc.open_file(source)
-            yield file.schema, (file.get_batch(i) for i in range(file.num_record_batches))
-        else:
-            reader = pa.ipc.open_stream(source)
-            yield reader.schema, iter(reader)
+def _one_side(columns: dict[str, dict[str, list[Any]]], side: str, path: Path) -> RawArray:
+    own, kind = columns[side], "parquet" if is_parquet(path) else "arrow"
+    vectors, ids = np.concatenate(own[VECTORS]), _ids(own["id"], "id", path)
+    if side == "image":
+        return RawArray(vectors, ids, format=kind)
+    image_of, captions = own["image_id"], own["caption"]
+    notes = () if image_of else ("no column image_id: the image of every text is not given",)
+    if image_of and all(value is None for value in image_of):
+        image_of = []
+    image_of_text = _ids(image_of, "image_id", path) if image_of else None
+    strings = tuple(captions) if captions and all(isinstance(value, str) for value in captions) else None
+    return RawArray(vectors, None, ids, image_of_text, kind, (path,), notes, "ids", strings)
 
 
 def _check_columns(schema: Any, path: Path, only: str | None, vectors: str) -> list[str]:
@@ -218,7 +181,7 @@ def _check_columns(schema: Any, path: Path, only: str | None, vectors: str) -> l
     return [*needed, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
 
 
-def _modalities(pa: Any, batch: Any, row: int, path: Path) -> Array:
+def _modalities(batch: Any, row: int, path: Path) -> Array:
     names = batch.column("modality").to_pylist()
     for at, name in enumerate(names):
         if not isinstance(name, str) or name not in _MODALITIES:
@@ -226,8 +189,9 @@ def _modalities(pa: Any, batch: Any, row: int, path: Path) -> Array:
     return np.array([_MODALITIES[name] for name in names], dtype=np.str_)
 
 
-def _vectors(pa: Any, batch: Any, row: int, path: Path) -> Array:
-    column = batch.column("embedding")
+def _vectors(column: Any, row: int, path: Path) -> Array:
+    import pyarrow as pa
+
     kind = column.type
     is_list = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
     if not is_list or not pa.types.is_floating(kind.value_type):

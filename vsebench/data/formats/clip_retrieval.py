@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ...errors import BadInput
-from ...memory import Growth
 from ..regular import check_file
 from . import spool
 from .aliases import FLOATS
-from .arrow_tables import parquet_batches
+from .arrow_tables import read_columns
 from .guard import reading
 from .ids import as_ids, id_array
 from .npy import npy_member
@@ -107,37 +105,22 @@ def _check(path: Path, member: Member, first_path: Path, first: Member) -> None:
         raise BadInput(what, where=path, fix="write all shards with the same model")
 
 
-def _columns_of(pq: Any, path: Path, wanted: list[str]) -> dict[str, list[Any]]:
-    """Those of the wanted columns that a parquet file has."""
-    growth = Growth(path, path.stat().st_size)
-    with pq.ParquetFile(path) as file:
-        names = [name for name in wanted if name in file.schema_arrow.names]
-        columns: dict[str, list[Any]] = {name: [] for name in names}
-        for batch in parquet_batches(file, names, path) if names else ():
-            growth.add(2 * batch.nbytes)
-            for name in names:
-                columns[name] += batch.column(name).to_pylist()
-    return columns
-
-
 def _metadata(folder: Path) -> tuple[dict[str, Array], list[Path], tuple[str, ...]]:
     metadata = folder / "metadata"
     files = numbered(metadata, "metadata", ".parquet") if metadata.is_dir() else []
     if not files:
         return {}, [], ("no metadata: rows have no ids",)
     try:
-        import pyarrow as pa
-        import pyarrow.parquet as pq
+        import pyarrow  # noqa: F401
     except ImportError:
         return {}, [], ("metadata skipped, so rows have no ids: pip install 'vsebench[formats]' to read it",)
     id_columns = [*_IMAGE_COLUMNS, *_TEXT_COLUMNS]
     parts: dict[str, list[Array]] = {}
     for path in files:
-        with reading(path, "is a truncated or damaged parquet file", pa.ArrowException, OSError, ValueError, KeyError):
-            for name, values in _columns_of(pq, path, id_columns).items():
-                if any(value is None for value in values):
-                    raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
-                parts.setdefault(name, []).append(id_array(values, name, path))
+        for name, values in read_columns(path, id_columns).items():
+            if any(value is None for value in values):
+                raise BadInput(f"column '{name}' has missing values", where=path, fix="give every row an id")
+            parts.setdefault(name, []).append(id_array(values, name, path))
     if not parts:
         return {}, files, (f"metadata has none of the columns {', '.join(id_columns)}: rows have no ids",)
     for name, arrays in parts.items():

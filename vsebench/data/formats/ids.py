@@ -109,6 +109,24 @@ def places(ids: Ids, wanted: Ids) -> Int:
     return np.where(ids[at] == wanted, at, -1).astype(np.int64)
 
 
+def respelled(ids: Ids, known: Ids) -> Ids:
+    """Ids as ``known`` spells them, such as COCO numbers for COCO file names; those it does not have are unchanged."""
+    if ids.dtype.kind == known.dtype.kind and np.isin(ids, known).all():
+        return ids
+    form, forms = canonical(ids), canonical(known)
+    if form.dtype.kind != forms.dtype.kind:
+        return ids
+    if known.dtype.kind == "i":
+        return form
+    at = places(forms, form)
+    return np.where(at >= 0, known[at], ids.astype(np.str_))
+
+
+def share(ids: Ids, known: Ids) -> float:
+    """The share of ids that are among ``known``, both of one kind; 0 of none."""
+    return float(np.isin(ids, known).mean()) if ids.dtype.kind == known.dtype.kind and len(ids) else 0.0
+
+
 def number_in(name: str) -> int | None:
     """The number that an id or the name of a file is, as ``canonical`` reads it; None for any other name."""
     found = _NUMBER.fullmatch(name.strip())

@@ -85,41 +85,20 @@ class RawEmbeddings:
 
 
 @dataclass(frozen=True, eq=False)
-class RawSide:
-    """The vectors of one modality, of a file that holds no others.
+class RawArray:
+    """One array, as stored: a score matrix, gains, labels, or the vectors of one modality.
 
     Attributes:
-        vectors: (row, dim), as in ``RawEmbeddings``.
-        ids: (row,) int64 or unicode, or None.
-        image_of_text, captions, holds: of texts, as in ``RawEmbeddings``.
-        notes: decisions made while reading, one sentence each.
+        values: (row, ...) as in ``RawEmbeddings``; of scores (n_image_rows, n_text_rows).
+        image_ids, text_ids, image_of_text, format, sources, notes, holds, captions: as in ``RawEmbeddings``.
     """
 
-    vectors: Array
-    ids: Ids | None
+    values: Array
+    image_ids: Ids | None = None
+    text_ids: Ids | None = None
     image_of_text: Ids | None = None
-    captions: tuple[str, ...] | None = None
-    holds: Holds = "rows or ids"
-    notes: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, eq=False)
-class RawScores:
-    """A score matrix, as stored.
-
-    Attributes:
-        scores: (n_image_rows, n_text_rows) float16, float32 or float64 in native byte order, maybe a read-only memory
-            map.
-        format: ``npy``, ``npz``, ``safetensors``, ``torch`` or ``hdf5``.
-        image_ids, text_ids, image_of_text, sources, notes, holds, captions: as in ``RawEmbeddings``.
-    """
-
-    scores: Array
-    image_ids: Ids | None
-    text_ids: Ids | None
-    image_of_text: Ids | None
-    format: str
-    sources: tuple[Path, ...]
+    format: str = ""
+    sources: tuple[Path, ...] = ()
     notes: tuple[str, ...] = ()
     holds: Holds = "rows or ids"
     captions: tuple[str, ...] | None = None

@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import IO
 
 from ...errors import MissingPackage
-from .arrow_tables import arrow_side, arrow_sides, parquet_side, parquet_sides, read_arrow, read_parquet
+from .arrow_tables import FILE_START, PARQUET_START, read_table, table_side, table_sides
 from .clip_retrieval import read_folder
 from .eccv_json import read_eccv_json
 from .hdf5_file import hdf5_members, is_hdf5
 from .npy import npy_members
 from .npz import is_npz, npz_members
-from .raw import FileLists, Member, Order, RawEmbeddings, RawSide
+from .raw import FileLists, Member, Order, RawArray, RawEmbeddings
 from .safetensors_file import is_safetensors, safetensors_members
 from .torch_file import LEGACY_START, is_torch_archive, torch_members
 from .trec import read_trec
@@ -36,6 +36,7 @@ class Format:
         name: unique; the ``format`` in reports and in ``vsebench inspect``.
         words: what a file of this format is, for messages.
         suffix: its usual suffix, for messages and documentation. Files are recognised by content, never by name.
+        others: other suffixes; by these a file of gains is told from the name of a kind of gains.
         holds: what such a file contains, for documentation; empty when it is no format of embeddings.
         starts: the first bytes of such a file, several when there are variants.
         in_zip: for zip archives: whether these names of members are those of this format.
@@ -55,6 +56,7 @@ class Format:
     words: str
     suffix: str = ""
     holds: str = ""
+    others: tuple[str, ...] = ()
     starts: tuple[bytes, ...] = ()
     in_zip: Callable[[Collection[str]], bool] | None = None
     header: Callable[[bytes], bool] | None = None
@@ -62,7 +64,7 @@ class Format:
     single: bool = False
     embeddings: Callable[..., RawEmbeddings] | None = None
     sides: Callable[[Path], frozenset[str]] | None = None
-    side: Callable[..., RawSide] | None = None
+    side: Callable[..., RawArray] | None = None
     package: str | None = None
     extra: str | None = None
 
@@ -101,21 +103,22 @@ FORMATS: dict[str, Format] = {
         ),
         Format(
             "torch", "a torch file", ".pt", "a dictionary of tensors, read with `weights_only=True`",
-            starts=(LEGACY_START,), in_zip=is_torch_archive, arrays=torch_members, package="torch", extra="train",
+            others=(".pth",), starts=(LEGACY_START,), in_zip=is_torch_archive, arrays=torch_members,
+            package="torch", extra="train",
         ),
         Format(
             "hdf5", "an HDF5 file", ".h5", "data sets with the names above",
-            header=is_hdf5, arrays=hdf5_members, package="h5py", extra="formats",
+            others=(".hdf5",), header=is_hdf5, arrays=hdf5_members, package="h5py", extra="formats",
         ),
         Format(
             "parquet", "a parquet table", ".parquet", _COLUMNS,
-            starts=(b"PAR1",), embeddings=read_parquet, sides=parquet_sides, side=parquet_side,
+            starts=(PARQUET_START,), embeddings=read_table, sides=table_sides, side=table_side,
             package="pyarrow", extra="formats",
         ),
         Format(
             "arrow", "an arrow table", ".arrow", _COLUMNS,
-            starts=(b"ARROW1", b"\xff\xff\xff\xff"), embeddings=read_arrow, sides=arrow_sides,
-            side=arrow_side, package="pyarrow", extra="formats",
+            starts=(FILE_START, b"\xff\xff\xff\xff"), embeddings=read_table, sides=table_sides,
+            side=table_side, package="pyarrow", extra="formats",
         ),
         Format(
             "folder", "a folder", "",
@@ -172,3 +175,8 @@ def suffixes(formats: Collection[Format]) -> str:
 def array_suffixes() -> str:
     """The usual suffixes of the formats that hold arrays, for a message."""
     return suffixes([kind for kind in FORMATS.values() if kind.arrays])
+
+
+def array_endings() -> tuple[str, ...]:
+    """All suffixes of the formats that hold arrays."""
+    return tuple(ending for kind in FORMATS.values() if kind.arrays for ending in (kind.suffix, *kind.others))

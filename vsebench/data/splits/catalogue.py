@@ -116,7 +116,7 @@ def load_split(name: str, *, captions: bool = False) -> Split:
     rows = settle(_read(split, captions=captions), split)
     image_ids, image_of = rows.images()
     fold = None if split.fold_size is None else np.arange(len(image_ids), dtype=np.int64) // split.fold_size
-    return Split(name, image_ids, rows.caption_id, image_of, rows.captions, fold)
+    return Split(name, image_ids, rows.caption_id, image_of, rows.captions, fold, in_folds=split.in_folds)
 
 
 def build(

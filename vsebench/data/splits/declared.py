@@ -41,6 +41,11 @@ class DeclaredSplit:
     licence: str
     sources: tuple[str, ...]
 
+    @property
+    def in_folds(self) -> bool:
+        """Whether it is the view of another split in which every query is ranked within its fold."""
+        return self.built_as != self.name
+
 
 _COCO_CITE = (
     "Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; Chen et al., Microsoft COCO Captions, "

@@ -15,12 +15,12 @@ SEPARATORS = "\t|;,"
 
 def is_table(text: str) -> bool:
     """Whether the first line names columns, among them a caption and an image."""
-    return text.lstrip()[:1] not in ("{", "[") and find_fields(_header(text)) is not None
+    return text.lstrip()[:1] not in ("{", "[") and find_fields(table_header(text)) is not None
 
 
 def table_fields(text: str, where: str) -> Fields:
     """Which columns hold what; raises BadInput when there is no caption or no image."""
-    names = _header(text)
+    names = table_header(text)
     fields = find_fields(names)
     if fields is None:
         raise no_fields(names, where, "line 1")
@@ -60,7 +60,8 @@ def table_records(text: str, where: str) -> Iterator[Record]:
         raise BadInput(f"not a table ({error})", where=f"{where}: line {line}", fix=fix) from None
 
 
-def _header(text: str) -> list[str]:
+def table_header(text: str) -> list[str]:
+    """The names of the columns, as the first line has them."""
     return next(csv.reader([_first_line(text)], delimiter=_separator(text), skipinitialspace=True), [])
 
 

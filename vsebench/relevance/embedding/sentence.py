@@ -14,16 +14,16 @@ import numpy as np
 import numpy.typing as npt
 
 from ...data.formats.aliases import TEXTS
+from ...data.formats.members import read_array
+from ...data.formats.table import array_endings
 from ...data.match import rows_of
 from ...errors import BadInput
 from ...types import Split
-from ..arrays import check_values, read_array
+from ..checks import check_values
 from ..gains import Progress
 from ..kinds.sentence import SENTENCE
 from . import encoders
 from .aggregate import CaptionCosine, caption_cosine
-
-FILES = (".npy", ".npz", ".safetensors", ".pt", ".pth", ".h5", ".hdf5")
 
 
 def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CaptionCosine:
@@ -42,7 +42,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     """
     agg, own = SENTENCE.value(settings, "agg"), SENTENCE.value(settings, "own")
     notes: tuple[str, ...] = ()
-    if argument is not None and (argument.lower().endswith(FILES) or Path(argument).expanduser().is_file()):
+    if argument is not None and (argument.lower().endswith(array_endings()) or Path(argument).expanduser().is_file()):
         path = Path(argument).expanduser()
         vectors, notes = read_vectors(path, split)
         identity = f"{path.name}#{_fingerprint(vectors, path)}"

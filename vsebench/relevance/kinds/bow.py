@@ -14,6 +14,7 @@ BOW = GainsKind(
     low=-1.0,
     high=1.0,
     argument="a file of word vectors (GloVe or word2vec text format)",
+    placeholder="FILE",
     settings={
         "idf": ("no", "yes"),
         "agg": AGGREGATES,

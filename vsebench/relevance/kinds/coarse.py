@@ -13,6 +13,7 @@ COARSE = GainsKind(
     low=None,
     high=None,
     argument="CHEAP:above=NUMBER:COSTLY, two graded relevances and a threshold",
+    placeholder="CHEAP:above=NUMBER:COSTLY",
     settings={"elsewhere": ("cheap", "zero"), "negative": NEGATIVE},
     reference="Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020",
     cite="zhou2020ladder",

@@ -32,6 +32,7 @@ class GainsKind:
         argument: what may follow the name after a colon; empty when nothing may.
         reference: the publication.
         cite: citation key of ``docs/references.md``.
+        placeholder: what stands for the argument in help, as ``FILE``.
         endings: of file names; a specification that begins with such a file is of this kind, the file its argument.
         open_settings: keys of settings that take other values too, such as a file.
         nested: whether the argument consists of other specifications with settings of their own.
@@ -54,6 +55,7 @@ class GainsKind:
     argument: str = ""
     reference: str = ""
     cite: str = ""
+    placeholder: str = ""
     endings: tuple[str, ...] = ()
     open_settings: tuple[str, ...] = ()
     nested: bool = False
@@ -62,6 +64,18 @@ class GainsKind:
     from_distance: bool = False
     finds_lowest: bool = False
     rows_affordable: bool = True
+
+    @property
+    def compares_captions(self) -> bool:
+        """Whether any caption is compared with any others, so that a caption can stand for an image."""
+        return self.uses_captions and not self.nested
+
+    @property
+    def form(self) -> str:
+        """How it is written for ``--gains``, as in ``sentence:NAME``."""
+        if self.endings:
+            return f"FILE{self.endings[0]}"
+        return f"{self.name}:{self.placeholder}" if self.placeholder else self.name
 
     def value(self, settings: Mapping[str, str], key: str) -> str:
         """The value of a setting, its default when it is not among ``settings``.

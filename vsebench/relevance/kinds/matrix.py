@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...data.formats.table import array_endings, array_suffixes
 from ..nonnegative import NEGATIVE
 from .declare import GainsKind
 
@@ -13,9 +14,9 @@ MATRIX = GainsKind(
     low=None,
     high=None,
     settings={"rows": ("auto", "images", "captions"), "negative": NEGATIVE},
-    needs="--gains FILE.npy",
+    needs=f"--gains FILE ({array_suffixes()})",
     module="vsebench.relevance.matrix",
-    endings=(".npy", ".npz"),
+    endings=array_endings(),
     needs_captions=False,
     uses_captions=False,
     finds_lowest=True,

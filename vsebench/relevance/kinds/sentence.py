@@ -17,6 +17,7 @@ SENTENCE = GainsKind(
     high=1.0,
     argument="a sentence-transformers model (name or folder) or a .npy of caption embeddings;"
     " all-MiniLM-L6-v2 when nothing is named",
+    placeholder="NAME",
     settings={"agg": AGGREGATES, "own": OWN, "negative": NEGATIVE},
     reference="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
     cite="reimers2019sbert",

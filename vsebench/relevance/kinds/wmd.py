@@ -13,6 +13,7 @@ WMD = GainsKind(
     low=0.0,
     high=1.0,
     argument="a file of word vectors (GloVe or word2vec text format)",
+    placeholder="FILE",
     settings={"tokens": ("ptb", "whitespace"), "own": ("in", "out")},
     reference="Kusner et al., From Word Embeddings To Document Distances, ICML 2015",
     cite="kusner2015wmd",
