@@ -27,6 +27,7 @@ from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.evaluation.provenance import versions
+from vsebench.options import spell
 from vsebench.report.report import Report
 
 from . import claims
@@ -74,9 +75,11 @@ def run_suite(
     """
     planned, notes = suite.runs(objects, None if losses is None else chosen_losses(losses))
     if out.exists() and not out.is_dir():
-        raise UsageError("is a file", where=out, fix="give the folder of the suite with --out")
+        raise UsageError("is a file", where=out, fix=f"give the folder of the suite with {spell('out')}")
     if not resume and any((out / p.name).exists() for p in planned):
-        raise UsageError("holds runs already", where=out, fix="add --resume to continue, or choose another folder")
+        raise UsageError(
+            "holds runs already", where=out, fix=f"add {spell('resume', True)} to continue, or choose another folder"
+        )
     make_folder(out)
     for note in notes:
         say(note)
@@ -249,7 +252,7 @@ def _check_same(plan: Planned, folder: Path) -> None:
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BadInput("is damaged", where=folder / ABOUT, fix="delete the folder of this run") from error
     if stored != plan.config:
-        fix = "delete the folder of this run, or choose another --out"
+        fix = f"delete the folder of this run, or choose another {spell('out')}"
         raise UsageError("was trained with other settings than the suite has now", where=folder, fix=fix)
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from vsebench.data.run_folder import LAST
 from vsebench.errors import UsageError, printable
+from vsebench.options import spell
 from vsebench.report.report import Report
 
 from . import config as configs
@@ -91,7 +92,7 @@ def run(
     """
     folder = (out or default_folder(config)).expanduser()
     if folder.exists() and not folder.is_dir():
-        raise UsageError("is a file", where=folder, fix="give the folder of the run with --out")
+        raise UsageError("is a file", where=folder, fix=f"give the folder of the run with {spell('out')}")
     parallel.start()
     try:
         quiet = not parallel.is_first()

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from vsebench.errors import UsageError
+from vsebench.options import spell
 from vsebench.registry import unknown
 
 from . import start
@@ -146,7 +147,9 @@ def chosen_losses(names: Sequence[str]) -> list[str]:
     found: list[str] = []
     for name in names:
         if not name:
-            raise UsageError("an empty name of a loss", fix="separate names by single commas, as in --losses mh,sam")
+            raise UsageError(
+                "an empty name of a loss", fix=f"separate names by single commas, as in {spell('losses', 'mh,sam')}"
+            )
         entry = get_loss(name)
         if label(entry.name) in map(label, found):
             raise UsageError(f"the loss '{entry.name}' is given twice", fix="name every loss once")

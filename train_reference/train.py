@@ -29,6 +29,7 @@ from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.lock import locked
 from vsebench.data.run_folder import ABOUT, LAST, RESULT
 from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError
+from vsebench.options import spell
 from vsebench.report.format import printed
 from vsebench.report.report import Report
 from vsebench.types import Split
@@ -251,7 +252,11 @@ def _begin(run: Run, out: Path, resume: bool, say: Say) -> Progress:
         say(_described(run))
         return Progress()
     if not resume:
-        raise UsageError("holds a run already", where=out, fix="add --resume to continue it, or choose another folder")
+        raise UsageError(
+            "holds a run already",
+            where=out,
+            fix=f"add {spell('resume', True)} to continue it, or choose another folder",
+        )
     found = _loaded(run, last, out)
     checkpoint.restore(found, run.optimiser)
     say(f"resumed after epoch {found.progress.epoch} of {run.config.train.epochs}")
@@ -266,7 +271,9 @@ def _loaded(run: Run, path: Path, out: Path) -> checkpoint.Checkpoint:
     found, images = checkpoint.read(path), run.parts["train"].images
     _same(found.config, run.config, out)
     if (found.vocabulary, found.width, found.kind) != (run.vocabulary, images.width, images.kind):
-        raise BadInput("was trained on other data", where=path, fix="give the data of that run, or another --out")
+        raise BadInput(
+            "was trained on other data", where=path, fix=f"give the data of that run, or another {spell('out')}"
+        )
     run.model.load_state_dict(found.weights)
     return found
 
@@ -279,7 +286,9 @@ def _same(old: Config, new: Config, out: Path) -> None:
             now = getattr(getattr(new, section), key)
             if now != value and (section, key) not in free:
                 what = f"was trained with {section}.{key} = {value!r}, not {now!r}"
-                raise UsageError(what, where=out, fix="resume with the same configuration, or choose another --out")
+                raise UsageError(
+                    what, where=out, fix=f"resume with the same configuration, or choose another {spell('out')}"
+                )
 
 
 def _finish(run: Run, out: Path, progress: Progress, metrics: str | None, say: Say) -> Report:

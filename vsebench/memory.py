@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .errors import BadInput, UsageError
+from .options import spell
 
 MOST = 64 << 30  # bytes that are used at most where it is not known how much is free
 LARGE = 16 << 20  # bytes that any file may take
@@ -126,7 +127,8 @@ def budget(nbytes: int | None, releases: bool = False) -> Iterator[None]:
         UsageError: the process has taken so much already that less than ``SMALLEST`` is left.
     """
     if nbytes is not None and nbytes - used_memory() < SMALLEST:
-        what = f"--memory is {size(nbytes)}, and the process has taken {size(used_memory())} before it reads anything"
+        taken = f"the process has taken {size(used_memory())} before it reads anything"
+        what = f"{spell('memory')} is {size(nbytes)}, and {taken}"
         raise UsageError(what, fix=f"give at least {size(used_memory() + 2 * SMALLEST)}, such as 1G")
     tokens = _BUDGET.set(nbytes), _RELEASES.set(releases or nbytes is not None)
     try:
@@ -220,7 +222,7 @@ def require(needed: int, where: Where = None, fix: str = "give a smaller file, o
     """
     free = memory_limit()
     if needed > free:
-        left = f"{size(free)} are left of --memory" if is_limited() else f"{size(free)} are free"
+        left = f"{size(free)} are left of {spell('memory')}" if is_limited() else f"{size(free)} are free"
         raise BadInput(f"needs some {size(needed)} of memory, and {left}", where=where, fix=fix)
 
 

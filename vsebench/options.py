@@ -159,4 +159,4 @@ def spell(name: str, value: object = None) -> str:
 
 
 # Options whose flag is not the name of the argument.
-FLAGS: Mapping[str, str] = {"style": "format", "as_json": "json"}
+FLAGS: Mapping[str, str] = {"style": "format", "as_json": "json", "source": "from"}

@@ -12,6 +12,7 @@ import numpy as np
 from vsebench import load_split
 from vsebench.data.splits import packages
 from vsebench.errors import BadInput, MissingPackage, UsageError, count_of
+from vsebench.options import spell
 from vsebench.types import Ids, Split
 
 from ..config import Config
@@ -65,7 +66,9 @@ def _check_complete(objects: str, val_file: str) -> None:
         files.append("the objects of the images: --set data.images=instances_val2014.json, or a table of image ids "
                      "and names")  # fmt: skip
     if not val_file:
-        files.append(f"the images of Karpathy's val, which no package holds: --data {NAME}:FILE with {VAL_FILES}")
+        files.append(
+            f"the images of Karpathy's val, which no package holds: {spell('data', NAME)}:FILE with {VAL_FILES}"
+        )
     if not packages.has_ids():
         package.append("the ids of the test part (eccv_caption)")
     if not packages.has_captions():

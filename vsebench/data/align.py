@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..options import spell
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, Split
 from . import audit
 from .audit import shown
@@ -192,7 +193,7 @@ def align_lists(raw: RawLists, name: Split | str | None) -> AlignedLists:
     where = raw.sources[0]
     if name == "custom":
         what = "retrieved lists do not have the image of every caption, so they need a declared split"
-        raise UsageError(what, fix=f"give --split {', '.join(splits.names())}, or evaluate the embeddings")
+        raise UsageError(what, fix=f"give {spell('split', ', '.join(splits.names()))}, or evaluate the embeddings")
     split = name if isinstance(name, Split) else splits.load_split(name) if name else _split_of(raw)
     image, caption = _index_of(split.image_ids.tolist()), _index_of(split.caption_ids.tolist())
     found: dict[Direction, dict[int, Int]] = {}
@@ -247,7 +248,7 @@ def _split_of(raw: RawLists) -> Split:
         f"query ids such as '{shown(first)}' belong to no declared split that is installed "
         f"({', '.join(splits.names())})",
         where=raw.sources[0],
-        fix="give --split NAME, and see `vsebench data list` for what is installed",
+        fix=f"give {spell('split', 'NAME')}, and see `vsebench data list` for what is installed",
     )
 
 
@@ -297,7 +298,7 @@ def _indices(
             f"{direction}: {count_of(len(unknown), f'{of} is', f'{of} are')} not in split '{split}' "
             f"(first: {shown(unknown[0])})",
             where=where,
-            fix="leave them out or give the right --split",
+            fix=f"leave them out or give the right {spell('split')}",
         )
     out: dict[int, Int] = {}
     missing: list[tuple[Id, Id]] = []

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..memory import release, releases_pages
+from ..options import spell
 from ..types import SAFE_LENGTH, Ids
 
 Array = npt.NDArray[Any]
@@ -37,7 +38,7 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
                 f"{side} array has shape {array.shape}: {regions} vectors of {dim} numbers for each of {n} {side}s. "
                 "These are region (or token) features, the input of a model, and not embeddings",
                 where=where,
-                fix="encode them with the model and save one vector a row, or evaluate its score matrix with --scores",
+                fix=f"save one vector a row, or evaluate the score matrix of the model with {spell('scores')}",
             )
         if array.ndim != 2:
             what = f"{side} array has shape {array.shape}, expected (rows, dim)"
@@ -91,7 +92,7 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
             fix = (
                 "save a number below every score in its place, such as np.where(np.isneginf(s), -1e4, s), and name the "
             )
-            fix += "direction whose candidates were scored: --direction i2t"
+            fix += f"direction whose candidates were scored: {spell('direction', 'i2t')}"
             raise BadInput(what, where=where, fix=fix)
         column = int(np.flatnonzero(~np.isfinite(values))[0])
         raise BadInput(

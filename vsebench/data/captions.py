@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..options import spell
 from ..types import Ids, Int, Split
 from .formats.sniff import sniff
 from .match import rows_of
@@ -150,7 +151,7 @@ def _coco_captions(split: Split) -> tuple[str, ...]:
     """The captions of a custom split whose caption ids are those of COCO 5K."""
     unknown = UsageError(
         "the captions of a custom split are not known",
-        fix="give them with --captions FILE (.txt with one caption a line, or .jsonl)",
+        fix=f"give them with {spell('captions', 'FILE')} (.txt with one caption a line, or .jsonl)",
     )
     ids = split.caption_ids
     try:

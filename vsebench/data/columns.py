@@ -12,6 +12,7 @@ import numpy as np
 
 from ..errors import BadInput, UsageError
 from ..memory import text_array
+from ..options import spell
 from ..registry import unknown
 from ..types import Ids, Int, Modality, Split
 from .formats.arrow_tables import is_parquet, read_columns
@@ -134,7 +135,9 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
         return column
     usual = [n for n in others if n.lower() in CATEGORY_COLUMNS]
     if len(usual or others) != 1:
-        raise UsageError(f"has columns {', '.join(others) or '(none)'}", where=path, fix="name one with --column NAME")
+        raise UsageError(
+            f"has columns {', '.join(others) or '(none)'}", where=path, fix=f"name one with {spell('column', 'NAME')}"
+        )
     return (usual or others)[0]
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import BadInput, MissingPackage, count_of, first_line
+from ..options import spell
 from ..types import Ids
 from .formats.ids import number_in
 from .regular import check_file
@@ -63,7 +64,7 @@ def find_images(folder: Path, image_ids: Ids, names: Mapping[str, str] | None = 
     if missing:
         of = f"of the {len(image_ids):,} images with captions"
         what = f"{count_of(len(missing), f'{of} has', f'{of} have')} no file (first: {missing[0]})"
-        fix = f"copy them there (it has {files[0]}), or give --captions FILE with the names of their files"
+        fix = f"copy them there (it has {files[0]}), or give {spell('captions', 'FILE')} with the names of their files"
         raise BadInput(what, where=folder, fix=fix)
     owner: dict[str, str] = {}
     for image, file in zip(map(str, image_ids.tolist()), found, strict=True):

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
+from ..options import spell
 from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
@@ -39,7 +40,8 @@ class SidesSwapped(BadInput):
         super().__init__(
             f"images and texts look swapped: {why}",
             where=where,
-            fix="save the images as image_embeddings and the texts as text_embeddings (or use --image-key, --text-key)",
+            fix="save the images as image_embeddings and the texts as text_embeddings "
+            f"(or use {spell('image_key')}, {spell('text_key')})",
         )
 
 
@@ -116,7 +118,7 @@ def match_rows(file: FileRows, name: Split | str | None = None, captions_per_ima
     if name == "custom":
         return _custom(file, captions_per_image)
     if captions_per_image is not None:
-        raise UsageError(f"--captions-per-image has no meaning for split '{name}'", fix="leave it out")
+        raise UsageError(f"{spell('captions_per_image')} has no meaning for split '{name}'", fix="leave it out")
     return _declared(file, splits.load_split(name))
 
 
@@ -142,7 +144,7 @@ def _recognise(file: FileRows) -> str:
             try:
                 return _declared(file, known).split.name
             except BadInput as error:
-                error.fix = f"{error.fix}; or add --split custom to rank the file's own items"
+                error.fix = f"{error.fix}; or add {spell('split', 'custom')} to rank the file's own items"
                 raise
     return "custom"
 
@@ -187,7 +189,7 @@ def _refuse_contradiction(file: FileRows, split: Split, image_rows: Int | None, 
             f"image_of_text contradicts split '{split.name}': {count_of(len(wrong), 'text belongs', 'texts belong')} "
             f"to another image (first: text row {row})",
             where=file.where,
-            fix="save image_ids and text_ids so that rows can be matched, or give --split custom",
+            fix=f"save image_ids and text_ids so that rows can be matched, or give {spell('split', 'custom')}",
         )
 
 
@@ -209,7 +211,8 @@ def rows_of(ids: Ids, known: Ids, other: Ids, side: str, split: str, where: Path
         raise SidesSwapped(f"the {side} ids are the other side's ids of '{split}'", where)
     if ids.dtype.kind != known.dtype.kind:
         what = f"{side} ids such as '{shown(ids[0])}' are not ids of split '{split}' (such as '{known[0]}')"
-        raise BadInput(what, where=where, fix=f"save the {side} ids of the data set, or give --split custom")
+        fix = f"save the {side} ids of the data set, or give {spell('split', 'custom')}"
+        raise BadInput(what, where=where, fix=fix)
     missing = known[~np.isin(known, ids)]
     unknown = ids[~np.isin(ids, known)]
     if len(missing) or len(unknown):
@@ -245,7 +248,7 @@ def _custom(file: FileRows, captions_per_image: int | None) -> MatchedRows:
             _refuse_repeats(ids, side, file.where)
     if file.image_of_text is not None:
         if captions_per_image is not None:
-            what = "--captions-per-image has no meaning: image_of_text gives the image of every text"
+            what = f"{spell('captions_per_image')} has no meaning: image_of_text gives the image of every text"
             raise UsageError(what, where=file.where, fix="leave it out")
         image_row, note = _given_images(file)
     else:
@@ -462,7 +465,7 @@ def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[In
         each = file.n_text / file.n_image
         fix = "save image_of_text (the image row of every text)"
         if each.is_integer():
-            fix += f", or give --captions-per-image {each:.0f} if text rows follow the images in order"
+            fix += f", or give {spell('captions_per_image', round(each))} if text rows follow the images in order"
         raise BadInput(
             f"{file.n_text:,} texts for {file.n_image:,} images, and no image_of_text that gives the image "
             "of every text",
@@ -478,7 +481,8 @@ def _images_in_order(file: FileRows, captions_per_image: int | None) -> tuple[In
             "image_of_text",
             where=file.where,
             fix="save image_of_text (the image id or image row of every text), give a file of captions with these ids "
-            "(--captions FILE), or, if the text rows follow the image rows in order, --captions-per-image 5",
+            f"({spell('captions', 'FILE')}), or, if the text rows follow the image rows in order, "
+            f"{spell('captions_per_image', 5)}",
         )
     words = "one text an image" if times == 1 else f"{'five' if times == 5 else times} texts an image"
     seen = "ids of no known split" if given else "no ids"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..types import Ids
 from . import sides
 from .formats.aliases import (
@@ -33,7 +34,6 @@ from .formats.table import FORMATS, suffixes
 StrPath = str | os.PathLike[str]
 
 ENCODER = "encoder"  # the array in which ``vsebench encode`` describes its model, as JSON
-_RUN = "give retrieved lists with --run"
 
 
 def _vectors_as_text() -> str:
@@ -63,13 +63,15 @@ def read_embeddings(
     if texts is not None:
         return sides.read_pair(file, opened(Path(texts)), image_key, text_key)
     if kind.sides is None and not kind.keyed and (image_key or text_key):
-        raise UsageError("--image-key and --text-key name arrays inside a file", where=path, fix="leave them out")
+        raise UsageError(
+            f"{spell('image_key')} and {spell('text_key')} name arrays inside a file", where=path, fix="leave them out"
+        )
     if kind.single:
         raise sides.without_texts(file)
     if kind.embeddings is not None:
         kind.require(path)
         return kind.embeddings(path, *_column_of_vectors(path, image_key, text_key))
-    fix = f"{_vectors_as_text()}; {_RUN}, and saved reports to vsebench compare"
+    fix = f"{_vectors_as_text()}; give retrieved lists with {spell('run')}, and saved reports to vsebench compare"
     expect(path, kind, kind.keyed, "a file of embeddings", fix)
     return _keyed(file, image_key, text_key)
 
@@ -78,7 +80,9 @@ def _column_of_vectors(path: Path, image_key: str | None, text_key: str | None) 
     """The column of a table that the user names for both modalities; raises UsageError for two."""
     named = {key for key in (image_key, text_key) if key is not None}
     if len(named) > 1:
-        what = f"--image-key {image_key} and --text-key {text_key}: a table has one column for all vectors"
+        what = (
+            f"{spell('image_key', image_key)} and {spell('text_key', text_key)}: a table has one column for all vectors"
+        )
         raise UsageError(what, where=path, fix="name it once, or give a file of the images and one of the texts")
     return tuple(named)
 
@@ -96,7 +100,11 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
         MissingPackage: the package that reads this format is not installed.
     """
     file = opened(Path(path))
-    fix = f"save it with np.save, or {_RUN}" if file.kind.name in ("json", "text") else "save it with np.save"
+    fix = (
+        f"save it with np.save, or give retrieved lists with {spell('run')}"
+        if file.kind.name in ("json", "text")
+        else "save it with np.save"
+    )
     expect(file.path, file.kind, file.kind.arrays is not None, "a score matrix", fix)
     file.refuse_key(key, SCORES)
     chosen = file.members[0] if file.kind.single else pick(file.members, SCORES, file.path, key)
@@ -141,7 +149,9 @@ def _keyed(file: ArrayFile, image_key: str | None, text_key: str | None) -> RawE
     if images is None or texts is None:
         raise _not_found(file, images, texts)
     if images is texts:
-        raise UsageError(f"--image-key and --text-key both name '{images.name}'", where=path, fix="name two arrays")
+        raise UsageError(
+            f"{spell('image_key')} and {spell('text_key')} both name '{images.name}'", where=path, fix="name two arrays"
+        )
     encoder = _encoder(members)
     raw = stored(file, [images, texts, *encoder], captions=True)
     return RawEmbeddings(
@@ -158,7 +168,7 @@ def _not_found(file: ArrayFile, images: Member | None, texts: Member | None) -> 
     if texts is None and not sides.holds_both(file):
         fix += ", or give the file of the text vectors behind that of the images"
     if any(m.base in SCORES.names for m in file.members) and len(missing) == 2:
-        fix = f"give a score matrix with --scores, or {fix}"
+        fix = f"give a score matrix with {spell('scores')}, or {fix}"
     what = f"has no {words} under a known name; it holds {describe(file.members)}"
     return BadInput(what, where=file.path, fix=fix)
 
@@ -183,5 +193,6 @@ def _only_matrix(file: ArrayFile) -> Member:
     matrices = [m for m in file.members if len(m.shape) == 2 and not any(m.base in field.names for field in known)]
     if not any(m.base in (*IMAGES.names, *TEXTS.names) for m in matrices):
         return file.only(matrices, SCORES)
-    fix = f"leave out --scores if the file holds embeddings, or name the scores with {SCORES.flag} KEY"
+    name = spell("scores_key", "KEY")
+    fix = f"leave out {spell('scores')} if the file holds embeddings, or name the scores with {name}"
     return file.only([], SCORES, fix)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import BadInput
+from ..options import spell
 from .regular import read_bytes
 
 ABOUT = "run.json"
@@ -48,7 +49,7 @@ def find(path: Path) -> RunFolder | None:
     about = path / ABOUT
     if not about.is_file():
         if (path / LAST).is_file():
-            fix = f"continue it with the same command and --resume, or: vsebench encode {path / LAST}"
+            fix = f"continue it with the same command and {spell('resume', True)}, or: vsebench encode {path / LAST}"
             raise BadInput("holds a training run that is not finished", where=path, fix=fix)
         return None
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..options import spell
 from .splits.declared import DECLARED, DeclaredSplit
 
 BATCHES = (*(2**i for i in range(3, 13)), 96, 100, 192, 200, 384, 400, 500)  # usual sizes of a data loader
@@ -19,8 +20,9 @@ def suggestion(n_image: int, n_text: int) -> str:
         if (n_image, n_text) == (split.images, split.captions):
             name = split.name
             return (
-                f"{_counts(n_image, n_text)} are the numbers of {name}: give --split {name} if the rows are in its "
-                "order (Karpathy's), for its judgements and captions, or --split custom if they are not that set"
+                f"{_counts(n_image, n_text)} are the numbers of {name}: give {spell('split', name)} if the rows are in "
+                "its order (Karpathy's), for its judgements and captions, or "
+                f"{spell('split', 'custom')} if they are not that set"
             )
         cause = _cause(n_image, n_text, split)
         if cause:

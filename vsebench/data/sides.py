@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..errors import BadInput, UsageError
+from ..options import spell
 from .formats.aliases import FLOATS, IMAGE_IDS, IMAGE_OF_TEXT, IMAGES, TEXT_IDS, TEXTS, Field, pick
 from .formats.members import ArrayFile, Ids3, opened, stored
 from .formats.raw import Member, RawArray, RawEmbeddings
@@ -103,7 +104,9 @@ def without_texts(file: ArrayFile) -> BadInput:
     shape = file.members[0].shape
     if len(shape) == 2 and shape[0] and shape[1] == 5 * shape[0]:
         what = f"holds one array {shape}, five columns a row: this looks like a score matrix"
-        return BadInput(what, where=file.path, fix="give it with --scores, or the file of the texts behind it")
+        return BadInput(
+            what, where=file.path, fix=f"give it with {spell('scores')}, or the file of the texts behind it"
+        )
     what = f"holds one array {shape}; the text vectors are missing"
     fix = "give the file of the texts behind it: vsebench eval images.npy texts.npy"
     return BadInput(what, where=file.path, fix=fix)

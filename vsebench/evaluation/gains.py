@@ -194,11 +194,11 @@ def load(
 
 
 def _source(split: Split, captions: Captions | None) -> str | None:
-    """The option that the captions come from, when this is not the split by its name."""
+    """The option of a command that the captions come from, when this is not the split by its name."""
     if captions is not None:
-        return spell("captions", shlex.quote(str(captions)) if is_file(captions) else "FILE")
+        return f"--captions {shlex.quote(str(captions)) if is_file(captions) else 'FILE'}"
     if split.name == "custom" and split.captions is None:
-        return spell("split", "coco-5k")  # the only captions that can be found by the ids of a custom split
+        return "--split coco-5k"  # the only captions that can be found by the ids of a custom split
     return None
 
 

@@ -15,6 +15,7 @@ from ..data.align import AlignedLists, align_embeddings, align_lists, align_scor
 from ..data.formats.raw import Order, RawArray, RawEmbeddings
 from ..data.splits import catalogue
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows
 from . import gains
@@ -117,7 +118,7 @@ def from_scores(
         BadInput, UsageError, MissingPackage: as ``from_vectors``.
     """
     if options.similarity != "auto":
-        raise UsageError("--similarity has no meaning for a score matrix", fix="leave it out")
+        raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
     if is_path(scores):
         raw = read.read_scores(Path(scores), key=scores_key)
     else:
@@ -139,7 +140,8 @@ def from_run(
     """
     if options.save_run is not None or options.ties != "index" or options.similarity != "auto":
         raise UsageError(
-            "retrieved lists have an order and no scores", fix="leave out --ties, --similarity and --save-run"
+            "retrieved lists have an order and no scores",
+            fix=f"leave out {spell('ties')}, {spell('similarity')} and {spell('save_run')}",
         )
     if isinstance(run, Mapping):
         strange = [d for d in run if d not in DIRECTIONS]
@@ -151,9 +153,8 @@ def from_run(
     raw = runs.read_runs([p for _, p in named], [d for d, _ in named], cast("Order", options.run_order))
     if raw.doubts and not options.trust:
         path, what = raw.doubts[0]
-        fix = (
-            "--run-order rank takes the order of the rank column (or write negated distances); --trust ranks it as read"
-        )
+        by_rank = f"{spell('run_order', 'rank')} takes the order of the rank column (or write negated distances)"
+        fix = f"{by_rank}; {spell('trust', True)} ranks it as read"
         raise BadInput(what, where=path, fix=fix)
     lists = align_lists(raw, split)
     warnings = tuple(f"{path.name}: {what}" for path, what in raw.doubts)
@@ -238,18 +239,20 @@ def check_arguments(
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     given = [x for x in (images, scores, run) if x is not None]
     if len(given) != 1:
-        what = "nothing to evaluate" if not given else "more than one of FILE, --scores and --run"
-        raise UsageError(what, fix="give embeddings (vsebench eval FILE), or --scores FILE, or --run FILE")
-    for flag, value, needed in (
-        ("--texts", texts, images),
-        ("--scores-key", scores_key, scores),
-        ("--image-key", image_key, images),
-        ("--text-key", text_key, images),
-        ("--run-order", None if run_order == "score" else run_order, run),
+        what = "nothing to evaluate" if not given else f"more than one of FILE, {spell('scores')} and {spell('run')}"
+        raise UsageError(
+            what, fix=f"give embeddings (vsebench eval FILE), or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
+        )
+    for name, value, needed in (
+        ("texts", texts, images),
+        ("scores_key", scores_key, scores),
+        ("image_key", image_key, images),
+        ("text_key", text_key, images),
+        ("run_order", None if run_order == "score" else run_order, run),
     ):
-        if value is not None and (needed is None or (flag.endswith("-key") and not is_path(needed))):
+        if value is not None and (needed is None or (name.endswith("_key") and not is_path(needed))):
             what = "here" if needed is None else "for an array in memory"
-            raise UsageError(f"{flag} has no meaning {what}", fix="leave it out")
+            raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
 
 
 def is_path(x: object) -> TypeGuard[PathLike]:

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..data.formats.ids import places
 from ..errors import BadInput, UsageError, count_of
+from ..options import spell
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
 from ..relevance.judgements.pairs import from_pairs
@@ -75,7 +76,9 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options
     from ..human.cxc import read_cxc
 
     if plan.split.name != "coco-5k":
-        raise UsageError(f"CxC rates items of COCO 5K, not of split '{plan.split.name}'", fix="use --split coco-5k")
+        raise UsageError(
+            f"CxC rates items of COCO 5K, not of split '{plan.split.name}'", fix=f"use {spell('split', 'coco-5k')}"
+        )
     ratings: dict[Modality, Ratings] = {m: read_cxc(TASK[m], options.human_data) for m in ("image", "caption")}
     found: dict[Key, Result] = {}
     for embeddings in vectors:

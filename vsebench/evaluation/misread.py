@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..numeric.parallel import one_blas_thread
+from ..options import spell
 from ..types import Bool, Direction, Float, Int
 from .chance import CERTAIN, Sample
 from .inputs import Input
@@ -27,16 +28,14 @@ SMALLEST = 50  # with fewer images chance is too high for the test to mean anyth
 CLEARLY = 0.1
 CONSTANT = 1e-3  # scores of a query that differ by less, relative to their size, are called collapsed
 WORDS: dict[Direction, tuple[str, str]] = {"i2t": ("image-to-text", "images"), "t2i": ("text-to-image", "captions")}
-UNTRAINED = "an untrained model is at chance too: --trust evaluates it"
 NO_CAUSE = (
     "check that images and texts are rows of the same items, that the ids are those of the rows, and that larger "
-    f"scores mean more similar; {UNTRAINED}"
+    "scores mean more similar"
 )
-COLLAPSED = f"find out why the model gives every image or every text the same vector; {UNTRAINED}"
+COLLAPSED = "find out why the model gives every image or every text the same vector"
 ROWS = "save image_ids and text_ids (or image_of_text) with the rows, so that they are matched by id"
 LISTS = "write the ids of the items into the lists, instead of row numbers or the ids of other rows"
 NEGATED = "give similarities, where larger means more similar: negate the scores, or sort the lists the other way"
-BELOW = f"{NEGATED}, best item first; --trust evaluates it as read"
 
 Ranker = Callable[[Int, Bool], Float]  # of items, and whether the ranking of an item is reversed
 
@@ -81,9 +80,12 @@ class Suspicion:
     def fix(self) -> str:
         """What to do about it."""
         if self.better is None:
-            return COLLAPSED if self.collapsed else BELOW if self._below else NO_CAUSE
+            if self._below:
+                return f"{NEGATED}, best item first; {spell('trust', True)} evaluates it as read"
+            cause = COLLAPSED if self.collapsed else NO_CAUSE
+            return f"{cause}; an untrained model is at chance too: {spell('trust', True)} evaluates it"
         fix = NEGATED if self.better[0].reversed else LISTS if self.listed else ROWS
-        return f"{fix}; --trust ranks it as read"
+        return f"{fix}; {spell('trust', True)} ranks it as read"
 
 
 def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:

@@ -12,6 +12,7 @@ import numpy as np
 from ..data import columns
 from ..data.captions import with_captions
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..rank.scorers import Dot, Matrix
 from ..relevance.kinds import GAINS
 from ..types import Embeddings, Int, Split
@@ -38,15 +39,21 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
     named, column, wanted = options.part
     path = named or captions_file(options)
     if path is None:
-        fix = f"give --captions FILE with that column, or {PART_GRAMMAR}"
-        raise UsageError(f"--only {options.only} names no file", fix=fix)
+        fix = f"give {spell('captions', 'FILE')} with that column, or {PART_GRAMMAR}"
+        raise UsageError(f"{spell('only', options.only)} names no file", fix=fix)
     _refuse_gains(options)
     if data.lists is not None or options.engine != "local":
-        what = "--only has no meaning for retrieved lists" if data.lists is not None else "--only needs --engine local"
+        what = (
+            f"{spell('only')} has no meaning for retrieved lists"
+            if data.lists is not None
+            else f"{spell('only')} needs {spell('engine', 'local')}"
+        )
         raise UsageError(what, fix="leave it out, or give embeddings or scores")
     split = data.split
     if split.in_folds:
-        raise UsageError(f"--only has no meaning for the folds of {split.name}", fix="give --split coco-5k")
+        raise UsageError(
+            f"{spell('only')} has no meaning for the folds of {split.name}", fix=f"give {spell('split', 'coco-5k')}"
+        )
     name, side, values = columns.of_items(path, column, split)
     kept = np.flatnonzero([bool(wanted & _texts(value)) for value in values])
     if not len(kept):
@@ -81,8 +88,10 @@ def _refuse_gains(options: Options) -> None:
     for kind, spec in gains.choose(options.gains).items():
         file = spec.argument is not None and Path(spec.argument).expanduser().is_file()
         if spec.values is not None or GAINS[kind].endings or (kind == "sentence" and file):
-            what = f"--only {options.only} with gains '{kind}' of the complete data set"
-            raise UsageError(what, fix="give gains that are made from captions, such as cider, or leave out --only")
+            what = f"{spell('only', options.only)} with gains '{kind}' of the complete data set"
+            raise UsageError(
+                what, fix=f"give gains that are made from captions, such as cider, or leave out {spell('only')}"
+            )
 
 
 def _texts(value: Any) -> set[str]:

@@ -14,6 +14,7 @@ from ..graded.plan import deepest_rank
 from ..graded.plan import plan as rankings_of
 from ..graded.run import usable
 from ..metrics import Metric
+from ..options import spell
 from ..rank.lists import too_shallow
 from ..types import UNRANKED, Direction, Observation, Split
 
@@ -102,7 +103,8 @@ def leave_out(
     if by_name:
         graded = all(s.metric.graded for s in by_name)
         otherwise = "" if graded or short_lists == "miss" else (
-            ", or count what is not listed as not found with --short-lists miss (not for median and mean ranks)"
+            f", or count what is not listed as not found with {spell('short_lists', 'miss')} "
+            "(not for median and mean ranks)"
         )  # fmt: skip
         names, first = ", ".join(map(str, by_name)), by_name[0]
         what = f"the lists are too short for {names}: for {first} {first.detail}"

@@ -19,6 +19,7 @@ from ..data.atomic import write_atomically
 from ..data.regular import read_bytes
 from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
+from ..options import spell
 from ..report.faults import faults_of
 from .diff import Moved, changed
 from .schema import Strict, Value
@@ -52,7 +53,7 @@ def measured(folder: Path) -> Baseline:
     fix = "run it: vsebench train-reference --suite smoke --out FOLDER"
     suite = _read(path, Suite, fix, "run the suite again")
     if not suite.complete:
-        raise BadInput("is not complete", where=path, fix="finish the suite: --resume")
+        raise BadInput("is not complete", where=path, fix=f"finish the suite: {spell('resume', True)}")
     runs = {name: _numbers(folder / name / RESULT) for name in suite.runs}
     return Baseline(suite=suite.suite, versions=suite.versions, machine=suite.machine, runs=runs)
 
@@ -65,7 +66,7 @@ def _numbers(path: Path) -> tuple[Value, ...]:
 def read(path: Path) -> Baseline:
     """The stored numbers of a file; raises BadInput."""
     fix = "store them first: vsebench leaderboard drift FOLDER --update"
-    return _read(path, Baseline, fix, "store them again with --update")
+    return _read(path, Baseline, fix, f"store them again with {spell('update', True)}")
 
 
 def _read(path: Path, model: type[M], missing: str, again: str) -> M:

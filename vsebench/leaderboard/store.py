@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 
 from ..data.regular import read_bytes
 from ..errors import BadInput, VsebenchError
+from ..options import spell
 from ..report.faults import faults_of
 from . import published, submitted, suites
 from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims
@@ -73,10 +74,10 @@ def read(folder: Path) -> Board:
         BadInput: there is no such folder, or it holds no leaderboards.
     """
     if not folder.is_dir():
-        raise BadInput("is no folder", where=folder, fix="name the folder of the leaderboards with --folder")
+        raise BadInput("is no folder", where=folder, fix=f"name the folder of the leaderboards with {spell('folder')}")
     if not any((folder / name).exists() for name in (PAPERS, PUBLISHED, ENTRIES, SUITES)):
         what = f"holds no leaderboards: none of {PAPERS}, {PUBLISHED}, {ENTRIES} and {SUITES} is there"
-        raise BadInput(what, where=folder, fix="name the folder of the leaderboards with --folder")
+        raise BadInput(what, where=folder, fix=f"name the folder of the leaderboards with {spell('folder')}")
     faults: list[Fault] = []
     papers = dict[str, Paper]()
     if (folder / PAPERS).exists():

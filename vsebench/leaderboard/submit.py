@@ -18,6 +18,7 @@ from ..evaluation.intervals import key_of, reads_gains, some_names
 from ..evaluation.options import Options
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
+from ..options import spell
 from ..report.faults import faults_of
 from ..report.report import Report
 from . import submitted
@@ -75,18 +76,24 @@ def add(
     read(folder)
     report = _chosen(load(path), metrics, path)
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
-        fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"
+        fix = f"make it again: vsebench eval FILE -o {path.name} (without {spell('no_per_query', True)})"
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
     chosen = id or slug(f"{name[:60]} {setting[:40]} {report.split}"[:99]) or "entry"
     target, beside = folder / ENTRIES / f"{chosen}.json", folder / ENTRIES / f"{chosen}{submitted.PER_QUERY}"
     if (target.exists() or beside.exists()) and not replace_old:
-        raise UsageError(f"the entry '{chosen}' is there already", where=target, fix="add --replace, or choose --id")
+        raise UsageError(
+            f"the entry '{chosen}' is there already",
+            where=target,
+            fix=f"add {spell('replace', True)}, or choose {spell('id')}",
+        )
     for file in (target, beside):
         if file.exists() and file.samefile(path):
-            raise UsageError("would be replaced, and is the input of this command", where=file, fix="choose --id")
+            raise UsageError(
+                "would be replaced, and is the input of this command", where=file, fix=f"choose {spell('id')}"
+            )
         if file.is_symlink():
             what = f"is a link (to {file.readlink()}), and entries are not written through links"
-            raise UsageError(what, where=file, fix="remove the link, or choose --id")
+            raise UsageError(what, where=file, fix=f"remove the link, or choose {spell('id')}")
     report, told = _with_intervals(report, path)
     report, data, left_out = _kept(report, path, all_of_it=metrics is None)
     told += left_out
@@ -122,7 +129,7 @@ def _check_id(id: str | None) -> None:
     if id and (len(id) > LONGEST_ID or not re.fullmatch(ID, id) or id.endswith(PER_QUERY_ENDING)):
         fix = f"write small letters, digits, '.', '_' and '-', at most {LONGEST_ID}, as in vsepp-coco-5k"
         fix += f", without the ending '{PER_QUERY_ENDING}'" if id.endswith(PER_QUERY_ENDING) else ""
-        raise UsageError(f"--id is '{id:.110}'", fix=fix)
+        raise UsageError(f"{spell('id')} is '{id:.110}'", fix=fix)
 
 
 def _chosen(report: Report, metrics: Names | None, path: Path) -> Report:
@@ -148,7 +155,7 @@ def _with_intervals(report: Report, path: Path) -> tuple[Report, tuple[str, ...]
     results = (*report.results, *report.parts)
     if graded := [str(r.metric) for r in results if reads_gains(r) and r.influence is None]:
         what = f"has no intervals, and those of {some_names(graded)} cannot be computed from the values of the queries"
-        fix = "evaluate with --ci 95, or choose binary metrics with --metrics, such as R@1,R@5,R@10,RSum"
+        fix = f"evaluate with {spell('ci', 95)}, or choose binary {spell('metrics')}, such as R@1,R@5,R@10,RSum"
         raise BadInput(what, where=path, fix=fix)
     how = Options().resampling  # as eval makes them when nothing else is asked for
     ends = submitted.intervals(report, how)
@@ -179,7 +186,7 @@ def _kept(report: Report, path: Path, all_of_it: bool) -> tuple[Report, bytes, t
         if len(data) <= submitted.LARGEST:
             dropped = ", ".join(str(metric) for metric in every if metric not in chosen)
             return fewer, data, (f"{size[0].upper()}{size[1:]}: left out are {dropped}.",)
-    raise UsageError(size, where=path, fix="choose fewer metrics with --metrics, such as R@1,R@5,R@10,RSum")
+    raise UsageError(size, where=path, fix=f"choose fewer metrics with {spell('metrics')}, such as R@1,R@5,R@10,RSum")
 
 
 def _of_suite(metric: Metric, headline: bool) -> bool:

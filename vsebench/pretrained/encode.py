@@ -19,6 +19,7 @@ from ..data.image_files import find_images, read_image
 from ..data.splits import catalogue
 from ..data.splits.sources import with_image_files
 from ..errors import BadInput, UsageError, count_of
+from ..options import spell
 from ..types import Embeddings, Split, Vectors
 from . import names
 from .device import device_of, facts, float32
@@ -89,7 +90,7 @@ def encode(
     if named is None:
         raise UsageError(f"'{model}' is no model that is known", fix=f"give {names.HOW}")
     if split is None and captions is None:
-        fix = "give --captions FILE, or --split NAME for a declared split"
+        fix = f"give {spell('captions', 'FILE')}, or {spell('split', 'NAME')} for a declared split"
         raise UsageError("the captions of the images are not given", fix=fix)
     names.require(named)
     chosen, files = _items(split, captions, part)
@@ -114,13 +115,15 @@ def _items(split: str | None, captions: PathLike | None, part: str | None) -> tu
     """What is encoded, with its captions, and the names of image files that the file of captions states."""
     if split is not None:
         if part is not None:
-            raise UsageError("--part has no meaning with --split", fix="leave one of them out")
+            raise UsageError(f"{spell('part')} has no meaning with {spell('split')}", fix="leave one of them out")
         known = catalogue.load_split(split, captions=captions is None)
         return with_captions(known, None if captions is None else Path(captions)), {}
     path = Path(captions or "").expanduser()
     if path.suffix == ".txt":
         what = "a .txt file of captions does not say which image they are of"
-        raise UsageError(what, where=path, fix="add --split NAME, or give a table with the columns image and caption")
+        raise UsageError(
+            what, where=path, fix=f"add {spell('split', 'NAME')}, or give a table with the columns image and caption"
+        )
     rows, files = with_image_files(path, part)
     image_ids, image_of = rows.images()
     return Split("custom", image_ids, rows.caption_id, image_of, rows.captions), files

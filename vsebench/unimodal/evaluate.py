@@ -28,7 +28,7 @@ from ..metrics.graded_ranking import GradedRanking
 from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
-from ..options import check_one, check_word
+from ..options import check_one, check_word, spell
 from ..report.model import Resampling, Result
 from ..report.report import Report
 from ..types import Direction, Embeddings, Float, Ids, Int, Modality, PathLike, ReportProgress, Split, Vectors, as_array
@@ -112,12 +112,12 @@ def evaluate_unimodal(
     if modality is None:
         modality = vectors.modality if isinstance(vectors, Embeddings) and vectors.modality else "image"
     if modality not in DIRECTION:
-        raise UsageError(f"--modality is '{modality}'", fix="use image or caption")
+        raise UsageError(f"{spell('modality')} is '{modality}'", fix="use image or caption")
     side: Modality = "image" if modality == "image" else "caption"
     how = None if ci == 0 else Resampling(ci, resamples, seed, interval)  # type: ignore[arg-type]
     with unchanged([Path(str(x)) for x in (vectors, queries, labels) if is_path(x)]):
         read, sources = _vectors(vectors, side, key)
-        n, where = len(read.values), None if queries is None else "--queries"
+        n, where = len(read.values), None if queries is None else spell("queries")
         if isinstance(queries, int | np.integer) and not isinstance(queries, bool):
             indices: Int | None = first_queries(int(queries), n)
         elif is_path(queries):
@@ -136,7 +136,7 @@ def evaluate_unimodal(
             distance = label_distance_of(_label_array(labels), label_distance, labels_are)
         if similarity != "euclidean" and len(empty := np.flatnonzero(~read.values.any(axis=1))):
             what = f"item {empty[0]} is all zeros: it has no direction to compare"
-            fix = "encode it again, or rank by --similarity euclidean"
+            fix = f"encode it again, or rank by {spell('similarity', 'euclidean')}"
             raise BadInput(what, where=sources[0] if sources else None, fix=fix)
         found = list_values(read.values, distance, chosen, measured, similarity, threads, block, progress)
         ids = np.arange(n) if read.ids is None else read.ids
@@ -152,7 +152,7 @@ def label_metrics(metrics: Names | None) -> list[Metric]:
     """
     listed = ["all"] if metrics is None else words(metrics)
     if not listed:
-        raise UsageError("no metric is given", fix="give --metrics nDCG@10,MLD@10 or all")
+        raise UsageError("no metric is given", fix=f"give {spell('metrics', 'nDCG@10,MLD@10')} or all")
     found: list[Metric] = []
     for word in listed:
         stem, at, k = word.removeprefix(f"{VIEW}:").partition("@")

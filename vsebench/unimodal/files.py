@@ -23,8 +23,8 @@ Array = npt.NDArray[Any]
 _ANY = ("embeddings", "embeds", "embs", "features", "vectors")
 _IDS = ("ids", "item_ids")
 VECTORS: dict[Modality, Field] = {
-    "image": Field("image vectors", (*IMAGES.names, *_ANY), "--key"),
-    "caption": Field("text vectors", (*TEXTS.names, *_ANY), "--key"),
+    "image": Field("image vectors", (*IMAGES.names, *_ANY), "key"),
+    "caption": Field("text vectors", (*TEXTS.names, *_ANY), "key"),
 }
 IDS: dict[Modality, Field] = {
     "image": Field("image ids", ("image_ids", "img_ids", "images_ids", *_IDS)),
@@ -33,7 +33,7 @@ IDS: dict[Modality, Field] = {
 LABELS = Field(
     "labels",
     ("labels", "label", "poses", "masks", "distances", "label_distances", "distance_matrix", "targets", "y"),
-    "--labels-key",
+    "labels_key",
 )
 
 

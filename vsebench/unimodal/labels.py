@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..registry import unknown
 from ..types import Ids, Modality
 from .distances import LabelDistance, classes, euclidean, precomputed
@@ -56,7 +57,7 @@ def read_labels(
         from .wmd import read_caption_sets
 
         if key is not None:
-            raise UsageError("--labels-key names an array, and captions have none", fix="leave it out")
+            raise UsageError(f"{spell('labels_key')} names an array, and captions have none", fix="leave it out")
         return read_caption_sets(path, argument, ids)
     read = read_labels_array(path, modality, key)
     kind = kind or _decide(read, labels_are)
@@ -89,16 +90,18 @@ def _label_distance(kind: str, argument: str | None, read: Read) -> LabelDistanc
 
 def _parse(how: str | None, labels_are: str | None) -> tuple[str | None, str | None]:
     if labels_are is not None and labels_are not in READINGS:
-        raise UsageError(f"--labels-are is '{labels_are}'", fix=f"use {' or '.join(READINGS)}")
+        raise UsageError(f"{spell('labels_are')} is '{labels_are}'", fix=f"use {' or '.join(READINGS)}")
     if labels_are is not None and how is not None:
-        raise UsageError(f"--labels-are has no meaning with --label-distance {how}", fix="leave one of them out")
+        raise UsageError(
+            f"{spell('labels_are')} has no meaning with {spell('label_distance', how)}", fix="leave one of them out"
+        )
     if how is None:
         return None, None
     kind, colon, argument = how.partition(":")
     if kind not in KINDS:
-        raise unknown("label distance", kind, KINDS, where="--label-distance")
+        raise unknown("label distance", kind, KINDS, where=spell("label_distance"))
     if colon and kind in ("euclidean", "precomputed"):
-        raise UsageError(f"{kind} takes no '{argument}'", where="--label-distance", fix=f"write {kind}")
+        raise UsageError(f"{kind} takes no '{argument}'", where=spell("label_distance"), fix=f"write {kind}")
     return kind, argument if colon else None
 
 
@@ -107,7 +110,7 @@ def _ignored_class(argument: str | None) -> int | None:
         return None
     name, equals, value = argument.partition("=")
     if name != "ignore" or not equals or not value.removeprefix("-").isdecimal() or len(value) > 18:
-        raise UsageError(f"miou takes no '{argument}'", where="--label-distance", fix="write miou:ignore=255")
+        raise UsageError(f"miou takes no '{argument}'", where=spell("label_distance"), fix="write miou:ignore=255")
     return int(value)
 
 
@@ -116,25 +119,29 @@ def _decide(read: Read, labels_are: str | None) -> str:
     values = read.values
     if labels_are == "numbers" and values.dtype.kind == "U":
         what = f"holds strings such as '{values.flat[0]}', which are no numbers"
-        raise UsageError(what, where=read.where, fix="give --labels-are classes")
+        raise UsageError(what, where=read.where, fix=f"give {spell('labels_are', 'classes')}")
     if labels_are is not None:
         return "classes" if labels_are == "classes" else "euclidean"
     if values.dtype.kind == "U":
         return "classes"
-    fix = "add --label-distance"
     if values.ndim == 2 and values.shape[0] == values.shape[1] > 1:
         what = f"holds a square array {values.shape}: distances of items, or label vectors?"
-        raise UsageError(what, where=read.where, fix=f"{fix} precomputed or {fix} euclidean")
+        raise UsageError(what, where=read.where, fix=_one_of("precomputed", "euclidean"))
     if values.ndim >= 3 and values.dtype.kind in "biu":
         what = f"holds integers {values.shape}: masks, or coordinates?"
-        raise UsageError(what, where=read.where, fix=f"{fix} miou or {fix} euclidean")
+        raise UsageError(what, where=read.where, fix=_one_of("miou", "euclidean"))
     if not np.issubdtype(values.dtype, np.number) and values.dtype != np.bool_:
         raise BadInput(f"holds {values.dtype}", where=read.where, fix="save label vectors as numbers")
     if values.size == len(values) and (distinct := _repeated(values)):
         what = f"holds {distinct} distinct integers for {len(values):,} items: classes, or numbers on a line?"
-        fix = "add --labels-are classes or --labels-are numbers"
+        fix = f"add {spell('labels_are', 'classes')} or {spell('labels_are', 'numbers')}"
         raise UsageError(what, where=read.where, fix=fix)
     return "euclidean"
+
+
+def _one_of(*distances: str) -> str:
+    """What to do where several label distances fit."""
+    return "add " + " or ".join(spell("label_distance", how) for how in distances)
 
 
 def _repeated(values: npt.NDArray[Any]) -> int:

@@ -15,6 +15,7 @@ from ..data.formats.sniff import expect, sniff
 from ..data.textfile import read_text, text_lines
 from ..errors import BadInput, UsageError, count_of
 from ..memory import text_array
+from ..options import spell
 from ..types import Ids, Int
 
 LONGEST = 200  # digits of a number; longer text cannot be the name of a file either
@@ -66,7 +67,11 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
         raise BadInput(f"query {found[count > 1][0]} is named twice", where=where, fix="name every query once")
     gallery = np.arange(n) if kept else np.setdiff1d(np.arange(n), chosen)
     if len(gallery) - kept < 1:
-        fix = "give at least two items" if kept else "name fewer queries, or leave them in the gallery (--keep-queries)"
+        fix = (
+            "give at least two items"
+            if kept
+            else f"name fewer queries, or leave them in the gallery ({spell('keep_queries', True)})"
+        )
         of = f"of {count_of(n, 'item')}"
         raise BadInput(
             f"{count_of(len(chosen), f'query {of} leaves', f'queries {of} leave')} nothing to retrieve",
@@ -80,7 +85,9 @@ def select(n: int, queries: Int | None = None, keep: bool = False, where: str | 
 def first_queries(count: int, n: int) -> Int:
     """The indices of the first ``count`` of ``n`` items, (query,); raises UsageError unless 1 <= count < n."""
     if not 1 <= count < n:
-        raise UsageError(f"--queries is {count} for {count_of(n, 'item')}", fix=f"use 1 to {n - 1}, or name a file")
+        raise UsageError(
+            f"{spell('queries')} is {count} for {count_of(n, 'item')}", fix=f"use 1 to {n - 1}, or name a file"
+        )
     return np.arange(count)
 
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..data.splits.sources import from_file
 from ..errors import BadInput, UsageError
+from ..options import spell
 from ..types import Float, Ids, Int, Split
 from .distances import LabelDistance, ListDistances, check_length
 from .queries import Selection, locate
@@ -98,9 +99,9 @@ def _parse(argument: str | None) -> tuple[str, str]:
     tokens = last.removeprefix("tokens=") if last.startswith("tokens=") else ""
     vectors = head if tokens else (argument or "")
     if not vectors:
-        raise UsageError("wmd needs a file of word vectors", where="--label-distance", fix=f"write {EXAMPLE}")
+        raise UsageError("wmd needs a file of word vectors", where=spell("label_distance"), fix=f"write {EXAMPLE}")
     if tokens and tokens not in ("ptb", "whitespace"):
-        raise UsageError(f"tokens is '{tokens}'", where="--label-distance", fix="use ptb or whitespace")
+        raise UsageError(f"tokens is '{tokens}'", where=spell("label_distance"), fix="use ptb or whitespace")
     return vectors, tokens or "ptb"
 
 

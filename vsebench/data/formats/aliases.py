@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ...errors import BadInput
+from ...options import spell
 from ...registry import closest
 from .raw import Member
 
@@ -21,25 +22,25 @@ class Field:
     Attributes:
         words: what it holds, for messages.
         names: its usual names, lower case.
-        flag: the option that names it explicitly, or None.
+        flag: the option that names it explicitly, or the empty string.
     """
 
     words: str
     names: tuple[str, ...]
-    flag: str | None = None
+    flag: str = ""
 
 
 IMAGES = Field(
     "image vectors",
     ("image_embeddings", "image_embeds", "image_embs", "images", "img", "img_embs", "img_emb",
      "image_features", "img_features"),
-    "--image-key",
+    "image_key",
 )  # fmt: skip
 TEXTS = Field(
     "text vectors",
     ("text_embeddings", "text_embeds", "text_embs", "caption_embeddings", "captions", "texts", "txt", "cap",
      "caps", "cap_embs", "text_features", "caption_features"),
-    "--text-key",
+    "text_key",
 )  # fmt: skip
 IMAGE_IDS = Field("image ids", ("image_ids", "img_ids", "images_ids"))
 TEXT_IDS = Field("text ids", ("text_ids", "caption_ids", "cap_ids", "captions_ids", "sentence_ids"))
@@ -52,7 +53,7 @@ IMAGE_OF_TEXT = Field(
 CAPTIONS = Field(
     "captions", ("captions", "caption", "texts", "text", "sentences", "caption_strings", "raw_captions")
 )  # strings
-SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities", "matrix"), "--scores-key")
+SCORES = Field("scores", ("scores", "sims", "sim", "similarity", "similarities", "matrix"), "scores_key")
 
 
 def pick(
@@ -80,9 +81,9 @@ def pick(
         group = beside.name.rpartition("/")[0]
         found = [m for m in found if m.name.rpartition("/")[0] == group] or found
     if len(found) > 1:
-        fix = f"choose one with {field.flag} KEY" if field.flag else "keep only one of them"
+        fix = f"choose one with {spell(field.flag, 'KEY')}" if field.flag else "keep only one of them"
         if field is IMAGES or field is TEXTS:
-            fix = f"choose with {IMAGES.flag} KEY and {TEXTS.flag} KEY"
+            fix = f"choose with {spell('image_key', 'KEY')} and {spell('text_key', 'KEY')}"
         names = " and ".join(f"'{m.name}' {m.shape}" for m in found[:4])
         raise BadInput(f"{field.words} occur under {len(found)} names: {names}", where=where, fix=fix)
     return found[0] if found else None
@@ -105,10 +106,10 @@ def named(members: Sequence[Member], key: str, field: Field, where: Path) -> Mem
         return found[0]
     if found:
         names = ", ".join(f"'{m.name}'" for m in found)
-        raise BadInput(f"{field.flag} '{key}' fits {names}", where=where, fix="give the name in full")
+        raise BadInput(f"{spell(field.flag)} '{key}' fits {names}", where=where, fix="give the name in full")
     near = closest(key, [m.name for m in members])
     fix = f"did you mean {' or '.join(repr(n) for n in near)}?" if near else "give one of the names above"
-    raise BadInput(f"has no array '{key}' ({field.flag}); it holds {describe(members)}", where=where, fix=fix)
+    raise BadInput(f"has no array '{key}' ({spell(field.flag)}); it holds {describe(members)}", where=where, fix=fix)
 
 
 def describe(members: Sequence[Member], most: int = 12) -> str:

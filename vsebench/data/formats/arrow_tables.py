@@ -11,6 +11,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...memory import Growth
+from ...options import spell
 from .guard import BOMB_BYTES, reading
 from .ids import as_ids, id_array
 from .raw import Array, RawArray, RawEmbeddings
@@ -176,7 +177,7 @@ def _check_columns(schema: Any, path: Path, only: str | None, vectors: str) -> l
     for name in needed:
         if schema.names.count(name) != 1:
             found = ", ".join(f"{field.name} ({field.type})" for field in list(schema)[:12])
-            fix = f"{_LAYOUT}, or name the column of the vectors: --image-key and --text-key"
+            fix = f"{_LAYOUT}, or name the column of the vectors: {spell('image_key')} and {spell('text_key')}"
             raise BadInput(f"has no column '{name}'; it has {found or 'none'}", where=path, fix=fix)
     return [*needed, *(name for name in ("image_id", "caption") if schema.names.count(name) == 1)]
 

@@ -8,6 +8,7 @@ from typing import IO, Any
 
 from ...errors import BadInput, UsageError
 from ...memory import memory_limit, size
+from ...options import spell
 from ...types import DIRECTIONS
 from .guard import reading
 from .raw import FileLists, Order
@@ -25,7 +26,7 @@ def read_eccv_json(stream: IO[str], where: Path, order: Order = "score") -> File
         BadInput: as ``parse_json``, or the text is too long for the free memory.
     """
     if order != "score":
-        what = f"--run-order {order} has no meaning for JSON lists, which have no ranks"
+        what = f"{spell('run_order', order)} has no meaning for JSON lists, which have no ranks"
         raise UsageError(what, where=where, fix="leave it out: the lists are read best first")
     limit = memory_limit() // _EXPANSION
     text = stream.read(limit + 1)

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from ...errors import BadInput, UsageError
+from ...options import spell
 from ...types import Ids
 from . import spool
 from .aliases import (
@@ -48,14 +49,16 @@ class ArrayFile:
     def refuse_key(self, key: str | None, field: Field) -> None:
         """Refuse the name of an array for a file that holds one without a name; raises UsageError."""
         if self.kind.single and key is not None:
-            what = f"an {self.kind.suffix} file holds a single array without a name, so {field.flag} has no meaning"
+            what = (
+                f"an {self.kind.suffix} file holds a single array without a name, so {spell(field.flag)} has no meaning"
+            )
             raise UsageError(what, where=self.path, fix="leave it out")
 
     def only(self, matrices: Sequence[Member], field: Field, fix: str | None = None) -> Member:
         """The only one of some arrays; raises BadInput where there is none, or several."""
         if len(matrices) == 1:
             return matrices[0]
-        named = f" with {field.flag} KEY" if field.flag else f" {field.names[0]}"
+        named = f" with {spell(field.flag, 'KEY')}" if field.flag else f" {field.names[0]}"
         fix = fix or f"name the array{named}"
         what = f"has no {field.words} under a known name; it holds {describe(self.members)}"
         raise BadInput(what, where=self.path, fix=fix)

@@ -20,6 +20,7 @@ import numpy.typing as npt
 
 from ...errors import DiskError
 from ...memory import memory_limit, release, size
+from ...options import spell
 from .raw import Array
 
 SHARE = 4  # an array that takes more than one in so many of the free bytes is not kept in memory
@@ -67,7 +68,9 @@ def room(shape: tuple[int, ...], dtype: npt.DTypeLike, why: str) -> Array:
             array: Array = np.memmap(file, np.dtype(dtype), mode="r+", shape=shape)
     except OSError as error:
         what = f"a temporary file of {size(nbytes)} cannot be written: {error.strerror}"
-        raise DiskError(what, where=folder, fix="set TMPDIR to a folder with more space, or raise --memory") from None
+        raise DiskError(
+            what, where=folder, fix=f"set TMPDIR to a folder with more space, or raise {spell('memory')}"
+        ) from None
     said = _SAID.get()
     if said is not None:
         said.append(f"{why} to a temporary file of {size(nbytes)} in {folder}")

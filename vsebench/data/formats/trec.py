@@ -13,6 +13,7 @@ from typing import IO
 
 from ...errors import BadInput, UsageError, count_of
 from ...memory import memory_limit, size
+from ...options import spell
 from .raw import FileLists, Order
 
 _COLUMNS = "write six columns a line: query Q0 item rank score tag; or three: query item score"
@@ -72,7 +73,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
     if not rows:
         raise BadInput("holds no lines", where=where, fix=_COLUMNS)
     if width == 3 and order == "rank":
-        what = "--run-order rank has no meaning for lines of query, item and score, which have no ranks"
+        what = f"{spell('run_order', 'rank')} has no meaning for lines of query, item and score, which have no ranks"
         raise UsageError(what, where=where, fix="leave it out: the scores order the items")
     lists: dict[str, list[str]] = {}
     tied: dict[str, list[int]] = {}
@@ -168,7 +169,7 @@ def _refuse_repeated_rank(query: str, found: list[_Row], where: Path) -> None:
         if rank in first:
             lines = sorted((first[rank], number))
             what = f"query '{query}' has rank {rank} twice, in lines {lines[0]} and {lines[1]}"
-            raise BadInput(what, where=where, fix="leave out --run-order rank: the scores order the items")
+            raise BadInput(what, where=where, fix=f"leave out {spell('run_order', 'rank')}: the scores order the items")
         first[rank] = number
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MissingPackage
+from ...options import spell
 from ...scenes.encode import FACTS_WIDTH, SCENE_WIDTH
 from ...scenes.regions import DIM
 from ...scenes.settings import GENERATOR, Settings
@@ -61,7 +62,7 @@ def missing(name: str) -> MissingPackage:
 
 def damaged(where: Path, name: str, why: str) -> BadInput:
     """The error for a file or folder that no build has left so."""
-    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --force")
+    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} {spell('force', True)}")
 
 
 def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
@@ -92,7 +93,7 @@ def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
         raise damaged(path, name, "it does not describe these scenes") from error
     if built_by != GENERATOR:
         what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
-        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --force")
+        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} {spell('force', True)}")
     for file, size in files.items():
         found = (folder / file).stat().st_size if (folder / file).is_file() else None
         if found != size:

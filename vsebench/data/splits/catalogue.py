@@ -12,6 +12,7 @@ import numpy as np
 
 from ...arguments import public
 from ...errors import BadInput, MissingPackage, UsageError, count_of
+from ...options import spell
 from ...registry import unknown
 from ...scenes.settings import is_name
 from ...types import Split
@@ -155,7 +156,8 @@ def build(
     """
     if is_name(name):
         if (source, part, captions_per_image) != (None, None, None):
-            what = f"--from, --part and --captions-per-image have no meaning for '{name}', which is generated"
+            options = f"{spell('source')}, {spell('part')} and {spell('captions_per_image')}"
+            what = f"{options} have no meaning for '{name}', which is generated"
             raise UsageError(what, fix="leave them out, or give a data set of your own another name")
         from ..scenes.build import build_scenes  # and with it compiled code, which takes 0.4 s to import
 
@@ -163,7 +165,8 @@ def build(
     if name not in DECLARED:
         return _build_own(name, source, part, captions_per_image, force)
     if part is not None or captions_per_image is not None:
-        what = f"--part and --captions-per-image have no meaning for '{name}', whose captions are declared"
+        options = f"{spell('part')} and {spell('captions_per_image')}"
+        what = f"{options} have no meaning for '{name}', whose captions are declared"
         raise UsageError(what, fix="leave them out, or give a data set of your own another name")
     split = declared(name)
     path = stored_path(split.built_as)
@@ -171,7 +174,7 @@ def build(
         settle(restore(path, captions=True), split)  # raises when the file is damaged
         if source is not None:
             what = f"split '{name}' is built already, and the source was not read"
-            raise UsageError(what, where=path, fix="add --force to build it again")
+            raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again")
         return path
     if source is None:
         store(path, settle(_installed(split, captions=True), split))
@@ -196,7 +199,7 @@ def _build_own(
     path = stored_path(name)
     if path.exists() and not force:
         what = f"split '{name}' is built already, and the source was not read"
-        raise UsageError(what, where=path, fix="add --force to build it again, or choose another name")
+        raise UsageError(what, where=path, fix=f"add {spell('force', True)} to build it again, or choose another name")
     rows = all_of_file(source, part)
     if captions_per_image is not None:
         rows = first_captions(rows, captions_per_image)

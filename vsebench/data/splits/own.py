@@ -10,6 +10,7 @@ import re
 import numpy as np
 
 from ...errors import BadInput, UsageError
+from ...options import spell
 from ...scenes.settings import is_name, of_split
 from ...types import Ids
 from ..formats.ids import canonical
@@ -105,7 +106,7 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
                 found.append(name)
     if len(found) > 1:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"
-        raise UsageError(what, fix=f"give --split {found[0]} or --split {found[1]}")
+        raise UsageError(what, fix=f"give {spell('split', found[0])} or {spell('split', found[1])}")
     return found[0] if found else None
 
 

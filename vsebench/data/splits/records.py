@@ -10,6 +10,7 @@ import numpy as np
 
 from ...errors import BadInput
 from ...memory import text_array
+from ...options import spell
 from ...types import Ids
 from ..formats.ids import as_ids
 from ..textfile import field, shown
@@ -102,7 +103,9 @@ def record_rows(records: Iterable[Record], fields: Fields, where: str, part: str
             captions.append(caption)
     if not captions:
         words = f"part '{part}' ({fields.part} is {', '.join(list(parts)[:6])})" if parts else "caption"
-        raise BadInput(f"holds no {words}", where=where, fix="give a file that holds captions, or another --part")
+        raise BadInput(
+            f"holds no {words}", where=where, fix=f"give a file that holds captions, or another {spell('part')}"
+        )
     return CaptionRows(_ids(image_ids, "image ids", where), _ids(caption_ids, "ids", where), tuple(captions), where)
 
 

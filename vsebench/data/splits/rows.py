@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import BadInput, count_of
+from ...options import spell
 from ...types import Ids, Int, frozen
 
 
@@ -80,5 +81,5 @@ def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
         name = rows.image_id[np.flatnonzero(image_of == first)[0]]
         short = count_of(int((found < count).sum()), "image has", "images have")
         what = f"{short} fewer than {count} captions (first: {name}, {found[first]})"
-        raise BadInput(what, where=rows.origin, fix="give a smaller --captions-per-image, or leave it out")
+        raise BadInput(what, where=rows.origin, fix=f"give a smaller {spell('captions_per_image')}, or leave it out")
     return rows.take(np.flatnonzero(nth < count))

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from ...errors import BadInput, UsageError
+from ...options import spell
 from ...types import Ids
 from ..textfile import parse_json, read_text, shown
 from . import packages
@@ -174,10 +175,14 @@ def with_image_files(path: str | os.PathLike[str], part: str | None = None) -> t
 def _all(source: FileSource, file: CaptionFile, part: str | None) -> CaptionRows:
     path, parts = file.where, source.parts(file)
     if part is not None and not parts:
-        raise UsageError(f"--part is '{part}', and the file has no field split", where=path, fix="leave it out")
+        raise UsageError(
+            f"{spell('part')} is '{part}', and the file has no field split", where=path, fix="leave it out"
+        )
     if part is None and source is not FILES["karpathy"] and len(parts) > 1:
         what = f"holds {len(parts)} parts: {', '.join(parts[:6])}"
-        raise UsageError(what, where=path, fix=f"choose one with --part {'test' if 'test' in parts else parts[0]}")
+        raise UsageError(
+            what, where=path, fix=f"choose one with {spell('part', 'test' if 'test' in parts else parts[0])}"
+        )
     return source.whole(file, part)
 
 

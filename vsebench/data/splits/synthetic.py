@@ -15,6 +15,7 @@ import numpy as np
 from ...errors import BadInput, UsageError
 from ...numeric import elementary
 from ...numeric.parallel import one_blas_thread
+from ...options import spell
 from ...types import Float, Split, Vectors
 
 if TYPE_CHECKING:
@@ -101,7 +102,9 @@ def lsa(captions: Sequence[str], dim: int) -> Float:
     weights = tfidf(captions)
     limit = min(weights.shape) - 2
     if not 1 <= dim <= limit:
-        raise UsageError(f"dim {dim} is not between 1 and {limit}", fix="choose a smaller --dim or more captions")
+        raise UsageError(
+            f"dim {dim} is not between 1 and {limit}", fix=f"choose a smaller {spell('dim')} or more captions"
+        )
     # 1.5 Lanczos vectors for every singular vector: a quarter faster than the default of 2.
     lanczos = min(dim + max(dim // 2, 20), limit + 1)
     start = np.ones(min(weights.shape))

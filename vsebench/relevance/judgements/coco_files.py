@@ -12,6 +12,7 @@ import numpy as np
 
 from ...data.splits.packages import has_ids, judgement_file, read_judgements
 from ...errors import BadInput, UsageError, count_of
+from ...options import spell
 from ...types import Direction, Ids, Int, Relevance, Split, frozen
 from .pairs import from_pairs
 
@@ -39,7 +40,7 @@ def load(name: str, files: Files, split: Split, direction: Direction, *, all_que
     """
     if split.name != JUDGED_SPLIT:
         what = f"judgements '{name}' are of the complete gallery of COCO 5K, not of split '{split.name}'"
-        raise UsageError(what, fix=f"use --split {JUDGED_SPLIT}")
+        raise UsageError(what, fix=f"use {spell('split', JUDGED_SPLIT)}")
     path = judgement_file(files[direction])
     return _load(name, files[direction], split, direction, all_queries, path, path.stat().st_mtime_ns)
 

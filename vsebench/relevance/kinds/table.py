@@ -6,6 +6,7 @@ Add a kind by declaring it in a file of its own and naming it in ``GAINS``.
 from __future__ import annotations
 
 from ...errors import BadInput, UsageError
+from ...options import spell
 from ...registry import unknown
 from ...types import Split
 from ..gains import Gains, Progress, Spec
@@ -95,6 +96,6 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     cut_at_zero = "negative" in kind.settings and kind.value(spec.settings, "negative") == "zero"
     if kind.needs_captions and split.captions is None:
         what = f"{kind.name} needs the captions of split '{split.name}', which are not known"
-        raise BadInput(what, fix="give them with --captions FILE")
+        raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
     gains = kind.loader()(split, spec.argument, spec.settings, progress)
     return NonNegative(gains) if cut_at_zero else gains

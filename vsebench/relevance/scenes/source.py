@@ -8,6 +8,7 @@ from functools import lru_cache
 from ...data.scenes.folder import check_content
 from ...data.scenes.store import StoredScenes, open_scenes
 from ...errors import UsageError
+from ...options import spell
 from ...scenes.settings import of_split
 from ...types import Split
 from .truth import Truth
@@ -36,7 +37,7 @@ def scenes_of(split: Split) -> tuple[StoredScenes, slice]:
     found = of_split(split.name)
     if found is None:
         what = f"truth is known of scenes, not of split '{split.name}'"
-        fix = "give --split scenes-10k-test or another split of a data set of scenes (vsebench data build scenes-10k)"
+        fix = f"give {spell('split', 'scenes-10k-test')} or other scenes (vsebench data build scenes-10k)"
         raise UsageError(what, fix=fix)
     stored = open_scenes(found[0])
     return stored, stored.part(found[1])

@@ -17,6 +17,7 @@ from typing import Any
 
 from ...data.textfile import parse_json, read_text, shown
 from ...errors import BadInput, count_of
+from ...options import spell
 from .tuples import TOOLS, Tuples, normal, words
 
 FORMAT = "vsebench/spice-tuples/1"
@@ -55,15 +56,15 @@ def _unpack(path: Path) -> Tuples:
         raise BadInput(
             "has rows of tuples, without their captions and synsets",
             where=path,
-            fix="add --synsets FILE (a word, a tab and its METEOR synset ids a line), and the captions of the rows: "
-            "--split NAME or --captions FILE",
+            fix=f"add {spell('synsets', 'FILE')} (a word, a tab, its METEOR synset ids), and the captions of the rows: "
+            f"{spell('split', 'NAME')} or {spell('captions', 'FILE')}",
         )
     if not isinstance(header, dict) or header.get("format") != FORMAT:
         raise BadInput(
             f"this is not a file of SPICE tuples: the first line is {shown(header)}",
             where=path,
             fix="give a file made by vsebench relevance export spice, "
-            "or a file of tuple lists together with --synsets and --split",
+            f"or a file of tuple lists together with {spell('synsets')} and {spell('split')}",
         )
     if header.get("tools") != TOOLS:
         what = f"the tuples were made with other tools ({shown(header.get('tools'))}, here {TOOLS})"

@@ -18,6 +18,7 @@ from typing import Any
 from ....data import store
 from ....errors import BadInput, MissingPackage, VsebenchError, count_of
 from ....numeric import parallel
+from ....options import spell
 from ....text import java as java_runtime
 from .. import cache
 from ..file import Known, checked, synset_ids
@@ -185,7 +186,7 @@ class _Run:
     def _recover(self, captions: list[str], retried: bool, failure: WorkerFailed) -> None:
         """Put the captions of a failed chunk back, all or in halves; a single caption is stored as broken."""
         self.worker = None
-        why = f"{failure}" if str(failure) != "Java ran out of memory" else f"{failure} (more: --java-heap)"
+        why = f"{failure}" if str(failure) != "Java ran out of memory" else f"{failure} (more: {spell('java_heap')})"
         if not retried:
             self.note(
                 f"the parser ended early ({why}); {count_of(len(captions), 'caption is', 'captions are')} tried again"
@@ -248,9 +249,9 @@ def _settings(java: str | None, heap: str | None, threads: int, note: Callable[[
 def _unusable(failure: WorkerFailed, settings: Mapping[str, Any]) -> ParserUnusable:
     old = settings.get("major", java_runtime.NEWEST) < 11
     old = old or "UnsupportedClassVersionError" in f"{failure} {failure.log}"
-    fix = "give Java more memory (--java-heap 4G) or another Java (--java PATH)"
+    fix = f"give Java more memory ({spell('java_heap', '4G')}) or another Java ({spell('java', 'PATH')})"
     if old:
-        fix = "use a newer Java (--java PATH), or for Java 8: pip install 'jpype1<1.6'"
+        fix = f"use a newer Java ({spell('java', 'PATH')}), or for Java 8: pip install 'jpype1<1.6'"
     log = f"; its output:\n{failure.log}" if failure.log else ""
     what = f"the SPICE parser does not work here: {failure}{log}"
     return ParserUnusable(what, where=settings.get("library"), fix=fix)
