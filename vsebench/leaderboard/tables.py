@@ -251,8 +251,7 @@ def _source(line: Sequence[Entry], board: Board) -> str:
         return f"suite {first.facts['suite']}" if "suite" in first.facts else f"vsebench {version(first)}"
     named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
     paper = board.papers[first.paper].name if first.paper in board.papers else first.paper
-    row = f", row {first.row}" if first.row and len(line) == 1 else ""
-    return f"{paper}, table{'s' * (', ' in named)} {named}{row}"
+    return f"{paper}, table{'s' * (', ' in named)} {named}"
 
 
 def _title(family: str) -> str:
