@@ -15,8 +15,8 @@ from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
-from .formats.aliases import OWNER_IDS, OWNER_ROWS
 from .formats.ids import canonical, places, respelled, share
+from .formats.members import OWNER_IDS, OWNER_ROWS
 from .formats.raw import Holds
 from .formats.sniff import sniff
 from .shapes import suggestion
