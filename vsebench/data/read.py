@@ -126,14 +126,20 @@ def read_scores(path: StrPath, *, key: str | None = None) -> RawArray:
 def read_captions(path: StrPath) -> tuple[Ids | None, tuple[str, ...]] | None:
     """The text ids, if there are any, and the captions in a file of embeddings, in the order of its text rows.
 
-    Returns None for a file that is not of a format of embeddings.
+    Returns None for a file that is not of a format of embeddings: the reader of texts says what it is.
 
     Raises:
         BadInput: the file is damaged, or of such a format and without captions.
         MissingPackage: the package that reads its format is not installed.
     """
-    file = opened(Path(path))
-    path, kind = file.path, file.kind
+    path = Path(path)
+    try:
+        file = opened(path)
+    except BadInput:
+        return None
+    if path.is_dir():
+        return None
+    kind = file.kind
     if kind.embeddings is not None:
         raw = read_embeddings(path)
         ids, captions = raw.text_ids, raw.captions
