@@ -27,7 +27,7 @@ def rows_with(**change: Any) -> FileRows:
     return replace(ROWS, **change)
 
 
-def refused(given: FileRows, name: str | None = None, each: int | None = None) -> BadInput:
+def refused(given: FileRows, name: Split | str | None = None, each: int | None = None) -> BadInput:
     """The refusal, which names the file and a fix."""
     with pytest.raises(BadInput) as caught:
         match_rows(given, name, each)
@@ -295,6 +295,17 @@ def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
     place = np.argsort(i)
     given = FileRows(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
     assert match_rows(given).split.name == "coco-5k"
+
+
+def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
+    split = Split("custom", np.arange(4) + 7, np.arange(4), np.array([1, 0, 3, 2]))
+    given = FileRows(4, 4, None, None, None, WHERE)
+    found = match_rows(given, split)
+    assert found.split is split and (found.image_rows, found.text_rows, found.notes) == (None, None, ())
+    turned = match_rows(replace(given, image_ids=split.image_ids[::-1]), split)
+    assert turned.image_rows is not None and turned.image_rows.tolist() == [3, 2, 1, 0]
+    wrong = replace(given, image_of_text=np.arange(4))
+    assert refused(wrong, split).what.startswith("image_of_text contradicts split 'custom'")
 
 
 # Rows without ids whose numbers are those of a declared split, or nearly.
