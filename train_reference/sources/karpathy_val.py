@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from vsebench.data.formats.aliases import IMAGE_IDS, pick
 from vsebench.data.formats.guard import check_size, reading
 from vsebench.data.formats.ids import number_in
+from vsebench.data.formats.members import IMAGE_IDS, pick
 from vsebench.data.formats.npz import npz_members
 from vsebench.data.regular import check_file
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows

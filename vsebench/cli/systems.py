@@ -24,10 +24,10 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 
     Raises:
         UsageError: options of one system with several, or two systems of one name.
-        BadInput, MissingPackage: as ``data.sides.group``.
+        BadInput, MissingPackage: as ``data.read.group``.
     """
     from ..analysis.systems import named, names_of
-    from ..data.sides import group
+    from ..data.read import group
     from ..errors import UsageError
 
     given = [named(text) for text in files]
