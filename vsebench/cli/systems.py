@@ -51,13 +51,12 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 def together(reports: Mapping[str, Report], metrics: str | None, details: bool = False) -> Report | Joint:
     """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
     from ..analysis.joint import joint
-    from ..errors import UsageError
+    from ..analysis.systems import NotAlike
 
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
         return joint(reports, metrics=metrics, details=details)
-    except UsageError as error:
-        if "--force" in (error.fix or ""):
-            error.fix = "evaluate them one by one, or all with the --split that they share"
+    except NotAlike as error:
+        error.fix = "evaluate them one by one, or all with the --split that they share"
         raise
