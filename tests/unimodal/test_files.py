@@ -53,7 +53,7 @@ def test_vectors_that_are_refused(tmp_path: Path) -> None:
         (np.zeros((0, 3), np.float32), r"have shape \(0, 3\)"),
         (X.astype(int), "is int64, expected float16, float32 or float64"),
         (np.where(X == 4, np.nan, X), "image row 1 holds nan in column 1"),
-        (X * np.float32(1e20), r"array 'x.npy' holds 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
+        (X * np.float32(1e20), r"image vectors hold 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
     ):
         np.save(path, array)
         with pytest.raises(BadInput, match=message):

@@ -74,7 +74,7 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read
     check_finite(array, VECTORS[modality].words.split()[0], path, read.ids)
     largest = max(float(array.max()), -float(array.min()))
     if largest > SAFE_LENGTH[1] / np.sqrt(array.shape[1]):
-        what = f"a vector holds {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
+        what = f"{VECTORS[modality].words} hold {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
         raise BadInput(what, where=path, fix="scale the vectors")
     if array.dtype.itemsize > 4:
         notes = (*notes, "vectors are float64 in the file and ranked as float32")
