@@ -68,8 +68,7 @@ class Options(Fields):
         reads=str, value="NAMES",
     )  # fmt: skip
     gains: GainsLike = option(
-        (), "Graded relevance: cider (the default), spice, sentence:NAME, bow:FILE, wmd:FILE, or FILE; settings as in "
-        "cider:tokens=whitespace. Repeatable.", MEASURED, reads=list[str], value="KIND",
+        (), "Graded relevance: a kind of `vsebench metrics`, or a file; cider by default. Repeatable.", MEASURED, reads=list[str], value="KIND",
     )  # fmt: skip
     captions: Captions | None = option(
         None, "The captions, for splits whose captions are not known.", MEASURED,

@@ -15,6 +15,6 @@ A new kind is one file with a ``GainsKind`` and a function ``load``, and one lin
 from __future__ import annotations
 
 from .declare import GainsKind
-from .table import FORMS, GAINS, NAMED, kind_of, load_gains, parse_spec
+from .table import GAINS, NAMED, kind_of, load_gains, parse_spec
 
-__all__ = ["FORMS", "GAINS", "NAMED", "GainsKind", "kind_of", "load_gains", "parse_spec"]
+__all__ = ["GAINS", "NAMED", "GainsKind", "kind_of", "load_gains", "parse_spec"]

@@ -22,7 +22,6 @@ from .truth import TRUTH
 from .wmd import WMD
 
 GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, TRUTH, COARSE, MATRIX)}
-FORMS = ", ".join(kind.form for kind in GAINS.values())  # for help
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
 
 
