@@ -29,8 +29,8 @@ def run(
     gains: Annotated[
         str | None,
         typer.Option(
-            help="Relevances, separated by commas: binary, the kinds of gains of `vsebench metrics`, meteor, rouge, bleu-1 "
-            "to bleu-4. By default those that need nothing else."
+            help="Relevances, separated by commas: binary, the gains of `vsebench metrics`, meteor, rouge, bleu-1 to "
+            "bleu-4. By default those that need nothing else."
         ),
     ] = None,
     embeddings: Annotated[

@@ -68,7 +68,8 @@ class Options(Fields):
         reads=str, value="NAMES",
     )  # fmt: skip
     gains: GainsLike = option(
-        (), "Graded relevance: a kind of `vsebench metrics`, or a file; cider by default. Repeatable.", MEASURED, reads=list[str], value="KIND",
+        (), "Graded relevance: a kind of `vsebench metrics`, or a file; cider by default. Repeatable.", MEASURED,
+        reads=list[str], value="KIND",
     )  # fmt: skip
     captions: Captions | None = option(
         None, "The captions, for splits whose captions are not known.", MEASURED,
