@@ -27,7 +27,7 @@ ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Given:
+class Given(Fields):
     """What is evaluated: files or arrays. ``images`` is the argument FILE of the command line.
 
     The fields have no check of their own, see ``evaluation.inputs``.
