@@ -10,9 +10,17 @@
   ``open_scenes`` reads them
 - ``metric`` declares a metric, ``parse`` reads a metric's name
 
-The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up: ``numeric``,
-``data``, ``text``, ``relevance``, ``metrics``, ``rank``, ``graded``, ``stats``, ``report``, ``human``, ``evaluation``,
-``unimodal``, ``analysis``, ``pretrained``, ``cli``; each describes itself in its docstring.
+The command line (``vsebench eval embeddings.npz``) calls nothing else. The packages, from the bottom up (one imports
+those before it); each describes itself in its docstring:
+
+- ``numeric``: threads, sorting and the compiler; ``scenes``: a drawn world whose truth is known
+- ``data``: files, splits, and rows in the order of a split; ``stats``: intervals and tests; ``text``: tokenisers
+- ``relevance``: judgements and gains
+- ``metrics``: formulas and names; ``rank``: ranks, top lists and complete orders; ``report``: tables in every format
+- ``graded``: graded metrics from rankings; ``human``: agreement of gains with judgements of people
+- ``evaluation``: from input to report
+- ``unimodal``: retrieval inside a modality; ``analysis``: of saved reports; ``pretrained``: encoders by name
+- ``leaderboard``: entries and pages; ``cli``: the command line
 """
 
 from __future__ import annotations

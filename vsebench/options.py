@@ -12,6 +12,7 @@ import dataclasses
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from .errors import UsageError, printable
@@ -116,11 +117,11 @@ def check_word(name: str, value: str, allowed: Sequence[str]) -> None:
 
 
 def settings(options: Any) -> dict[str, Any]:
-    """The options whose value is another than the default one, by name; only those that JSON can hold."""
+    """The options whose value is another than the default one, by name: numbers and words, no files."""
     found = {}
-    for name, (field, _) in declared(options).items():
+    for name, (field, facts) in declared(options).items():
         value = getattr(options, name)
-        if isinstance(value, (bool, int, float, str)) and value != field.default:
+        if facts.reads is not Path and isinstance(value, (bool, int, float, str)) and value != field.default:
             found[name] = value
     return found
 

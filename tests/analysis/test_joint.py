@@ -16,8 +16,7 @@ from typer.testing import CliRunner, Result
 import vsebench
 from vsebench.cli import app
 from vsebench.data.formats.members import opened
-from vsebench.data.read import read_embeddings
-from vsebench.data.sides import group, holds_both
+from vsebench.data.read import group, holds_both, read_embeddings
 from vsebench.errors import BadInput, UsageError
 from vsebench.report.grid import Cell, Grid
 from vsebench.report.terminal import text

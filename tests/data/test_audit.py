@@ -9,7 +9,7 @@ import pytest
 
 from vsebench.data import audit
 from vsebench.data.align import AlignedEmbeddings, align_embeddings
-from vsebench.data.audit import check_finite, check_scores, check_vectors, repeated_rows, shown
+from vsebench.data.audit import check_vectors, repeated_rows, shown
 from vsebench.data.formats.raw import RawEmbeddings
 from vsebench.errors import BadInput
 from vsebench.rank.scorers import Dot
@@ -80,21 +80,6 @@ def test_the_safe_range_is_that_of_the_scorer() -> None:
         assert Dot(vectors, np.eye(6, dtype=np.float32)).shape == (2, 6)  # vectors that pass are accepted
 
 
-@pytest.mark.parametrize(
-    ("images", "message"),
-    [
-        (np.ones((40, 36, 8), np.float32), "image array has shape (40, 36, 8): 36 vectors of 8 numbers for each of 40"),
-        (np.ones(40, np.float32), "image array has shape (40,), expected (rows, dim)"),
-        (np.ones((), np.float32), "image array has shape (), expected (rows, dim)"),
-        (np.ones((0, 6), np.float32), "image array is empty: shape (0, 6)"),
-        (np.ones((40, 0), np.float32), "image array is empty: shape (40, 0)"),
-        (X[:, :5], "image vectors have 5 numbers and text vectors 6"),
-    ],
-)
-def test_shapes(images: np.ndarray, message: str) -> None:
-    assert refused(images).startswith(message)
-
-
 def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(audit, "CHUNK", 0)  # one row a block
     assert refused(with_row(39, np.nan)) == "image row 39 holds nan in column 0"
@@ -104,33 +89,6 @@ def test_no_block_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     wrong = np.repeat(X, 5, axis=0)
     wrong[-1, -1] += 1
     assert not repeated_rows(wrong, 200, 5)
-
-
-def test_a_memory_map_is_not_changed(tmp_path: Path) -> None:
-    np.save(tmp_path / "x.npy", with_row(4, np.nan))
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    before = (tmp_path / "x.npy").read_bytes()
-    assert refused(mapped).startswith("image row 4 holds nan")
-    assert (tmp_path / "x.npy").read_bytes() == before
-
-
-def test_scores() -> None:
-    check_scores(np.ones((2, 10), np.float16), WHERE)
-    for scores, words in (
-        (np.ones(3), "score array has shape (3,), expected (images, texts)"),
-        (np.ones((1, 2, 3)), "score array has shape (1, 2, 3)"),
-        (np.ones((0, 3)), "score matrix is empty: shape (0, 3)"),
-        (np.array([[1.0, 2.0], [3.0, np.inf]]), "image (score) row 1 holds inf in column 1"),
-    ):
-        with pytest.raises(BadInput) as caught:
-            check_scores(scores, WHERE)
-        assert caught.value.what.startswith(words)
-
-
-def test_check_finite_alone() -> None:
-    check_finite(X, "image", WHERE)
-    with pytest.raises(BadInput, match="text row 2 holds nan in column 0"):
-        check_finite(with_row(2, np.nan), "text", WHERE)
 
 
 @pytest.mark.parametrize(

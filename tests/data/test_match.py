@@ -27,7 +27,7 @@ def rows_with(**change: Any) -> FileRows:
     return replace(ROWS, **change)
 
 
-def refused(given: FileRows, name: str | None = None, each: int | None = None) -> BadInput:
+def refused(given: FileRows, name: Split | str | None = None, each: int | None = None) -> BadInput:
     """The refusal, which names the file and a fix."""
     with pytest.raises(BadInput) as caught:
         match_rows(given, name, each)
@@ -80,35 +80,6 @@ def test_image_of_text_by_row_and_by_id_agree(ids: np.ndarray) -> None:
     assert by_id.notes == ("image_of_text holds image ids",)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"image_ids": np.array([1, 2, 2, 1])}, "2 image ids occur more than once (first: 1, in rows 0 and 3)"),
-        ({"text_ids": np.array(["a"] * 20)}, "1 text id occurs more than once (first: a, in rows 0 and 1)"),
-        ({"image_of_text": IMAGE_OF[:-1]}, "image_of_text has 19 entries for 20 text rows"),
-        ({"image_of_text": np.arange(4)}, "images and texts look swapped: image_of_text has 4 entries"),
-        (
-            {"image_of_text": np.where(IMAGE_OF == 3, 4, IMAGE_OF)},
-            "image_of_text[15] = 4 is not an image row (there are 4)",
-        ),
-        ({"image_of_text": IMAGE_OF - 1}, "image_of_text[0] = -1 is not an image row (there are 4)"),
-        ({"image_of_text": IMAGE_OF.astype(str) + np.array("x")}, "image_of_text[0] = 0x is not an image row"),
-        ({"n_text": 19}, "19 texts for 4 images, and no image_of_text that gives the image of every text"),
-        ({"n_image": 20, "n_text": 4}, "images and texts look swapped: 20 image rows and 4 text rows"),
-    ],
-)
-def test_what_a_custom_split_refuses(change: dict[str, Any], message: str) -> None:
-    assert refused(rows_with(**change)).what.startswith(message)
-
-
-def test_images_without_a_text_give_a_warning() -> None:
-    found = match_rows(rows_with(image_of_text=np.minimum(IMAGE_OF, 2)))
-    assert len(found.split.image_ids) == 4 and found.warnings == (
-        "1 of the 4 images has no text (first: image row 3): "
-        "candidates in text-to-image, and no queries in image-to-text",
-    )
-
-
 def test_captions_per_image_has_no_meaning_with_image_of_text() -> None:
     with pytest.raises(UsageError, match="image_of_text gives the image of every text"):
         match_rows(rows_with(image_of_text=IMAGE_OF), None, 5)
@@ -131,11 +102,6 @@ def test_inputs_are_not_changed() -> None:
     ids, owner = IDS.copy(), IDS[IMAGE_OF].copy()
     match_rows(rows_with(image_ids=ids, image_of_text=owner))
     assert np.array_equal(ids, IDS) and np.array_equal(owner, IDS[IMAGE_OF])
-
-
-def test_unknown_split() -> None:
-    with pytest.raises(UsageError, match="unknown split 'coco-6k'"):
-        match_rows(ROWS, "coco-6k")
 
 
 def test_without_the_package_ids_are_just_ids(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -298,33 +264,6 @@ def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
     )
 
 
-def edited(ids: np.ndarray, row: int, value: int) -> np.ndarray:
-    """Ids with one replaced."""
-    out = ids.copy()
-    out[row] = value
-    return out
-
-
-def test_what_a_declared_split_refuses(coco: Split) -> None:
-    image, text = coco.image_ids, coco.caption_ids
-    cases: list[tuple[dict[str, Any], str | None, str]] = [
-        ({"image_ids": text[:5000]}, "coco-5k", "images and texts look swapped: the image ids are the other side's"),
-        ({"n_image": 25000, "n_text": 5000, "image_ids": text, "text_ids": image}, None, "images and texts look swap"),
-        ({"image_ids": edited(image, 3, 7)}, None, f"1 of the 5,000 image ids of split 'coco-5k' is missing (first: "
-         f"{image[3]}); 1 image id is unknown to it (first: 7)"),
-        ({"n_image": 4999, "image_ids": image[1:]}, "coco-5k", "1 of the 5,000 image ids of split 'coco-5k' is miss"),
-        ({"image_ids": edited(image, 3, image[9])}, "coco-5k", f"1 image id occurs more than once (first: {image[9]}, "
-         "in rows 3 and 9)"),
-        ({"image_ids": None, "n_image": 4999}, "coco-5k", "4,999 image rows, but split 'coco-5k' has 5,000 images"),
-        ({"image_ids": np.array([f"x{i}" for i in image])}, "coco-5k", "image ids such as 'x391895' are not ids of "
-         "split 'coco-5k' (such as '391895')"),
-        ({"n_image": 25000, "n_text": 5000, "image_ids": None, "text_ids": None}, "coco-5k", "images and texts look "
-         "swapped: 25,000 image rows and 5,000 text rows"),
-    ]  # fmt: skip
-    for change, name, message in cases:
-        assert refused(coco_rows(coco, **change), name).what.startswith(message), message
-
-
 def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
     part = coco_rows(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
     assert "--split custom" in (refused(part).fix or "")
@@ -356,6 +295,17 @@ def test_image_of_text_is_compared_under_permuted_rows(coco: Split) -> None:
     place = np.argsort(i)
     given = FileRows(len(i), len(c), coco.image_ids[i], coco.caption_ids[c], place[coco.image_of[c]], WHERE)
     assert match_rows(given).split.name == "coco-5k"
+
+
+def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
+    split = Split("custom", np.arange(4) + 7, np.arange(4), np.array([1, 0, 3, 2]))
+    given = FileRows(4, 4, None, None, None, WHERE)
+    found = match_rows(given, split)
+    assert found.split is split and (found.image_rows, found.text_rows, found.notes) == (None, None, ())
+    turned = match_rows(replace(given, image_ids=split.image_ids[::-1]), split)
+    assert turned.image_rows is not None and turned.image_rows.tolist() == [3, 2, 1, 0]
+    wrong = replace(given, image_of_text=np.arange(4))
+    assert refused(wrong, split).what.startswith("image_of_text contradicts split 'custom'")
 
 
 # Rows without ids whose numbers are those of a declared split, or nearly.

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import os
-import pickle
 import struct
 import zipfile
 from pathlib import Path
@@ -25,7 +23,7 @@ from tests.embedding_files import (
     save,
     save_deflated,
 )
-from vsebench.data.formats import guard, npz
+from vsebench.data.formats import guard
 from vsebench.data.read import read_embeddings
 from vsebench.errors import BadInput, UsageError
 
@@ -76,11 +74,6 @@ def test_strings_of_captions_are_not_taken_for_vectors(tmp_path: Path) -> None:
         save(tmp_path / "e.npz", images=IMAGES, captions=np.array(["a dog"] * 8), caption_embeddings=TEXTS)
     )
     assert raw.texts.shape == (8, 3) and raw.notes == () and raw.captions == ("a dog",) * 8
-
-
-def test_one_side_missing_and_scores_instead(tmp_path: Path) -> None:
-    refused(save(tmp_path / "a.npz", images=IMAGES), "has no text vectors", "name them with --text-key KEY")
-    refused(save(tmp_path / "b.npz", sims=IMAGES), "give a score matrix with --scores")
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", ">f4", ">f8"])
@@ -141,13 +134,6 @@ def test_a_flipped_byte_is_found(tmp_path: Path, writer: Any) -> None:
     refused(corrupt_member(tmp_path / "e.npz", writer), "'images' is damaged", "write or download the file again")
 
 
-def test_truncated_archives(tmp_path: Path) -> None:
-    whole = save(tmp_path / "e.npz", **FULL).read_bytes()
-    for size in (len(whole) // 2, len(whole) - 10):
-        (tmp_path / "t.npz").write_bytes(whole[:size])
-        refused(tmp_path / "t.npz", "truncated or damaged")
-
-
 def npy_bytes(array: np.ndarray) -> bytes:
     out = io.BytesIO()
     np.lib.format.write_array(out, array)
@@ -170,16 +156,10 @@ def header(shape: Any, descr: str = "<f4") -> bytes:
 @pytest.mark.parametrize(
     ("data", "word"),
     [
-        (npy_bytes(IMAGES)[:-4], "declares shape (4, 3) float32 (48 bytes) but holds 44 bytes of data: truncated"),
         (npy_bytes(IMAGES) * 2, "damaged, or several arrays in one file"),
-        (header((10**9, 10**9)), "declares shape (1000000000, 1000000000) float32"),
-        (header((-1, 4)), "negative shape"),
         (header("x"), "no readable .npy header"),
         (header((2,), "no such"), "no readable .npy header"),
         (b"\x93NUMPY\x09\x00" + b" " * 64, "no readable .npy header"),
-        (b"junk", "no readable .npy header"),
-        (b"", "no readable .npy header"),
-        (b"\x93NUMPY\x01\x00\xff\xff" + b"(" * 65535, "no readable .npy header"),
     ],
 )
 def test_members_with_wrong_headers(tmp_path: Path, data: bytes, word: str) -> None:
@@ -200,18 +180,11 @@ def test_zip_bombs_and_too_large_files(tmp_path: Path, monkeypatch: pytest.Monke
     refused(path, "the arrays need 1.0 MiB of memory, and 512.0 KiB are free", "memory-mapped")
 
 
-def test_archives_that_are_not_npz(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    np.savez(tmp_path / "none.npz")
-    refused(tmp_path / "none.npz", "an archive without any array")
-    with zipfile.ZipFile(tmp_path / "z.npz", "w") as archive:
-        archive.writestr("readme.txt", "hello")
-    refused(tmp_path / "z.npz", "a zip archive without arrays (it holds readme.txt)")
+def test_an_array_that_occurs_twice_is_refused(tmp_path: Path) -> None:
     with pytest.warns(UserWarning, match="Duplicate name"), zipfile.ZipFile(tmp_path / "d.npz", "w") as archive:
         archive.writestr("images.npy", npy_bytes(IMAGES))
         archive.writestr("images.npy", npy_bytes(TEXTS))
     refused(tmp_path / "d.npz", "holds 'images.npy' more than once")
-    monkeypatch.setattr(npz, "MAX_MEMBERS", 2)
-    refused(save(tmp_path / "many.npz", **FULL), "holds 5 arrays")
 
 
 def test_an_encrypted_archive_is_refused(tmp_path: Path) -> None:
@@ -260,18 +233,10 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "words"),
     [
-        (b"", ("is empty (0 bytes)",)),
-        (pickle.dumps({"a": 1}), ("is a pickle", "never", "np.savez")),
-        (b"\x1f\x8b\x08\x00aaaaaaa", ("is gzip-compressed", "gunzip")),
-        (b"<!DOCTYPE html><html>404</html>", ("is a web page", "download it again")),
         (b"  <HTML>", ("is a web page",)),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:1\n", ("is a git-lfs pointer", "git lfs pull")),
-        (b"hello\n", ("is a text file, not a file of embeddings",)),
         (b'{"i2t": {}}', ("is a JSON file", "--run")),
         (b"MATLAB 5.0 MAT-file\0", ("is a MATLAB 5 file",)),
-        (b"\x00\x01\x02\x03", ("is in no format that vsebench reads", "starts with b'\\x00\\x01\\x02\\x03'")),
         (("\u00e9" * 5000).encode()[:4097], ("is a text file",)),
-        (b"PK\x03\x04 and then nothing", ("truncated or damaged zip",)),
     ],
 )
 def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, words: tuple[str, ...]) -> None:
@@ -279,29 +244,13 @@ def test_files_that_hold_no_arrays(tmp_path: Path, data: bytes, words: tuple[str
     refused(tmp_path / "e.npz", *words)
 
 
-def test_a_name_that_promises_a_pickle(tmp_path: Path) -> None:
-    (tmp_path / "e.PKL").write_bytes(pickle.dumps([1], protocol=0))
-    refused(tmp_path / "e.PKL", "is named as a pickle (.PKL)")
-
-
 def test_paths_that_are_no_files(tmp_path: Path) -> None:
     (tmp_path / "embeddings.npz").write_bytes(b"x")
     refused(tmp_path / "embedings.npz", "no such file", f"did you mean '{tmp_path / 'embeddings.npz'}'?")
-    refused(tmp_path / "zzzz", "no such file", "check the path")
-    refused(tmp_path / "no" / "e.npz", "no such file", f"there is no folder '{tmp_path / 'no'}'")
     refused(tmp_path / "embeddings.npz" / "x", "no such file")
-    refused(tmp_path, "has no folder img_emb", "img_emb/img_emb_0.npy")
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     refused(tmp_path / "link", "is a link to a missing file", "repair the link")
-    refused(tmp_path / ("x" * 3000), "cannot be opened")
     refused(Path("a\0b"), "cannot be opened")
-
-
-@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no named pipes here")
-def test_pipes_and_devices_are_not_opened(tmp_path: Path) -> None:
-    os.mkfifo(tmp_path / "pipe")
-    refused(tmp_path / "pipe", "is a named pipe, not a regular file")
-    refused(Path("/dev/zero"), "is a device")
 
 
 def test_no_permission(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -39,15 +39,10 @@ def test_ids_are_numbers_or_names(given: np.ndarray, expected: list[Any]) -> Non
 @pytest.mark.parametrize(
     ("given", "word"),
     [
-        (np.array([1.5]), "'image_ids'[0] = 1.5 is not an integer"),
         (np.array([1.0, np.nan]), "'image_ids'[1] = nan is not an integer"),
         (np.array([2.0**25], np.float32), "too large to be exact in float32"),
-        (np.array([2**63], np.uint64), "which is not an int64"),
-        (np.ones((2, 2), int), "has shape (2, 2)"),
         (np.array(5), "has shape ()"),
         (np.array([True]), "has dtype bool"),
-        (np.array(["a", None], dtype=object), "has dtype object"),
-        (np.array([b"ok", b"\xff"]), "'image_ids'[1] = b'\\xff' is not UTF-8"),
     ],
 )
 def test_ids_that_are_refused(given: np.ndarray, word: str) -> None:

@@ -82,27 +82,17 @@ def test_ids_are_numbers_only_when_all_of_their_kind_are(tmp_path: Path) -> None
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("{}", ("holds no lists",)),
-        ("[1, 2]", ("is a JSON list, not an object", '{"i2t"')),
         ('{"i2t": {}}', ("i2t: holds no lists",)),
         ('{"i2t": [1]}', ("i2t: is a JSON list, not an object",)),
-        ('{"i2t": {"1": [1]}, "meta": 3}', ("has the key 'meta' beside i2t and t2i",)),
-        ('{"1": []}', ("query '1' has an empty list",)),
         ('{"1": {"2": 0.5}}', ("query '1' has a JSON object, not a list of ids",)),
         ('{"1": null}', ("query '1' has a JSON null",)),
         ('{"1": 3}', ("query '1' has a JSON number",)),
-        ('{"1": [1, 2.5]}', ("query '1', rank 2: 2.5 is not an id",)),
         ('{"1": [true]}', ("rank 1: True is not an id",)),
         ('{"1": [NaN]}', ("rank 1: nan is not an id",)),
         ('{"1": [[1]]}', ("rank 1: [1] is not an id",)),
         ('{"1": [5, 6, "5"]}', ("query '1' lists item '5' twice, at ranks 1 and 3", "count twice")),
         ('{"i2t": {"1": [5, 5]}}', ("i2t: query '1' lists item '5' twice",)),
-        ('{"1": [1], "1": [2]}', ("has the key '1' twice in one object",)),
-        ('{"1": [1, 2', ("is not valid JSON",)),
         ('{"1": [1]} x', ("is not valid JSON (Extra data",)),
-        ('{"a":' * 100000, ("is not valid JSON",)),
-        ("{" + "9" * 5000, ("is not valid JSON",)),
-        ('{"1": [' + "9" * 5000 + "]}", ("is not valid JSON",)),
     ],
 )
 def test_json_that_is_refused(tmp_path: Path, content: str, words: tuple[str, ...]) -> None:
@@ -174,32 +164,16 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        ("a Q0 b 1 0.5\n", ("line 1 has 5 columns, expected 6: 'a Q0 b 1 0.5'", "query Q0 item rank score tag")),
         ("q Q0 a 1 0.5 t\nq Q0 b 2 0.4 t x\n", ("line 2 has 7 columns",)),
-        ("q Q0 a 1 high t\n", ("line 1: score 'high' is not a finite number",)),
-        ("q Q0 a 1 nan t\n", ("line 1: score 'nan' is not a finite number",)),
         ("q Q0 a 1 inf t\n", ("line 1: score 'inf'",)),
-        ("q Q0 a 1.5 0.5 t\n", ("line 1: rank '1.5' is not an integer",)),
         ("q Q0 a 1 0.9 t\nq Q0 b 2 0.8 t\nq Q0 a 3 0.7 t\n", ("query 'q' lists item 'a' twice, in lines 1 and 3",)),
-        ("q Q0 a 1 0.9 t\nq Q0 a 2 0.95 t\n", ("in lines 1 and 2",)),
-        ("\n \n", ("holds no lines",)),
         (b"q Q0 a 1 0.5 t\n" * 400 + b"\xff\xfe\n", ("is not readable text",)),
         (gzip.compress(b"q Q0 a\0 1 0.5 t\n", mtime=0), ("line 1 holds binary data",)),
-        (gzip.compress(RUN.encode() * 99, mtime=0)[:-9], ("is not readable text",)),
         (gzip.compress(RUN.encode(), mtime=0)[:12] + b"\xff" * 30, ("is not readable text",)),
-        (gzip.compress(b"a" * 200000, mtime=0), ("line 1 is longer than 65,536 characters",)),
-        (b"\x93NUMPY", ("is a single .npy array, not retrieved lists",)),
-        (b"", ("is empty",)),
-        (b"\x80\x04N.", ("is a pickle",)),
     ],
 )
 def test_trec_that_is_refused(tmp_path: Path, content: Any, words: tuple[str, ...]) -> None:
     refused(write(tmp_path / "run", content), *words)
-
-
-def test_other_paths(tmp_path: Path) -> None:
-    refused(tmp_path, "is a folder, not retrieved lists")
-    refused(tmp_path / "run", "no such file")
 
 
 def test_long_json_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

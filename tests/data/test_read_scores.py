@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 from vsebench.data.read import read_scores
-from vsebench.errors import BadInput, UsageError
+from vsebench.errors import BadInput
 
 SCORES = np.random.default_rng(0).standard_normal((4, 20)).astype(np.float32)
 IDS = np.arange(4)
 
 
-def refused(path: Path, *words: str, error: type[Exception] = BadInput, **kwargs: Any) -> None:
-    with pytest.raises(error) as caught:
+def refused(path: Path, *words: str, **kwargs: Any) -> None:
+    with pytest.raises(BadInput) as caught:
         read_scores(path, **kwargs)
     message = str(caught.value)
     for word in words:
@@ -64,17 +64,7 @@ def test_matrices_that_are_refused(tmp_path: Path) -> None:
     refused(tmp_path / "i.npz", "leave out --scores if the file holds embeddings")
     np.savez(tmp_path / "two.npz", scores=SCORES, sims=SCORES)
     refused(tmp_path / "two.npz", "scores occur under 2 names: 'scores' (4, 20) and 'sims' (4, 20)")
-    np.save(tmp_path / "flat.npy", SCORES.ravel())
-    refused(tmp_path / "flat.npy", "has shape (80,); scores are two-dimensional", "one row an image")
-    np.save(tmp_path / "int.npy", SCORES.astype(np.int8))
-    refused(tmp_path / "int.npy", "is int8, expected float16, float32 or float64")
-    np.save(tmp_path / "s.npy", SCORES)
-    refused(tmp_path / "s.npy", "an .npy file holds a single array", error=UsageError, key="scores")
-    (tmp_path / "cut.npy").write_bytes((tmp_path / "s.npy").read_bytes()[:-1])
-    refused(tmp_path / "cut.npy", "holds 319 bytes of data: truncated")
     refused(tmp_path, "is a folder, not a score matrix")
-    (tmp_path / "run.json").write_text('{"i2t": {}}')
-    refused(tmp_path / "run.json", "is a JSON file, not a score matrix", "--run")
 
 
 def test_a_stored_member_behind_an_odd_offset(tmp_path: Path, mapped: bool) -> None:

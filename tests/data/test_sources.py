@@ -181,17 +181,11 @@ BAD_FILES: list[tuple[str, bytes, str]] = [
         r"line 6: field 'image_id' is missing \(fields found: caption_id, caption\)",
     ),
     (
-        "type",
-        lines([{"caption_id": True, "image_id": 1, "caption": ""}]).encode(),
-        "line 1: field 'caption_id' is True, expected an integer",
-    ),
-    (
         "text",
         lines([{"caption_id": 1, "image_id": 1, "caption": None}]).encode(),
         "field 'caption' is None, expected a text",
     ),
     ("record", lines(coco_lines(1)).encode() + b"[1]\n", r"line 6: a JSON object is expected, found \[1\]"),
-    ("twice", lines(coco_lines(1) * 2).encode(), "line 6: caption id 10 is that of line 1 already"),
     (
         "huge id",
         lines([{"caption_id": 10**30, "image_id": 1, "caption": ""}]).encode(),

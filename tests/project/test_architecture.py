@@ -6,6 +6,7 @@ The imports are read from the syntax tree, so that files are judged whether or n
 from __future__ import annotations
 
 import ast
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -205,6 +206,15 @@ def public_definitions(path: Path) -> Iterator[ast.FunctionDef | ast.AsyncFuncti
 
 def test_layers_are_kept():
     assert list(violations(ROOT)) == []
+
+
+def test_the_overview_names_the_packages_in_the_order_of_the_layers():
+    import vsebench
+
+    packages = [name for names in LAYERS for name in names if (ROOT / "vsebench" / name).is_dir()]
+    named = re.findall(r"``(\w+)``: ", vsebench.__doc__.split("from the bottom up")[1])
+    assert sorted(named) == sorted(packages)
+    assert [LAYER[name] for name in named] == sorted(LAYER[name] for name in named)
 
 
 def test_no_import_cycles():

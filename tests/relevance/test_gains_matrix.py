@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 import vsebench
+from vsebench.data.formats.table import array_endings
 from vsebench.errors import BadInput, UsageError
 from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.matrix import MatrixGains
@@ -95,6 +97,40 @@ def test_a_file_with_names_and_ids(tmp_path: Path) -> None:
     np.savez(path, mine=VALUES, other=VALUES)
     with pytest.raises(BadInput, match="has no gains under a known name; it holds mine"):
         load_gains(str(path), SPLIT)
+
+
+def _hdf5(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    with pytest.importorskip("h5py").File(path, "w") as file:
+        file.update(arrays)
+
+
+def _torch(path: Path, arrays: dict[str, np.ndarray]) -> None:
+    torch = pytest.importorskip("torch")
+    torch.save({name: torch.from_numpy(array) for name, array in arrays.items()}, path)
+
+
+SAVERS: dict[str, Callable[[Path, dict[str, np.ndarray]], object]] = {
+    ".npy": lambda path, arrays: np.save(path, arrays["gains"]),
+    ".npz": lambda path, arrays: np.savez(path, **arrays),  # type: ignore[arg-type]
+    ".safetensors": lambda path, arrays: pytest.importorskip("safetensors.numpy").save_file(arrays, path),
+    ".pt": _torch, ".pth": _torch, ".h5": _hdf5, ".hdf5": _hdf5,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("ending", array_endings())
+def test_every_format_of_arrays_gives_the_same_bits(tmp_path: Path, ending: str) -> None:
+    rows, columns = [1, 0], [2, 0, 1]
+    in_order = ending == ".npy"  # it has no room for ids
+    values = VALUES if in_order else np.ascontiguousarray(VALUES[rows][:, columns])
+    ids = {"image_ids": SPLIT.image_ids[rows], "text_ids": SPLIT.caption_ids[columns]}
+    for dtype in (np.float16, np.float32, np.float64, np.int64):
+        path = tmp_path / f"g{ending}"
+        SAVERS[ending](path, {"gains": values.astype(dtype), **ids})
+        found, known = load_gains(f"{path}:rows=images", SPLIT), MatrixGains(VALUES.astype(dtype).astype(np.float64))
+        for direction, n in (("i2t", 2), ("t2i", 3)):
+            assert found.rows(direction, 0, n).tobytes() == known.rows(direction, 0, n).tobytes()
+            items = np.tile(np.arange(5 - n), (n, 1))
+            assert np.array_equal(found.at(direction, np.arange(n), items), known.at(direction, np.arange(n), items))
 
 
 @pytest.mark.parametrize(

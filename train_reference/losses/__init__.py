@@ -13,7 +13,6 @@ A loss of another file has the name ``FILE.py:function``, and needs no decorator
 
 from __future__ import annotations
 
-import hashlib
 import importlib
 import importlib.util
 import inspect
@@ -24,6 +23,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from vsebench.data.regular import sha256_of
 from vsebench.errors import MissingPackage, UsageError, first_line
 from vsebench.registry import Registry, unknown
 
@@ -151,7 +151,7 @@ def fingerprint(name: str) -> str:
     """The sha256 of the file of a loss, the empty text for a registered one; raises UsageError."""
     file = _file(name)
     try:
-        return "" if file is None else hashlib.sha256(file.read_bytes()).hexdigest()
+        return "" if file is None else sha256_of(file)
     except OSError as error:
         raise UsageError(f"cannot be read: {error.strerror}", where=name, fix="give FILE.py:FUNCTION") from error
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from vsebench import load_split
 from vsebench.data.splits import packages
+from vsebench.data.splits.rows import CaptionRows, first_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError, count_of
 from vsebench.options import spell
 from vsebench.types import Ids, Split
@@ -44,16 +45,18 @@ def open_coco_objects(config: Config, bar: Bar) -> dict[PartName, Part]:
         objects = read_objects(config.data.images)
         val = val_image_ids(val_file)
         test = load_split("coco-5k", captions=True)
-        captions = _captions_of_images()
+        rows = packages.val2014_rows()
+        # By image and id: Karpathy keeps the first five captions of this order.
+        rows = first_captions(rows.take(np.lexsort((rows.caption_id, rows.image_id))), CAPTIONS_PER_IMAGE)
         if update is not None:
             update(1, 1)
-    known = np.asarray(sorted(captions))
+    known = rows.image_id[::CAPTIONS_PER_IMAGE]
     objects.check(known)
     _check_val(val, known, test, val_file)
     train = np.setdiff1d(np.setdiff1d(known, test.image_ids), val)
     splits: dict[PartName, Split] = {
-        "train": _split("coco-restval", train, captions),
-        "val": _split("coco-val", val, captions),
+        "train": _split("coco-restval", train, rows),
+        "val": _split("coco-val", val, rows),
         "test": test,
     }
     return {part: Part(split, Vectors(objects.vectors(split.image_ids))) for part, split in splits.items()}
@@ -94,18 +97,9 @@ def _check_val(val: Ids, known: Ids, test: Split, where: str) -> None:
             )
 
 
-def _captions_of_images() -> dict[int, list[tuple[int, str]]]:
-    """For every image of val2014 its captions with their ids, by id: Karpathy keeps the first five of this order."""
-    rows = packages.val2014_rows()
-    found: dict[int, list[tuple[int, str]]] = {}
-    pairs = zip(rows.image_id.tolist(), rows.caption_id.tolist(), rows.captions or (), strict=True)
-    for image, number, caption in pairs:
-        found.setdefault(image, []).append((number, caption))
-    return {image: sorted(captions)[:CAPTIONS_PER_IMAGE] for image, captions in found.items()}
-
-
-def _split(name: str, image_ids: Ids, captions: dict[int, list[tuple[int, str]]]) -> Split:
-    """A split of some images, with their captions in the order of the images."""
-    rows = [(image, *caption) for image, i in enumerate(image_ids.tolist()) for caption in captions[i]]
-    image_of, numbers, strings = zip(*rows, strict=True)
-    return Split(name, image_ids, np.asarray(numbers), np.asarray(image_of), strings)
+def _split(name: str, image_ids: Ids, rows: CaptionRows) -> Split:
+    """A split of some images, with their captions in the order of the images; ``rows`` has five of every image."""
+    first = CAPTIONS_PER_IMAGE * np.searchsorted(rows.image_id[::CAPTIONS_PER_IMAGE], image_ids)
+    own = rows.take((first[:, None] + np.arange(CAPTIONS_PER_IMAGE)).ravel())
+    image_of = np.repeat(np.arange(len(image_ids)), CAPTIONS_PER_IMAGE)
+    return Split(name, image_ids, own.caption_id, image_of, own.captions)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
@@ -15,7 +14,6 @@ import numpy.typing as npt
 import torch
 
 from vsebench.data.image_files import read_image
-from vsebench.errors import BadInput, MissingPackage, count_of
 from vsebench.types import Int
 
 from ..data import Batch
@@ -123,43 +121,3 @@ def _random_crop(image: Any, side: int, rng: np.random.Generator) -> Array:
     part = image.resize((side, side), Resampling.BILINEAR, box=(left, top, left + w, top + h))
     pixels = np.asarray(part)
     return np.ascontiguousarray(pixels[:, ::-1]) if rng.integers(2) else pixels
-
-
-def _names(folder: Path) -> set[str]:
-    """What is in a folder; nothing when there is none, or its name is too long or not one at all."""
-    try:
-        return {path.name for path in folder.iterdir()}
-    except (OSError, ValueError):
-        return set()
-
-
-def check_there(folder: Path, names: list[str], update: Callable[[int, int], None] | None = None) -> dict[str, Path]:
-    """The file of every name, below the folder or, without its own folder, in it.
-
-    Raises:
-        BadInput: some are missing; their number and the first one are named.
-        MissingPackage: Pillow is not installed.
-    """
-    try:
-        import PIL  # noqa: F401 (before hours of training)
-    except ImportError as error:
-        raise MissingPackage("image files need Pillow", fix="pip install 'vsebench[scenes]'") from error
-    if not folder.is_dir():
-        raise BadInput("no such folder of images", where=folder, fix="name the folder: --set data.images=FOLDER")
-    listed: dict[Path, set[str]] = {}
-    found: dict[str, Path] = {}
-    for n, name in enumerate(names, start=1):
-        for path in (folder / name, folder / Path(name).name):
-            if path.parent not in listed:  # one listing of a folder instead of a look at every file
-                listed[path.parent] = _names(path.parent)
-            if path.name in listed[path.parent]:
-                found[name] = path
-                break
-        if update is not None and (n % 1000 == 0 or n == len(names)):
-            update(n, len(names))
-    missing = [name for name in names if name not in found]
-    if missing:
-        counted = count_of(len(missing), f"of {len(names):,} images is", f"of {len(names):,} images are")
-        what = f"{counted} missing (first: {missing[0]})"
-        raise BadInput(what, where=folder, fix="copy the images into this folder, or name another with data.images")
-    return found

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
+from vsebench.data.image_files import find_images
 from vsebench.data.splits.catalogue import declared
 from vsebench.data.splits.identity import matches_ids, settle
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_files, karpathy_rows
 from vsebench.data.splits.rows import CaptionRows
 from vsebench.data.textfile import parse_json, read_text
 from vsebench.errors import BadInput, UsageError
-from vsebench.types import Split
+from vsebench.types import Ids, Split
 
 from ..config import Config
 from ..data import Bar, Part, PartName
-from .image_files import ImageFiles, check_there, sizes
+from .image_files import ImageFiles, sizes
 
 PARTS_OF: dict[PartName, tuple[str, ...]] = {"train": ("train", "restval"), "val": ("val",), "test": ("test",)}
 
@@ -34,7 +36,6 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     Raises:
         UsageError: no folder of images is named.
         BadInput: the file is of another kind or damaged, or images are missing: all are looked for before training.
-        MissingPackage: Pillow is not installed.
     """
     name, folder = str(Path(config.data.name).expanduser()), Path(config.data.images).expanduser()
     if not config.data.images:
@@ -48,15 +49,21 @@ def open_karpathy(config: Config, bar: Bar) -> dict[PartName, Part]:
     for part, names in PARTS_OF.items():
         rows = [karpathy_rows(document, name, n) for n in names if n in there or n == names[0]]
         splits[part] = _split(_joined(rows), f"{Path(name).stem}-{part}")
-    with bar("looking for the images") as update:
-        wanted = [paths[str(i)] for split in splits.values() for i in split.image_ids.tolist()]
-        found = check_there(folder, wanted, update)
-    size = sizes(config.model.image)
-    crop = config.model.crop
+    with bar("looking for the images"):
+        files = iter(_found(folder, np.concatenate([split.image_ids for split in splits.values()]), paths))
+    size, crop = sizes(config.model.image), config.model.crop
     return {
-        part: Part(split, ImageFiles(tuple(found[paths[str(i)]] for i in split.image_ids.tolist()), crop, *size))
+        part: Part(split, ImageFiles(tuple(islice(files, len(split.image_ids))), crop, *size))
         for part, split in splits.items()
     }
+
+
+def _found(folder: Path, image_ids: Ids, names: dict[str, str]) -> tuple[Path, ...]:
+    try:
+        return find_images(folder, image_ids, names).paths
+    except BadInput as error:
+        fix = "copy the images into this folder, or name another: --set data.images=FOLDER"
+        raise BadInput(error.what, where=error.where, fix=fix) from error
 
 
 def _joined(rows: list[CaptionRows]) -> CaptionRows:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import re
+from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
 
-from vsebench.data.formats.aliases import IMAGE_IDS, pick
 from vsebench.data.formats.guard import check_size, reading
+from vsebench.data.formats.ids import number_in
+from vsebench.data.formats.members import IMAGE_IDS, pick
 from vsebench.data.formats.npz import npz_members
 from vsebench.data.regular import check_file
 from vsebench.data.splits.karpathy import is_karpathy, karpathy_rows
@@ -60,21 +61,16 @@ def _of_text(text: str, where: str) -> list[int]:
         if found.dtype.kind != "i":
             raise BadInput(f"has image ids such as {str(found[0])!r:.60}", where=where, fix=f"give {VAL_FILES}")
         return list(found.tolist())
-    header, _, _ = start.partition("\n")
-    if "sampling_method" in header:
+    names: Iterable[str] = filter(None, map(str.strip, text_lines(text)))
+    if "sampling_method" in start.partition("\n")[0]:
         rows = csv.DictReader(io.StringIO(start))
-        images = (row.get("image") or "" for row in rows if row.get("sampling_method") == "c2i_original")
-        return [_number(image, where) for image in images]
-    lines = [line.strip() for line in text_lines(text) if line.strip()]
-    odd = next((line for line in lines if not line.isdecimal() or len(line) > 18), None)
-    if odd is not None:
-        raise BadInput(f"{odd!r:.60} is no image id", where=where, fix=f"give {VAL_FILES}")
-    return [int(line) for line in lines]
+        names = (row.get("image") or "" for row in rows if row.get("sampling_method") == "c2i_original")
+    return [_number(name, where) for name in names]
 
 
 def _number(name: str, where: str) -> int:
-    """The id in a file name of COCO, such as ``COCO_val2014_000000000042.jpg``."""
-    found = re.fullmatch(r".*?(\d{1,18})\.jpg", name)
+    """An image id, or that in a file name of COCO, such as ``COCO_val2014_000000000042.jpg``."""
+    found = number_in(name)
     if found is None:
-        raise BadInput(f"{name!r:.60} is no name of a COCO image", where=where, fix=f"give {VAL_FILES}")
-    return int(found[1])
+        raise BadInput(f"{name!r:.60} is no image id", where=where, fix=f"give {VAL_FILES}")
+    return found

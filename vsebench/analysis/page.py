@@ -221,6 +221,8 @@ def _identity(systems: Sequence[System]) -> Part:
         inputs = inputs if isinstance(inputs, list) else []  # of a file that others may have written
         files = [f"{f.get('file')} (SHA-256 {str(f.get('sha256'))[:16]}…)" for f in inputs if isinstance(f, dict)]
         lines = [", ".join(words), f"files: {', '.join(files)}" if files else "", *system.report.notes]
+        if isinstance(chosen := facts.get("settings"), dict) and chosen:
+            lines.insert(0, f"settings: {', '.join(f'{key}={value}' for key, value in chosen.items())}")
         if isinstance(command, list):
             lines.insert(0, f"command: {' '.join(map(str, command))}")
         tables.append(Grid(system.name, (), 0, (), tuple(filter(None, lines)), system.report.signature))

@@ -38,6 +38,10 @@ Reports = OneReport | Sequence[OneReport] | Mapping[str, OneReport]
 MAY_DIFFER = ("vsebench", "score")
 
 
+class NotAlike(UsageError):
+    """Two systems were measured in different ways."""
+
+
 @dataclass(frozen=True, eq=False)
 class System:
     """One evaluated system.
@@ -226,7 +230,7 @@ def check_comparable(systems: Sequence[System], force: bool = False) -> list[str
             what = f"{field} is '{others[field]}' for {other.name} and '{rules[field]}' for {first.name}"
             if not force:
                 fix = f"evaluate both in the same way; {spell('force', True)} compares what they share"
-                raise UsageError(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
+                raise NotAlike(f"these systems were not measured alike: {what}", where=other.where, fix=fix)
             warnings.append(f"not measured alike: {what}")
         for name, fields in ((first.name, rules), (other.name, others)):
             if fields.get("short") == "miss":

@@ -229,12 +229,12 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
 
 
 def _read(file: Path | None) -> list[str]:
-    from ..data.captions import in_arrays
+    from ..data.read import read_captions
     from ..data.splits.sources import from_file
     from ..data.splits.table_file import is_table
     from ..data.textfile import read_text, text_lines
 
-    if (arrays := in_arrays(Path(file or ""))) is not None:
+    if (arrays := read_captions(Path(file or ""))) is not None:
         return list(arrays[1])
     text = read_text(file or "")
     if Path(file or "").suffix != ".txt" and (text.lstrip()[:1] in ("{", "[") or is_table(text)):  # as of eval

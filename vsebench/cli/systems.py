@@ -24,10 +24,10 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 
     Raises:
         UsageError: options of one system with several, or two systems of one name.
-        BadInput, MissingPackage: as ``data.sides.group``.
+        BadInput, MissingPackage: as ``data.read.group``.
     """
     from ..analysis.systems import named, names_of
-    from ..data.sides import group
+    from ..data.read import group
     from ..errors import UsageError
 
     given = [named(text) for text in files]
@@ -51,13 +51,12 @@ def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: 
 def together(reports: Mapping[str, Report], metrics: str | None, details: bool = False) -> Report | Joint:
     """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
     from ..analysis.joint import joint
-    from ..errors import UsageError
+    from ..analysis.systems import NotAlike
 
     if len(reports) == 1:
         return next(iter(reports.values()))
     try:
         return joint(reports, metrics=metrics, details=details)
-    except UsageError as error:
-        if "--force" in (error.fix or ""):
-            error.fix = "evaluate them one by one, or all with the --split that they share"
+    except NotAlike as error:
+        error.fix = "evaluate them one by one, or all with the --split that they share"
         raise

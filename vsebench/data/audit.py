@@ -48,29 +48,21 @@ def check_vectors(images: Array, texts: Array, where: Path, image_ids: Ids | Non
     if images.shape[1] != texts.shape[1]:
         what = f"image vectors have {images.shape[1]} numbers and text vectors {texts.shape[1]}"
         raise BadInput(what, where=where, fix="save both in the joint space of the model, after its projections")
+    low, high = SAFE_LENGTH
     for side, array, ids in (("image", images, image_ids), ("text", texts, text_ids)):
-        if _first_row(array, _unrankable) is None:
+        bad = _first_row(array, _unrankable)
+        if bad is None:
             continue
         check_finite(array, side, where, ids)
         zero = _first_row(array, lambda block: ~block.any(axis=1))
         if zero is not None:
             what = f"{_row(side, zero[0], ids)} is all zeros{_such(zero[1])}: it has no direction to compare"
             raise BadInput(what, where=where, fix="find the items that failed to load or encode, and encode them again")
-        _check_lengths(array, side, where, ids)
-
-
-def _check_lengths(array: Array, side: str, where: Path, ids: Ids | None) -> None:
-    """Refuse vectors so long or short that float32 products of them over- or underflow."""
-    low, high = SAFE_LENGTH
-    bad = _first_row(array, _unrankable)
-    if bad is not None:
+        # float32 products of such vectors over- or underflow.
         largest = float(np.abs(np.asarray(array[bad[0]], np.float64)).max())
-        raise BadInput(
-            f"{_row(side, bad[0], ids)} has {largest:.3g} as its largest entry{_such(bad[1])}; lengths from {low:g} to "
-            f"{high:g} can be ranked exactly",
-            where=where,
-            fix="scale the vectors, for example to unit length",
-        )
+        what = f"{_row(side, bad[0], ids)} has {largest:.3g} as its largest entry{_such(bad[1])}"
+        what += f"; lengths from {low:g} to {high:g} can be ranked exactly"
+        raise BadInput(what, where=where, fix="scale the vectors, for example to unit length")
 
 
 def _unrankable(block: Array) -> Array:

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..options import spell
-from ..types import Ids, Int, Split
-from .formats.sniff import sniff
+from ..types import Int, Split
 from .match import rows_of
 from .read import read_captions
 from .splits import catalogue as splits
@@ -66,7 +65,7 @@ def with_captions(split: Split, captions: Captions | None = None, rows: Int | No
 def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
     if path.suffix == ".txt":
         return _in_rows(split, text_lines(read_text(path)), rows, path)
-    if (arrays := in_arrays(path)) is not None:
+    if (arrays := read_captions(path)) is not None:
         ids, strings = arrays
         if ids is None:
             return _in_rows(split, strings, rows, path)
@@ -78,19 +77,8 @@ def _from_file(split: Split, path: Path, rows: Int | None) -> tuple[str, ...]:
 
 def check_file(path: Path) -> None:
     """Refuse a path that is no readable file of captions, without parsing a text; raises BadInput."""
-    if in_arrays(path) is None:
+    if read_captions(path) is None:
         read_text(path)
-
-
-def in_arrays(path: Path) -> tuple[Ids | None, tuple[str, ...]] | None:
-    """The captions in a file of embeddings and their ids; None for any other file, and for one that does not exist."""
-    if not path.is_file():
-        return None
-    try:
-        sniff(path)
-    except BadInput:
-        return None  # the reader of texts says what it is
-    return read_captions(path)
 
 
 def _in_rows(split: Split, lines: Sequence[str], rows: Int | None, path: Path | None = None) -> tuple[str, ...]:

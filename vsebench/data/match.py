@@ -16,8 +16,8 @@ from ..options import spell
 from ..scenes.settings import PARTS, parse, split_name
 from ..types import Ids, Int, Split
 from .audit import shown
-from .formats.aliases import OWNER_IDS, OWNER_ROWS
 from .formats.ids import canonical, places, respelled, share
+from .formats.members import OWNER_IDS, OWNER_ROWS
 from .formats.raw import Holds
 from .formats.sniff import sniff
 from .shapes import suggestion
@@ -151,7 +151,8 @@ def _recognise(file: FileRows) -> str:
 
 def _declared(file: FileRows, split: Split) -> MatchedRows:
     n_image, n_caption = len(split.image_ids), len(split.caption_ids)
-    if file.image_ids is None and file.text_ids is None and (file.n_image, file.n_text) == (n_caption, n_image):
+    turned = (file.n_image, file.n_text) == (n_caption, n_image) and n_image != n_caption
+    if turned and file.image_ids is None and file.text_ids is None:
         raise SidesSwapped(f"{file.n_image:,} image rows and {file.n_text:,} text rows for '{split.name}'", file.where)
     rows: list[Int | None] = []
     notes = []

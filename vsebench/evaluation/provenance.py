@@ -8,7 +8,7 @@ import importlib.metadata
 import platform
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,9 +36,9 @@ def start() -> Clock:
 
 def attach(
     report: Report, clock: Clock, threads: int | None, sources: Sequence[Path], backend: str = "numpy",
-    engine: str = "local",
+    engine: str = "local", settings: Mapping[str, Any] | None = None,
 ) -> Report:  # fmt: skip
-    """The report with its provenance: files that were read, the back-end that ranked them, where."""
+    """The report with its provenance: files that were read, the back-end that ranked them, where, and the options."""
     from ..numeric import compiled
     from ..numeric.parallel import default_threads
     from ..rank import backends
@@ -54,6 +54,7 @@ def attach(
         "threads": threads or default_threads(),
         "backend": used,
         "engine": engine,
+        "settings": dict(settings or {}),
         "inputs": [describe(p) for p in sources if p.is_file()],
     }
     return dataclasses.replace(report, notes=(*report.notes, *compiled.notes()), provenance=provenance)

@@ -27,6 +27,7 @@ from ..data.unchanged import unchanged
 from ..errors import DeviceMemory, first_line
 from ..memory import budget
 from ..metrics.suites import Names
+from ..options import settings
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
 from ..types import Direction, Embeddings, GainsLike, Observation, PathLike, ReportProgress, Split
@@ -186,7 +187,9 @@ def evaluate(
             refuse_overwriting(list(saved_run.files(Path(save_run)).values()), sources)
         report, observed, options = _where_it_works(data, options, source)
         report = replace(report, notes=(*report.notes, *said))
-        report = provenance.attach(report, started, threads, sources, options.backend, options.engine)
+        report = provenance.attach(
+            report, started, threads, sources, options.backend, options.engine, settings(options)
+        )
     if save_run is not None:
         saved_run.write(Path(save_run), data.split, observed, options.kept)
     return report

@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..data.formats.aliases import SCORES, Field
-from ..data.formats.members import floats, read_array
+from ..data.formats.members import SCORES, Field, floats, read_array
 from ..data.formats.raw import Member, RawArray
 from ..data.formats.table import array_suffixes
 from ..data.match import rows_of

@@ -11,9 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from ..data.audit import check_finite
-from ..data.formats.aliases import IMAGES, TEXTS, Field
 from ..data.formats.ids import as_ids
-from ..data.formats.members import read_array
+from ..data.formats.members import IMAGES, TEXTS, Field, read_array
 from ..data.formats.raw import Member
 from ..errors import BadInput, count_of
 from ..types import SAFE_LENGTH, Ids, Modality, Vectors

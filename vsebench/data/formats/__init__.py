@@ -4,8 +4,9 @@
 package that function needs. Recognition, reading, messages and docs/formats.md are derived from that table.
 
 - the table: ``table``; recognition by the first bytes: ``sniff``
-- what readers return: ``raw``; named arrays of any format, and the check that an array holds floats: ``members``
-- which array of a file is meant: ``aliases``; ids as int64 or unicode: ``ids``
+- what readers return: ``raw``; named arrays of any format with the ids of their rows, and which of them is meant:
+  ``members``
+- ids as int64 or unicode, and looking rows up by id: ``ids``
 - limits on memory and exceptions of format libraries: ``guard``
 - one reader a format: ``npy``, ``npz``, ``safetensors_file``, ``torch_file``, ``hdf5_file``, ``arrow_tables`` (parquet
   and arrow), ``clip_retrieval`` (a folder); retrieved lists: ``trec``, ``eccv_json``

@@ -10,12 +10,11 @@ import numpy as np
 from ...errors import BadInput
 from ..regular import check_file
 from . import spool
-from .aliases import FLOATS
 from .arrow_tables import read_columns
 from .guard import reading
 from .ids import as_ids, id_array
 from .npy import npy_member
-from .raw import Array, Member, RawEmbeddings
+from .raw import FLOATS, Array, Member, RawEmbeddings
 
 _LAYOUT = "give a folder with img_emb/img_emb_0.npy, ... and text_emb/text_emb_0.npy, ..."
 _IMAGE_COLUMNS = ("image_id", "image_ids")

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from ...types import Ids
 
 Array = npt.NDArray[Any]
+FLOATS = ("float16", "float32", "float64", "bfloat16")  # dtypes of vectors, scores and gains
 Order = Literal["score", "rank"]  # what orders the items of retrieved lists that have both
 Holds = Literal["rows or ids", "rows", "ids"]  # what image_of_text may hold, as far as the format or the name says
 

@@ -20,10 +20,9 @@ from ..atomic import refused
 from ..scenes import known as scenes
 from . import own
 from .declared import DECLARED, DeclaredSplit
-from .fingerprints import rows_sha256
 from .identity import settle
 from .packages import INSTALL, coco_id_rows, has_ids
-from .rows import CaptionRows, first_captions
+from .rows import CaptionRows, first_captions, rows_sha256
 from .sources import PACKAGES, all_of_file, from_file
 from .stored import rebuild, restore, store, stored_path
 

@@ -10,8 +10,7 @@ from ...errors import BadInput, count_of
 from ...types import Ids, Int
 from . import own, packages
 from .declared import DECLARED, DeclaredSplit
-from .fingerprints import rows_sha256, set_sha256
-from .rows import CaptionRows
+from .rows import CaptionRows, rows_sha256, set_sha256
 from .stored import rebuild
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...errors import BadInput
 from ..textfile import parse_json, shown
-from .records import Fields, Record, find_fields, no_fields
+from .records import Record, find_fields
 
 
 def is_jsonl(text: str) -> bool:
@@ -33,12 +33,3 @@ def jsonl_records(text: str, where: str) -> Iterator[Record]:
                 what = f"a JSON object is expected, found {shown(record)}"
                 raise BadInput(what, where=f"{where}: line {number}", fix="write one JSON object a line")
             yield f"line {number}", record
-
-
-def jsonl_fields(text: str, where: str) -> Fields:
-    """Which fields hold what; raises BadInput when the first line has no caption or no image."""
-    at, first = next(jsonl_records(text, where))
-    fields = find_fields(first)
-    if fields is None:
-        raise no_fields(first, where, at)
-    return fields

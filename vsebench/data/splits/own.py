@@ -14,9 +14,9 @@ from ...options import spell
 from ...scenes.settings import is_name, of_split
 from ...types import Ids
 from ..formats.ids import canonical
-from . import fingerprints, stored
+from . import stored
 from .declared import DECLARED, DeclaredSplit
-from .rows import CaptionRows
+from .rows import CaptionRows, rows_sha256, set_sha256
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
 RESERVED = ("custom",)
@@ -50,9 +50,9 @@ def declare(name: str, rows: CaptionRows) -> DeclaredSplit:
         images=len(np.unique(rows.image_id)),
         captions=len(rows.caption_id),
         fold_size=None,
-        rows_sha256=fingerprints.rows_sha256(rows.image_id, rows.caption_id),
-        images_sha256=fingerprints.set_sha256(canonical(rows.image_id)),
-        captions_sha256=fingerprints.set_sha256(canonical(rows.caption_id)),
+        rows_sha256=rows_sha256(rows.image_id, rows.caption_id),
+        images_sha256=set_sha256(canonical(rows.image_id)),
+        captions_sha256=set_sha256(canonical(rows.caption_id)),
         id_kind="int" if rows.caption_id.dtype.kind == "i" else "str",
         order="file",
         cite="",
@@ -101,8 +101,8 @@ def matching(image_ids: Ids | None, caption_ids: Ids | None) -> str | None:
         except BadInput:  # whoever needs it will be told
             continue
         if len(caption_ids) == split.captions and len(image_ids) >= split.images:
-            same = fingerprints.set_sha256(canonical(caption_ids)) == split.captions_sha256
-            if same and fingerprints.set_sha256(canonical(image_ids)) == split.images_sha256:
+            same = set_sha256(canonical(caption_ids)) == split.captions_sha256
+            if same and set_sha256(canonical(image_ids)) == split.images_sha256:
                 found.append(name)
     if len(found) > 1:
         what = f"the ids are those of the data sets {', '.join(found[:-1])} and {found[-1]}"

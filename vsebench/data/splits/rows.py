@@ -1,7 +1,8 @@
-"""Caption rows: the form to which every source of captions is converted."""
+"""Caption rows, the form to which every source of captions is converted; fingerprints of ids, which prove splits."""
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass
 
 import numpy as np
@@ -83,3 +84,15 @@ def first_captions(rows: CaptionRows, count: int) -> CaptionRows:
         what = f"{short} fewer than {count} captions (first: {name}, {found[first]})"
         raise BadInput(what, where=rows.origin, fix=f"give a smaller {spell('captions_per_image')}, or leave it out")
     return rows.take(np.flatnonzero(nth < count))
+
+
+def rows_sha256(image_id: Ids, caption_id: Ids) -> str:
+    """SHA-256 of the lines ``<image id> <caption id>\\n``, in the order given; both (caption,)."""
+    lines = (f"{i} {c}\n" for i, c in zip(image_id.tolist(), caption_id.tolist(), strict=True))
+    return hashlib.sha256("".join(lines).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def set_sha256(ids: Ids) -> str:
+    """SHA-256 of the distinct ids, sorted, one a line; neither order nor repetition matters."""
+    text = "".join(f"{x}\n" for x in np.unique(ids).tolist())
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

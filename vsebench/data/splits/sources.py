@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,11 +14,11 @@ from ...types import Ids
 from ..textfile import parse_json, read_text, shown
 from . import packages
 from .annotations import annotation_files, annotation_rows, is_annotations
-from .jsonl import is_jsonl, jsonl_fields, jsonl_records
+from .jsonl import is_jsonl, jsonl_records
 from .karpathy import is_karpathy, karpathy_files, karpathy_rows
 from .records import Fields, Record, files_of, find_fields, no_fields, parts_of, record_rows
 from .rows import CaptionRows
-from .table_file import is_table, table_fields, table_records
+from .table_file import is_table, table_header, table_records
 
 
 @dataclass(frozen=True)
@@ -75,9 +75,7 @@ def _all_annotations(file: CaptionFile, part: str | None) -> CaptionRows:
     """All captions of a file like COCO's, whatever their ids; it has no parts."""
     notes = file.document["annotations"]
     first = notes[0] if notes and isinstance(notes[0], dict) else {}
-    fields = find_fields(first)
-    if fields is None:
-        raise no_fields(first, file.where, "annotations[0]")
+    fields = _fields(first, file.where, "annotations[0]")
     return record_rows(((f"annotations[{i}]", note) for i, note in enumerate(notes)), fields, file.where)
 
 
@@ -90,28 +88,43 @@ def _of_records(
     files: str,
     recognise: Callable[[str], bool],
     records: Callable[[str, str], Iterator[Record]],
-    fields: Callable[[str, str], Fields],
+    names: Callable[[CaptionFile], Iterable[str]],
 ) -> FileSource:
-    """A text file of one record a line; ``records`` and ``fields`` take its text and its name for messages."""
+    """A text file of one record a line; ``records`` takes its text and its name for messages."""
+
+    def of(file: CaptionFile) -> tuple[Iterator[Record], Fields]:
+        return records(file.text, file.where), _fields(names(file), file.where)
 
     def rows(file: CaptionFile, part: str | None = None) -> CaptionRows:
-        return record_rows(records(file.text, file.where), fields(file.text, file.where), file.where, part)
+        return record_rows(*of(file), file.where, part)
 
     return FileSource(
-        files,
-        lambda file: recognise(file.text),
-        lambda file, caption_ids: rows(file),
-        rows,
-        lambda file: parts_of(records(file.text, file.where), fields(file.text, file.where)),
-        lambda file: files_of(records(file.text, file.where), fields(file.text, file.where)),
-    )
+        files, lambda file: recognise(file.text), lambda file, caption_ids: rows(file), rows,
+        lambda file: parts_of(*of(file)), lambda file: files_of(*of(file)),
+    )  # fmt: skip
+
+
+def _fields(names: Iterable[str], where: str, at: str = "line 1") -> Fields:
+    """Which fields hold what, by the names of the first record; BadInput where there is no caption or no image."""
+    fields = find_fields(names)
+    if fields is None:
+        raise no_fields(names, where, at)
+    return fields
+
+
+def _of_first_line(file: CaptionFile) -> Iterable[str]:
+    return next(jsonl_records(file.text, file.where))[1]
+
+
+def _of_header(file: CaptionFile) -> Iterable[str]:
+    return table_header(file.text)
 
 
 # The kinds of files, in the order in which they are tried. JSON lines and tables come first: they are not one JSON
 # document.
 FILES: dict[str, FileSource] = {
-    "jsonl": _of_records("captions as JSON lines", is_jsonl, jsonl_records, jsonl_fields),
-    "table": _of_records("a table of captions (.csv, .tsv)", is_table, table_records, table_fields),
+    "jsonl": _of_records("captions as JSON lines", is_jsonl, jsonl_records, _of_first_line),
+    "table": _of_records("a table of captions (.csv, .tsv)", is_table, table_records, _of_header),
     "karpathy": FileSource(
         "dataset_coco.json, dataset_flickr30k.json",
         lambda file: is_karpathy(file.document),
@@ -194,7 +207,7 @@ def _recognised(path: str | os.PathLike[str]) -> tuple[FileSource, CaptionFile]:
         if source.recognise(file):
             return source, file
     if file.text.lstrip()[:1] not in ("{", "["):
-        table_fields(file.text, file.where)
+        _fields(table_header(file.text), file.where)
     document = file.document
     if isinstance(document, dict):
         what = f"a JSON object with the fields {', '.join(list(document)[:8]) or '(none)'}"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator
 
 from ...errors import BadInput, count_of
-from .records import Fields, Record, find_fields, no_fields
+from .records import Record, find_fields
 
 SEPARATORS = "\t|;,"
 
@@ -16,15 +16,6 @@ SEPARATORS = "\t|;,"
 def is_table(text: str) -> bool:
     """Whether the first line names columns, among them a caption and an image."""
     return text.lstrip()[:1] not in ("{", "[") and find_fields(table_header(text)) is not None
-
-
-def table_fields(text: str, where: str) -> Fields:
-    """Which columns hold what; raises BadInput when there is no caption or no image."""
-    names = table_header(text)
-    fields = find_fields(names)
-    if fields is None:
-        raise no_fields(names, where, "line 1")
-    return fields
 
 
 def table_records(text: str, where: str) -> Iterator[Record]:

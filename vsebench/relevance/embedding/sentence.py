@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ...data.formats.aliases import TEXTS
-from ...data.formats.members import read_array
+from ...data.formats.members import TEXTS, read_array
 from ...data.formats.table import array_endings
 from ...data.match import rows_of
 from ...errors import BadInput

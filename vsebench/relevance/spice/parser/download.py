@@ -43,7 +43,7 @@ def download(address: str, path: Path, note: Callable[[str], None], pause: float
                     done += len(block)
                     if time.monotonic() - noted >= EVERY:
                         noted = time.monotonic()
-                        note(f"fetching {path.name}: {done / 1e6:.0f} of {total / 1e6:.0f} MB")
+                        note(f"fetching {path.name}: {done / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")
                 if done < total:
                     raise http.client.HTTPException("the connection ended early")
             return
