@@ -23,6 +23,7 @@ from typer.testing import CliRunner
 
 import vsebench as vb
 from tests.messages import Pinned
+from tests.reports import same_reports
 from vsebench.cli import app
 from vsebench.data import unchanged
 from vsebench.data.lock import locked
@@ -68,17 +69,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "cache"
 
 
-def same(one: vb.Report, other: vb.Report) -> None:
-    """All values, those of queries, intervals and lists are the same, to the last bit."""
-    assert one.signature == other.signature and len(one.results) == len(other.results) > 10
-    for a, b in zip(one.results, other.results, strict=True):
-        assert (a.metric, a.direction, a.value, a.interval) == (b.metric, b.direction, b.value, b.interval)
-        assert (a.per_query is None) == (b.per_query is None)
-        if a.per_query is not None and b.per_query is not None:
-            assert a.per_query.tobytes() == b.per_query.tobytes()
-    assert one.to_dict()["results"] == other.to_dict()["results"]
-
-
 def lines(path: Path) -> list[str]:
     return [p.read_text() for d in ("i2t", "t2i") for p in [path.with_name(f"{path.stem}.{d}.trec")]]
 
@@ -98,7 +88,7 @@ def test_the_values_of_one_process(kind: str, folder: Path, cluster: Any, tmp_pa
     found = vb.evaluate(
         **given, **more, engine="dask", scheduler=cluster.scheduler_address, progress=lambda *x: seen.append(x)
     )
-    same(local, found)
+    same_reports(local, found)
     assert found.provenance is not None and found.provenance["engine"] == "dask"
     assert [done for done, _ in seen[: seen[0][1]]] == list(range(1, seen[0][1] + 1))
     assert seen[0][1] == len(shards.shards_of(make_plan(*planned(given)))) >= (7 if kind == "expected" else 18)
@@ -127,7 +117,7 @@ def test_workers_that_are_killed(folder: Path, cluster: Any) -> None:
 
     found = vb.evaluate(**given, engine="dask", scheduler=cluster.scheduler_address, progress=progress)
     assert len(killed) == 2 and not {worker.pid for worker in cluster.workers.values()} & {*killed}
-    same(vb.evaluate(**given), found)
+    same_reports(vb.evaluate(**given), found)
 
 
 def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: Path) -> None:
@@ -163,7 +153,7 @@ def test_a_run_that_is_killed_and_continued(folder: Path, cluster: Any, cache: P
         **given, engine="dask", scheduler=cluster.scheduler_address, resume=True, progress=lambda *x: seen.append(x)
     )
     assert seen[0][0] == 4 and f"resume=True: 3 of {seen[0][1]} shards were finished before" in found.notes
-    same(vb.evaluate(**given), found)
+    same_reports(vb.evaluate(**given), found)
     assert not list(cache.glob("shards/*/*"))
 
 

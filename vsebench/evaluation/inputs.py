@@ -239,7 +239,8 @@ def check_arguments(
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     given = [x for x in (images, scores, run) if x is not None]
     if len(given) != 1:
-        what = "nothing to evaluate" if not given else f"more than one of embeddings, {spell('scores')} and {spell('run')}"
+        several = f"more than one of embeddings, {spell('scores')} and {spell('run')}"
+        what = "nothing to evaluate" if not given else several
         raise UsageError(
             what, fix=f"give a file of embeddings, or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
         )
