@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,7 @@ from tests import oracle_graded
 from tests.worlds import splits
 from vsebench.graded.run import Found, run
 from vsebench.metrics import Metric, parse
-from vsebench.rank.scorers import Matrix
+from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Direction, Int, Split, Vectors
 
 
@@ -64,6 +64,33 @@ def large_world(n: int, per_image: int, seed: int, folds: int = 4, lowest: int =
     split = Split("custom", np.arange(n), np.arange(len(image_of)), image_of, fold=np.arange(n) * folds // n)
     shape = (n, len(image_of))
     return oracle_graded.World(split, rng.integers(0, 40, shape) / 8, rng.integers(lowest, 12, shape) / 8)
+
+
+def vector_world(cosine: bool = False) -> tuple[Dot, oracle_graded.World]:
+    """A large world, and vectors of small integers in its shape."""
+    world, rng = large_world(70, 3, seed=5), np.random.default_rng(5)
+    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
+    return Dot(images, captions, cosine), world
+
+
+def same_found(one: Found, other: Found) -> None:
+    """Values, queries and influences are equal, bit for bit."""
+    assert one.keys() == other.keys()
+    for key, found in one.items():
+        assert np.array_equal(found.values, other[key].values, equal_nan=True), key
+        assert np.array_equal(found.queries.index, other[key].queries.index), key
+        mine, others = found.influence, other[key].influence
+        assert (mine is None) == (others is None), key
+        assert mine is None or others is None or np.array_equal(mine, others, equal_nan=True), key
+
+
+def same_values(scorer: Scorer, world: oracle_graded.World, names: Iterable[str], **options: Any) -> None:
+    """The values of a world are equal with other options of ``run``."""
+    metrics, gains = [parse(name) for name in names], {"cider": FakeGains(world.gains)}
+    for influence in (False, True):
+        given: dict[str, Any] = {"threads": 2, "influence": influence}
+        wanted = run(scorer, world.split, metrics, gains, **given)
+        same_found(run(scorer, world.split, metrics, gains, **given, **options), wanted)
 
 
 def measured(world: oracle_graded.World, *names: str, **options: Any) -> Found:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +30,22 @@ def report(noise: float, seed: int = 0, world: Split | None = None, **options: o
     images = rng.standard_normal((len(world.image_ids), 8))
     captions = images[world.image_of] + noise * np.random.default_rng(seed).standard_normal((len(world.image_of), 8))
     return vsebench.evaluate(images, captions, split=world, **{"metrics": "all", "resamples": 50, **options})
+
+
+def same_reports(found: Report, wanted: Report) -> None:
+    """All that is measured is equal, bit for bit: values, those of queries, intervals, lists; and the signature."""
+    assert found.signature == wanted.signature
+    for one, other in zip((*found.results, *found.parts), (*wanted.results, *wanted.parts), strict=True):
+        key = str(one.metric), one.direction
+        assert key == (str(other.metric), other.direction)
+        for f in dataclasses.fields(one):
+            a, b = getattr(one, f.name), getattr(other, f.name)
+            if isinstance(b, np.ndarray):
+                assert np.array_equal(a, b, equal_nan=True), (key, f.name)
+            elif f.name != "metric":
+                assert a == b, (key, f.name)
+    for a, b in zip(found.lists, wanted.lists, strict=True):
+        assert np.array_equal(a.items, b.items) and np.array_equal(a.scores, b.scores)
 
 
 def write(path: Path, done: Report, per_query: bool = True) -> str:

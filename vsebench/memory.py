@@ -222,7 +222,7 @@ def require(needed: int, where: Where = None, fix: str = "give a smaller file, o
     """
     free = memory_limit()
     if needed > free:
-        left = f"{size(free)} are left of {spell('memory')}" if is_limited() else f"{size(free)} are free"
+        left = f"{size(free)} are left of the budget ({spell('memory')})" if is_limited() else f"{size(free)} are free"
         raise BadInput(f"needs some {size(needed)} of memory, and {left}", where=where, fix=fix)
 
 

@@ -18,6 +18,7 @@ from vsebench.cli import app
 from vsebench.data.formats.members import opened
 from vsebench.data.read import group, holds_both, read_embeddings
 from vsebench.errors import BadInput, UsageError
+from vsebench.options import command_line
 from vsebench.report.grid import Cell, Grid
 from vsebench.report.terminal import text
 
@@ -170,7 +171,8 @@ def test_the_ending_of_the_output_is_its_format(two: list[Path], tmp_path: Path,
 
 
 def test_one_system_is_printed_in_every_format(two: list[Path]) -> None:
-    report = vsebench.evaluate(two[0], ci=0)
+    with command_line():  # notes name options
+        report = vsebench.evaluate(two[0], ci=0)
     for style, expected in (("latex", report.to_latex()), ("markdown", report.to_markdown()), ("csv", report.to_csv())):
         assert invoke("eval", two[0], "--ci", "0", "--format", style).stdout.rstrip("\n") == expected.rstrip("\n")
     assert invoke("eval", two[0], "--format", "word").stderr.startswith(
@@ -193,7 +195,7 @@ def test_options_of_one_system(two: list[Path], tmp_path: Path) -> None:
     for more, words in (
         (["--save-run", tmp_path / "r.json"], "--save-run writes the rankings of one system, and 2 are given"),
         (["--texts", two[0]], "--texts belongs to one file of images, and 2 files are given"),
-        (["--scores", two[0]], "more than one of FILE, --scores and --run"),
+        (["--scores", two[0]], "more than one of embeddings, --scores and --run"),
     ):
         result = invoke("eval", *two, *more)
         assert result.exit_code == 2 and words in result.stderr

@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from tests import oracle_stats as oracle
 from tests import reports
+from tests.messages import Pinned
 from vsebench.analysis import systems
 from vsebench.cli import app
 from vsebench.metrics import parse
@@ -97,17 +98,18 @@ def test_threads_and_seed(four: list[str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    "args",
     [
-        (["--metrics", "RSum"], "RSum is the only metric\n  fix: name two metrics or more"),
-        (["--pair", "R@1"], "pair is 'R@1'\n  fix: name two metrics, as in --pair R@1,eccv:mAP@R"),
-        (["--pair", "R@1,RSum"], "RSum is a sum and has no per-query values"),
-        (["--direction", "both"], "direction is 'both'\n  fix: use i2t, t2i, i2i or t2t"),
+        ["--metrics", "RSum"],
+        ["--pair", "R@1"],
+        ["--pair", "R@1,RSum"],
+        ["--direction", "both"],
     ],
 )
-def test_what_is_refused(four: list[str], args: list[str], message: str) -> None:
+def test_what_is_refused(four: list[str], args: list[str], pinned: Pinned) -> None:
     result = invoke(*four, *args)
-    assert result.exit_code == 2 and message in result.stderr
+    assert result.exit_code == 2
+    pinned(result.stderr)
 
 
 def test_two_systems_are_too_few(four: list[str], tmp_path: Path) -> None:

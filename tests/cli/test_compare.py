@@ -14,6 +14,7 @@ from typer.testing import CliRunner, Result
 
 from tests import oracle_stats as oracle
 from tests import reports
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.report.format import signed
 from vsebench.report.grid import Cell, Grid
@@ -193,31 +194,28 @@ def test_too_few_images_for_any_test(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "message"),
+    ("args", "code"),
     [
-        (["{good}"], 2, "1 report given, 2 needed\n  fix: name more reports"),
-        (
-            ["{good}", "{bad}", "--metrics", "R@3"],
-            2,
-            "has no R@3\n  fix: evaluate it with --metrics R@3, or take one that all reports have",
-        ),
-        (["{good}", "{bad}", "--metrics", "R@I"], 2, "k of 'R@I' is 'I'"),
-        (["{good}", "{bad}", "--baseline", "goood"], 2, "unknown system 'goood'\n  fix: did you mean 'good'?"),
-        (["{good}", "{bad}", "--format", "pdf"], 2, "--format is 'pdf'"),
-        (["{good}", "{bad}", "--correction", "tukey"], 2, "the correction is 'tukey'\n  fix: use holm, bh or none"),
-        (["{good}", "{bad}", "--alpha", "5"], 2, "alpha is 5.0\n  fix: did you mean 0.05?"),
-        (["{good}", "{bad}", "--alpha", "1"], 2, "alpha is 1.0\n  fix: did you mean 0.01?"),
-        (["{good}", "{bad}", "--alpha", "0"], 2, "alpha is 0.0\n  fix: use a probability such as 0.05"),
-        (["{good}", "{bad}", "--ci", "0"], 2, "the level of an interval is 0.0\n  fix: use a percentage such as 95"),
-        (["{good}", "{bad}", "-o", "{folder}"], 2, "cannot be written: it is a folder"),
-        (["{good}", "{folder}/none.json"], 3, "no such file"),
+        (["{good}"], 2),
+        (["{good}", "{bad}", "--metrics", "R@3"], 2),
+        (["{good}", "{bad}", "--metrics", "R@I"], 2),
+        (["{good}", "{bad}", "--baseline", "goood"], 2),
+        (["{good}", "{bad}", "--format", "pdf"], 2),
+        (["{good}", "{bad}", "--correction", "tukey"], 2),
+        (["{good}", "{bad}", "--alpha", "5"], 2),
+        (["{good}", "{bad}", "--alpha", "1"], 2),
+        (["{good}", "{bad}", "--alpha", "0"], 2),
+        (["{good}", "{bad}", "--ci", "0"], 2),
+        (["{good}", "{bad}", "-o", "{folder}"], 2),
+        (["{good}", "{folder}/none.json"], 3),
     ],
 )
-def test_what_is_refused(three: list[str], args: list[str], code: int, message: str) -> None:
+def test_what_is_refused(three: list[str], args: list[str], code: int, pinned: Pinned) -> None:
     words = {"good": three[0], "bad": three[2], "folder": str(Path(three[0]).parent)}
     result = invoke(*[a.format(**words) for a in args])
     assert result.exit_code == code
-    assert message in result.stderr and result.stdout == ""
+    assert result.stdout == ""
+    pinned(result.stderr.replace(words["folder"], "folder"))
 
 
 @pytest.mark.parametrize(

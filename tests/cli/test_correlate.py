@@ -12,6 +12,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tests import human_files as files
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import BAD_INPUT, MISSING_PACKAGE, OK, USAGE
 from vsebench.human import sources
@@ -172,31 +173,27 @@ def test_nothing_to_draw(flickr: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "message"),
+    ("args", "code"),
     [
-        (["cxc", "--gains", "binary"], MISSING_PACKAGE, "git clone https://github.com/google-research-datasets/"),
-        (["flickr8k"], MISSING_PACKAGE, "curl -LO https://github.com/"),
-        (["cxc", "--data", "nowhere"], USAGE, "nowhere: --human-data is no folder"),
-        (["cxc", "--gains", "ciderr"], USAGE, "unknown relevance 'ciderr'"),
-        (["cxc", "--tasks", "sits,expert"], USAGE, "unknown task of cxc 'expert'"),
-        (["coco"], USAGE, "unknown judgements 'coco'"),
-        (["cxc", "--over", "captions"], USAGE, "over is 'captions'"),
-        (["cxc", "--similarity", "l2"], USAGE, "similarity is 'l2'"),
-        (["cxc", "--texts", "x.npy"], USAGE, "texts has no meaning without embeddings"),
-        (
-            ["flickr8k", "--embeddings", "x.npz"],
-            USAGE,
-            "embeddings are correlated with CxC and with splits of scenes only",
-        ),
-        (["cxc", "--figure", "f.pdf"], USAGE, "figures end in .png, .svg, .html"),
-        (["cxc", "--figure", "absent/f.png"], USAGE, "cannot be written: no such folder"),
+        (["cxc", "--gains", "binary"], MISSING_PACKAGE),
+        (["flickr8k"], MISSING_PACKAGE),
+        (["cxc", "--data", "nowhere"], USAGE),
+        (["cxc", "--gains", "ciderr"], USAGE),
+        (["cxc", "--tasks", "sits,expert"], USAGE),
+        (["coco"], USAGE),
+        (["cxc", "--over", "captions"], USAGE),
+        (["cxc", "--similarity", "l2"], USAGE),
+        (["cxc", "--texts", "x.npy"], USAGE),
+        (["flickr8k", "--embeddings", "x.npz"], USAGE),
+        (["cxc", "--figure", "f.pdf"], USAGE),
+        (["cxc", "--figure", "absent/f.png"], USAGE),
     ],
 )
-def test_messages(args: list[str], code: int, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_messages(args: list[str], code: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.chdir(tmp_path)
     result = invoke(*args)
     assert (result.exit_code, result.stdout) == (code, "")
-    assert message in result.stderr and "\n  fix: " in result.stderr
+    pinned(result.stderr)
 
 
 def test_a_figure_without_the_packages(flickr: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

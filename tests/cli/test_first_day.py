@@ -101,7 +101,7 @@ def test_two_data_sets_with_the_same_ids(mine: Path, monkeypatch: pytest.MonkeyP
         assert CliRunner().invoke(app, ["data", "build", name, "--from", str(source)]).exit_code == 0
     with pytest.raises(UsageError) as caught:
         vb.evaluate(mine / "mine.npz", metrics="R@1", ci=0)
-    assert "fix: give split mine or split mine-csv" in str(caught.value)
+    assert "fix: give split='mine' or split='mine-csv'" in str(caught.value)
     assert vb.evaluate(mine / "mine.npz", split="mine", metrics="R@1", ci=0).split == "mine"
 
 
@@ -225,7 +225,7 @@ def test_parts_that_do_not_exist(mine: Path, only: str, pinned: Pinned) -> None:
 
 def test_a_part_needs_a_file_and_scores(mine: Path) -> None:
     images, texts = arrays(mine)
-    with pytest.raises(UsageError, match="only lang=de names no file"):
+    with pytest.raises(UsageError, match="only='lang=de' names no file"):
         vb.evaluate(images, texts, only="lang=de")
     (mine / "run.json").write_text(json.dumps({"i2t": {IMAGES[0]: [TEXTS[0]]}}))
     split = vb.evaluate(mine / "mine.npz", captions=mine / "mine.jsonl", metrics="R@1", ci=0).items
@@ -279,7 +279,7 @@ def test_a_part_protects_its_files_and_refuses_gains_of_all(mine: Path) -> None:
         assert (mine / kept).read_bytes() == before
     report = vb.evaluate(mine / "mine.npz", only=f"{mine / 'mine.csv'}:lang=de", **options)
     assert {"mine.npz", "mine.jsonl", "mine.csv"} <= {file["file"] for file in report.provenance["inputs"]}
-    with pytest.raises(UsageError, match="only lang=de with gains 'matrix' of the complete data set"):
+    with pytest.raises(UsageError, match="only='lang=de' with gains 'matrix' of the complete data set"):
         vb.evaluate(mine / "mine.npz", only="lang=de", gains=np.ones((N, 5 * N)), **options)
 
 

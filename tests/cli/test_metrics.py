@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.metrics import families, parse
 from vsebench.metrics.suites import INTRA, SUITES
@@ -94,27 +95,27 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
     text = invoke("metrics", "all").stdout
     assert both["meaning"] in text and "eccv:mAP@R" in text and "cider:NsumN" in text
     intra = document("metrics", "CxC-intra")
-    assert intra["family"] == INTRA and "cxc:R@1" in intra["metrics"] and "--human-data" in intra["meaning"]
+    assert intra["family"] == INTRA and "cxc:R@1" in intra["metrics"] and "docs/protocols.md" in intra["meaning"]
     assert INTRA in invoke("metrics").stdout
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    "name",
     [
-        ("eccv:cs", "'eccv' are binary judgements, and cs needs gains\n  fix: write cider:cs"),
-        ("eccc:cs", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
-        ("mAP", "unknown metric 'mAP'\n  fix: did you mean 'mAP@R'"),
-        ("medr@", "'medr@' is not a metric name\n  fix: write [view:]Name[@k]"),
-        ("Recal@1", "unknown metric 'Recal@1'\n  fix: did you mean 'Recall@1'"),
-        ("eccc:R@1", "unknown view 'eccc'\n  fix: did you mean 'eccv' or "),
-        ("zqx", "unknown metric 'zqx'\n  fix: 'vsebench metrics' lists them, from R@1 to MLD@10"),
-        ("foo@k", "unknown metric 'foo@k'"),
-        ("CS@1", "k of 'CS@1' is '1', and the least k of CS is 2"),
-        ("R@many", "k of 'R@many' is 'many'"),
-        ("cs@1", "k of 'cs@1' is '1', and the least k of CS is 2"),
+        "eccv:cs",
+        "eccc:cs",
+        "mAP",
+        "medr@",
+        "Recal@1",
+        "eccc:R@1",
+        "zqx",
+        "foo@k",
+        "CS@1",
+        "R@many",
+        "cs@1",
     ],
 )
-def test_an_unknown_metric_suggests_others(name: str, message: str) -> None:
+def test_an_unknown_metric_suggests_others(name: str, pinned: Pinned) -> None:
     result = invoke("metrics", name)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert result.stderr.startswith(f"error: {message}")
+    pinned(result.stderr)

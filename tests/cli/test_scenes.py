@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.data.atomic import hidden_of
 from vsebench.data.scenes import folder
@@ -78,29 +79,26 @@ def test_settings_as_options_give_the_name() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "words"),
+    ("args", "code"),
     [
-        ("scenes-tiny --seed 3", 2, "--seed is given, and the name 'scenes-tiny' has all settings"),
-        (
-            "coco-5k --near 0.1",
-            2,
-            "--near has no meaning for 'coco-5k' fix: leave it out, or generate scenes: ",
-        ),
-        ("mine --from x.json --leaks", 2, "--leaks has no meaning for 'mine'"),
-        ("scenes-tiny --from x.json", 2, "have no meaning for 'scenes-tiny', which is generated"),
-        ("scenes-tiny --part val", 2, "have no meaning for 'scenes-tiny', which is generated"),
-        ("scenes --images 5", 2, "images is 5 fix: give an integer from 10 to 1,000,000"),
-        ("scenes --near 1.5", 2, "near is 1.5 fix: give a share from 0 to 0.9"),
-        ("scenes --near nan", 2, "near is nan fix: give a share from 0 to 0.9"),
-        ("scenes --near 1e-250", 2, "characters, and names of scenes at most 200 fix: give numbers with fewer digits"),
-        ("scenes-10q", 2, "'scenes-10q' names no scenes fix: write scenes-tiny"),
-        ("scenes-10k-color3", 2, "there is no setting 'color' fix: use seed, size, near"),
-        ("scenes-\x1b[31m", 2, r"'scenes-\x1b[31m' names no scenes"),
+        ("scenes-tiny --seed 3", 2),
+        ("coco-5k --near 0.1", 2),
+        ("mine --from x.json --leaks", 2),
+        ("scenes-tiny --from x.json", 2),
+        ("scenes-tiny --part val", 2),
+        ("scenes --images 5", 2),
+        ("scenes --near 1.5", 2),
+        ("scenes --near nan", 2),
+        ("scenes --near 1e-250", 2),
+        ("scenes-10q", 2),
+        ("scenes-10k-color3", 2),
+        ("scenes-\x1b[31m", 2),
     ],
 )
-def test_what_is_refused(args: str, code: int, words: str, cache: Path) -> None:
+def test_what_is_refused(args: str, code: int, cache: Path, pinned: Pinned) -> None:
     found, message = refused("data", "build", *args.split(" "))
-    assert found == code and words in message
+    assert found == code
+    pinned(message)
     assert files(cache) == []
 
 
@@ -265,20 +263,21 @@ def test_eval_knows_the_split(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("split", "code", "words"),
+    ("split", "code"),
     [
-        ("scenes-10k-test", 4, "the scenes 'scenes-10k' are not built here fix: run: vsebench data build scenes-10k"),
-        ("scenes-2500-seed3-val", 4, "run: vsebench data build scenes-2500-seed3"),
-        ("scenes-10k-tset", 2, "unknown split 'scenes-10k-tset' fix: did you mean 'scenes-10k-test'"),
-        ("scenes-10k", 2, "unknown split 'scenes-10k' fix: did you mean 'scenes-10k-"),
-        ("scenes-10q-test", 2, "'scenes-10q' names no scenes"),
-        ("scenes-200-test", 2, "'scenes-200-test' is not written in the usual way fix: write scenes-tiny-test"),
+        ("scenes-10k-test", 4),
+        ("scenes-2500-seed3-val", 4),
+        ("scenes-10k-tset", 2),
+        ("scenes-10k", 2),
+        ("scenes-10q-test", 2),
+        ("scenes-200-test", 2),
     ],
 )
-def test_splits_that_are_not_there(split: str, code: int, words: str, tmp_path: Path) -> None:
+def test_splits_that_are_not_there(split: str, code: int, tmp_path: Path, pinned: Pinned) -> None:
     np.savez(tmp_path / "e.npz", image_embeddings=np.eye(5), text_embeddings=np.repeat(np.eye(5), 5, axis=0))
     found, message = refused("eval", tmp_path / "e.npz", "--split", split)
-    assert found == code and words in message
+    assert found == code
+    pinned(message)
 
 
 @pytest.mark.parametrize("file", [f"scenes/{SMALL}/about.json", f"splits/{SMALL}-test.npz"])

@@ -16,6 +16,7 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_stats as oracle
 from tests import reports
+from tests.messages import Pinned
 from vsebench.analysis import systems
 from vsebench.cli import app
 from vsebench.data import columns
@@ -270,46 +271,46 @@ def test_missing_and_infinite_numbers(two: list[str], tmp_path: Path, whole: boo
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "message"),
+    ("args", "code"),
     [
-        (["--by", "mood"], 2, "by is 'mood'\n  fix: use length, positives, category or column"),
-        (["--by", "column"], 2, "--by column needs a file"),
-        (["--by", "positives", "--file", "x.csv"], 2, "--file has no meaning with --by positives"),
-        (["--by", "positives", "--bins", "3,1"], 2, "bins is '3,1'"),
-        (["--by", "positives", "--bins", "many"], 2, "bins is 'many'"),
-        (["--by", "positives", "--bins", "nan,nan"], 2, "bins is 'nan,nan'"),
-        (["--by", "positives", "--metrics", "RSum"], 2, "RSum has no value for a query"),
-        (["--by", "positives", "--direction", "up"], 2, "direction is 'up'"),
-        (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2, "no query of R@1 (i2t) is in any slice"),
-        (["--by", "length"], 2, "the captions of a custom split are not known\n  fix: give them with --captions FILE"),
-        (["--by", "positives", "--captions", "x.jsonl"], 2, "--captions has no meaning with --by positives"),
-        (["--by", "column", "--file", "none.csv"], 3, "none.csv: no such file"),
+        (["--by", "mood"], 2),
+        (["--by", "column"], 2),
+        (["--by", "positives", "--file", "x.csv"], 2),
+        (["--by", "positives", "--bins", "3,1"], 2),
+        (["--by", "positives", "--bins", "many"], 2),
+        (["--by", "positives", "--bins", "nan,nan"], 2),
+        (["--by", "positives", "--metrics", "RSum"], 2),
+        (["--by", "positives", "--direction", "up"], 2),
+        (["--by", "positives", "--bins", "50,60", "--direction", "i2t"], 2),
+        (["--by", "length"], 2),
+        (["--by", "positives", "--captions", "x.jsonl"], 2),
+        (["--by", "column", "--file", "none.csv"], 3),
     ],
 )
-def test_what_is_refused(two: list[str], args: list[str], code: int, message: str) -> None:
+def test_what_is_refused(two: list[str], args: list[str], code: int, pinned: Pinned) -> None:
     result = invoke(two[0], *args)
     assert result.exit_code == code, result.stderr
-    assert message in result.stderr
+    pinned(result.stderr)
 
 
 @pytest.mark.parametrize(
-    ("columns", "code", "message"),
+    ("columns", "code"),
     [
-        ({"name": [1], "x": [2]}, 3, "has no column of ids (columns: name, x)"),
-        ({"id": [1], "x": [2]}, 3, "none of its ids (1) is one of split 'custom' (first: 1)"),
-        ({"id": [100, 100], "x": [2, 3]}, 3, "id 100 is in more than one row"),
-        ({"id": [100, None], "x": [2, 3]}, 3, "has a row without an id"),
-        ({"id": [100, 1100], "x": [2, 3]}, 3, "its ids could be of images as well as of captions"),
-        ({"id": [100], "x": [2], "y": [3]}, 2, "has columns x, y\n  fix: name one with --column NAME"),
-        ({"caption_id": [1100], "x": ["long"]}, 2, "'x' is a label of captions, and an image has several"),
+        ({"name": [1], "x": [2]}, 3),
+        ({"id": [1], "x": [2]}, 3),
+        ({"id": [100, 100], "x": [2, 3]}, 3),
+        ({"id": [100, None], "x": [2, 3]}, 3),
+        ({"id": [100, 1100], "x": [2, 3]}, 3),
+        ({"id": [100], "x": [2], "y": [3]}, 2),
+        ({"caption_id": [1100], "x": ["long"]}, 2),
     ],
 )
 def test_tables_that_are_refused(
-    two: list[str], tmp_path: Path, columns: dict[str, Any], code: int, message: str
+    two: list[str], tmp_path: Path, columns: dict[str, Any], code: int, pinned: Pinned
 ) -> None:
     result = invoke(two[0], "--by", "column", "--file", table(tmp_path, **columns), "--direction", "i2t")
     assert result.exit_code == code, result.stderr
-    assert message in result.stderr
+    pinned(result.stderr)
 
 
 def test_an_unknown_column(two: list[str], tmp_path: Path) -> None:

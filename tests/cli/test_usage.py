@@ -11,6 +11,7 @@ import typer
 from typer.testing import CliRunner
 
 from tests import human_files
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import MISSING_PACKAGE, USAGE, MissingPackage
 from vsebench.options import INPUT, MEASURED, RESULT
@@ -61,30 +62,30 @@ def test_all_options_are_in_the_complete_help_and_in_the_docs() -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "message"),
+    "args",
     [
-        ("eval {e} -m R@1", "no such option: -m\n  fix: write --metrics or --memory, or see vsebench eval --help"),
-        ("compare A.json -m R@1", "no such option: -m\n  fix: write --metrics, or see vsebench compare --help"),
-        ("eval {e} --metrcs R@1", "no such option: --metrcs\n  fix: write --metrics, or see vsebench eval --help"),
-        ("eval {e} -k 3", "no such option: -k\n  fix: see vsebench eval --help"),
-        ("-m vsebench", "no such option: -m\n  fix: see vsebench --help"),
-        ("eval {e} --ci x", "invalid value for '--ci': "),
-        ("correlate", "missing argument 'data'\n  fix: see vsebench correlate --help"),
-        ("evaluate {e}", "no such command 'evaluate'\n  fix: did you mean eval?"),
-        ("zzz", "no such command 'zzz'\n  fix: commands are eval, unimodal, compare,"),
-        ("help", "no such command 'help'\n  fix: run: vsebench --help"),
-        ("download", "no such command 'download'\n  fix: run: vsebench data list"),
-        ("data download", "no such command 'download'\n  fix: data sets are not downloaded: vsebench data list says"),
-        ("data get f30k", "no such command 'get'\n  fix: data sets are not downloaded: vsebench data list says"),
-        ("relevance download", "no such command 'download'\n  fix: run: vsebench relevance build spice --split NAME"),
-        ("metrics recal@1", "unknown metric 'recal@1'\n  fix: did you mean 'Recall@1'"),
-        ("eval {e} --metrics recal@1", "unknown metric 'recal@1'\n  fix: did you mean 'Recall@1'"),
+        "eval {e} -m R@1",
+        "compare A.json -m R@1",
+        "eval {e} --metrcs R@1",
+        "eval {e} -k 3",
+        "-m vsebench",
+        "eval {e} --ci x",
+        "correlate",
+        "evaluate {e}",
+        "zzz",
+        "help",
+        "download",
+        "data download",
+        "data get f30k",
+        "relevance download",
+        "metrics recal@1",
+        "eval {e} --metrics recal@1",
     ],
 )
-def test_a_wrong_command_line_says_the_next_step(embeddings: str, args: str, message: str) -> None:
+def test_a_wrong_command_line_says_the_next_step(embeddings: str, args: str, pinned: Pinned) -> None:
     result = invoke(*args.replace("{e}", embeddings).split())
     assert (result.exit_code, result.stdout) == (USAGE, "")
-    assert result.stderr.startswith(f"error: {message}")
+    pinned(result.stderr)
 
 
 def test_names_that_are_separated_by_spaces(embeddings: str) -> None:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.messages import Pinned
 from vsebench.errors import BadInput, UsageError
 
 IMAGES = np.random.default_rng(0).standard_normal((20, 4)).astype(np.float32)
@@ -59,21 +56,6 @@ def test_an_input_is_never_written_over(tmp_path: Path) -> None:
     assert path.read_bytes() == before
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        {"threads": 0},
-        {"captions_per_image": 0},
-        {"depth": 0, "save_run": "run.json"},
-        {"image_key": "x"},
-    ],
-)
-def test_arguments_that_are_refused(arguments: dict[str, Any], pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        vb.evaluate(IMAGES, TEXTS, split="custom", metrics="R@1", **arguments)
-    pinned(error.value)
-
-
 def test_queries_of_one_modality() -> None:
     mask = np.zeros(20, np.bool_)
     mask[[3, 7]] = True
@@ -94,19 +76,3 @@ def test_a_report_prints_and_names_what_it_holds() -> None:
     assert repr(report) == str(report)
     with pytest.raises(KeyError, match="R@7 i2t was not measured; measured are R@1 i2t, R@1 t2i"):
         report["R@7", "i2t"]
-
-
-@pytest.mark.parametrize(
-    "declare",
-    [
-        lambda: vb.metric("Q@{k}", formula="", cite=())(lambda ranks, k: ranks),
-        lambda: vb.metric("all of it", formula="", cite=())(lambda ranks: ranks),
-        lambda: vb.metric("Q", formula="", cite=(), options={"p": ("1", "2")})(lambda gains, p: gains),
-        lambda: vb.metric_sum("Q", parts=(), formula="", cite=()),
-        lambda: vb.metric_sum("Q", parts=("RSum",), formula="", cite=()),
-    ],
-)
-def test_declarations_that_are_refused(declare: Callable[[], object], pinned: Pinned) -> None:
-    with pytest.raises(UsageError) as error:
-        declare()
-    pinned(error.value)

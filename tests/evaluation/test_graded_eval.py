@@ -12,7 +12,6 @@ import pytest
 from typer.testing import CliRunner
 
 import vsebench
-from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.data.captions import with_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError
@@ -188,24 +187,6 @@ class _Part:
         return np.ascontiguousarray(table[queries[:, None], items])
 
 
-@pytest.mark.parametrize(
-    ("gains", "metrics"),
-    [
-        (("cider", "cider:own=out"), "ncs"),
-        (("cidr",), "ncs"),
-        ((), "matrix:NCS@3"),
-        ((), "gt:NCS@3"),
-        ((), "nope:NCS@3"),
-        ((), "cider:R@1[m=2]"),
-    ],
-)
-def test_arguments_that_are_refused(gains: tuple[str, ...], metrics: str, pinned: Pinned) -> None:
-    split, images, captions = world()
-    with pytest.raises(UsageError) as caught:
-        vsebench.evaluate(images, captions, split=split, gains=gains, metrics=metrics)
-    pinned(caught.value)
-
-
 def test_the_command_takes_captions_and_gains(tmp_path: Path) -> None:
     split, images, captions = world()
     np.savez(tmp_path / "e.npz", image_embeddings=images, text_embeddings=captions)
@@ -302,6 +283,6 @@ def test_captions_that_no_metric_uses_give_a_note(tmp_path: Path) -> None:
     path = tmp_path / "c.txt"
     path.write_text("a dog\n" * 60)
     report = vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=path)
-    assert "--captions: no metric uses them" in report.notes
+    assert "captions: no metric uses them" in report.notes
     with pytest.raises(BadInput, match="no such file"):
         vsebench.evaluate(images, captions, split=split, metrics="R@1", captions=tmp_path / "d.txt")

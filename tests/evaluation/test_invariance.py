@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import vsebench
 from tests.worlds import World, own, per_query_columns, same_fold, tied_world, worlds
 from vsebench.rank.observe import Request, observe
-from vsebench.rank.order import TIES
 from vsebench.rank.scorers import Dot, Matrix, Scorer
+from vsebench.rank.ties import TIES
 from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Embeddings, Observation, Split
 

@@ -126,7 +126,7 @@ def test_the_limit_is_what_is_left_of_the_budget() -> None:
         pytest.skip("the memory of a process is known on Linux")
     with memory.budget(used + (200 << 20)):
         assert 0 < memory.memory_limit() <= 200 << 20 and memory.is_limited()
-        with pytest.raises(BadInput, match="left of --memory"):
+        with pytest.raises(BadInput, match=r"are left of the budget \(memory\)"):
             memory.require(300 << 20)
     assert not memory.is_limited()
 

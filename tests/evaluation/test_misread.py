@@ -12,6 +12,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom, hypergeom
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.data.align import AlignedLists
 from vsebench.errors import BadInput
 from vsebench.evaluation.chance import LEVEL, Sample
@@ -281,14 +282,13 @@ def write(folder: Path, **arrays: Any) -> Path:
     return folder / "e.npz"
 
 
-def test_the_error_names_both_readings_and_trust_makes_it_a_warning(tmp_path: Path) -> None:
+def test_the_error_names_both_readings_and_trust_makes_it_a_warning(tmp_path: Path, pinned: Pinned) -> None:
     x, y = model(100)
     file = write(tmp_path, images=x, texts=major(y))
     with pytest.raises(BadInput) as caught:
         vsebench.evaluate(file, ci=0)
-    assert caught.value.where == str(file) and "--trust" in (caught.value.fix or "")
-    assert caught.value.what.startswith("recall is at chance: image-to-text R@1 of 100 sampled images is ")
-    assert "with the texts stored as 5 runs of 100" in caught.value.what
+    assert caught.value.where == str(file)
+    pinned(caught.value)
     report = vsebench.evaluate(file, trust=True, ci=0)
     assert caught.value.what in report.warnings
     assert report["R@1", "t2i"].value < 0.1

@@ -119,7 +119,7 @@ def test_short_lists_are_refused_with_the_metrics(coco: Split, tmp_path: Path, m
     with pytest.raises(BadInput) as caught:
         vsebench.evaluate(run=[file], metrics=metrics)
     assert caught.value.what.startswith(f"the lists are too short for {named}: for ")
-    assert "usable items and" in caught.value.what and "--short-lists miss" in (caught.value.fix or "")
+    assert "usable items and" in caught.value.what and "short_lists='miss'" in (caught.value.fix or "")
     counted = vsebench.evaluate(run=[file], metrics=metrics, short_lists="miss")
     assert any(w.startswith(f"lists are too short for {named}") for w in counted.warnings)
 
@@ -209,9 +209,7 @@ def test_distances_in_a_run_are_refused_with_the_option_that_mends_it(coco: Spli
     path.write_text("".join(f"{q} Q0 {x} {r} {r / 9} v\n" for q, xs in lists.items() for r, x in enumerate(xs, 1)))
     with pytest.raises(BadInput, match="the scores of 25,000 of 25,000 queries are smallest at rank 1") as caught:
         vsebench.evaluate(run={"t2i": path}, metrics="R@1", ci=0)
-    assert caught.value.where == str(path) and (caught.value.fix or "").startswith(
-        "--run-order rank takes the order of"
-    )
+    assert caught.value.where == str(path) and (caught.value.fix or "").startswith("run_order='rank' takes the order")
     mended = vsebench.evaluate(run={"t2i": path}, metrics="R@1", ci=0, run_order="rank")
     want = vsebench.evaluate(run=trec(tmp_path / "s.trec", lists), metrics="R@1", ci=0)
     assert values(mended) == values(want) == {("R@1", "t2i"): 1.0} and mended.signature == want.signature

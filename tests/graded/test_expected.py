@@ -167,9 +167,9 @@ def test_metrics_without_a_closed_form_are_left_out_or_refused(rng: np.random.Ge
     options: dict[str, Any] = {"ties": "expected", "ci": 0, "captions_per_image": 1}
     report = vsebench.evaluate(x, x, **options)
     assert [str(r.metric) for r in report.results if r.direction != "t2i"] == ["R@1", "R@5", "R@10", "MeanR", "RSum"]
-    note = "MedR left out: no closed form of the mean over the orders of tied items (--ties expected)"
+    note = "MedR left out: no closed form of the mean over the orders of tied items (ties='expected')"
     assert note in report.notes and "|ties:expected|" in report.signature
-    with pytest.raises(UsageError, match=r"MedR: no closed form .*\n  fix: leave it out, or use ties mean-rank"):
+    with pytest.raises(UsageError, match=r"MedR: no closed form .*\n  fix: leave it out, or use ties='mean-rank'"):
         vsebench.evaluate(x, x, metrics="R@1,MedR", **options)
     world = large_world(8, 2, seed=1)
     with pytest.raises(UsageError, match="cider:CS@5 has no mean over the orders of tied items in closed form"):
@@ -186,7 +186,7 @@ def test_graded_metrics_in_a_report(tmp_path: Any) -> None:
     assert "|ties:expected|" in report.signature and not any("ties" in n for n in report.notes)
     by_rank = vsebench.evaluate(one, one, metrics=names, ties="mean-rank", **options)
     assert "|ties:index|" in by_rank.signature
-    assert "--ties is about binary judgements: graded metrics take ties in the order of the index" in by_rank.notes
+    assert "ties is about binary judgements: graded metrics take ties in the order of the index" in by_rank.notes
 
 
 def test_mean_is_refused_with_both_rules() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tests import human_files as files
+from tests.messages import Pinned
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.human.cxc import read_cxc
 from vsebench.human.flickr8k import read_flickr8k
@@ -44,24 +45,19 @@ def test_gzip_subfolders_and_the_variable(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(read_cxc("sits").score) == 2
 
 
-def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pinned: Pinned) -> None:
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     monkeypatch.delenv("VSEBENCH_HUMAN_DATA", raising=False)
     with pytest.raises(MissingPackage) as error:
         read_cxc("sts")
-    assert error.value.what == f"no sts_test.csv (plain or .gz) in {tmp_path / 'human'}"
-    assert error.value.fix is not None
-    assert error.value.fix.startswith(
-        "run: git clone https://github.com/google-research-datasets/Crisscrossed-Captions (the public "
-        "ratings), and add --human-data Crisscrossed-Captions/data"
-    )
+    pinned(error.value)
     files.flickr8k(tmp_path / "f")
     (tmp_path / "f" / "ExpertAnnotations.txt").unlink()
     with pytest.raises(
         MissingPackage, match=r"no ExpertAnnotations.txt \(plain or .gz\)[\s\S]*curl -LO https://github"
     ):
         read_flickr8k(tmp_path / "f")
-    with pytest.raises(UsageError, match=r"--human-data is no folder"):
+    with pytest.raises(UsageError, match=r"human_data is no folder"):
         find(["x"], tmp_path / "absent", "run: x")
     monkeypatch.setenv("VSEBENCH_HUMAN_DATA", str(tmp_path / "absent"))
     with pytest.raises(UsageError, match=r"VSEBENCH_HUMAN_DATA is no folder"):
@@ -69,25 +65,23 @@ def test_absent_files_end_with_the_command(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(
-    ("line", "message"),
+    "line",
     [
-        ("COCO_val2014:sentid:7,COCO_val2014_000000000001.jpg,4.9", "line 3: 3 columns, expected 4"),
-        (
-            "7,COCO_val2014_000000000001.jpg,5.1,c2i_original",
-            "line 3: agg_score is '5.1', expected a number from 0 to 5",
-        ),
-        ("7,COCO_val2014_000000000001.jpg,nan,c2i_original", "line 3: agg_score is 'nan'"),
-        ("x,COCO_val2014_000000000001.jpg,5,c2i_original", "line 3: 'x' is no id of a COCO caption"),
-        ("7,dog.jpg,5,c2i_original", "line 3: 'dog.jpg' is no id of a COCO image"),
-        ("7,COCO_val2014_000000000001.jpg,5,random", "line 3: sampling_method is 'random', expected c2i_original"),
+        "COCO_val2014:sentid:7,COCO_val2014_000000000001.jpg,4.9",
+        "7,COCO_val2014_000000000001.jpg,5.1,c2i_original",
+        "7,COCO_val2014_000000000001.jpg,nan,c2i_original",
+        "x,COCO_val2014_000000000001.jpg,5,c2i_original",
+        "7,dog.jpg,5,c2i_original",
+        "7,COCO_val2014_000000000001.jpg,5,random",
     ],
 )
-def test_a_bad_line_of_cxc(tmp_path: Path, line: str, message: str) -> None:
+def test_a_bad_line_of_cxc(tmp_path: Path, line: str, pinned: Pinned) -> None:
     path = files.cxc(tmp_path, "sits", SITS[:1])
     path.write_text(path.read_text() + line + "\n")
     with pytest.raises(BadInput) as error:
         read_cxc("sits", tmp_path)
-    assert error.value.what.startswith(message) and error.value.where == str(path)
+    pinned(error.value)
+    assert error.value.where == str(path)
 
 
 def test_another_file(tmp_path: Path) -> None:
@@ -113,25 +107,22 @@ def test_flickr8k(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("changed", "message"),
+    "changed",
     [
-        ({"token": "a.jpg#0 no tab\n"}, "line 1: expected an id such as"),
-        ({"token": files.TOKEN + "a.jpg#1\tAgain .\n"}, "line 7: caption id 'a.jpg#1' occurs twice"),
-        ({"expert": "a.jpg\tb.jpg#0\t1\t1\n"}, "line 1: 4 columns, expected 5"),
-        (
-            {"expert": "a.jpg\tb.jpg#0\t1\t1\t5\n"},
-            "line 1: the judgement of an expert is '5', expected a number from 1 to",
-        ),
-        ({"expert": "z.jpg\tb.jpg#0\t1\t1\t4\n"}, "line 1: 'z.jpg' has no caption in Flickr8k.token.txt"),
-        ({"expert": "a.jpg\tb.jpg#9\t1\t1\t4\n"}, "line 1: 'b.jpg#9' has no caption in Flickr8k.token.txt"),
-        ({"crowd": "a.jpg\tb.jpg#0\t0.9\t1\t2\n"}, "line 1: 0.9 is not the share of 1 yes among 3 answers"),
-        ({"crowd": "a.jpg\tb.jpg#0\t0\t0\t0\n"}, "line 1: 0 is not the share of 0 yes among 0 answers"),
+        {"token": "a.jpg#0 no tab\n"},
+        {"token": files.TOKEN + "a.jpg#1\tAgain .\n"},
+        {"expert": "a.jpg\tb.jpg#0\t1\t1\n"},
+        {"expert": "a.jpg\tb.jpg#0\t1\t1\t5\n"},
+        {"expert": "z.jpg\tb.jpg#0\t1\t1\t4\n"},
+        {"expert": "a.jpg\tb.jpg#9\t1\t1\t4\n"},
+        {"crowd": "a.jpg\tb.jpg#0\t0.9\t1\t2\n"},
+        {"crowd": "a.jpg\tb.jpg#0\t0\t0\t0\n"},
     ],
 )
-def test_a_bad_line_of_flickr8k(tmp_path: Path, changed: dict[str, str], message: str) -> None:
+def test_a_bad_line_of_flickr8k(tmp_path: Path, changed: dict[str, str], pinned: Pinned) -> None:
     with pytest.raises(BadInput) as error:
         read_flickr8k(files.flickr8k(tmp_path, **changed))
-    assert error.value.what.startswith(message)
+    pinned(error.value)
 
 
 @pytest.mark.real_data

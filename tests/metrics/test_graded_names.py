@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.graded_worlds import large_world, measured, spec_of
+from tests.messages import Pinned
 from vsebench.errors import UsageError
 from vsebench.metrics import Family, Metric, families, metric, metric_sum, parse
 from vsebench.metrics.declare import DEPTHS, family_of, known_names, separate
@@ -89,32 +90,26 @@ def test_a_graded_name_in_a_graded_view_is_the_graded_metric() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "message"),
+    "text",
     [
-        (
-            "CS@1",
-            "k of 'CS@1' is '1', and the least k of CS is 2\n  fix: give an integer of at least 2, as in CS@100",
-        ),
-        ("CS@x", "k of 'CS@x' is 'x'\n  fix: give an integer of at least 2, as in CS@100"),
-        ("gt:CS@100", "'gt' are binary judgements, and CS needs gains\n  fix: write cider:CS@100"),
-        ("eccv:Kendall", "'eccv' are binary judgements, and Kendall needs gains\n  fix: write cider:Kendall"),
-        ("CS", "'CS' needs a k\n  fix: write CS@1000"),
-        ("CS[tau=d]@5", "CS: tau is 'd'\n  fix: use b, a, c"),
-        ("CS[tua=a]@5", "unknown option of CS 'tua'\n  fix: did you mean 'tau'?"),
-        ("SR[m=0]@5", "SR: m is '0'\n  fix: use 5, an integer of at least 1"),
-        ("CS[tau]@5", "'tau' of 'CS[tau]@5' is not an option\n  fix: write [key=value,...] with every key once"),
-        ("CS[]@5", "'' of 'CS[]@5' is not an option\n  fix: write [key=value,...] with every key once"),
-        ("C[m=1,m=1]@5", "'C[m=1,m=1]@5' gives the option m twice: m=1 and m=1\n  fix: give m once"),
-        (
-            "CS[tau=a,tau=b]@10",
-            "'CS[tau=a,tau=b]@10' gives the option tau twice: tau=a and tau=b\n  fix: give tau once",
-        ),
-        ("gt:MedR[m=1]", "MedR takes no options\n  fix: leave out [m=1]"),
-        ("C@5[m=1]", "'C@5[m=1]' is not a metric name\n  fix: write [view:]Name[@k], for example R@1 or eccv:mAP@R"),
+        "CS@1",
+        "CS@x",
+        "gt:CS@100",
+        "eccv:Kendall",
+        "CS",
+        "CS[tau=d]@5",
+        "CS[tua=a]@5",
+        "SR[m=0]@5",
+        "CS[tau]@5",
+        "CS[]@5",
+        "C[m=1,m=1]@5",
+        "CS[tau=a,tau=b]@10",
+        "gt:MedR[m=1]",
+        "C@5[m=1]",
     ],
 )  # fmt: skip
-def test_what_is_refused(text: str, message: str) -> None:
-    assert refused(text) == message
+def test_what_is_refused(text: str, pinned: Pinned) -> None:
+    pinned(refused(text))
 
 
 @pytest.mark.parametrize("family", GRADED, ids=lambda f: f.template)

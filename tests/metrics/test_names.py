@@ -133,22 +133,22 @@ def test_lists_of_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    "words",
     [
-        ("", "no metric is given\n  fix: give --metrics R@1,eccv or all"),
-        (" , ", "no metric is given\n  fix: give --metrics R@1,eccv or all"),
-        ("ecv", "unknown metric 'ecv'\n  fix: did you mean 'eccv'?"),
-        ("xx:R@1", "unknown view 'xx'\n  fix: known: gt, 1k, eccv, cxc, entails, judged, cider"),
-        ("ecvc:R@1", "unknown view 'ecvc'\n  fix: did you mean 'eccv' or 'cxc'?"),
-        ("R@1,eccv:cs", "'eccv' are binary judgements, and cs needs gains\n  fix: write cider:cs"),
-        ("gt:nDCG", "'gt' are binary judgements, and nDCG needs gains\n  fix: write cider:ndcg"),
-        ("R@1,R@0", "k of 'R@0' is '0'\n  fix: give an integer of at least 1, as in R@10"),
+        "",
+        " , ",
+        "ecv",
+        "xx:R@1",
+        "ecvc:R@1",
+        "R@1,eccv:cs",
+        "gt:nDCG",
+        "R@1,R@0",
     ],
 )
-def test_lists_that_are_refused(words: str, message: str) -> None:
+def test_lists_that_are_refused(words: str, pinned: Pinned) -> None:
     with pytest.raises(UsageError) as error:
         expand(words, ["gt"])
-    assert str(error.value) == message
+    pinned(error.value)
 
 
 @pytest.mark.parametrize("word", ["eccv", "cxc:R@5", "1k"])

@@ -150,7 +150,7 @@ def test_queries_without_positives_are_skipped_or_missed() -> None:
     with pytest.raises(vsebench.VsebenchError) as error:
         measure(parse("MeanR"), ranks, split, "i2t", "miss")
     assert str(error.value) == (
-        "MeanR (i2t) has no value for 2 queries without positives\n  fix: leave out --no-positive miss, or the metric"
+        "MeanR (i2t) has no value for 2 queries without positives\n  fix: leave out no_positive='miss', or the metric"
     )
 
 

@@ -343,24 +343,24 @@ def test_a_declared_split(open_clip_model, data):
 
 
 @pytest.mark.parametrize(
-    ("more", "code", "message"),
+    ("more", "code"),
     [
-        ([], 2, "the folder of images is not given"),
-        (["--images", "photos"], 2, "the captions of the images are not given"),
-        (["--images", "photos", "--captions", "c.csv", "--data", "x"], 2, "--data has no meaning"),
-        (["--images", "photos", "--captions", "c.csv", "--split", "s", "--part", "val"], 2, "--part has no meaning"),
-        (["--images", "photos", "--captions", "c.txt"], 2, "does not say which image"),
-        (["--images", "photos", "--captions", "none.csv"], 3, "none.csv: no such file"),
-        (["--images", "photos", "--split", "coco-6k"], 2, "unknown split 'coco-6k'"),
-        (["--images", "none", "--captions", "c.csv"], 3, "none: no such folder of images"),
-        (["--images", "empty", "--captions", "c.csv"], 3, "empty: no image is in this folder"),
-        (["--images", "photos", "--captions", "c.csv", "--device", "mps"], 2, "the device is 'mps'"),
-        (["--images", "photos", "--captions", "more.csv"], 3, "photos: 1 of the 2 images with captions has no file"),
-        (["--images", "broken", "--captions", "c.csv"], 3, "broken/a.png: cannot be read as an image"),
-        (["--images", "photos", "--captions", "c.csv", "-o", "none/emb.npz"], 2, "no such folder"),
+        ([], 2),
+        (["--images", "photos"], 2),
+        (["--images", "photos", "--captions", "c.csv", "--data", "x"], 2),
+        (["--images", "photos", "--captions", "c.csv", "--split", "s", "--part", "val"], 2),
+        (["--images", "photos", "--captions", "c.txt"], 2),
+        (["--images", "photos", "--captions", "none.csv"], 3),
+        (["--images", "photos", "--split", "coco-6k"], 2),
+        (["--images", "none", "--captions", "c.csv"], 3),
+        (["--images", "empty", "--captions", "c.csv"], 3),
+        (["--images", "photos", "--captions", "c.csv", "--device", "mps"], 2),
+        (["--images", "photos", "--captions", "more.csv"], 3),
+        (["--images", "broken", "--captions", "c.csv"], 3),
+        (["--images", "photos", "--captions", "c.csv", "-o", "none/emb.npz"], 2),
     ],
 )
-def test_what_does_not_work_is_named(open_clip_model, more, code, message):
+def test_what_does_not_work_is_named(open_clip_model, more, code, pinned):
     clip_models.photos(Path("photos"), ["a.png", "b.png"])
     clip_models.captions_csv(Path("c.csv"), ["a.png"])
     clip_models.captions_csv(Path("more.csv"), ["a.png", "z.png"])
@@ -369,8 +369,8 @@ def test_what_does_not_work_is_named(open_clip_model, more, code, message):
     Path("broken").mkdir()
     Path("broken/a.png").write_bytes(Path("photos/a.png").read_bytes()[:60])
     done = cli("encode", open_clip_model, *more)
-    assert (done.exit_code, message in done.stderr) == (code, True), done.stderr
-    assert "fix: " in done.stderr and not list(Path().glob("*.npz"))
+    assert done.exit_code == code and not list(Path().glob("*.npz"))
+    pinned(done.stderr)
 
 
 def test_options_of_pretrained_models_do_not_go_with_checkpoints():
@@ -498,19 +498,20 @@ def test_names_of_models(text, named):
 
 
 @pytest.mark.parametrize(
-    ("text", "error", "message"),
+    ("text", "error"),
     [
-        ("open_clip:", UsageError, "names no model"),
-        ("open_clip:ViT-B-32", UsageError, "names no weights"),
-        ("open_clip:./nowhere", BadInput, "no such folder"),
-        ("open_clip:empty", BadInput, "has no model of open_clip"),
-        ("sentence-transformers:empty", BadInput, "has no model of sentence-transformers"),
+        ("open_clip:", UsageError),
+        ("open_clip:ViT-B-32", UsageError),
+        ("open_clip:./nowhere", BadInput),
+        ("open_clip:empty", BadInput),
+        ("sentence-transformers:empty", BadInput),
     ],
 )
-def test_names_that_name_no_model(text, error, message):
+def test_names_that_name_no_model(text, error, pinned):
     Path("empty").mkdir()
-    with pytest.raises(error, match=message):
+    with pytest.raises(error) as caught:
         names.find(text)
+    pinned(caught.value)
 
 
 @pytest.mark.parametrize(

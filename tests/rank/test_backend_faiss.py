@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import gc
 import json
 import weakref
@@ -13,10 +12,9 @@ import numpy as np
 import pytest
 
 import vsebench as vb
-from tests.graded_worlds import FakeGains, large_world
+from tests.graded_worlds import same_values, vector_world
+from tests.reports import same_reports
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded.run import run
-from vsebench.metrics import parse
 from vsebench.rank import backends, full_order, top_certified
 from vsebench.rank.observe import Request
 from vsebench.rank.scorers import Dot
@@ -52,27 +50,10 @@ def small(kind: str, seed: int = 3, images: int = 70, dim: int = 12) -> tuple[np
     return x, y
 
 
-def same(found: Report, wanted: Report) -> None:
-    """All that is measured is equal, bit for bit."""
-    assert found.signature == wanted.signature
-    assert [str(r.metric) for r in found.results] == [str(r.metric) for r in wanted.results]
-    for one, other in zip((*found.results, *found.parts), (*wanted.results, *wanted.parts), strict=True):
-        key = str(one.metric), one.direction
-        assert key == (str(other.metric), other.direction)
-        for f in dataclasses.fields(one):
-            a, b = getattr(one, f.name), getattr(other, f.name)
-            if isinstance(b, np.ndarray):
-                assert np.array_equal(a, b), (key, f.name)
-            elif f.name != "metric":
-                assert a == b, (key, f.name)
-    for a, b in zip(found.lists, wanted.lists, strict=True):
-        assert np.array_equal(a.items, b.items) and np.array_equal(a.scores, b.scores)
-
-
 def both(*data: Any, **options: Any) -> tuple[Report, Report]:
     """The reports of faiss and of numpy."""
     found, wanted = (vb.evaluate(*data, trust=True, backend=name, **options) for name in ("faiss", "numpy"))
-    same(found, wanted)
+    same_reports(found, wanted)
     return found, wanted
 
 
@@ -179,19 +160,8 @@ NAMES = ("cider:CS@30", "cider:CS[captions=all]@100", "cider:NCS@5", "cider:SR[m
 
 
 @pytest.mark.parametrize("cosine", [False, True])
-@pytest.mark.parametrize("influence", [False, True])
-def test_graded_metrics(cosine: bool, influence: bool) -> None:
-    world = large_world(70, 3, seed=5)
-    rng = np.random.default_rng(5)
-    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
-    metrics, gains, scorer = [parse(n) for n in NAMES], {"cider": FakeGains(world.gains)}, Dot(images, captions, cosine)
-    wanted = run(scorer, world.split, metrics, gains, threads=2, influence=influence)
-    order_of = Indexes().order_of
-    found = run(scorer, world.split, metrics, gains, threads=2, block=16, order_of=order_of, influence=influence)
-    for key, values in wanted.items():
-        assert np.array_equal(found[key].values, values.values, equal_nan=True), key
-        assert (values.influence is None) == (found[key].influence is None)
-        assert values.influence is None or np.array_equal(found[key].influence, values.influence), key
+def test_graded_metrics(cosine: bool) -> None:
+    same_values(*vector_world(cosine), NAMES, block=16, order_of=Indexes().order_of)
 
 
 @pytest.mark.parametrize("kind", ["normal", "integers", "near", "copies"])
@@ -358,7 +328,7 @@ def test_index_of_a_gpu(fake_gpu: None, monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(FakeGpuIndex, "fails", True)
     with pytest.raises(BadInput, match="FAISS failed on the GPU: Out of memory") as caught:
         vb.evaluate(*small("normal"), metrics="R@1", ci=0, backend="faiss")
-    assert caught.value.fix is not None and "--backend numpy" in caught.value.fix
+    assert caught.value.fix is not None and "backend='numpy'" in caught.value.fix
 
 
 def test_indexes_of_a_gpu_share_its_memory_and_old_ones_are_dropped(

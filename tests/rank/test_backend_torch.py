@@ -16,11 +16,10 @@ import pytest
 
 import vsebench as vb
 from tests import worlds
-from tests.graded_worlds import FakeGains, large_world
+from tests.graded_worlds import same_values, vector_world
 from tests.hard_vectors import hard_vectors
+from tests.reports import same_reports
 from vsebench.errors import DeviceMemory, UsageError
-from vsebench.graded.run import run
-from vsebench.metrics import parse
 from vsebench.rank import backends, full_order
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix, Scorer
@@ -56,19 +55,6 @@ def same_observations(scorer: Scorer, requests: list[Request], device: Any, **op
             top = found[direction].top
             assert np.array_equal(top.items, expected.top.items) and top.items.dtype == expected.top.items.dtype
             assert np.array_equal(top.scores, expected.top.scores)
-
-
-def same_reports(found: Any, want: Any) -> None:
-    """All values, those of the queries too, their intervals, the signature and the lists."""
-    assert found.signature == want.signature
-    assert len(found.results) == len(want.results)
-    for got, expected in zip(found.results, want.results, strict=True):
-        assert (got.metric, got.direction, got.value) == (expected.metric, expected.direction, expected.value)
-        assert got.interval == expected.interval
-        if expected.per_query is not None:
-            assert np.array_equal(got.per_query, expected.per_query, equal_nan=True), (got.metric, got.direction)
-    for top, expected in zip(found.lists, want.lists, strict=True):
-        assert np.array_equal(top.items, expected.items) and np.array_equal(top.scores, expected.scores)
 
 
 def scorers(world: worlds.World) -> Iterator[Scorer]:
@@ -198,20 +184,11 @@ NAMES = (
 )  # fmt: skip
 
 
-def test_graded_metrics(device: Any) -> None:
-    world = large_world(70, 3, seed=5)
-    rng = np.random.default_rng(5)
-    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
-    metrics, gains = [parse(name) for name in NAMES], {"cider": FakeGains(world.gains)}
-    for scorer in (Dot(images, captions), Dot(images, captions, cosine=True), Matrix(world.scores)):
-        want = run(scorer, world.split, metrics, gains, threads=2, influence=True)
-        found = run(
-            scorer, world.split, metrics, gains, threads=2, block=16, influence=True,
-            order_of=partial(order.order_of, device),
-        )  # fmt: skip
-        for key, values in want.items():
-            assert np.array_equal(found[key].values, values.values, equal_nan=True), key
-            assert np.array_equal(found[key].influence, values.influence, equal_nan=True), key
+@pytest.mark.parametrize("cosine", [False, True, None])
+def test_graded_metrics(device: Any, cosine: bool | None) -> None:
+    scorer, world = vector_world(bool(cosine))
+    scorers = Matrix(world.scores) if cosine is None else scorer
+    same_values(scorers, world, NAMES, block=16, order_of=partial(order.order_of, device))
 
 
 def test_threads_of_the_user_are_restored(device: Any) -> None:
@@ -336,12 +313,6 @@ def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(RuntimeError, match="device-side assert"):
         order.order_of(torch.device("cpu"), scorer, "i2t", np.arange(3), 2, None)
     assert len(calls) == 1
-
-
-@pytest.mark.parametrize("name", ["torch:gpu", "torch:", "torch:cuda:", "torch:cuda:x", "torch:cpu:0", "numpy:cpu"])
-def test_unknown_devices(name: str) -> None:
-    with pytest.raises(UsageError, match=f"--backend is '{name}'"):
-        backends.check(name)
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from tests import oracle
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, without_zero_rows, worlds
 from vsebench.rank.observe import Request, observe
-from vsebench.rank.order import TIES
 from vsebench.rank.scorers import Dot, Matrix
+from vsebench.rank.ties import TIES
 from vsebench.types import DIRECTIONS, AllItems, Candidates, Direction, Relevance, Without
 
 

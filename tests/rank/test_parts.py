@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.graded.test_run import FOLDED, NAMES
-from tests.graded_worlds import FakeGains, graded_worlds, large_world
+from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
 from tests.memory import peak
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
 from vsebench.graded import part as graded_part
@@ -157,17 +157,6 @@ def measured(
     return run(scorer, split, metrics, gains, **options, fill=fill)
 
 
-def same_values(one: Found, other: Found) -> None:
-    assert one.keys() == other.keys()
-    for key, found in one.items():
-        assert found.values.tobytes() == other[key].values.tobytes(), key
-        assert np.array_equal(found.queries.index, other[key].queries.index)
-        influences = found.influence, other[key].influence
-        assert (influences[0] is None) == (influences[1] is None)
-        if influences[0] is not None and influences[1] is not None:
-            assert influences[0].tobytes() == influences[1].tobytes(), key
-
-
 @given(
     graded_worlds(), st.lists(st.sampled_from(NAMES + FOLDED), min_size=1, max_size=6, unique=True),
     st.integers(0, 2**32 - 9), st.booleans(),
@@ -177,18 +166,15 @@ def test_graded_metrics_in_parts(world: object, names: list[str], seed: int, inf
     metrics, gains = [parse(name) for name in names], {"cider": FakeGains(values)}
     scorer = Matrix(scores)
     expected = run(scorer, split, metrics, gains, threads=1, influence=influence)
-    same_values(measured(scorer, split, metrics, gains, seed, influence=influence), expected)
+    same_found(measured(scorer, split, metrics, gains, seed, influence=influence), expected)
 
 
 def test_graded_metrics_of_a_larger_world_in_parts() -> None:
-    world = large_world(70, 3, seed=5)
-    rng = np.random.default_rng(5)
-    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
+    scorer, world = vector_world()
     metrics, gains = [parse(name) for name in (*NAMES, *FOLDED)], {"cider": FakeGains(world.gains)}
-    scorer = Dot(images, captions)
     for influence in (False, True):
         expected = run(scorer, world.split, metrics, gains, threads=2, influence=influence)
-        same_values(measured(scorer, world.split, metrics, gains, 11, influence=influence), expected)
+        same_found(measured(scorer, world.split, metrics, gains, 11, influence=influence), expected)
 
 
 def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
@@ -197,6 +183,6 @@ def test_influences_that_are_too_large_in_any_part_are_left_out() -> None:
     metrics, gains = [parse("wmd:MLD@3"), parse("wmd:CS@3")], {"wmd": FakeGains(values, "wmd")}
     scorer = Matrix(world.scores)
     expected = run(scorer, world.split, metrics, gains, threads=1, influence=True)
-    same_values(measured(scorer, world.split, metrics, gains, 2, influence=True), expected)
+    same_found(measured(scorer, world.split, metrics, gains, 2, influence=True), expected)
     assert {(m.template, found.influence is None) for (m, _), found in expected.items()} >= {("MLD@{k}", True)}
     assert any(found.influence is not None for found in expected.values())

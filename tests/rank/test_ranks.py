@@ -129,7 +129,7 @@ def test_similarity_is_chosen_from_the_lengths() -> None:
             2.0,
             "auto",
             True,
-            "vectors are not of unit length (lengths 1 to 2): cosine; --similarity dot uses them as they are",
+            "vectors are not of unit length (lengths 1 to 2): cosine; similarity='dot' uses them as they are",
         ),
         (2.0, "dot", False, "inner product as requested (lengths 1 to 2)"),
         (1.0, "cosine", True, "cosine as requested"),

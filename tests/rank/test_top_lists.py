@@ -108,23 +108,23 @@ def test_folds_have_no_complete_gallery(coco):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        ({"items": "u1:AAAA"}, r"lists \(i2t\): a packed array is damaged"),
-        ({"k": 3}, r"lists \(i2t\)"),
-        ({"gains": None}, "has gains of the items or of the ground truth"),
-        ({"direction": "t2i"}, "a direction occurs twice"),
-        ({"scores": "u1:eJxjYGBgAAAABAAB"}, r"lists \(i2t\) has 4 numbers where 28 are needed"),
-        ({"k": 0}, "lists.0.k"),
+        {"items": "u1:AAAA"},
+        {"k": 3},
+        {"gains": None},
+        {"direction": "t2i"},
+        {"scores": "u1:eJxjYGBgAAAABAAB"},
+        {"k": 0},
     ],
 )  # fmt: skip
-def test_damaged_lists_are_refused(tmp_path, change, message):
+def test_damaged_lists_are_refused(tmp_path, change, pinned):
     document = json.loads(evaluate(metrics="R@1,NCS@5", gains=GAINS).to_json())
     document["lists"][0] |= change
     (tmp_path / "a.json").write_text(json.dumps(document))
-    with pytest.raises(BadInput, match=message) as caught:
+    with pytest.raises(BadInput) as caught:
         vb.load(tmp_path / "a.json")
-    assert caught.value.fix
+    pinned(caught.value)
 
 
 def test_an_item_that_does_not_exist_is_refused(tmp_path):

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests import oracle_cider
+from tests.messages import Pinned
 from tests.relevance.test_cider import WHITESPACE, everything, split_of
 from vsebench.errors import BadInput, UsageError
 from vsebench.relevance.cider import gains as cider
@@ -49,28 +50,28 @@ def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "message"),
+    ("name", "content"),
     [
-        ("a.json", '{"df": {"a": 3}, "images": 2, "tokens": "ptb", "format": "x"}', "frequencies from 3 to 3 of 2"),
-        ("a.json", '{"df": {"a b c d e": 1}, "images": 2, "tokens": "ptb"}', "'a b c d e' has frequency 1"),
-        ("a.json", '{"df": {"a": 1.5}, "images": 2, "tokens": "ptb"}', "'a' has frequency 1.5"),
-        ("a.json", '{"df": [], "images": 2, "tokens": "ptb"}', "not a file of document frequencies"),
-        ("a.json", '{"df": {"a": 1}, "images": 2, "tokens": "whitespace"}', "are of tokens 'whitespace', not 'ptb'"),
-        ("a.json", "[1, 2]", "has neither captions nor document frequencies"),
-        ("a.jsonl", '{"image_id": 1, "caption": 5}', "line 1: the caption is 5, expected a text"),
-        ("a.jsonl", '{"image_id": 1, "captions": ["a"]}\n{"captions": ["b"]}', "line 2: field 'image' is missing"),
-        ("a.npz", "PK", "damaged"),
-        ("none.npz", None, "no such file"),
-        ("none.jsonl", None, "no such file"),
+        ("a.json", '{"df": {"a": 3}, "images": 2, "tokens": "ptb", "format": "x"}'),
+        ("a.json", '{"df": {"a b c d e": 1}, "images": 2, "tokens": "ptb"}'),
+        ("a.json", '{"df": {"a": 1.5}, "images": 2, "tokens": "ptb"}'),
+        ("a.json", '{"df": [], "images": 2, "tokens": "ptb"}'),
+        ("a.json", '{"df": {"a": 1}, "images": 2, "tokens": "whitespace"}'),
+        ("a.json", "[1, 2]"),
+        ("a.jsonl", '{"image_id": 1, "caption": 5}'),
+        ("a.jsonl", '{"image_id": 1, "captions": ["a"]}\n{"captions": ["b"]}'),
+        ("a.npz", "PK"),
+        ("none.npz", None),
+        ("none.jsonl", None),
     ],
 )  # fmt: skip
-def test_errors_name_the_file(tmp_path: Path, name: str, content: str | None, message: str) -> None:
+def test_errors_name_the_file(tmp_path: Path, name: str, content: str | None, pinned: Pinned) -> None:
     path = tmp_path / name
     if content is not None:
         path.write_text(content)
     with pytest.raises(BadInput) as caught:
         corpus_df(path, "ptb")
-    assert message in str(caught.value) and name in str(caught.value)
+    pinned(caught.value)
 
 
 def test_other_npz_files_are_refused(tmp_path: Path) -> None:

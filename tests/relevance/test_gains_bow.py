@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_gains
+from tests.messages import Pinned
 from tests.word_world import TABLE, lines_of, saved, split_of
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import one_blas_thread
@@ -57,33 +58,32 @@ def test_progress(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "message"),
+    "lines",
     [
-        (["cat 1 2 3", "dog 1 2"], "line 2 has 2 numbers, expected 3: 'dog 1 2'"),
-        (["cat 1 2", "dog 1 2 3"], "line 2 has 3 numbers, expected 2"),
-        (["2 3", "cat 1 2 3", "dog 1 2 3 4"], "line 3 has 4 numbers, expected 3"),
-        (["cat 1 2", "dog 1 x"], "line 2 has a field that is not a number"),
-        (["cat 1 2", "dog 1 nan"], "line 2 has a number that is not finite"),
-        (["cat 1 2", "dog 1 1e39"], "the vector of 'dog' exceeds float32"),
-        (["dog 1 2", "cat 1 2", "dog 1 3"], "'dog' is on line 1 and again on line 3"),
-        (["cat 1 2", "", "dog 1 2"], "line 2 is empty"),
-        (["cat", "dog"], "line 1 has no numbers: 'cat'"),
-        (["3 2", "cat 1 2", "dog 1 2"], "the first line declares 3 words, and 2 follow"),
-        (["1 2", "cat 1 2", "dog 1 2"], "the first line declares 1 words, and 2 follow"),
-        (["400000 300"], "has no word vectors"),
-        (["2 2", "cat \x00\x01"], "line 2 is binary, not text"),
-        (["<!DOCTYPE html>"], "this is a web page, not the file of vectors"),
+        ["cat 1 2 3", "dog 1 2"],
+        ["cat 1 2", "dog 1 2 3"],
+        ["2 3", "cat 1 2 3", "dog 1 2 3 4"],
+        ["cat 1 2", "dog 1 x"],
+        ["cat 1 2", "dog 1 nan"],
+        ["cat 1 2", "dog 1 1e39"],
+        ["dog 1 2", "cat 1 2", "dog 1 3"],
+        ["cat 1 2", "", "dog 1 2"],
+        ["cat", "dog"],
+        ["3 2", "cat 1 2", "dog 1 2"],
+        ["1 2", "cat 1 2", "dog 1 2"],
+        ["400000 300"],
+        ["2 2", "cat \x00\x01"],
+        ["<!DOCTYPE html>"],
     ],
 )
-def test_errors_name_the_file_and_the_line(tmp_path: Path, lines: list[str], message: str) -> None:
+def test_errors_name_the_file_and_the_line(tmp_path: Path, lines: list[str], pinned: Pinned) -> None:
     for name in ("v.txt", "v.gz"):
-        if "page" in message and name == "v.gz":
+        if lines[0].startswith("<") and name == "v.gz":
             continue
         path = saved(tmp_path / name, lines)
         with pytest.raises(BadInput) as caught:
             read_word_vectors(path, ["cat", "dog"])
-        assert str(caught.value).startswith(f"{path}: {message}")
-        assert caught.value.fix
+        pinned(caught.value)
 
 
 def test_other_files_are_refused(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ def test_all_measures_what_the_gains_allow(file: Path) -> None:
 def test_gains_that_no_metric_uses_are_named(file: Path) -> None:
     split, images, captions = world()
     report = vsebench.evaluate(images, captions, split=split, metrics="cider:NCS@1", gains=("cider", str(file)))
-    assert "--gains matrix: no metric uses it; write the view in front, as in matrix:cs" in report.notes
+    assert "gains='matrix': no metric uses it; write the view in front, as in matrix:cs" in report.notes
 
 
 def test_the_setting_is_checked() -> None:

@@ -76,7 +76,7 @@ def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> 
     assert relevance.names(coco) == ["gt", "eccv", "cxc"]
     one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
     assert relevance.names(one) == ["gt"] and relevance.identities(one) == {}
-    with pytest.raises(UsageError, match=r"'eccv' are of .* not of split 'coco-1k'\n  fix: use --split coco-5k"):
+    with pytest.raises(UsageError, match=r"'eccv' are of .* not of split 'coco-1k'\n  fix: use split='coco-5k'"):
         relevance.load("eccv", one, "i2t")
     with pytest.raises(UsageError, match=r"unknown judgements 'ecv'\n  fix: did you mean 'eccv'"):
         relevance.load("ecv", coco, "i2t")

@@ -173,9 +173,7 @@ def test_gains_of_other_splits_are_refused(
     scenes_split: Split, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    with pytest.raises(
-        UsageError, match="truth is known of scenes, not of split 'custom'\n  fix: give --split scenes-10k"
-    ):
+    with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'\n  fix: give split='scenes-"):
         load_gains("truth", other)
     with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'"):
         relevance.load("entails", other, "i2t")

@@ -100,7 +100,7 @@ def test_a_caption_that_ends_the_worker_is_found(log, word):
     assert done.broken.keys() == {bad}
     reason = {
         "KILL": "killed by signal 9",
-        "MEMORY": "Java ran out of memory (more: --java-heap)",
+        "MEMORY": "Java ran out of memory (more: java_heap)",
         "NONSENSE": "an answer that is not JSON",
         "SHORT": "0 answers for 1 caption",
         "CHAOS": "an invalid answer",

@@ -121,29 +121,28 @@ def test_other_kinds_need_no_building():
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "message"),
+    ("args", "code"),
     [
-        (("build", "spicy"), 2, "unknown graded relevance 'spicy'"),
-        (("build", "matrix"), 2, "unknown graded relevance 'matrix'"),
-        (("build", "spice"), 2, "one of --split and --captions"),
-        (("build", "spice", "--split", "coco-5k", "--captions", "x"), 2, "one of --split and --captions"),
-        (("build", "spice", "--split", "coco-6k"), 2, "unknown split 'coco-6k'"),
-        (("build", "spice", "--captions", "nowhere.txt"), 3, "nowhere.txt: no such file"),
-        (("build", "spice", "--split", "coco-5k", "--text", "loud"), 2, "--text is 'loud'"),
-        (("export", "cider", "x"), 2, "'cider' has nothing to export or import"),
-        (("import", "cider", "x"), 2, "'cider' has nothing to export or import"),
-        (("export", "spice", "x"), 3, "no captions are parsed"),
-        (("import", "spice", "x", "--split", "coco-5k"), 2, "a file made by export has its captions"),
-        (("import", "spice", "x", "--synsets", "y"), 2, "one of --split and --captions"),
-        (("import", "spice", "nowhere.gz"), 3, "nowhere.gz: no such file"),
-        (("clear", "spicy"), 2, "unknown kind in the cache 'spicy'"),
+        (("build", "spicy"), 2),
+        (("build", "matrix"), 2),
+        (("build", "spice"), 2),
+        (("build", "spice", "--split", "coco-5k", "--captions", "x"), 2),
+        (("build", "spice", "--split", "coco-6k"), 2),
+        (("build", "spice", "--captions", "nowhere.txt"), 3),
+        (("build", "spice", "--split", "coco-5k", "--text", "loud"), 2),
+        (("export", "cider", "x"), 2),
+        (("import", "cider", "x"), 2),
+        (("export", "spice", "x"), 3),
+        (("import", "spice", "x", "--split", "coco-5k"), 2),
+        (("import", "spice", "x", "--synsets", "y"), 2),
+        (("import", "spice", "nowhere.gz"), 3),
+        (("clear", "spicy"), 2),
     ],
 )
-def test_wrong_arguments(args, code, message):
+def test_wrong_arguments(args, code, pinned):
     result = invoke(*args)
     assert result.exit_code == code
-    assert message in result.stderr
-    assert "fix:" in result.stderr
+    pinned(result.stderr)
 
 
 def test_missing_tools_name_the_command(captions, monkeypatch):
@@ -173,7 +172,7 @@ def test_a_parser_that_does_not_work_is_explained(captions, log):
 
 
 def test_list(captions, monkeypatch):
-    assert "0.0 KiB of at most 4.0 GiB in" in invoke("list").stdout
+    assert "0 bytes of at most 4.0 GiB in" in invoke("list").stdout
     assert document("list")["kinds"] == []
     invoke("build", "spice", "--captions", captions)
     store.put("spice-graphs", "abc", lambda stream: stream.write(b"x" * 2000))
@@ -197,11 +196,11 @@ def test_clear_needs_a_confirmation(captions):
     invoke("build", "spice", "--captions", captions)
     result = invoke("clear", "spice")
     assert result.exit_code == 2
-    assert re.search(r"this would remove 1 file \(0.\d KiB\) from .*\n  fix: add --yes", result.stderr)
+    assert re.search(r"this would remove 1 file \(\d+ bytes\) from .*\n  fix: add --yes", result.stderr)
     assert len(tuple_cache.pack_files()) == 1
     assert document("clear", "spice", "--yes")["removed"] == 1
     assert tuple_cache.pack_files() == []
-    assert invoke("clear").stdout == "removed 0 files, 0.0 KiB\n"
+    assert invoke("clear").stdout == "removed 0 files, 0 bytes\n"
 
 
 def test_clear_removes_the_tools_by_name_only(captions):
@@ -249,22 +248,15 @@ def test_rows_of_tuples_are_imported(captions, tmp_path):
     assert "no synsets for the word 'cow' of caption 'a horse'" in result.stderr
 
 
-def test_rows_of_tuples_need_synsets(captions, tmp_path):
+def test_rows_of_tuples_need_synsets(captions, tmp_path, pinned):
     (tmp_path / "t.jsonl").write_text('[["man"]]\n[["horse"]]\n[["man"]]\n', encoding="utf-8")
     rows = str(tmp_path / "t.jsonl")
     result = invoke("import", "spice", rows)
-    assert (result.exit_code, result.stderr) == (
-        3,
-        f"error: {rows}: has rows of tuples, without their captions and synsets\n"
-        "  fix: add --synsets FILE (a word, a tab and its METEOR synset ids a line), and the captions of the rows: "
-        "--split NAME or --captions FILE\n",
-    )
+    assert result.exit_code == 3
+    pinned(result.stderr)
     result = invoke("import", "spice", rows, "--captions", captions)
-    assert (result.exit_code, result.stderr) == (
-        2,
-        "error: a file made by export has its captions\n"
-        "  fix: leave out --split and --captions, or give rows of tuples their --synsets FILE as well\n",
-    )
+    assert result.exit_code == 2
+    pinned(result.stderr)
 
 
 @pytest.mark.parametrize("gains", ["spice", "spice:text=ptb", "coarse:spice:above=0.1:spice"])

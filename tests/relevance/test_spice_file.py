@@ -141,45 +141,45 @@ def test_an_export_to_a_missing_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("content", "message"),
+    "content",
     [
-        ("", "the file is empty"),
-        ("<html>", "a web page or XML"),
-        ("[1]\n", r"not a file of SPICE tuples: the first line is \[1\]"),
-        ('{"caption_id": 1}\n', "not a file of SPICE tuples"),
-        ("{\n", "line 1: not valid JSON"),
-        (lines(CAPTION, MAN, head={"tools": "SPICE 2"}), "made with other tools .'SPICE 2'"),
-        (lines(CAPTION, MAN, head={"captions": 2}), "has 1 caption and 1 word, its first line declares 2 and 1"),
-        (lines(CAPTION, MAN)[:-3], "line 3: not valid JSON"),
-        (lines(CAPTION, MAN).rsplit("\n", 2)[0], "has 1 caption and 0 words"),
-        (lines(CAPTION), "no synsets for the word 'man' of caption 'a man'"),
-        (lines(CAPTION, CAPTION, MAN), "line 3: caption 'a man' is repeated"),
-        (lines({"caption": "a  man", "tuples": []}), "line 2: caption 'a  man' is repeated or has odd spaces"),
-        (lines({"caption": 5, "tuples": []}), "line 2: 'caption' is 5, expected a text"),
-        (lines({"caption": "a"}), "line 2: tuples are None"),
-        (lines({"caption": "a", "tuples": "b"}), "line 2: tuples are 'b'"),
-        (lines({"caption": "a", "tuples": ["b"]}), "line 2: 'b' is not a tuple"),
-        (lines({"caption": "a", "tuples": [[]]}), r"line 2: \[\] is not a tuple"),
-        (lines({"caption": "a", "tuples": [["b", "c", "d", "e"]]}), "is not a tuple: one to three words"),
-        (lines({"caption": "a", "tuples": [["b", 5]]}), r"line 2: \['b', 5\] is not a tuple"),
-        (lines({"caption": "a", "tuples": [[["b"]]]}), r"line 2: \[\['b'\]\] is not a tuple"),
-        (lines({"caption": "a", "broken": 5}), "line 2: 'broken' is 5"),
-        (lines({"word": "a", "synsets": [1.5]}), r"line 2: synsets are \[1.5\]"),
-        (lines({"word": "a", "synsets": [-1]}), "expected integers"),
-        (lines({"word": "a", "synsets": [True]}), "expected integers"),
-        (lines({"word": "a"}), "line 2: synsets are None"),
-        (lines({"word": "a", "caption": "b"}), "line 2: neither a caption nor a word"),
-        (lines({"other": "a"}), "neither a caption nor a word"),
-        (lines(CAPTION, MAN) + "5\n", "line 4: neither a caption nor a word: 5"),
+        "",
+        "<html>",
+        "[1]\n",
+        '{"caption_id": 1}\n',
+        "{\n",
+        lines(CAPTION, MAN, head={"tools": "SPICE 2"}),
+        lines(CAPTION, MAN, head={"captions": 2}),
+        lines(CAPTION, MAN)[:-3],
+        lines(CAPTION, MAN).rsplit("\n", 2)[0],
+        lines(CAPTION),
+        lines(CAPTION, CAPTION, MAN),
+        lines({"caption": "a  man", "tuples": []}),
+        lines({"caption": 5, "tuples": []}),
+        lines({"caption": "a"}),
+        lines({"caption": "a", "tuples": "b"}),
+        lines({"caption": "a", "tuples": ["b"]}),
+        lines({"caption": "a", "tuples": [[]]}),
+        lines({"caption": "a", "tuples": [["b", "c", "d", "e"]]}),
+        lines({"caption": "a", "tuples": [["b", 5]]}),
+        lines({"caption": "a", "tuples": [[["b"]]]}),
+        lines({"caption": "a", "broken": 5}),
+        lines({"word": "a", "synsets": [1.5]}),
+        lines({"word": "a", "synsets": [-1]}),
+        lines({"word": "a", "synsets": [True]}),
+        lines({"word": "a"}),
+        lines({"word": "a", "caption": "b"}),
+        lines({"other": "a"}),
+        lines(CAPTION, MAN) + "5\n",
     ],
 )
-def test_errors_of_files(tmp_path, content, message):
+def test_errors_of_files(tmp_path, content, pinned):
     path = tmp_path / "tuples.jsonl"
     path.write_text(content, encoding="utf-8")
-    with pytest.raises(BadInput, match=message) as caught:
+    with pytest.raises(BadInput) as caught:
         unpack(path)
-    assert caught.value.where is not None
-    assert caught.value.where.startswith(str(path))
+    pinned(caught.value)
+    assert str(caught.value.where).startswith(str(path))
 
 
 def test_a_truncated_gzip(tmp_path):
@@ -220,21 +220,22 @@ def test_rows_in_the_order_of_captions(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("tuples", "synsets", "message"),
+    ("tuples", "synsets"),
     [
-        (["[]"], "man\t1\n", "1 row of tuples for 2 captions"),
-        (["[]", "[]", "[]"], "man\t1\n", "3 rows of tuples for 2 captions"),
-        (["[]", "{"], "man\t1\n", r"t.jsonl: line 2: not valid JSON"),
-        (["[]", '["man"]'], "man\t1\n", "t.jsonl: line 2: 'man' is not a tuple"),
-        (["[]", '[["man"]]'], "horse\t1\n", "s.tsv.gz: no synsets for the word 'man' of caption 'b'"),
-        (["[]", "[]"], "man 1\n", "s.tsv.gz: line 1: 'man 1' is not a line of synsets"),
-        (["[]", "[]"], "man\t1\nx\t1,2\n", "s.tsv.gz: line 2: .* is not a line of synsets"),
-        (["[]", "[]"], "man\t1\nman\t2\n", "s.tsv.gz: line 2: word 'man' occurs twice"),
+        (["[]"], "man\t1\n"),
+        (["[]", "[]", "[]"], "man\t1\n"),
+        (["[]", "{"], "man\t1\n"),
+        (["[]", '["man"]'], "man\t1\n"),
+        (["[]", '[["man"]]'], "horse\t1\n"),
+        (["[]", "[]"], "man 1\n"),
+        (["[]", "[]"], "man\t1\nx\t1,2\n"),
+        (["[]", "[]"], "man\t1\nman\t2\n"),
     ],
 )
-def test_errors_of_rows(tmp_path, tuples, synsets, message):
-    with pytest.raises(BadInput, match=message):
+def test_errors_of_rows(tmp_path, tuples, synsets, pinned):
+    with pytest.raises(BadInput) as caught:
         rows(tmp_path, tuples, synsets, ["a", "b"])
+    pinned(caught.value)
 
 
 def test_equal_captions_must_have_equal_rows(tmp_path):

@@ -92,7 +92,7 @@ def test_a_java_too_old_or_new_is_refused(bare, version):
 
 @posix
 def test_things_that_are_no_java(bare, monkeypatch):
-    with pytest.raises(UsageError, match=r"--java is '.*nowhere', which is neither a Java folder nor a java program"):
+    with pytest.raises(UsageError, match=r"java is '.*nowhere', which is neither a Java folder nor a java program"):
         spice_java.find_java(bare / "nowhere")
     monkeypatch.setenv("VSEBENCH_JAVA", str(bare / "nowhere"))
     with pytest.raises(UsageError, match="VSEBENCH_JAVA is"):
@@ -121,9 +121,9 @@ def test_the_heap_follows_the_free_memory(monkeypatch):
         monkeypatch.setattr(spice_java, "free_memory", lambda free=free: free)
         assert spice_java.choose_heap(threads=threads) == heap
     assert spice_java.choose_heap("1.5G") == 3 * gib // 2
-    with pytest.raises(UsageError, match="--java-heap is 'lots', which is no size"):
+    with pytest.raises(UsageError, match="java_heap is 'lots', which is no size"):
         spice_java.choose_heap("lots")
-    with pytest.raises(UsageError, match="--java-heap is 100M"):
+    with pytest.raises(UsageError, match="java_heap is 100M"):
         spice_java.choose_heap("100M")
 
 

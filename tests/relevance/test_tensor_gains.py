@@ -13,14 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import vsebench as vb
-from tests.graded_worlds import FakeGains, large_world
+from tests.graded_worlds import FakeGains, same_values, vector_world
 from tests.relevance.test_cider import split_of
 from tests.relevance.test_spice_gains import worlds
 from vsebench.errors import DeviceMemory
-from vsebench.graded.run import run
-from vsebench.metrics import parse, tau
+from vsebench.metrics import tau
 from vsebench.metrics.gain_order import gain_order
-from vsebench.rank.scorers import Dot
 from vsebench.relevance.cider import features as cider_features
 from vsebench.relevance.cider import gains as cider
 from vsebench.relevance.spice import gains as spice
@@ -209,16 +207,8 @@ def test_other_gains_are_left_alone(device: str) -> None:
 
 @DEVICES
 def test_values_of_graded_metrics(device: str) -> None:
-    world = large_world(70, 3, seed=5)
-    rng = np.random.default_rng(5)
-    images, captions = (rng.integers(-4, 5, (n, 24)).astype(np.float32) for n in world.scores.shape)
     names = ("cider:CS@30", "cider:CS[captions=all,tau=c]@100", "cider:Kendall[gt=out]", "cider:NCS@5")
-    metrics, gains = [parse(name) for name in names], {"cider": FakeGains(world.gains)}
-    want = run(Dot(images, captions), world.split, metrics, gains, threads=2, influence=True)
-    found = run(Dot(images, captions), world.split, metrics, gains, threads=2, influence=True, device=device)
-    for key, values in want.items():
-        assert np.array_equal(found[key].values, values.values, equal_nan=True), key
-        assert np.array_equal(found[key].influence, values.influence, equal_nan=True), key
+    same_values(*vector_world(), names, device=device)
 
 
 @pytest.mark.real_data

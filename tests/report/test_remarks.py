@@ -138,7 +138,7 @@ def test_one_table_of_several_systems_in_latex(tmp_path: Path, coco: vb.Split) -
     for make in (vb.joint, lambda *x, **y: vb.compare(*x, **y, **FEW)):
         first = make(given).to_latex()
         assert first.count("tabular}") == 2 and "mAP@R" not in first.replace("% ", "")
-        assert "% 2 further columns are not in this table: --metrics chooses its columns" in first
+        assert "% 2 further columns are not in this table: metrics chooses its columns" in first
         chosen = make(given, metrics="R@1,eccv:mAP@R").to_latex()
         assert chosen.count("tabular}") == 2 and "further columns" not in chosen
         assert "{image$\\to$text}" in chosen and "{ECCV Caption, image$\\to$text}" in chosen

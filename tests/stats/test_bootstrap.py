@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import vsebench
 from tests import oracle_stats as oracle
+from tests.messages import Pinned
 from vsebench.errors import UsageError
 from vsebench.report.model import Resampling
 from vsebench.stats import bootstrap
@@ -236,20 +237,21 @@ def test_one_image_has_no_interval() -> None:
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    "options",
     [
-        ({"ci": 100}, "the level of an interval is 100"),
-        ({"ci": 0.95}, "the level of an interval is 0.95 %\n  fix: did you mean 95\\? It is a percentage"),
-        ({"ci": 0.999}, "did you mean 99.9\\?"),
-        ({"ci": -1}, "the level of an interval is -1"),
-        ({"resamples": 2}, "2 resamples\n  fix: use 10 to 1000000"),
-        ({"seed": -3}, "the seed is -3"),
-        ({"interval": "exact"}, "interval is 'exact'\n  fix: use bca or percentile"),
+        {"ci": 100},
+        {"ci": 0.95},
+        {"ci": 0.999},
+        {"ci": -1},
+        {"resamples": 2},
+        {"seed": -3},
+        {"interval": "exact"},
     ],
 )
-def test_settings_that_are_refused(options: dict[str, Any], message: str) -> None:
-    with pytest.raises(UsageError, match=message):
+def test_settings_that_are_refused(options: dict[str, Any], pinned: Pinned) -> None:
+    with pytest.raises(UsageError) as error:
         report(**options)
+    pinned(error.value)
 
 
 def test_an_unknown_method_is_refused() -> None:

@@ -16,6 +16,7 @@ from hypothesis.extra import numpy as hnp
 
 import vsebench
 from tests import reports
+from tests.messages import Pinned
 from vsebench.analysis import systems
 from vsebench.errors import BadInput, UsageError
 from vsebench.report.packed import pack, unpack
@@ -98,7 +99,7 @@ def test_ids_may_be_texts(tmp_path: Path) -> None:
     assert again.items.caption_ids.tolist() == named.caption_ids.tolist()
 
 
-def test_a_report_without_per_query_values(tmp_path: Path) -> None:
+def test_a_report_without_per_query_values(tmp_path: Path, pinned: Pinned) -> None:
     done = reports.report(1.0, metrics="RSum")
     data = json.loads(done.to_json(per_query=False))
     assert "per_query" not in data and "parts" not in data
@@ -111,10 +112,7 @@ def test_a_report_without_per_query_values(tmp_path: Path) -> None:
         assert systems.load(path).items is None
         with pytest.raises(BadInput) as error:
             systems.load_systems([str(path)])
-        assert str(error.value) == (
-            f"{path}: has no per-query values, which are needed here\n"
-            "  fix: make it again with vsebench eval ... --json > FILE (and without --no-per-query)"
-        )
+        pinned(error.value)
 
 
 def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
@@ -122,29 +120,30 @@ def column(data: dict[str, Any], place: int = 0) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (lambda d: column(d).update(values=pack(np.zeros(3))), r"R@1 \(i2t\) has 3 values for 24 queries"),
-        (lambda d: column(d).update(values="u1:"), "a packed array is damaged"),
-        (lambda d: column(d).update(values=pack(np.array(["a"] * 24))), r"R@1 \(i2t\) has 24 values for 24 queries"),
-        (lambda d: column(d).update(queries=pack(np.zeros(24))), r"R@1 \(i2t\) names a query twice"),
-        (lambda d: column(d).update(queries=pack(np.arange(24) + 1)), r"R@1 \(i2t\) names a query twice, or one that"),
-        (lambda d: column(d).update(queries=pack(np.full(24, 0.5))), "does not contain integers"),
-        (lambda d: column(d).update(metric="R@2"), "the columns are not those of the results"),
-        (lambda d: d["per_query"]["columns"].append(column(d)), "the columns are not those of the results"),
-        (lambda d: d["per_query"].update(images=pack(np.zeros(24))), "1 image id occurs more than once"),
-        (lambda d: d["per_query"].update(image_of=pack(np.full(72, 99))), "is not an image row"),
-        (lambda d: d["results"][0].update(metric="R@one"), "k of 'R@one' is 'one'"),
-        (lambda d: d["intervals"].update(level=400.0), "the level of an interval is 400"),
+        lambda d: column(d).update(values=pack(np.zeros(3))),
+        lambda d: column(d).update(values="u1:"),
+        lambda d: column(d).update(values=pack(np.array(["a"] * 24))),
+        lambda d: column(d).update(queries=pack(np.zeros(24))),
+        lambda d: column(d).update(queries=pack(np.arange(24) + 1)),
+        lambda d: column(d).update(queries=pack(np.full(24, 0.5))),
+        lambda d: column(d).update(metric="R@2"),
+        lambda d: d["per_query"]["columns"].append(column(d)),
+        lambda d: d["per_query"].update(images=pack(np.zeros(24))),
+        lambda d: d["per_query"].update(image_of=pack(np.full(72, 99))),
+        lambda d: d["results"][0].update(metric="R@one"),
+        lambda d: d["intervals"].update(level=400.0),
     ],
 )
-def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, message: str) -> None:
+def test_damage_is_named_with_the_file(tmp_path: Path, change: Any, pinned: Pinned) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,R@5").to_json())
     change(data)
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BadInput) as error:
         systems.load(path)
+    pinned(error.value)
     assert error.value.where == str(path)
 
 
@@ -163,49 +162,38 @@ def flip(data: dict[str, Any], metric: str, direction: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    "change",
     [
-        (
-            lambda d: entry(d, "R@1", "i2t").update(value=0.99),
-            r"R@1 \(i2t\) is 0.99, and its per-query values give 0\.\d+",
-        ),
-        (lambda d: flip(d, "R@1", "t2i"), r"R@1 \(t2i\) is 0\.\d+, and its per-query values give 0"),
-        (lambda d: flip(d, "1k:R@1", "t2i"), r"1k:R@1 \(t2i\) is 0\.\d+, and its per-query values give 0"),
-        (lambda d: entry(d, "MedR", "t2i").update(value=2.5), r"MedR \(t2i\) is 2.5, and its per-query values give \d"),
-        (lambda d: entry(d, "RSum", None).update(value=5.5), "RSum is 5.5, and its parts give "),
-        (lambda d: d["parts"].remove(entry(d, "R@5", "t2i", "parts")), "the columns are not those of the results"),
-        (lambda d: d["results"].append(entry(d, "R@1", "i2t")), r"R@1 \(i2t\) is listed twice"),
-        (lambda d: d["parts"].append(entry(d, "R@1", "i2t")), r"R@1 \(i2t\) is listed twice"),
-        (
-            lambda d: entry(d, "R@1", "i2t").update(value=1e308),
-            r"R@1 \(i2t\) is 1e\+308, and the metric is from 0 to 1",
-        ),
-        (lambda d: entry(d, "RSum", None).update(value=1e308), "RSum is 1e\\+308, and the metric is from 0 to 6"),
-        (lambda d: entry(d, "MedR", "i2t").update(value=0.0), r"MedR \(i2t\) is 0, and the metric is from 1 to 72"),
-        (lambda d: entry(d, "MedR", "t2i").update(value=25.0), r"MedR \(t2i\) is 25, and the metric is from 1 to 24"),
-        (lambda d: entry(d, "R@1", "t2i").update(interval=[0.2, 1.5]), r"an end of the interval of R@1 \(t2i\) is 1.5"),
-        (lambda d: entry(d, "R@1", "t2i").update(interval=[0.5, 0.2]), r"the interval of R@1 \(t2i\) ends before it"),
-        (lambda d: entry(d, "R@1", "t2i").update(n=10), r"R@1 \(t2i\) has 10 queries and 72 per-query values"),
-        (
-            lambda d: column(d).update(values=pack(np.full(24, 1e308))),
-            r"a per-query value of R@1 \(i2t\) is 1e\+308, and the metric is from 0 to 1",
-        ),
-        (
-            lambda d: d["per_query"].update(captions=pack(np.arange(72) + 5)),
-            r"its items are not those of its signature \(split [0-9a-f]{8}, found [0-9a-f]{8}\)",
-        ),
+        lambda d: entry(d, "R@1", "i2t").update(value=0.99),
+        lambda d: flip(d, "R@1", "t2i"),
+        lambda d: flip(d, "1k:R@1", "t2i"),
+        lambda d: entry(d, "MedR", "t2i").update(value=2.5),
+        lambda d: entry(d, "RSum", None).update(value=5.5),
+        lambda d: d["parts"].remove(entry(d, "R@5", "t2i", "parts")),
+        lambda d: d["results"].append(entry(d, "R@1", "i2t")),
+        lambda d: d["parts"].append(entry(d, "R@1", "i2t")),
+        lambda d: entry(d, "R@1", "i2t").update(value=1e308),
+        lambda d: entry(d, "RSum", None).update(value=1e308),
+        lambda d: entry(d, "MedR", "i2t").update(value=0.0),
+        lambda d: entry(d, "MedR", "t2i").update(value=25.0),
+        lambda d: entry(d, "R@1", "t2i").update(interval=[0.2, 1.5]),
+        lambda d: entry(d, "R@1", "t2i").update(interval=[0.5, 0.2]),
+        lambda d: entry(d, "R@1", "t2i").update(n=10),
+        lambda d: column(d).update(values=pack(np.full(24, 1e308))),
+        lambda d: d["per_query"].update(captions=pack(np.arange(72) + 5)),
     ],
 )
-def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any, message: str) -> None:
+def test_a_report_that_contradicts_itself_is_refused(tmp_path: Path, change: Any, pinned: Pinned) -> None:
     data = json.loads(reports.report(1.0, metrics="R@1,RSum,MedR,1k:R@1").to_json())
     path = tmp_path / "r.json"
     path.write_text(json.dumps(data), encoding="utf-8")
     systems.load(path)
     change(data)
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(BadInput, match=message) as error:
+    with pytest.raises(BadInput) as error:
         systems.load(path)
-    assert error.value.where == str(path) and error.value.fix
+    pinned(error.value)
+    assert error.value.where == str(path)
 
 
 def test_values_without_per_query_values_are_checked_by_their_range(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import vsebench
+from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.metrics import parse
 from vsebench.report import document
@@ -90,23 +91,24 @@ def test_captions(files: tuple[Path, Path], tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("args", "code", "message"),
+    ("args", "code"),
     [
-        (["--metrics", "R@1"], 2, "R@1 is not defined for label distances"),
-        (["--metrics", ","], 2, "no metric is given"),
-        (["--similarity", "l2"], 2, "similarity is 'l2'"),
-        (["--modality", "video"], 2, "modality is 'video'"),
-        (["--label-distance", "cosine"], 2, "unknown label distance 'cosine'"),
-        (["--label-distance", "precomputed"], 3, "is negative"),
-        (["--label-distance", "miou"], 3, "masks have shape (30, 2)"),
-        (["--queries", "30"], 2, "--queries is 30 for 30 items"),
-        (["--queries", "absent.txt"], 3, "absent.txt: no such file"),
-        (["--split", "coco-5k"], 2, "no such option: --split"),
+        (["--metrics", "R@1"], 2),
+        (["--metrics", ","], 2),
+        (["--similarity", "l2"], 2),
+        (["--modality", "video"], 2),
+        (["--label-distance", "cosine"], 2),
+        (["--label-distance", "precomputed"], 3),
+        (["--label-distance", "miou"], 3),
+        (["--queries", "30"], 2),
+        (["--queries", "absent.txt"], 3),
+        (["--split", "coco-5k"], 2),
     ],
 )
-def test_errors_and_exit_codes(files: tuple[Path, Path], args: list[str], code: int, message: str) -> None:
+def test_errors_and_exit_codes(files: tuple[Path, Path], args: list[str], code: int, pinned: Pinned) -> None:
     result = invoke(files, *args)
-    assert result.exit_code == code and message in result.stderr
+    assert result.exit_code == code
+    pinned(result.stderr)
 
 
 def test_warnings_are_printed(files: tuple[Path, Path], tmp_path: Path) -> None:

@@ -132,7 +132,7 @@ def load_systems(reports: Reports, needed: int = 1) -> list[System]:
     for name, (_, source, report) in zip(names, loaded, strict=True):
         where = name if isinstance(source, Report) else str(source)
         if report.items is None:
-            fix = f"make it again with vsebench eval ... --json > FILE (and without {spell('no_per_query', True)})"
+            fix = "make it again with its per-query values, as vsebench eval ... --json > FILE writes it"
             raise BadInput("has no per-query values, which are needed here", where=where, fix=fix)
         out.append(System(name, where, report, report.items))
     return out

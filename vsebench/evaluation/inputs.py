@@ -201,9 +201,10 @@ def check(given: Given, options: Options) -> None:
     """Refuse more than one input, and arguments that belong to another kind of input; raises UsageError."""
     inputs = [x for x in (given.images, given.scores, given.run) if x is not None]
     if len(inputs) != 1:
-        what = "nothing to evaluate" if not inputs else f"more than one of FILE, {spell('scores')} and {spell('run')}"
+        several = f"more than one of embeddings, {spell('scores')} and {spell('run')}"
+        what = "nothing to evaluate" if not inputs else several
         raise UsageError(
-            what, fix=f"give embeddings (vsebench eval FILE), or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
+            what, fix=f"give a file of embeddings, or {spell('scores', 'FILE')}, or {spell('run', 'FILE')}"
         )
     for name, needed in (
         ("texts", given.images),

@@ -79,7 +79,7 @@ class Options(Fields):
     similarity: str = option("auto", "", MEASURED, value="WORD", allowed=("auto", "cosine", "dot"))
     ties: str = option("index", "Rule for equal scores", MEASURED, value="WORD", allowed=tuple(TIES))
     ci: float = option(
-        95, "Level of the intervals in percent; 0 for none.", MEASURED, value="PERCENT",
+        95, "Level of the intervals in percent; 0 for none.", MEASURED, reads=float, value="PERCENT",
     )  # fmt: skip
     save_run: PathLike | None = option(
         None, "Write the top of every ranking: JSON, or TREC runs (.trec, .run, .txt), one a direction.", RESULT,

@@ -12,7 +12,6 @@ from ..data.formats.sniff import sniff
 from ..data.regular import check_file, read_bytes
 from ..errors import BadInput, UsageError
 from ..memory import JSON_BYTES, require
-from ..options import spell
 from . import lists, values
 from .faults import faults_of
 from .model import MetricName, Resampling, Result
@@ -48,9 +47,7 @@ def read_all(path: Path, parse: Parse) -> list[tuple[str | None, Report]]:
     """The report of a file without a name, or the systems of a joint table with theirs; otherwise as ``read``."""
     check_file(path, _FIX)
     _refuse_vectors(path)
-    require(
-        JSON_BYTES * path.stat().st_size, path, f"give a smaller report ({spell('no_per_query', True)}), or free memory"
-    )
+    require(JSON_BYTES * path.stat().st_size, path, "give a report without per-query values, or free memory")
     data = read_bytes(path, _FIX)
     joint = _JOINT.match(data) is not None
     try:
