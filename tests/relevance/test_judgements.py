@@ -14,8 +14,7 @@ from vsebench import relevance
 from vsebench.data.splits import packages as wheels
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
-from vsebench.relevance.judgements.declare import Judgements
-from vsebench.relevance.judgements.pairs import from_pairs
+from vsebench.relevance.judgements.declare import Judgements, from_pairs
 from vsebench.types import DIRECTIONS, Direction, Relevance, Split
 
 

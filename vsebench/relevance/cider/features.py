@@ -81,8 +81,8 @@ class Features:
             )  # fmt: skip
         return out
 
-    def pairs(self, captions: Int, images: Int) -> Vectors:
-        """(pair,) float32 values."""
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32 values, the same in both directions."""
         from .kernels import pair_values
 
         self.prepare("pairs")

@@ -16,7 +16,7 @@ from typing import IO, Any
 import numpy as np
 
 from ...numeric.parallel import default_threads, spread
-from ...types import Int, Vectors
+from ...types import Direction, Int, Vectors
 from ..gains import Progress
 from .encode import Encoded, Int32, build, grouped, offsets, similar_concepts, take_rows, transpose
 
@@ -48,13 +48,40 @@ class Postings:
     own: Vectors
     source: Any
 
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """(query, gallery) float32 F of queries ``start:stop``, a caption among the references of its own image."""
+        from .kernels import f_rows
+
+        lists = self.lists(direction)
+        out = np.empty((stop - start, len(lists[-1])), np.float32)
+        f_rows(start, stop, *lists, out)
+        return out
+
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32 F, as in ``rows``; the pairs of a query are computed together."""
+        from .kernels import f_at
+
+        queries, items = (images, captions) if direction == "i2t" else (captions, images)
+        out = np.empty((len(queries), 1), np.float32)
+        f_at(queries, np.argsort(queries, kind="stable"), items[:, None], *self.lists(direction), out)
+        return out[:, 0]
+
+    def lists(self, direction: Direction) -> tuple[Int, Int32, Int, Int32, Vectors, Vectors]:
+        """The arguments of the kernels: tuples of every query, gallery items of every tuple, sizes of the graphs."""
+        if direction == "t2i":
+            return (
+                self.caption_ptr, self.caption_tuple, self.match_ptr, self.match_image, self.caption_size,
+                self.image_size,
+            )  # fmt: skip
+        return *self._tuples_of_image, *self._captions_of_tuple, self.image_size, self.caption_size
+
     @cached_property
-    def tuples_of_image(self) -> tuple[Int, Int32]:
+    def _tuples_of_image(self) -> tuple[Int, Int32]:
         """The distinct tuples that match a tuple of an image, as ragged lists."""
         return transpose(self.match_ptr, self.match_image, len(self.image_size))
 
     @cached_property
-    def captions_of_tuple(self) -> tuple[Int, Int32]:
+    def _captions_of_tuple(self) -> tuple[Int, Int32]:
         """The captions with a distinct tuple, as ragged lists; twice where a caption has it twice."""
         return transpose(self.caption_ptr, self.caption_tuple, len(self.match_ptr) - 1)
 
