@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance.spice import cache as tuple_cache
-from vsebench.relevance.spice.file import FORMAT, pack, unpack
-from vsebench.relevance.spice.rows import read_rows, read_synsets
+from vsebench.relevance.spice.file import FORMAT, pack, read_rows, read_synsets, unpack
 from vsebench.relevance.spice.tuples import TOOLS, Tuples, merge, normal, select, unique, words
 
 SYNSETS = {"man": frozenset({3, 1}), "horse": frozenset({7}), "ride": frozenset(), "brown": frozenset({2**40})}

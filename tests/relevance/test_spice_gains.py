@@ -320,8 +320,10 @@ def test_the_counts_of_the_tool(coco_spice: Gains, real_data: Path) -> None:
 def test_agreement_with_human_ratings(coco_spice: Gains, real_data: Path) -> None:
     with gzip.open(real_data / "cxc/sits_test.csv.gz", "rt") as file:
         rated = list(csv.DictReader(file))
+    with (real_data / "coco5k/captions.jsonl").open(encoding="utf-8") as captions:
+        rows = [json.loads(line) for line in captions]
     place = [
-        {int(i): n for n, i in enumerate(ids)} for ids in (coco_spice.split.caption_ids, coco_spice.split.image_ids)
+        {int(row[key]): n // each for n, row in enumerate(rows)} for key, each in (("caption_id", 1), ("image_id", 5))
     ]
     caption = np.array([place[0][int(r["caption"].rsplit(":", 1)[1])] for r in rated])
     image = np.array([place[1][int(r["image"].split(".")[0].rsplit("_", 1)[1])] for r in rated])

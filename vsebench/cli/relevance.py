@@ -191,7 +191,7 @@ def import_(
 ) -> None:
     """Add the parsed captions of a file to the cache; needs no Java."""
     from ..relevance.spice import cache
-    from ..relevance.spice.rows import read_rows
+    from ..relevance.spice.file import read_rows
 
     _only_spice(kind)
     if synsets is None:

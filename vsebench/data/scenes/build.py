@@ -37,16 +37,17 @@ from ..regular import sha256_of
 from ..splits import own
 from ..splits.rows import CaptionRows
 from ..splits.stored import store, stored_path
-from .arrays import HEADER, header
 from .folder import (
     ABOUT,
     CAPTIONS,
+    HEADER,
     SCENES,
     SCHEMA,
     arrays,
     check_content,
     command,
     folder_of,
+    header,
     lock_of,
     read_about,
     root,

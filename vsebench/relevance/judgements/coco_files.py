@@ -14,7 +14,7 @@ from ...data.formats.ids import places
 from ...data.splits.packages import has_ids, judgement_file, read_judgements
 from ...errors import BadInput, UsageError, count_of
 from ...options import spell
-from ...types import Direction, Int, Relevance, Split, frozen
+from ...types import Direction, Relevance, Split
 from .declare import Judgements, from_pairs
 
 JUDGED_SPLIT = "coco-5k"
@@ -46,9 +46,15 @@ def load(name: str, files: Files, split: Split, direction: Direction, *, all_que
 
 @lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
 def _load(
-    name: str, file: str, split: Split, direction: Direction, all_queries: bool, path: Path, modified: int
+    name: str, file: str, split: Split, direction: Direction, all_queries: bool, path: Path, _modified: int
 ) -> Relevance:
-    query_ids, sizes, positive_ids = _columns(file, path, modified)
+    lists = read_judgements(file)
+    try:
+        query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
+        sizes = np.fromiter(map(len, lists.values()), np.int64, len(lists))
+        positive_ids = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
+    except (TypeError, ValueError) as error:
+        raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
     queries, gallery = split.image_ids, split.caption_ids
     if direction == "t2i":
         queries, gallery = gallery, queries
@@ -60,19 +66,6 @@ def _load(
         raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
     skipped = len(queries) - len(query_ids) if all_queries else 0
     return from_pairs(name, direction, np.repeat(query, sizes), places(gallery, positive_ids), skipped=skipped)
-
-
-@lru_cache(maxsize=4)  # independent of the order of the split, and half the time of loading
-def _columns(file: str, path: Path, _modified: int) -> tuple[Int, Int, Int]:
-    """(judged,) query ids, (judged,) numbers of positives, (pair,) ids of the positives."""
-    lists = read_judgements(file)
-    try:
-        query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
-        sizes = np.fromiter(map(len, lists.values()), np.int64, len(lists))
-        positive_ids = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
-    except (TypeError, ValueError) as error:
-        raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
-    return frozen(query_ids), frozen(sizes), frozen(positive_ids)
 
 
 def identity(files: Files, split: Split) -> str | None:

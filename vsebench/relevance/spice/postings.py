@@ -143,13 +143,6 @@ def postings(
     )  # fmt: skip
 
 
-def f_from_counts(found: Int, candidate: Int, reference: Int) -> Vectors:
-    """float32 F = 2 tp / (|candidate| + |reference|), 0 for two empty graphs; bit for bit as in the kernels."""
-    both = np.maximum(candidate + reference, 1)
-    f: Vectors = (2 * found).astype(np.float32) / both.astype(np.float32)
-    return f
-
-
 def distinct(tuples: Int32, n_concept: int) -> tuple[Int32, Int32]:
     """Distinct rows of (tuple, 3), and (tuple,) int32 the index of every row among them."""
     pair = (tuples[:, 0].astype(np.int64) + 1) * (n_concept + 1) + tuples[:, 1] + 1
@@ -188,31 +181,6 @@ def match(left: Int32, right: Int32, similar_ptr: Int, similar: Int32, threads: 
     return offsets(np.concatenate(lengths)), np.concatenate([items for _, items in parts])
 
 
-def count_matches(
-    left: tuple[Int, Int32], right: tuple[Int, Int32], similar_ptr: Int, similar: Int32, threads: int | None = None
-) -> Int:
-    """tp of pairs of graphs: the number of tuples in row r of ``left`` that match a tuple in row r of ``right``.
-
-    Args:
-        left, right: ragged lists of tuples, (pair + 1,) and (tuple, 3).
-        similar_ptr, similar: ragged lists of the concepts similar to a concept.
-        threads: number of threads; does not change the result.
-
-    Returns:
-        (pair,) int64.
-    """
-    from .kernels import count_pairs
-
-    n = len(left[0]) - 1
-    found = np.zeros(n, np.int64)
-
-    def work(start: int, stop: int, _part: int) -> None:
-        count_pairs(start, stop, *left, *right, similar_ptr, similar, found)
-
-    spread(work, n, threads or default_threads())
-    return found
-
-
 def save(stream: IO[bytes], postings: Postings) -> None:
     """Write postings as an .npz of plain arrays."""
     np.savez(stream, **{field.name: getattr(postings, field.name) for field in fields(Postings)})
@@ -248,6 +216,8 @@ def _own_f(
     encoded: Encoded, text_of: Int, by_image: Int, captions_of: Int, threads: int | None, report: Progress
 ) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
+    from .kernels import count_pairs
+
     f = np.zeros(len(text_of), np.float32)
     image_of_place = np.repeat(np.arange(len(captions_of) - 1), np.diff(captions_of))
     for start in range(0, len(by_image), OWN_CHUNK):
@@ -258,9 +228,11 @@ def _own_f(
         member = np.concatenate([text_of[by_image[place]], text_of[by_image[other[~is_self]]]])
         graphs = build(encoded, np.concatenate([np.arange(n), n + ptr - np.arange(n + 1)]), member, threads)
         similar_ptr, similar = similar_concepts(encoded, graphs)
+        found = np.zeros(n, np.int64)  # tp of every caption and the other captions
         left, right = (graphs.ptr[: n + 1], graphs.tuples), (graphs.ptr[n:], graphs.tuples)
-        found = count_matches(left, right, similar_ptr, similar, threads)
-        f[by_image[place]] = f_from_counts(found, graphs.size[:n], graphs.size[n:])
+        count_pairs(0, n, *left, *right, similar_ptr, similar, found)
+        both = np.maximum(graphs.size[:n] + graphs.size[n:], 1)  # two empty graphs have F 0
+        f[by_image[place]] = (2 * found).astype(np.float32) / both.astype(np.float32)  # the bits of the kernels
         report((start + n) / len(by_image))
     return f
 
