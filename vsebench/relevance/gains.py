@@ -128,3 +128,9 @@ class Spec:
 def shape_of(split: Split) -> tuple[int, int]:
     """(images, captions) of a split."""
     return len(split.image_ids), len(split.caption_ids)
+
+
+def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:
+    """(image + 1,) starts and (caption,) captions of every image, in order."""
+    start = np.concatenate([[0], np.cumsum(np.bincount(image_of, minlength=images))])
+    return start, np.argsort(image_of, kind="stable")

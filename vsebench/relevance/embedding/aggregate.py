@@ -14,7 +14,7 @@ about 1e-8 from that of the vectors as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ...errors import count_of
 from ...types import Direction, Float, Int, Split, Vectors, frozen
-from ..gains import Gains
+from ..gains import Gains, captions_of, shape_of
 
 GRID = 2.0**26
 # The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
@@ -113,10 +113,9 @@ def caption_cosine(
         settings: further settings for the signature.
         notes: further notes.
     """
-    n_image, n_caption = len(split.image_ids), len(split.caption_ids)
-    members = np.argsort(split.image_of, kind="stable")
-    count = np.bincount(split.image_of, minlength=n_image)
-    first = np.concatenate([[0], np.cumsum(count)])
+    n_image, n_caption = shape_of(split)
+    first, members = captions_of(split.image_of, n_image)
+    count = np.diff(first)
     candidates = unit_rows(vectors)
     noted = list(notes)
     if own == "out" and (count == 1).any():
@@ -172,7 +171,8 @@ def unit_rows(vectors: npt.NDArray[Any]) -> Float:
 def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
     """(caption,) the product of every caption with the other captions of its image; 0 where there is none."""
     out = np.zeros(len(vectors))
-    for captions in _images(image_of):
+    members = np.argsort(image_of, kind="stable")
+    for captions in np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1):
         some = vectors[captions]
         if len(some) == 1:
             continue
@@ -189,12 +189,6 @@ def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
                 np.fill_diagonal(product[:, start:], -2.0)
                 out[captions[start : start + TILE]] = product.max(axis=1)
     return out
-
-
-def _images(image_of: Int) -> Iterator[Int]:
-    """The captions of every image that has one, ascending."""
-    members = np.argsort(image_of, kind="stable")
-    yield from np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1)
 
 
 def _rounded(products: Float) -> Vectors:

@@ -17,7 +17,7 @@ import numpy as np
 
 from ...numeric.parallel import default_threads, spread
 from ...types import Direction, Int, Vectors
-from ..gains import Progress
+from ..gains import Progress, captions_of
 from .encode import Encoded, Int32, build, grouped, offsets, similar_concepts, take_rows, transpose
 
 FORMAT = "vsebench/spice-graphs/1"
@@ -115,9 +115,8 @@ def postings(
     report = progress or (lambda done: None)
     end = 0.3 if leave_out else 1.0
     n_text = len(encoded.text_ptr) - 1
-    by_image = np.argsort(image_of, kind="stable")
-    captions_of = offsets(np.bincount(image_of, minlength=n_image))
-    member_ptr = np.concatenate([np.arange(n_text), n_text + captions_of])
+    image_ptr, by_image = captions_of(image_of, n_image)
+    member_ptr = np.concatenate([np.arange(n_text), n_text + image_ptr])
     graphs = build(encoded, member_ptr, np.concatenate([np.arange(n_text), text_of[by_image]]), threads)
     report(0.5 * end)
     similar_ptr, similar = similar_concepts(encoded, graphs)
@@ -134,7 +133,7 @@ def postings(
     caption_ptr, entry = take_rows(graphs.ptr[: n_text + 1], text_of)
     own = np.empty(0, np.float32)
     if leave_out:
-        own = _own_f(encoded, text_of, by_image, captions_of, threads, lambda done: report(end + done * (1 - end)))
+        own = _own_f(encoded, text_of, by_image, image_ptr, threads, lambda done: report(end + done * (1 - end)))
     report(1.0)
     return Postings(
         caption_ptr, left_of[entry], match_ptr, match_image,
@@ -213,17 +212,17 @@ def _is_consistent(p: Postings) -> bool:
 
 
 def _own_f(
-    encoded: Encoded, text_of: Int, by_image: Int, captions_of: Int, threads: int | None, report: Progress
+    encoded: Encoded, text_of: Int, by_image: Int, image_ptr: Int, threads: int | None, report: Progress
 ) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
     from .kernels import count_pairs
 
     f = np.zeros(len(text_of), np.float32)
-    image_of_place = np.repeat(np.arange(len(captions_of) - 1), np.diff(captions_of))
+    image_of_place = np.repeat(np.arange(len(image_ptr) - 1), np.diff(image_ptr))
     for start in range(0, len(by_image), OWN_CHUNK):
         place = np.arange(start, min(start + OWN_CHUNK, len(by_image)))
         n = len(place)
-        ptr, other = take_rows(captions_of, image_of_place[place])
+        ptr, other = take_rows(image_ptr, image_of_place[place])
         is_self = other == np.repeat(place, np.diff(ptr))
         member = np.concatenate([text_of[by_image[place]], text_of[by_image[other[~is_self]]]])
         graphs = build(encoded, np.concatenate([np.arange(n), n + ptr - np.arange(n + 1)]), member, threads)

@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import UsageError
 from ...types import Direction, Int, Split, Vectors
 from ..embedding.bow import bags_of
-from ..gains import Gains, Progress, shape_of
+from ..gains import Gains, Progress, captions_of, shape_of
 from .transport import Transport, distances, prepare
 
 MOST_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
@@ -90,8 +90,8 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     own = settings["own"]
     bags = bags_of(split, argument, settings["tokens"], "wmd", progress)
     shape = shape_of(split)
-    first = np.searchsorted(np.sort(split.image_of), np.arange(shape[0] + 1))
-    found = WordMover(prepare(bags), np.argsort(split.image_of, kind="stable"), first, own == "out")
+    first, members = captions_of(split.image_of, shape[0])
+    found = WordMover(prepare(bags), members, first, own == "out")
     return Gains(
         "wmd", {**bags.settings, "own": own}, shape, found, bags.notes, lowest=0.0,
         rows_affordable=shape[0] * shape[1] <= MOST_PAIRS,
