@@ -31,12 +31,12 @@ from vsebench.cli import app
 from vsebench.report.description_parts import bars, spread
 from vsebench.report.picture import png
 from vsebench.scenes.alike import near_duplicates
-from vsebench.scenes.captions import captions
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.draws import Draws
 from vsebench.scenes.encode import encode_scene
 from vsebench.scenes.sample import changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
+from vsebench.scenes.wording import captions
 from vsebench.scenes.world import Group, Scene
 
 NAME = "scenes-100-seed3-size16-near0.3-wrong0.3-generic0.1"

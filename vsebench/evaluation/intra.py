@@ -21,7 +21,7 @@ from ..errors import BadInput, UsageError, count_of
 from ..options import spell
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
-from ..relevance.judgements.pairs import from_pairs
+from ..relevance.judgements.declare import from_pairs
 from ..report.model import Result
 from ..types import Direction, Embeddings, Float, Int, Modality, Ranks, Relevance, Split, Without
 from .binary import measure

@@ -17,6 +17,7 @@ from ..regular import sha256_of
 SCHEMA = "vsebench/scenes/1"
 ABOUT = "about.json"
 SCENES, CAPTIONS = "scenes.jsonl", "captions.jsonl"
+HEADER = 128  # bytes before the values of an array that is written
 
 
 def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -33,6 +34,21 @@ def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
         "boxes.npy": ("<f4", (4,)),
         "region_start.npy": ("<i8", ()),
     }
+
+
+def header(descr: str, shape: tuple[int, ...]) -> bytes:
+    """The first ``HEADER`` bytes of a .npy file (format 1.0) of values in C order.
+
+    Written here, because the length that numpy gives a header has changed with its versions, and because the number of
+    rows is known only when all are written.
+
+    Args:
+        descr: the type of a value as numpy writes it, such as ``<f4``.
+        shape: of the array; up to 60 digits.
+    """
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
+    start = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")
+    return start + text.ljust(HEADER - 11).encode("ascii") + b"\n"
 
 
 def root() -> Path:
