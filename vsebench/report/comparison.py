@@ -9,11 +9,12 @@ from typing import Any, ClassVar, Literal
 from ..errors import UsageError
 from ..options import spell
 from ..types import Direction
-from . import charts, panels
+from .charts import Panel
 from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
-from .render import Rendered, record
+from .panels import curves
+from .render import Drawn, record
 from .wide import further, main, title, wide
 
 SCHEMA = "vsebench/comparison/1"
@@ -118,7 +119,7 @@ class Test:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Rendered):
+class Comparison(Drawn):
     """Systems, their values, and the tests between them.
 
     Attributes:
@@ -165,21 +166,12 @@ class Comparison(Rendered):
         one = replace(found, notes=(_note(self), *further(columns, shown)), marks=best_of(len(self.systems)))
         return [one, *(self.grids() if self.details else ())]
 
-    def plot(self) -> Any:
-        """Curves over k of all systems, with the intervals of their values.
-
-        Returns:
-            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
-
-        Raises:
-            UsageError: there is nothing to draw.
-            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
-        """
-        known = {(r.metric, r.direction): r.intervals or (None,) * len(r.values) for r in self.rows}
-        points = {
-            (r.metric, r.direction): list(zip(r.values, known[r.metric, r.direction], strict=True)) for r in self.rows
-        }
-        return charts.plot(panels.curves(points), self.systems)
+    def panels(self) -> list[Panel]:
+        """Curves over k of all systems, with the intervals of their values."""
+        unknown = (None,) * len(self.systems)
+        return curves({
+            (r.metric, r.direction): list(zip(r.values, r.intervals or unknown, strict=True)) for r in self.rows
+        })  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
         """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""

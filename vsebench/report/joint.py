@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from . import charts, panels
+from .charts import Panel
 from .format import UNDEFINED, UNITS, best_of, best_two, printed
 from .grid import Cell, Grid
 from .model import Result
-from .render import Rendered
+from .panels import curves
+from .render import Drawn, json_text
 from .report import Report
 from .schema import JOINT_SCHEMA
 from .wide import Column, further, main, title, wide
 
 
 @dataclass(frozen=True, repr=False)
-class Joint(Rendered):
+class Joint(Drawn):
     """The values of several systems, which were measured alike.
 
     Attributes:
@@ -55,20 +55,12 @@ class Joint(Rendered):
         one = replace(self._table(shown), notes=notes, marks=best_of(len(self.systems)))
         return [one, *(self.grids() if self.details else ())]
 
-    def plot(self) -> Any:
-        """Curves over k of all systems, of the columns of the table.
-
-        Returns:
-            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
-
-        Raises:
-            UsageError: there is nothing to draw.
-            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
-        """
+    def panels(self) -> list[Panel]:
+        """Curves over k of all systems, of the columns of the table."""
         of = [{(str(r.metric), r.direction): r for r in report.results} for report in self.reports]
         shared = [(m, d) for m, d in self.columns if all((str(m), d) in own for own in of)]
         points = {(m, d): [(own[str(m), d].value, own[str(m), d].interval) for own in of] for m, d in shared}
-        return charts.plot(panels.curves(points), self.systems)
+        return curves(points)
 
     def records(self) -> list[dict[str, Any]]:
         """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured."""
@@ -97,7 +89,7 @@ class Joint(Rendered):
 
     def to_json(self, per_query: bool = True) -> str:
         """The document as indented JSON text; ``per_query`` as in ``to_dict``."""
-        return json.dumps(self.to_dict(per_query), indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict(per_query))
 
     def per_query(self) -> Any:
         """The per-query values of all systems as a ``pandas.DataFrame``, as those of a report, with their names."""
