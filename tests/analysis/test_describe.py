@@ -27,9 +27,9 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_scenes as oracle
 from vsebench.analysis import true_pairs
+from vsebench.analysis.examples import png
 from vsebench.cli import app
 from vsebench.report.description_parts import bars, spread
-from vsebench.report.picture import png
 from vsebench.scenes.alike import near_duplicates
 from vsebench.scenes.captions import captions
 from vsebench.scenes.content import KINDS

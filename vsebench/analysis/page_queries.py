@@ -13,8 +13,8 @@ from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
 from ..relevance.judgements.table import JUDGEMENTS, load
+from ..report.charts import heading
 from ..report.explorer import Explorer, Ranking, Side
-from ..report.panels import heading
 from ..report.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .systems import System

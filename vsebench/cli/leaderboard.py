@@ -87,7 +87,7 @@ def validate(
 
     Exit code 1 with a fault: each is printed with its file, the value and what to do.
     """
-    from ..leaderboard.check import check
+    from ..leaderboard.store import check
     from ..registry import unknown
 
     board, faults = check(folder, entry)
@@ -157,8 +157,7 @@ def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
 
     ``leaderboard validate`` checks all of them, which for 200 entries of COCO 5K takes longer than the rest of a build.
     """
-    from ..leaderboard.check import of_entry
-    from ..leaderboard.store import refuse
+    from ..leaderboard.store import of_entry, refuse
 
     names = {path.stem for path in changes if path.parent.name == "entries"}
     faults = [fault for entry in board.entries if entry.id in names for fault in of_entry(board, entry)]
@@ -207,7 +206,7 @@ def export(
         raise unknown("test set", benchmark, known)
     for fault in board.faults:
         terminal.warn(f"{fault.file} is left out: {fault.what}")
-    deliver(terminal, chosen, output, leaderboard(board, benchmark))
+    deliver(terminal, leaderboard(board, benchmark), chosen, output)
 
 
 @app.command("drift")

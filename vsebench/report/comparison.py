@@ -9,11 +9,10 @@ from typing import Any, ClassVar, Literal
 from ..errors import UsageError
 from ..options import spell
 from ..types import Direction
-from .charts import Panel
+from .charts import Panel, curves
 from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
-from .panels import curves
 from .render import Drawn, record
 from .wide import further, main, title, wide
 

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from .charts import Panel
+from .charts import Panel, curves
 from .format import UNDEFINED, UNITS, best_of, best_two, printed
 from .grid import Cell, Grid
 from .model import Result
-from .panels import curves
 from .render import Drawn, json_text
 from .report import Report
 from .schema import JOINT_SCHEMA

@@ -7,11 +7,10 @@ from typing import Any, ClassVar
 
 from ..types import Direction, Split
 from . import lists, per_query, table, values
-from .charts import Panel
+from .charts import Panel, curves
 from .grid import Grid
 from .lists import Lists
 from .model import MetricName, Resampling, Result, plain
-from .panels import curves
 from .render import Drawn, json_text, record
 
 SCHEMA = "vsebench/report/1"

@@ -8,11 +8,10 @@ from typing import Any, ClassVar
 from ..errors import count_of
 from ..options import spell
 from ..types import Direction
-from .charts import Mark, Panel
+from .charts import Mark, Panel, file_of, heading
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling, plain
-from .panels import file_of, heading
 from .render import Drawn, record
 
 SCHEMA = "vsebench/slices/1"
