@@ -17,7 +17,7 @@ import numpy as np
 
 from ..arguments import public
 from ..errors import count_of
-from ..evaluation.intervals import Key, interval, population, queries_alone
+from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..metrics.suites import headlines
 from ..options import spell
 from ..registry import unknown
@@ -27,7 +27,7 @@ from ..stats.columns import Column, Population, Sum, evaluate, influence, prepar
 from ..stats.correction import CORRECTIONS
 from ..types import Bool, Float
 from . import systems as shared
-from .systems import Names, OneReport, Reports, System, label, parts_of
+from .systems import Names, OneReport, Reports, System, parts_of
 
 LEAST = 10_000  # permutations of a table with few tests
 MOST = 100_000  # bounds the time of a table with many
@@ -105,13 +105,11 @@ def compare(
     """
     given = LEAST if permutations is None else permutations
     rules = Rules(given, correction, alpha, float(ci), resamples, seed)
-    systems = shared.load_systems(shared.together(reports, more), 2)
+    systems = shared.load_systems(reports, more, 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
-    warnings = shared.check_comparable(systems, force)
-    keys, left_out = shared.shared_keys(systems, metrics)
-    warnings += left_out
+    keys, _, warnings = shared.alike(systems, metrics, force)
     against = None if baseline is None else names.index(baseline)
     every = combinations(range(len(systems)), 2)
     pairs = list(every) if against is None else [(against, i) for i in range(len(systems)) if i != against]
@@ -133,9 +131,9 @@ def compare(
         tests += _tested(batch, rows, images, rules, threads)
         tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
         alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
-    warnings += unreachable([t for t in tests if t.p is not None], rules)
+    weak = unreachable([t for t in tests if t.p is not None], rules)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
-    warned = (*shared.remarks_of(systems)[1], *warnings, *_few_queries(tests, keys, systems))
+    warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
     return Comparison(
         split, tuple(names), signatures, against, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
         details, named=shared.chosen(metrics), notes=(queries_alone(alone, "tests"),) if alone else (),

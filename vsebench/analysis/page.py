@@ -27,7 +27,7 @@ from . import page_queries, thumbnails
 from .agreement import agree
 from .comparison import compare
 from .slices import slice
-from .systems import OneReport, Reports, System, check_comparable, load_systems, remarks_of, shared_keys, together
+from .systems import OneReport, Reports, System, alike, load_systems
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
@@ -84,13 +84,11 @@ def report_page(
         (5, ['gt-r-k-i2t', 'gt-r-k-t2i'])
     """
     done = _steps(progress, 6)
-    systems = load_systems(together(reports, more))
+    systems = load_systems(reports, more)
     names = charts.short_names([s.name for s in systems], NAME)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
-    warnings = check_comparable(systems, force)
-    keys, left_out = shared_keys(systems, metrics)
+    keys, _, warnings = alike(systems, metrics, force)
     split, unknown = _with_captions(systems[0].items, captions)
-    warnings += _other_captions(systems, split)
     done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
     summary, rows = _summary(systems, keys, metrics, same)
@@ -114,11 +112,10 @@ def report_page(
         slices, *agreement, _identity(systems),
     )  # fmt: skip
     signatures = tuple(s.report.signature for s in systems)
-    own = remarks_of(systems)[1]
     done()
     return Page(
         systems[0].report.split, tuple(names), signatures, parts, tuple(rows), found, absent,
-        warnings=tuple(dict.fromkeys([*own, *warnings, *left_out])),
+        warnings=tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)])),
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..leaderboard.store import Board, Fault
+    from ..leaderboard.store import Board
 
 app = typer.Typer(
     help="Leaderboards: add an entry, validate all of them, build the site, show changes and drift, export.",
@@ -100,7 +100,9 @@ def validate(
         shown = [{"file": f.file, "what": f.what, "fix": f.fix} for f in faults]
         terminal.emit({"entries": len(board.entries), "levels": levels, "faults": shown})
     else:
-        _show(terminal, faults)
+        for fault in faults:
+            terminal.say(f"{fault.file}: {fault.what}")
+            terminal.say(f"  fix: {fault.fix}")
         counts = ", ".join(f"{number} {level}" for level, number in levels.items())
         terminal.note(
             f"· {count_of(len(board.entries), 'entry', 'entries')} ({counts}), {count_of(len(faults), 'fault')}"
@@ -109,12 +111,6 @@ def validate(
             terminal.say("all entries are valid")
     if faults:
         raise typer.Exit(GATE_NOT_MET)
-
-
-def _show(terminal: Terminal, faults: list[Fault]) -> None:
-    for fault in faults:
-        terminal.say(f"{fault.file}: {fault.what}")
-        terminal.say(f"  fix: {fault.fix}")
 
 
 @app.command("build")
