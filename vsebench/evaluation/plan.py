@@ -124,8 +124,8 @@ def make_plan(data: Input, options: Options) -> Plan:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     return Plan(
         split, tuple(metrics), named, directions, tuple(requests), gains, intra,
-        max(options.kept or 0, options.lists) or None, options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,
-        (*data.notes, *notes),
+        max(options.kept or 0, options.lists) or None, options.lists, options.ties, options.no_positive,
+        options.short_lists, options.resampling, (*data.notes, *notes),
     )  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
@@ -14,7 +14,7 @@ from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, prin
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
 from .render import Drawn, record
-from .wide import further, main, title, wide
+from .wide import of_paper
 
 SCHEMA = "vsebench/comparison/1"
 DIRECTIONS = ("i2t", "t2i", "i2i", "t2t", None)  # the order of columns: those of one direction together, then sums
@@ -159,10 +159,10 @@ class Comparison(Drawn):
         labels = _labels(len(self.systems))
         tested = {(row.metric, row.direction): i for i, row in enumerate(self.rows) if row.tested}
         columns = sorted(tested, key=lambda column: DIRECTIONS.index(column[1]))
-        shown = main(columns, self.named)
-        values = zip(*(_cells(self, tested[column], labels) for column in shown), strict=True)
-        found = wide(title(self.split, shown), _headings(self, labels), shown, list(values))
-        one = replace(found, notes=(_note(self), *further(columns, shown)), marks=best_of(len(self.systems)))
+        one = of_paper(
+            self.split, _headings(self, labels), columns, self.named, _note(self),
+            lambda column: _cells(self, tested[column], labels),
+        )  # fmt: skip
         return [one, *(self.grids() if self.details else ())]
 
     def panels(self) -> list[Panel]:
