@@ -5,9 +5,8 @@
   ``encode``), ``doctor`` (checks in ``health``), ``demo``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
-- ``command``: what all commands share: errors, and checks that results can be written and replace no input
+- ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout
 - ``usage``: errors of the command line itself, and the help of ``vsebench eval`` in panels
-- ``start``: checks of the environment, and a closed stdout
 - ``terminal``: stdout, stderr, progress, errors and exit codes
 
 Commands import what they need when they run, so that ``--help`` is fast.
@@ -45,7 +44,7 @@ from . import (
     unimodal,
 )
 from .blocks import Flags, options_of
-from .start import ClosedStdout
+from .command import ClosedStdout
 from .terminal import GLOBAL, discard_stdout, fail, message_of, system_error
 from .usage import EVAL_EPILOG, Commands, Grouped
 

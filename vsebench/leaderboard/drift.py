@@ -20,7 +20,7 @@ from ..data.regular import read_bytes
 from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
 from ..options import spell
-from ..report.faults import faults_of
+from ..report.schema import faults_of
 from .diff import Moved, changed
 from .schema import Strict, Value
 from .suites import Suite

@@ -16,7 +16,7 @@ from ..errors import BadInput, VsebenchError
 from ..metrics import parse
 from ..options import spell
 from ..report import document
-from ..report.faults import faults_of
+from ..report.schema import faults_of
 from . import published, submitted, suites
 from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims
 

@@ -16,8 +16,7 @@ document, and gets all formats from these::
   its queries
 - ``grid``, ``format``: tables of text, and numbers as text
 - ``render``, ``terminal``, ``latex``, ``html``, ``markdown``: the formats
-- ``document``, ``schema``, ``values``, ``packed``: the JSON document of a report with its per-query values;
-  ``faults``: what is wrong with a document, in our words
+- ``document``, ``schema``, ``values``, ``packed``: the JSON document of a report with its per-query values
 - ``lists``: the top of every ranking, kept for the page of a report
 - ``per_query``: per-query values as a data frame, parquet or CSV
 """
