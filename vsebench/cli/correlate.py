@@ -85,4 +85,4 @@ def run(
         if figure is not None:
             drawing.write(study, figure)
     finally:  # a disk that is full for the figure loses no result
-        deliver(terminal, chosen, output, study)
+        deliver(terminal, study, chosen, output)

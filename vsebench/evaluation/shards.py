@@ -125,14 +125,12 @@ def _absolute(path: Any) -> str:
     return str(Path(path).expanduser().absolute())
 
 
-def _is_file(argument: str | None) -> bool:
-    return argument is not None and Path(argument).expanduser().is_file()
-
-
 def make_job(source: Given, data: Input, plan: Plan, options: Options) -> Job:
     """The job of an evaluation whose input is read and planned here."""
     gains: Any = [
-        replace(spec, argument=_absolute(spec.argument)) if _is_file(spec.argument) else spec
+        replace(spec, argument=_absolute(spec.argument))
+        if spec.argument is not None and Path(spec.argument).expanduser().is_file()
+        else spec
         for spec in gains_of.choose(options.gains).values()
     ]
     elsewhere = replace(

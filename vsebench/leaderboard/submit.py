@@ -19,8 +19,8 @@ from ..evaluation.options import Options
 from ..metrics import Metric
 from ..metrics.suites import SUITES, Names
 from ..options import spell
-from ..report.faults import faults_of
 from ..report.report import Report
+from ..report.schema import faults_of
 from . import submitted
 from .benchmarks import slug
 from .schema import ID, LONGEST_ID, PER_QUERY_ENDING, Entry, File, Model
