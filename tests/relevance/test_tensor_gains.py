@@ -26,7 +26,7 @@ from vsebench.types import DIRECTIONS, Direction
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from vsebench.graded.device import on_device  # noqa: E402
+from vsebench.graded.run import on_device  # noqa: E402
 from vsebench.metrics import torch_tau  # noqa: E402
 from vsebench.relevance import torch_lists  # noqa: E402
 
