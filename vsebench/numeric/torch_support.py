@@ -1,4 +1,4 @@
-"""What tensor code needs of torch: float32 in full precision, and less at a time where a device has too little memory."""
+"""What tensor code needs of torch: float32 in full precision, less at a time where a device has too little memory."""
 
 from __future__ import annotations
 
