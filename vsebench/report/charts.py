@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
-from ..options import spell
+from ..options import check_word
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
 from ..types import Direction
@@ -120,13 +120,6 @@ def missing() -> MissingPackage | None:
     return None
 
 
-def check_format(kind: str) -> str:
-    """``kind`` if charts can be written in it; raises UsageError."""
-    if kind not in FORMATS:
-        raise UsageError(f"{spell('figure_format')} is '{kind}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    return kind
-
-
 def svg(panel: Panel, systems: Sequence[str]) -> str:
     """A panel for a page: lines and words take the colour of the text around it."""
     import vl_convert
@@ -150,7 +143,7 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
         MissingPackage: altair or vl-convert-python is not installed.
         DiskError: a file cannot be written.
     """
-    check_format(kind)
+    check_word("figure_format", kind, FORMATS)
     if (lacking := missing()) is not None:
         raise lacking
     import vl_convert
