@@ -7,7 +7,7 @@ of what was retrieved) for graded metrics. Out: one value a query.
   its name
 - ``suites``: the words of ``--metrics``
 - ``recall``, ``place``, ``precision``, ``sums``: metrics of binary judgements
-- ``coherent``, ``cumulative``, ``semantic``, ``discounted``: graded metrics; ``tau`` with its kernels and ``gain_order``
+- ``coherent``, ``cumulative``, ``semantic``, ``discounted``: graded metrics; ``tau``, ``gain_order`` and their kernels
   compute Kendall's tau
 - ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries
 
