@@ -179,7 +179,9 @@ def choose_metrics(
     for m in metrics:
         if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.in_folds):
             what = f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})"
-            raise UsageError(what, fix=f"leave it out; {m.view} is defined on {_where(m.view)}")
+            patterns = [name for name in JUDGEMENTS[m.view].splits if "*" in name]
+            where = f"splits named {', '.join(patterns)}" if patterns else "all of coco-5k"
+            raise UsageError(what, fix=f"leave it out; {m.view} is defined on {where}")
     if len(directions) == 2:
         return metrics
     named = [w for w in words(names) if w.lower() not in ALL and members(w) is None]
@@ -188,12 +190,6 @@ def choose_metrics(
         what = f"{sums[0]} is a sum over both directions, and only {directions[0]} is ranked"
         raise UsageError(what, fix="leave it out, or rank both directions")
     return [m for m in metrics if m.family.compute is not None]
-
-
-def _where(view: str) -> str:
-    """The splits that a set of judgements is defined on, in words."""
-    patterns = [name for name in JUDGEMENTS[view].splits if "*" in name]
-    return f"splits named {', '.join(patterns)}" if patterns else "all of coco-5k"
 
 
 def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str] | None]:
