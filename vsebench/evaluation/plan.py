@@ -112,7 +112,12 @@ def make_plan(data: Input, options: Options) -> Plan:
         intra = tuple(inside)
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
         notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
-    requests = _requests(metrics, split, directions)
+    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
+    requests = [
+        Request(view, judged(JUDGEMENTS[view].positives, d), _candidates(view, split, d))
+        for view in dict.fromkeys(m.view for m in metrics if not m.graded)
+        for d in directions
+    ]
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
@@ -254,16 +259,6 @@ def _metrics_and_gains(
     metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
     return metrics, split, {view: g for view, g in gains.items() if view in used}, [*short, *notes, *left_out]
-
-
-def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
-    """The relevant items and the candidates of every view of binary judgements, in every direction."""
-    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
-    return [
-        Request(view, judged(JUDGEMENTS[view].positives, d), _candidates(view, split, d))
-        for view in dict.fromkeys(m.view for m in metrics if not m.graded)
-        for d in directions
-    ]
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
