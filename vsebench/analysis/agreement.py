@@ -12,7 +12,7 @@ from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, label, population
 from ..metrics import Metric, parse
 from ..metrics.suites import words
-from ..options import spell
+from ..options import check_word, spell
 from ..report.agreement import Agreement, Disagreement, Pair
 from ..report.comparison import Row
 from ..report.model import Resampling
@@ -75,8 +75,8 @@ def agree(
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     how = Resampling(float(ci), resamples, seed)
-    if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
-        raise UsageError(f"{spell('direction')} is '{direction}'", fix="use i2t, t2i, i2i or t2t")
+    if direction is not None:
+        check_word("direction", direction, ("i2t", "t2i", "i2i", "t2t"))
     systems = load_systems(reports, more, 3)
     keys, _, warnings = alike(systems, metrics, force)
     if len(keys) < 2:
