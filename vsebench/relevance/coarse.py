@@ -88,7 +88,7 @@ class CoarseToFine:
         above = out > np.float32(self.threshold)
         if self.elsewhere == "zero":
             out[~above] = 0.0
-        if above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
+        if above.size and above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
             out[above] = self.costly.rows(direction, start, stop)[above]
         elif above.any():
             query, item = np.nonzero(above)
