@@ -91,13 +91,13 @@ def evaluate(path: Path, split: str, repeats: int, metrics: str = "binary", ci: 
     """Measure ``--metrics binary`` (or others) on a file in a warm process; loading is timed apart, in ``detail``."""
     bare = harness.resident_mib()
     from vsebench.evaluation import inputs
-    from vsebench.evaluation.options import Options
+    from vsebench.evaluation.options import Given, Options
     from vsebench.evaluation.run import run_evaluation
 
     options = Options(metrics=metrics, ci=ci)
 
     def load() -> inputs.Input:
-        return inputs.from_vectors(path, None, split, None, None, options)
+        return inputs.read(Given(images=path, split=split), options)
 
     modules = harness.resident_mib()
     harness.forget_peak()

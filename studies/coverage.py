@@ -34,8 +34,8 @@ from vsebench.graded import run as graded
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
+from vsebench.relevance.judgements.declare import from_pairs
 from vsebench.relevance.judgements.ground_truth import ground_truth
-from vsebench.relevance.judgements.pairs import from_pairs
 from vsebench.report.model import Resampling, Result
 from vsebench.report.report import Report
 from vsebench.types import DIRECTIONS, Direction, Int, Relevance, Split, Vectors

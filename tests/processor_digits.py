@@ -21,8 +21,8 @@ from vsebench.human.protocols import Task
 from vsebench.metrics.discounted import ndcg
 from vsebench.numeric import elementary
 from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import GAINS, load_gains
-from vsebench.relevance.scenes.gains import TruthGains
 from vsebench.relevance.scenes.truth import Truth
 from vsebench.relevance.spice.gains import gains as spice_gains
 from vsebench.relevance.spice.tuples import Tuples
@@ -65,7 +65,8 @@ def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, An
         tuple(dict.fromkeys(texts)), tuple(tuple((w,) for w in t.split()) for t in dict.fromkeys(texts)), synsets
     )
     yield "spice", spice_gains(split, parsed)
-    yield "truth", TruthGains(Truth(*world()[2:]), {}, ())
+    truth = Truth(*world()[2:])
+    yield "truth", Gains("truth", {}, (len(truth.scenes), len(truth.facts)), truth)
 
 
 def main() -> None:

@@ -8,11 +8,11 @@ import numpy as np
 import numpy.typing as npt
 from hypothesis import strategies as st
 
-from vsebench.scenes.captions import captions
 from vsebench.scenes.encode import Codes, encode_facts, encode_scene
 from vsebench.scenes.facts import AT_LEAST_TWO, UNSAID, Facts, Mention
 from vsebench.scenes.sample import LAYOUTS, scenes
 from vsebench.scenes.settings import parse
+from vsebench.scenes.wording import captions
 from vsebench.scenes.world import COLOURS, SHAPES, Box, Group, Scene
 
 

@@ -51,7 +51,7 @@ _PUBLIC = {
     "parse": "vsebench.metrics",
     "Metric": "vsebench.metrics",
     "Report": "vsebench.report.report",
-    "Encoded": "vsebench.pretrained.encoded",
+    "Encoded": "vsebench.pretrained.encode",
     "Split": "vsebench.types",
     "Embeddings": "vsebench.types",
     "Relevance": "vsebench.types",
@@ -82,8 +82,8 @@ if TYPE_CHECKING:
     from .metrics import metric as metric
     from .metrics import metric_sum as metric_sum
     from .metrics import parse as parse
+    from .pretrained.encode import Encoded as Encoded
     from .pretrained.encode import encode as encode
-    from .pretrained.encoded import Encoded as Encoded
     from .report.report import Report as Report
     from .types import Embeddings as Embeddings
     from .types import Relevance as Relevance

@@ -13,8 +13,7 @@ import numpy as np
 
 from studies.validity.systems import LEVELS, Corruption, Oracle, System, vectors
 from studies.validity.world import World
-from vsebench.relevance.judgements.declare import Judgements
-from vsebench.relevance.judgements.pairs import from_pairs
+from vsebench.relevance.judgements.declare import Judgements, from_pairs
 from vsebench.relevance.judgements.table import JUDGEMENTS
 from vsebench.types import Bool, Direction, Relevance, Split
 

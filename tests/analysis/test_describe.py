@@ -13,7 +13,7 @@ import statistics
 import zlib
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import asdict, replace
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -27,16 +27,16 @@ from typer.testing import CliRunner, Result
 import vsebench
 from tests import oracle_scenes as oracle
 from vsebench.analysis import true_pairs
+from vsebench.analysis.examples import png
 from vsebench.cli import app
 from vsebench.report.description_parts import bars, spread
-from vsebench.report.picture import png
 from vsebench.scenes.alike import near_duplicates
-from vsebench.scenes.captions import captions
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.draws import Draws
 from vsebench.scenes.encode import encode_scene
 from vsebench.scenes.sample import changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
+from vsebench.scenes.wording import captions
 from vsebench.scenes.world import Group, Scene
 
 NAME = "scenes-100-seed3-size16-near0.3-wrong0.3-generic0.1"
@@ -212,7 +212,7 @@ def test_near_duplicates_by_hand() -> None:
 
 def test_spreads_and_bars() -> None:
     values = np.array([3, 1, 2, 2, 9], np.int8)
-    assert spread(values).to_dict() == {"mean": 3.4, "p5": 1, "median": 2, "p95": 9}
+    assert asdict(spread(values)) == {"mean": 3.4, "p5": 1, "median": 2, "p95": 9}
     found = bars("x", np.repeat([1, 2, 4, 100], [5, 3, 990, 2]))
     assert found.labels == ("1", "2", "3", "4+") and found.counts == (5, 3, 0, 992)
     assert bars("x", np.array([7, 7])).labels == ("7",) and bars("x", np.array([], int)).counts == ()

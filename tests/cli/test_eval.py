@@ -18,7 +18,7 @@ from vsebench.errors import UsageError
 from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
 from vsebench.rank.observe import Request
-from vsebench.relevance.judgements.pairs import from_pairs
+from vsebench.relevance.judgements.declare import from_pairs
 from vsebench.types import Split
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]

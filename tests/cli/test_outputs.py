@@ -20,7 +20,7 @@ from typer.testing import CliRunner, Result
 from tests import reports
 from tests.hostile import good
 from vsebench.cli import app
-from vsebench.cli.files import WRITTEN
+from vsebench.cli.command import WRITTEN
 from vsebench.data.atomic import refuse_overwriting, write_atomically
 from vsebench.errors import DISK, EXIT_CODES, USAGE, DiskError, UsageError
 

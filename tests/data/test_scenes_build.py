@@ -20,8 +20,8 @@ import vsebench
 from vsebench.data.atomic import hidden_of
 from vsebench.data.scenes import build as building
 from vsebench.data.scenes import folder
-from vsebench.data.scenes.arrays import HEADER, header
 from vsebench.data.scenes.build import build, build_scenes, named
+from vsebench.data.scenes.folder import HEADER, header
 from vsebench.data.scenes.store import open_scenes
 from vsebench.data.splits import catalogue, stored
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError

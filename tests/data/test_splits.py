@@ -16,7 +16,7 @@ from vsebench.data.splits import identity, packages, sources, stored
 from vsebench.data.splits.declared import DECLARED
 from vsebench.data.splits.rows import CaptionRows
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.relevance.judgements.verify import verify_judgements
+from vsebench.relevance.judgements.table import verify_judgements
 from vsebench.types import Split
 
 needs_ids = pytest.mark.skipif(find_spec("eccv_caption") is None, reason="eccv_caption is not installed")

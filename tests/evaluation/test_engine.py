@@ -29,7 +29,7 @@ from vsebench.data import unchanged
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, DiskError, MissingPackage, UsageError, VsebenchError, WorkersLost
 from vsebench.evaluation import dask_engine, inputs, shard_files, shards
-from vsebench.evaluation.options import Options
+from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
 
 N = 90  # images, with two captions each
@@ -101,8 +101,8 @@ def planned(given: dict[str, Any]) -> tuple[inputs.Input, Options]:
     names = {k: v for k, v in given.items() if k not in ("images", "scores")}
     options = Options(**names)
     if "scores" in given:
-        return inputs.from_scores(given["scores"], None, None, options), options
-    return inputs.from_vectors(given["images"], None, None, None, None, options), options
+        return inputs.read(Given(scores=given["scores"]), options), options
+    return inputs.read(Given(images=given["images"]), options), options
 
 
 def test_workers_that_are_killed(folder: Path, cluster: Any) -> None:
@@ -244,7 +244,7 @@ def job_of(folder: Path, **more: Any) -> tuple[shards.Job, list[shards.Shard]]:
     given: dict[str, Any] = {**SETTINGS, "gains": str(folder / "gains.npy"), **more}
     data, options = planned({**given, "images": folder / "e.npz"})
     plan = make_plan(data, options)
-    source = shards.source_of(folder / "e.npz", None, None, None, None, None, None, options)
+    source = shards.source_of(Given(images=folder / "e.npz"), options)
     return shards.make_job(source, data, plan, options), shards.shards_of(plan)
 
 

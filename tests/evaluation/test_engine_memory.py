@@ -12,7 +12,7 @@ from vsebench import memory
 from vsebench.data.formats import spool
 from vsebench.errors import VsebenchError
 from vsebench.evaluation import dask_engine, inputs, shards
-from vsebench.evaluation.options import Options
+from vsebench.evaluation.options import Given, Options
 from vsebench.evaluation.plan import make_plan
 
 
@@ -35,9 +35,10 @@ def test_a_worker_keeps_no_pages_of_mapped_files(tmp_path: Path, monkeypatch: py
         np.save(tmp_path / name, array)
     paths = str(tmp_path / "i.npy"), str(tmp_path / "t.npy")
     options = Options(metrics="R@1", ci=0, captions_per_image=50)
-    data = inputs.from_vectors(*paths, None, None, None, options)
+    given = Given(images=paths[0], texts=paths[1])
+    data = inputs.read(given, options)
     plan = make_plan(data, options)
-    job = shards.make_job(shards.source_of(*paths, None, None, None, None, None, options), data, plan, options)
+    job = shards.make_job(shards.source_of(given, options), data, plan, options)
     found = shards.compute(job, shards.shards_of(plan)[0])
     assert not isinstance(found, VsebenchError), found
     kept = shards._kept[0].data.scorer

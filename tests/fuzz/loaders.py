@@ -231,7 +231,7 @@ def saved_report(data: bytes, folder: Path) -> None:
 
 def leaderboard(data: bytes, folder: Path) -> None:
     """A folder of leaderboards: what is wrong with a file is a fault that names it, never an error."""
-    from vsebench.leaderboard.check import check
+    from vsebench.leaderboard.store import check
 
     place = bundle.write(data, folder / "boards")
     found = reads(check, place)

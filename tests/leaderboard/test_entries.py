@@ -17,8 +17,7 @@ from tests import leaderboard_worlds as worlds
 from tests.leaderboard_worlds import edit, run
 from vsebench.errors import BadInput, UsageError
 from vsebench.leaderboard import published, submit
-from vsebench.leaderboard.check import check
-from vsebench.leaderboard.store import read
+from vsebench.leaderboard.store import check, read
 
 ROOT = Path(__file__).resolve().parents[2]
 BOARD = ROOT / "leaderboards"

@@ -23,10 +23,9 @@ from tests import leaderboard_worlds as worlds
 from tests.leaderboard_worlds import run
 from vsebench.data.atomic import write_atomically
 from vsebench.leaderboard import site, submit, views
-from vsebench.leaderboard.check import check
 from vsebench.leaderboard.facts import facts
 from vsebench.leaderboard.schema import Entry, Model, Value
-from vsebench.leaderboard.store import Board, read
+from vsebench.leaderboard.store import Board, check, read
 from vsebench.leaderboard.tables import Table, tables_of
 from vsebench.leaderboard.views import aligned, nice
 

@@ -20,10 +20,16 @@ from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import spread
 from vsebench.relevance.cider import features as cider_features
-from vsebench.relevance.cider import gains as cider
+from vsebench.relevance.gains import Gains, Spec
+from vsebench.relevance.kinds import load_gains
 from vsebench.types import Direction, Split
 
 WHITESPACE = {"tokens": "whitespace"}
+
+
+def load(split: Split, settings: dict[str, str]) -> Gains:
+    """CIDEr of a split."""
+    return load_gains(Spec("cider", None, settings), split)
 
 
 def split_of(references: list[list[str]]) -> Split:
@@ -61,7 +67,7 @@ REFERENCES = st.lists(st.lists(CAPTION, min_size=1, max_size=4), min_size=1, max
 @given(REFERENCES, st.sampled_from(["d", "plain"]), st.sampled_from(["in", "out"]))
 def test_the_formula(references: list[list[str]], variant: str, own: str) -> None:
     split = split_of(references)
-    gains = cider.load(split, None, {**WHITESPACE, "variant": variant, "own": own})
+    gains = load(split, {**WHITESPACE, "variant": variant, "own": own})
     assert np.allclose(whole(gains).T, by_definition(split, variant, own), rtol=0, atol=2e-6)
 
 
@@ -79,7 +85,7 @@ def test_values_do_not_depend_on_the_arrangement_of_features(seed: int, frequent
         patch.setattr(cider_features, "FREQUENT", frequent)
         patch.setattr(cider_features, "DENSE", dense)
         patch.setattr(cider_features, "TABLE_BYTES", 3 * 8 * 8 * 20)  # room for some lengths, not for all
-        gains = cider.load(split, None, WHITESPACE)
+        gains = load(split, WHITESPACE)
         assert np.allclose(whole(gains).T, by_definition(split), rtol=0, atol=2e-6)
 
 
@@ -87,7 +93,7 @@ def test_golden_9x3(golden: Callable[[str], dict[str, Any]]) -> None:
     case = golden("cider_pairwise_9x3")
     split = split_of(case["inputs"]["refs"])
     for variant in ("d", "plain"):
-        found = whole(cider.load(split, None, {**WHITESPACE, "variant": variant})).T
+        found = whole(load(split, {**WHITESPACE, "variant": variant})).T
         assert found == pytest.approx(np.array(case["expected"][variant]), abs=1e-6)
 
 
@@ -99,7 +105,7 @@ def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Pa
     corpus.write_text("\n".join(lines))
     # The frequencies of the three images, so that further captions do not change them.
     split = split_of([*references, ["", "man", "unseen words entirely"], ["a purple zebra rests on mars"]])
-    gains = cider.load(split, None, {**WHITESPACE, "df": str(corpus)})
+    gains = load(split, {**WHITESPACE, "df": str(corpus)})
     found = whole(gains).T
     assert found[9, 0] == expected["empty_hypothesis"]
     assert found[10, 0] == pytest.approx(expected["one_word_hyp"], abs=1e-6)
@@ -109,14 +115,14 @@ def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Pa
 
 
 def test_one_image_is_zero_and_noted() -> None:
-    gains = cider.load(split_of([["a dog runs", "a dog"]]), None, {})
+    gains = load(split_of([["a dog runs", "a dog"]]), {})
     assert not whole(gains).T.any()
     assert any("there is one image in the split" in note for note in gains.notes)
 
 
 def test_edge_cases_are_noted() -> None:
     references = [["a dog runs on grass", "", "the dog"], ["a cat sits on grass"], ["a bird sits on the fence"]]
-    gains = cider.load(split_of(references), None, {"own": "out"})
+    gains = load(split_of(references), {"own": "out"})
     whole(gains)
     assert gains.notes == (
         "1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
@@ -128,7 +134,7 @@ def test_edge_cases_are_noted() -> None:
 
 def test_an_image_without_captions_has_no_gains() -> None:
     split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
-    gains = cider.load(split, None, WHITESPACE)
+    gains = load(split, WHITESPACE)
     assert not whole(gains).T[:, 1].any()
     assert "1 image has no captions, and CIDEr 0 with every caption" in gains.notes
 
@@ -142,16 +148,16 @@ def test_captions_may_be_in_any_order() -> None:
         "custom", split.image_ids, split.caption_ids[order], split.image_of[order],
         tuple(split.captions[i] for i in order.tolist()),
     )  # fmt: skip
-    found = whole(cider.load(mixed, None, WHITESPACE)).T
-    assert found == pytest.approx(whole(cider.load(split, None, WHITESPACE)).T[order], abs=1e-6)
+    found = whole(load(mixed, WHITESPACE)).T
+    assert found == pytest.approx(whole(load(split, WHITESPACE)).T[order], abs=1e-6)
 
 
 def test_several_threads() -> None:
     rng = np.random.default_rng(4)
     references = [[" ".join(rng.choice(list("abcdefghij"), 8)) for _ in range(3)] for _ in range(60)]
-    gains = cider.load(split_of(references), None, WHITESPACE)
+    gains = load(split_of(references), WHITESPACE)
     want = gains.rows("t2i", 0, 180)
-    fresh = cider.load(split_of(references), None, WHITESPACE)
+    fresh = load(split_of(references), WHITESPACE)
     got = np.empty_like(want)
 
     def work(start: int, stop: int, part: int) -> None:
@@ -164,20 +170,20 @@ def test_several_threads() -> None:
 def test_a_caption_of_a_thousand_words() -> None:
     long = " ".join(f"w{i % 97}" for i in range(1000))
     split = split_of([[long, "a dog"], ["a cat w1 w2 w3"], ["w5 w6 w7"]])
-    assert np.allclose(whole(cider.load(split, None, WHITESPACE)).T, by_definition(split), rtol=0, atol=2e-6)
+    assert np.allclose(whole(load(split, WHITESPACE)).T, by_definition(split), rtol=0, atol=2e-6)
 
 
 def test_errors() -> None:
     split = split_of([["a dog"], ["a cat"]])
     with pytest.raises(UsageError, match="cider takes no 'x'"):
-        cider.load(split, "x", {})
+        load_gains("cider:x", split)
     with pytest.raises(UsageError, match="cider: own is 'half'"):
-        cider.load(split, None, {"own": "half"})
+        load(split, {"own": "half"})
     with pytest.raises(UsageError, match="cider: tokens is 'ptbb'"):
-        cider.load(split, None, {"tokens": "ptbb"})
+        load(split, {"tokens": "ptbb"})
     bare = Split("custom", np.arange(1), np.arange(1), np.array([0]))
     with pytest.raises(BadInput, match="cider needs the captions of split 'custom'"):
-        cider.load(bare, None, {})
+        load(bare, {})
 
 
 # Real captions.
@@ -204,7 +210,7 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
     from vsebench.text.tokenise import tokenise
 
     assert coco5k.captions is not None
-    gains = cider.load(coco5k, None, {})
+    gains = load(coco5k, {})
     tokenised = [" ".join(tokens) for tokens in tokenise(coco5k.captions).lists()]
     for caption in np.random.default_rng(20).integers(0, len(tokenised), 5).tolist():
         scorer = CiderScorer(n=4, sigma=6.0)
@@ -228,7 +234,7 @@ def test_pycocoevalcap_on_real_pairs(coco5k: Split) -> None:
 def test_agreement_with_human_judgements(
     coco5k: Split, real_data: Path, settings: dict[str, str], everyone: float, others: float
 ) -> None:
-    gains = cider.load(coco5k, None, settings)
+    gains = load(coco5k, settings)
     captions = {int(c): k for k, c in enumerate(coco5k.caption_ids)}
     images = {int(i): k for k, i in enumerate(coco5k.image_ids)}
     with gzip.open(real_data / "cxc" / "sits_test.csv.gz", "rt", encoding="utf-8") as stream:
@@ -246,7 +252,7 @@ def test_agreement_with_human_judgements(
 @pytest.mark.real_data
 @pytest.mark.parametrize("direction", ["t2i", "i2t"])
 def test_real_rows_have_the_same_bits(coco5k: Split, direction: Direction) -> None:
-    gains = cider.load(coco5k, None, {})
+    gains = load(coco5k, {})
     rng = np.random.default_rng(1)
     if direction == "t2i":
         start = int(rng.integers(0, 24_000))

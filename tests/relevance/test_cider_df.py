@@ -11,9 +11,8 @@ import pytest
 
 from tests import oracle_cider
 from tests.messages import Pinned
-from tests.relevance.test_cider import WHITESPACE, everything, split_of
+from tests.relevance.test_cider import WHITESPACE, everything, load, split_of
 from vsebench.errors import BadInput, UsageError
-from vsebench.relevance.cider import gains as cider
 from vsebench.relevance.cider.frequencies import corpus_df, save_df
 
 
@@ -41,7 +40,7 @@ def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
         rows = [{"image_id": i, "id": 0, "caption": c} for i, captions in enumerate(CORPUS) for c in captions]
         path = tmp_path / "captions.json"
         path.write_text(json.dumps({"annotations": rows}, indent=1))
-    gains = cider.load(split_of(EVALUATED), None, {**WHITESPACE, "df": str(path)})
+    gains = load(split_of(EVALUATED), {**WHITESPACE, "df": str(path)})
     tokens = [[c.split() for c in captions] for captions in EVALUATED]
     df = oracle_cider.document_frequency([[c.split() for c in captions] for captions in CORPUS])
     want = [[oracle_cider.cider(c, r, df, len(CORPUS)) for r in tokens] for mine in tokens for c in mine]

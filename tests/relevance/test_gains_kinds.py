@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from vsebench.relevance.checks import as_pairs
+from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds.declare import GainsKind
 
 KIND = GainsKind(
@@ -31,31 +31,22 @@ KIND = GainsKind(
 
 
 @dataclass(frozen=True, eq=False)
-class LengthGains:
+class Lengths:
     values: np.ndarray
-    settings: dict
-    notes: tuple = ()
-    name: str = "lengths"
-    lowest: float = 0.0
-    rows_affordable: bool = True
-
-    @property
-    def shape(self):
-        return self.values.shape
 
     def rows(self, direction, start, stop):
         return (self.values if direction == "i2t" else self.values.T)[start:stop].copy()
 
-    def at(self, direction, queries, items):
-        return self.values[as_pairs(self.shape, direction, queries, items)].reshape(np.shape(items))
+    def pairs(self, direction, images, captions):
+        return self.values[images, captions]
 
 
 def load(split, argument, settings, progress):
-    unit = KIND.value(settings, "unit")
+    unit = settings["unit"]
     length = np.array([len(c.split() if unit == "words" else c) for c in split.captions], float)
     mean = np.bincount(split.image_of, length) / np.bincount(split.image_of)
     values = (1 / (1 + np.abs(mean[:, None] - length))).astype(np.float32)
-    return LengthGains(values, {"unit": unit})
+    return Gains("lengths", {"unit": unit}, values.shape, Lengths(values))
 '''
 
 

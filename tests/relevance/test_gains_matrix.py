@@ -17,7 +17,7 @@ from tests.word_world import whole
 from vsebench.data.formats.table import array_endings
 from vsebench.errors import BadInput, UsageError
 from vsebench.relevance.kinds import load_gains, parse_spec
-from vsebench.relevance.matrix import MatrixGains
+from vsebench.relevance.matrix import Stored, matrix_gains
 from vsebench.types import Split
 
 SPLIT = Split("custom", np.array([5, 3]), np.array([70, 71, 72]), np.array([0, 0, 1]))
@@ -28,14 +28,14 @@ FINITE = st.floats(-1e6, 1e6, width=32)
 
 @given(hnp.arrays(np.float64, hnp.array_shapes(min_dims=2, max_dims=2, max_side=7), elements=FINITE))
 def test_rows_and_pairs_are_the_matrix(values: np.ndarray) -> None:
-    gains = MatrixGains(values)
+    gains = matrix_gains(values)
     assert np.array_equal(whole(gains), values.astype(np.float32))
     assert gains.rows("t2i", 0, values.shape[1]).flags.c_contiguous
 
 
 def test_results_are_copies() -> None:
     values = VALUES.astype(np.float32)
-    gains = MatrixGains(values)
+    gains = matrix_gains(values)
     for direction in ("i2t", "t2i"):
         gains.rows(direction, 0, 2)[...] = 9  # type: ignore[arg-type]
     gains.at("i2t", np.array([0]), np.array([[0]]))[...] = 9
@@ -49,12 +49,12 @@ def test_files_in_either_orientation(tmp_path: Path, dtype: type, transposed: bo
     np.save(path, (VALUES.T if transposed else VALUES).astype(dtype))
     shares: list[float] = []
     gains = load_gains(str(path), SPLIT, shares.append)
-    assert isinstance(gains, MatrixGains)
+    assert isinstance(gains.values, Stored)
     assert gains.shape == (2, 3) and gains.name == "matrix" and gains.notes in ((), ROUNDED) and shares == [1.0]
     assert np.array_equal(gains.rows("i2t", 0, 2), VALUES.astype(dtype).astype(np.float32))
     assert np.array_equal(gains.rows("t2i", 1, 3), VALUES.T[1:].astype(dtype).astype(np.float32))
     assert gains.settings["rows"] == ("captions" if transposed else "images")
-    base = gains.values
+    base = gains.values.values
     while base.base is not None and not isinstance(base, np.memmap):
         base = base.base
     assert isinstance(base, np.memmap) == mapped
@@ -120,7 +120,7 @@ def test_every_format_of_arrays_gives_the_same_bits(tmp_path: Path, ending: str)
     for dtype in (np.float16, np.float32, np.float64, np.int64):
         path = tmp_path / f"g{ending}"
         SAVERS[ending](path, {"gains": values.astype(dtype), **ids})
-        found, known = load_gains(f"{path}:rows=images", SPLIT), MatrixGains(VALUES.astype(dtype).astype(np.float64))
+        found, known = load_gains(f"{path}:rows=images", SPLIT), matrix_gains(VALUES.astype(dtype).astype(np.float64))
         for direction, n in (("i2t", 2), ("t2i", 3)):
             assert found.rows(direction, 0, n).tobytes() == known.rows(direction, 0, n).tobytes()
             items = np.tile(np.arange(5 - n), (n, 1))
@@ -141,7 +141,7 @@ def test_values_that_are_not_finite_are_refused(tmp_path: Path, value: float, dt
     with pytest.raises(BadInput, match=f"t.npy: caption row 2 holds {printed} in column 1"):
         load_gains(str(tmp_path / "t.npy"), SPLIT)
     with pytest.raises(BadInput, match=f"image row 1 holds {printed} in column 2"):
-        MatrixGains(values)
+        matrix_gains(values)
 
 
 def test_the_wrong_array_is_refused(tmp_path: Path) -> None:
@@ -169,13 +169,13 @@ def test_the_wrong_array_is_refused(tmp_path: Path) -> None:
 def test_arrays_of_other_shapes_are_refused() -> None:
     for array in (np.zeros(3), np.zeros((0, 3)), np.zeros((2, 2), np.int64)):
         with pytest.raises(UsageError, match="give \\(image, caption\\) in float16, float32 or float64"):
-            MatrixGains(array)
+            matrix_gains(array)
 
 
 def test_the_signature_depends_on_the_content() -> None:
     other = VALUES.copy()
     other[0, 0] += 1e-9
-    settings = [dict(MatrixGains(v).settings) for v in (VALUES, VALUES.copy(), other, VALUES.astype(np.float32))]
+    settings = [dict(matrix_gains(v).settings) for v in (VALUES, VALUES.copy(), other, VALUES.astype(np.float32))]
     assert settings[0] == settings[1]
     assert len({s["sha256"] for s in settings}) == 3
 
@@ -247,10 +247,10 @@ def test_every_item_of_gain_one_is_a_positive() -> None:
 
 def test_a_third_value_makes_gains(rng: np.random.Generator) -> None:
     gains = (rng.random((4, 8)) > 0.5).astype(float)
-    assert MatrixGains(gains).positives == max(gains.sum(axis=0).max(), gains.sum(axis=1).max())
+    assert matrix_gains(gains).positives == max(gains.sum(axis=0).max(), gains.sum(axis=1).max())
     gains[3, 7] = 0.5
-    assert MatrixGains(gains).positives == 0
-    assert MatrixGains(np.zeros((4, 8))).positives == 0
+    assert matrix_gains(gains).positives == 0
+    assert matrix_gains(np.zeros((4, 8))).positives == 0
 
 
 def test_judgements_behind_a_setting_and_with_intervals(tmp_path: Path, rng: np.random.Generator) -> None:

@@ -24,10 +24,11 @@ from tests.word_world import whole
 from vsebench.data import published, store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import one_blas_thread
-from vsebench.relevance.embedding import aggregate, encoders, sentence
-from vsebench.relevance.embedding.aggregate import CaptionCosine, caption_cosine
+from vsebench.relevance.embedding import aggregate, encoders
+from vsebench.relevance.embedding.aggregate import caption_cosine
+from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains, parse_spec
-from vsebench.relevance.kinds.sentence import AGGREGATES, OWN
+from vsebench.relevance.kinds.declarations import AGGREGATES, OWN_OF_VECTORS
 from vsebench.types import Split
 
 
@@ -36,7 +37,7 @@ def split_of(image_of: list[int], n_image: int | None = None, captions: tuple[st
     return Split("custom", np.arange(n), np.arange(len(image_of)), np.array(image_of), captions)
 
 
-def from_vectors(split: Split, vectors: np.ndarray, agg: str = "max", own: str = "in") -> CaptionCosine:
+def from_vectors(split: Split, vectors: np.ndarray, agg: str = "max", own: str = "in") -> Gains:
     """Gains from vectors in memory."""
     return caption_cosine("sentence", split, vectors, agg=agg, own=own)
 
@@ -68,7 +69,7 @@ def worlds(draw: st.DrawFn) -> tuple[np.ndarray, list[int], int]:
     return np.array(rows, np.float32), image_of, n_image
 
 
-@given(worlds(), st.sampled_from(AGGREGATES), st.sampled_from(OWN))
+@given(worlds(), st.sampled_from(AGGREGATES), st.sampled_from(OWN_OF_VECTORS))
 def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg: str, own: str) -> None:
     vectors, image_of, n_image = world
     got = whole(from_vectors(split_of(image_of, n_image), vectors, agg=agg, own=own))
@@ -78,7 +79,7 @@ def test_values_by_the_definition(world: tuple[np.ndarray, list[int], int], agg:
 
 
 @pytest.mark.parametrize("agg", AGGREGATES)
-@pytest.mark.parametrize("own", OWN)
+@pytest.mark.parametrize("own", OWN_OF_VECTORS)
 def test_bits_do_not_depend_on_rows_and_pairs(agg: str, own: str, rng: np.random.Generator) -> None:
     # Ragged: some images without captions, one whose captions fill several tiles.
     image_of = np.concatenate([rng.integers(0, 300, 700), np.full(600, 7), rng.integers(300, 900, 400)])
@@ -137,7 +138,7 @@ def test_inputs_are_not_changed_and_errors(tmp_path: Path, rng: np.random.Genera
         with pytest.raises(BadInput, match=rf"e\.npy: {message}"):
             load_gains(f"sentence:{tmp_path / 'e.npy'}", split)
     with pytest.raises(UsageError, match="sentence: agg is 'median'"):
-        sentence.load(split, str(tmp_path / "e.npy"), {"agg": "median"}, None)
+        load_gains(f"sentence:{tmp_path / 'e.npy'}:agg=median", split)
 
 
 def test_a_file_of_vectors(tmp_path: Path, rng: np.random.Generator) -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from tests import oracle_gains
 from tests.word_world import lines_of, saved, split_of, whole
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
+from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains, parse_spec
 from vsebench.relevance.wmd import gains as wmd
 from vsebench.relevance.wmd.transport import Transport
@@ -39,10 +40,8 @@ def crowd(rng: np.random.Generator, n: int, n_image: int) -> tuple[list[list[str
     return captions, split_of([" ".join(c) for c in captions], np.sort(rng.integers(0, n_image, n)).tolist())
 
 
-def load(vectors: Path, split: Split, rest: str = "") -> wmd.WordMoverGains:
-    gains = load_gains(f"wmd:{vectors}:tokens=whitespace{rest}", split)
-    assert isinstance(gains, wmd.WordMoverGains)
-    return gains
+def load(vectors: Path, split: Split, rest: str = "") -> Gains:
+    return load_gains(f"wmd:{vectors}:tokens=whitespace{rest}", split)
 
 
 CAPTION = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=7)
@@ -50,7 +49,7 @@ CAPTION = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=7)
 
 @given(CAPTION, CAPTION)
 def test_one_distance(vectors: Path, x: list[str], y: list[str]) -> None:
-    transport = load(vectors, split_of([" ".join(x), " ".join(y)], [0, 0])).transport
+    transport = load(vectors, split_of([" ".join(x), " ".join(y)], [0, 0])).values.transport
     a, b = transport.bag_of.tolist()
     want = oracle_gains.word_mover(x, y, TABLE)
     got = transport.distance(a, b)
@@ -66,7 +65,7 @@ def test_one_distance(vectors: Path, x: list[str], y: list[str]) -> None:
 
 
 def test_a_repeated_caption_is_the_same_distribution(vectors: Path) -> None:
-    transport = load(vectors, split_of(["w1 w2", "w2 w1 w1 w2", "w1 w1 w2"], [0, 0, 0])).transport
+    transport = load(vectors, split_of(["w1 w2", "w2 w1 w1 w2", "w1 w1 w2"], [0, 0, 0])).values.transport
     assert transport.bag_of.tolist() == [0, 0, 1]
 
 
@@ -88,9 +87,9 @@ def test_gains_by_the_definition(vectors: Path, own: str, rng: np.random.Generat
 
 
 def test_rows_of_a_large_split_are_refused(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    gains = load(vectors, split_of(["w1", "w2"], [0, 1]))
-    assert gains.rows_affordable
+    assert load(vectors, split_of(["w1", "w2"], [0, 1])).rows_affordable
     monkeypatch.setattr(wmd, "MOST_PAIRS", 3)
+    gains = load(vectors, split_of(["w1", "w2"], [0, 1]))
     with pytest.raises(UsageError, match="wmd of all 2 x 2 pairs would take hours"):
         gains.rows("i2t", 0, 1)
     assert not gains.rows_affordable
@@ -103,7 +102,7 @@ def test_errors(vectors: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         load_gains("wmd", split)
     with pytest.raises(UsageError, match="unknown setting of wmd 'top'"):
         parse_spec("wmd:v:top=5")
-    transport = load(vectors, split_of(["w1 w2", "w3 w4"], [0, 0])).transport
+    transport = load(vectors, split_of(["w1 w2", "w3 w4"], [0, 0])).values.transport
     failing = Transport(**{**vars_of(transport), "solver": lambda *_: (None, 0.0, None, None, 3)})
     with pytest.raises(VsebenchError, match=r"POT found no optimal transport of 2 words to 2 \(code 3\)"):
         failing.distance(0, 1)

@@ -14,8 +14,7 @@ from vsebench import relevance
 from vsebench.data.splits import packages as wheels
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.metrics import parse
-from vsebench.relevance.judgements.declare import Judgements
-from vsebench.relevance.judgements.pairs import from_pairs
+from vsebench.relevance.judgements.declare import Judgements, from_pairs
 from vsebench.types import DIRECTIONS, Direction, Relevance, Split
 
 
@@ -86,7 +85,7 @@ def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> 
     with pytest.raises(BadInput, match="1 judged query is not in split 'coco-5k'"):
         relevance.load("cxc", part, "i2t")
     named = Split("coco-5k", np.array(["a"]), np.array(["b"]), np.array([0]))
-    with pytest.raises(BadInput, match="are not COCO ids"):
+    with pytest.raises(BadInput, match="judged queries are not in split 'coco-5k'"):
         relevance.load("cxc", named, "i2t")
     monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
     with pytest.raises(MissingPackage, match=r"eccv_caption.*\n  fix: pip install 'vsebench\[text\]'"):

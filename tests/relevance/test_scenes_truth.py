@@ -39,7 +39,7 @@ def kernel(scene: Scene, facts: Facts) -> int:
     """Matched facts of one pair, by the rows of both directions and the pair itself."""
     truth = Truth(*encoded([scene], [facts]))
     a, b = (int(truth.matched_rows(direction, 0, 1)[0, 0]) for direction in DIRECTIONS)
-    pair = float(truth.pairs(np.array([0]), np.array([0]))[0])
+    pair = float(truth.pairs("t2i", np.array([0]), np.array([0]))[0])
     assert a == b and pair == np.float32(2 * a / (facts.count + scene.facts))
     return a
 
@@ -81,7 +81,7 @@ def test_blocks_directions_and_pairs_have_the_same_bits(block: int) -> None:
         rows = [truth.rows(direction, a, b) for a, b in itertools.pairwise(edges)]  # type: ignore[arg-type]
         assert np.array_equal(np.concatenate(rows), every if direction == "i2t" else every.T)
     image, caption = np.divmod(np.random.default_rng(0).permutation(every.size)[:2000], len(facts))
-    assert np.array_equal(truth.pairs(image, caption), every[image, caption])
+    assert np.array_equal(truth.pairs("t2i", image, caption), every[image, caption])
 
 
 @given(small_scenes(), small_facts(), st.permutations(range(len(SHAPES))), st.permutations(range(len(COLOURS))))

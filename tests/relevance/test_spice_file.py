@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance.spice import cache as tuple_cache
-from vsebench.relevance.spice.file import FORMAT, pack, unpack
-from vsebench.relevance.spice.rows import read_rows, read_synsets
+from vsebench.relevance.spice.file import FORMAT, pack, read_rows, read_synsets, unpack
 from vsebench.relevance.spice.tuples import TOOLS, Tuples, merge, normal, select, unique, words
 
 SYNSETS = {"man": frozenset({3, 1}), "horse": frozenset({7}), "ride": frozenset(), "brown": frozenset({2**40})}
@@ -48,7 +47,7 @@ def test_export_and_import_are_inverse(tmp_path, name):
     path = tmp_path / name
     tuple_cache.export_tuples(path, SMALL)
     assert (path.read_bytes()[:2] == b"\x1f\x8b") == name.endswith(".gz")
-    assert tuple_cache.import_tuples(path) == SMALL
+    assert unpack(path) == SMALL
 
 
 def test_equal_tuples_make_equal_files():
@@ -68,7 +67,7 @@ def test_any_string_survives_the_file(tmp_path_factory, content):
     whole = Tuples(tuple(content), tuples, {word: frozenset({len(word)}) for word in used}, broken)
     path = tmp_path_factory.mktemp("any") / "tuples.jsonl.gz"
     tuple_cache.export_tuples(path, whole)
-    assert tuple_cache.import_tuples(path) == whole
+    assert unpack(path) == whole
 
 
 def test_normal_white_space():
@@ -186,7 +185,7 @@ def test_a_truncated_gzip(tmp_path):
     path = tmp_path / "tuples.jsonl.gz"
     path.write_bytes(pack(SMALL, compress=True)[:-9])
     with pytest.raises(BadInput, match="truncated or damaged"):
-        tuple_cache.import_tuples(path)
+        unpack(path)
 
 
 def test_a_pack_that_is_removed_while_reading(monkeypatch):
@@ -255,4 +254,4 @@ def test_the_tuples_of_the_test_data_survive_an_export(real_data, tmp_path):
     found = read_rows(folder / "f30k_test.tuples.jsonl.gz", folder / "synsets.tsv.gz", captions)
     assert (len(found.texts), found.broken) == (4999, {})
     tuple_cache.export_tuples(tmp_path / "f.jsonl.gz", found)
-    assert tuple_cache.import_tuples(tmp_path / "f.jsonl.gz") == found
+    assert unpack(tmp_path / "f.jsonl.gz") == found

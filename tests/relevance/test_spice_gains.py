@@ -23,11 +23,12 @@ from tests.word_world import split_of, whole
 from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import spread
+from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains
 from vsebench.relevance.spice import gains as spice
 from vsebench.relevance.spice import postings as spice_postings
 from vsebench.relevance.spice.cache import add
-from vsebench.relevance.spice.gains import SpiceGains, gains
+from vsebench.relevance.spice.gains import gains
 from vsebench.relevance.spice.tuples import Tuples, normal
 from vsebench.types import DIRECTIONS, Split
 
@@ -54,7 +55,7 @@ def test_all_pairs_are_those_of_the_definition(world: Any, own: str, block: int,
     assert got.tolist() == [[float(np.float32(float(f))) for f in row] for row in want]
 
 
-def tiny(own: str = "in") -> SpiceGains:
+def tiny(own: str = "in") -> Gains:
     """Two images: one with captions ``a`` and ``b``, one with the empty caption; a third without any."""
     tuples = Tuples(
         ("a", "b", ""), ((("x",), ("x", "y", "be on")), (("x",),), ()), {w: frozenset() for w in ("x", "y", "on")}
@@ -164,7 +165,7 @@ def test_damaged_postings_are_computed_again(parsed: Tuples, damage: str) -> Non
 
 @pytest.mark.parametrize("change", ["caption_ptr", "caption_tuple", "match_ptr", "match_image", "caption_size", "own"])
 def test_inconsistent_postings_are_not_read(parsed: Tuples, tmp_path: Path, change: str) -> None:
-    made = gains(split_of(["a cat", "dogs"], [0, 1], 2), parsed, own="out").postings
+    made = gains(split_of(["a cat", "dogs"], [0, 1], 2), parsed, own="out").values
     arrays = {name: getattr(made, name).copy() for name in spice_postings.Postings.__dataclass_fields__}
     np.savez(tmp_path / "good.npz", **arrays)
     assert spice_postings.load(tmp_path / "good.npz") is not None
@@ -189,9 +190,9 @@ def test_errors_name_the_command(parsed: Tuples) -> None:
     with pytest.raises(MissingPackage, match="build spice --split f30k --text ptb"):
         load_gains("spice:text=ptb", named)
     with pytest.raises(UsageError, match="spice takes no 'x'"):
-        spice.load(split, "x", {})
+        load_gains("spice:x", split)
     with pytest.raises(UsageError, match="spice: own is 'half'"):
-        spice.load(split, None, {"own": "half"})
+        load_gains("spice:own=half", split)
 
 
 def test_ptb_looks_up_tokenised_captions(parsed: Tuples) -> None:
@@ -229,7 +230,7 @@ def parsed_coco(real_data: Path) -> list[tuple[Item, ...]]:
 
 
 @pytest.fixture(scope="module")
-def coco_spice(real_data: Path, parsed_coco: list[tuple[Item, ...]]) -> SpiceGains:
+def coco_spice(real_data: Path, parsed_coco: list[tuple[Item, ...]]) -> Gains:
     """SPICE of COCO 5K from stored tuples."""
     with (real_data / "coco5k/captions.jsonl").open(encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
@@ -246,7 +247,7 @@ def coco_spice(real_data: Path, parsed_coco: list[tuple[Item, ...]]) -> SpiceGai
 @pytest.mark.java
 @pytest.mark.slow
 @pytest.mark.real_data
-def test_the_tool_itself_agrees(coco_spice: SpiceGains, parsed_coco: list[tuple[Item, ...]]) -> None:
+def test_the_tool_itself_agrees(coco_spice: Gains, parsed_coco: list[tuple[Item, ...]]) -> None:
     if missing := [name for name in spice_jar.NEEDED if find_spec(name) is None]:
         pytest.skip(f"{', '.join(missing)} not installed (pip install 'vsebench[spice]')")
     parsed = parsed_coco
@@ -259,20 +260,20 @@ def test_the_tool_itself_agrees(coco_spice: SpiceGains, parsed_coco: list[tuple[
     )
     assert done.returncode == 0, done.stderr
     tp, fp, fn, f = np.array(json.loads(done.stdout)).T
-    differ = coco_spice.postings.caption_size[captions] != tp + fp
-    differ |= coco_spice.postings.image_size[images] != tp + fn
+    differ = coco_spice.values.caption_size[captions] != tp + fp
+    differ |= coco_spice.values.image_size[images] != tp + fn
     differ |= coco_spice.at("t2i", captions, images[:, None])[:, 0] != f.astype(np.float32)
     # The tool iterates over sets in the order of memory addresses: one pair in tens of thousands depends on it.
     assert differ.sum() <= 2
 
 
 @pytest.mark.real_data
-def test_the_counts_of_the_tool(coco_spice: SpiceGains, real_data: Path) -> None:
+def test_the_counts_of_the_tool(coco_spice: Gains, real_data: Path) -> None:
     with gzip.open(real_data / "spice/coco5k_pairs.tsv.gz", "rt") as file:
         stock = list(csv.DictReader(file, delimiter="\t"))
     caption, image, tp, fp, fn = (np.array([int(r[k]) for r in stock]) for k in ("caption", "image", "tp", "fp", "fn"))
     assert len(stock) == 1_000
-    p = coco_spice.postings
+    p = coco_spice.values
     assert (p.caption_size[caption] == tp + fp).all()
     assert (p.image_size[image] == tp + fn).all()
     exact = 2 * tp / (2 * tp + fp + fn)
@@ -283,11 +284,13 @@ def test_the_counts_of_the_tool(coco_spice: SpiceGains, real_data: Path) -> None
 
 
 @pytest.mark.real_data
-def test_agreement_with_human_ratings(coco_spice: SpiceGains, real_data: Path) -> None:
+def test_agreement_with_human_ratings(coco_spice: Gains, real_data: Path) -> None:
     with gzip.open(real_data / "cxc/sits_test.csv.gz", "rt") as file:
         rated = list(csv.DictReader(file))
+    with (real_data / "coco5k/captions.jsonl").open(encoding="utf-8") as captions:
+        rows = [json.loads(line) for line in captions]
     place = [
-        {int(i): n for n, i in enumerate(ids)} for ids in (coco_spice.split.caption_ids, coco_spice.split.image_ids)
+        {int(row[key]): n // each for n, row in enumerate(rows)} for key, each in (("caption_id", 1), ("image_id", 5))
     ]
     caption = np.array([place[0][int(r["caption"].rsplit(":", 1)[1])] for r in rated])
     image = np.array([place[1][int(r["image"].split(".")[0].rsplit("_", 1)[1])] for r in rated])
@@ -300,7 +303,7 @@ def test_agreement_with_human_ratings(coco_spice: SpiceGains, real_data: Path) -
 
 
 @pytest.mark.real_data
-def test_threads_and_blocks_do_not_change_a_bit(coco_spice: SpiceGains) -> None:
+def test_threads_and_blocks_do_not_change_a_bit(coco_spice: Gains) -> None:
     t2i = np.empty((200, 5_000), np.float32)
 
     def work(start: int, stop: int, _part: int) -> None:

@@ -49,7 +49,7 @@ def scored(candidate: list[Item], references: list[list[Item]], synsets: Synsets
     split = Split("custom", np.arange(2), np.arange(len(captions)), np.array([1] + [0] * len(references)), names)
     made = gains(split, Tuples(names, tuple(map(tuple, captions)), synsets))
     f = made.at("t2i", np.array([0]), np.array([[0]]))[0, 0]
-    return float(f), float(made.postings.caption_size[0]), float(made.postings.image_size[0])
+    return float(f), float(made.values.caption_size[0]), float(made.values.image_size[0])
 
 
 @given(st.lists(st.lists(items, max_size=8), max_size=5), tables)

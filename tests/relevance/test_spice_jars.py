@@ -14,7 +14,6 @@ from pathlib import Path
 import pytest
 
 from vsebench.errors import BadInput, DiskError, MissingPackage
-from vsebench.relevance.spice.parser import download as spice_download
 from vsebench.relevance.spice.parser import install as spice_install
 
 CODE, MODELS = spice_install.CODE, spice_install.MODELS
@@ -203,7 +202,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Server]]:
     running = http.server.HTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=running.serve_forever, daemon=True).start()
     monkeypatch.setattr(spice_install, "STANFORD", f"http://127.0.0.1:{running.server_port}/corenlp-full.zip")
-    monkeypatch.setattr(spice_download.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(spice_install.time, "sleep", lambda seconds: None)
     yield handler
     running.shutdown()
     running.server_close()
@@ -228,7 +227,7 @@ def test_without_maven_the_jars_come_from_stanford(bare, jars, server):
 
 def test_a_connection_that_ends_early_is_tried_again(bare, server):
     server.content, server.most = bytes(range(256)) * 40, [3000, 1 << 30]
-    spice_download.download(spice_install.STANFORD, bare / "file", lambda _: None)
+    spice_install.download(spice_install.STANFORD, bare / "file", lambda _: None)
     assert (bare / "file").read_bytes() == server.content
     assert server.requests == 2 and sorted(path.name for path in bare.iterdir() if "file" in path.name) == ["file"]
 
@@ -249,7 +248,7 @@ def test_a_failure_names_the_commands(bare, jars, server):
 def test_a_server_that_fails_is_tried_five_times(bare, server):
     server.status = 503
     with pytest.raises(MissingPackage, match="cannot be fetched: the server answers 503"):
-        spice_download.download(spice_install.STANFORD, bare / "file", lambda _: None)
+        spice_install.download(spice_install.STANFORD, bare / "file", lambda _: None)
     assert server.requests == 5
 
 
@@ -266,6 +265,7 @@ def test_offline_nothing_is_fetched(jars, monkeypatch):
         spice_install.fetch()
 
 
-def test_a_full_disk(bare):
+def test_a_full_disk(bare, monkeypatch):
+    monkeypatch.setattr(spice_install, "SPACE", 10**18)
     with pytest.raises(DiskError, match=r"GB are free, 1000000000\.0 GB are needed"):
-        spice_download.check_free_space(bare, 10**18)
+        spice_install.fetch()

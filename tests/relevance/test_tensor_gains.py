@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 
 import vsebench as vb
 from tests.graded_worlds import FakeGains, same_values, vector_world
-from tests.relevance.test_cider import split_of
+from tests.relevance.test_cider import load, split_of
 from tests.relevance.test_spice_gains import worlds
 from vsebench.errors import DeviceMemory
 from vsebench.metrics import tau
 from vsebench.metrics.gain_order import gain_order
 from vsebench.relevance.cider import features as cider_features
-from vsebench.relevance.cider import gains as cider
 from vsebench.relevance.spice import gains as spice
 from vsebench.types import DIRECTIONS, Direction
 
@@ -131,7 +130,7 @@ def test_rows_of_cider(frequent: float, settings: dict[str, str], device: str, m
         [" ".join(rng.choice(words, rng.integers(0, 14), p=weight / weight.sum())) for _ in range(rng.integers(1, 6))]
         for _ in range(30)
     ]
-    gains = cider.load(split_of(references), None, {"tokens": "whitespace", **settings})
+    gains = load(split_of(references), {"tokens": "whitespace", **settings})
     n_image, n_caption = gains.shape
     blocks: dict[Direction, list[tuple[int, int]]] = {
         "i2t": [(0, n_image), (3, 4), (11, 20)], "t2i": [(0, n_caption), (n_caption - 1, n_caption), (5, 31)],
@@ -188,7 +187,7 @@ def test_operations_on_a_device_do_not_grow_with_the_blocks() -> None:
 
     rng = np.random.default_rng(3)
     references = [[" ".join(f"w{w}" for w in rng.integers(0, 9, n)) for n in range(1, 12)] for _ in range(30)]
-    gains = cider.load(split_of(references), None, {"tokens": "whitespace"})
+    gains = load(split_of(references), {"tokens": "whitespace"})
     for direction in DIRECTIONS:
         with Count() as one:
             on_device(gains, "cpu").rows(direction, 0, 6)
@@ -214,6 +213,6 @@ def test_values_of_graded_metrics(device: str) -> None:
 @pytest.mark.real_data
 @DEVICES
 def test_rows_of_coco_5k(real_data: Path, device: str) -> None:
-    gains = cider.load(vb.load_split("coco-5k", captions=True), None, {})
+    gains = load(vb.load_split("coco-5k", captions=True), {})
     blocks: dict[Direction, list[tuple[int, int]]] = {"i2t": [(2000, 2010)], "t2i": [(9000, 9060)]}
     same_rows(on_device(gains, device), gains, blocks)

@@ -17,10 +17,10 @@ from tests.worlds import per_query_columns
 from vsebench.errors import BadInput, UsageError
 from vsebench.metrics import parse
 from vsebench.report import document, per_query, terminal
-from vsebench.report.faults import faults_of
 from vsebench.report.format import printed
 from vsebench.report.model import Result
 from vsebench.report.report import SCHEMA, Report
+from vsebench.report.schema import faults_of
 from vsebench.types import Split
 
 

@@ -18,12 +18,11 @@ from hypothesis import strategies as st
 
 from tests import oracle_scenes as oracle
 from tests.oracle_caption import NOTHING, Reading, readings
-from vsebench.scenes.captions import Caption, captions
 from vsebench.scenes.draws import Draws
 from vsebench.scenes.facts import AT_LEAST_TWO, UNSAID, Facts, Mention
 from vsebench.scenes.sample import scenes
 from vsebench.scenes.settings import parse
-from vsebench.scenes.wording import worded
+from vsebench.scenes.wording import Caption, captions, worded
 from vsebench.scenes.world import Scene
 
 SETS = ["scenes-tiny", "scenes-400-seed1-wrong0.4-generic0.2", "scenes-400-seed2-near0.9-tail1", "scenes-400-seed3"]
@@ -185,10 +184,10 @@ import json, sys, types
 package = types.ModuleType("vsebench")  # without vsebench/__init__.py, which needs numpy
 package.__path__ = [sys.argv[1]]
 sys.modules["vsebench"] = package
-from vsebench.scenes import captions, sample, settings
+from vsebench.scenes import sample, settings, wording
 asked = settings.parse("scenes-tiny")
 shown = list(sample.scenes(asked))
-found = [c for image, scene in enumerate(shown) for c in captions.captions(scene, image, asked)]
+found = [c for image, scene in enumerate(shown) for c in wording.captions(scene, image, asked)]
 print(json.dumps([repr(shown), [c.text for c in found], [repr(c.content) for c in found]]))
 """
 

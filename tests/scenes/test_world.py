@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from tests import oracle_scenes as oracle
 from tests.scene_worlds import small_facts, small_scenes, world
 from vsebench.scenes import encode
-from vsebench.scenes.captions import captions
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.draws import Draws
 from vsebench.scenes.facts import UNSAID, Facts, Mention, entails, matched, truth
 from vsebench.scenes.sample import changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
+from vsebench.scenes.wording import captions
 from vsebench.scenes.world import ABOVE, FRONT, LEFT, RADIUS, SHAPES, SIDE, Group, Scene
 
 SEEDS = st.integers(0, 2**31 - 1)

@@ -14,8 +14,9 @@ from vsebench.evaluation import intervals
 from vsebench.metrics import parse
 from vsebench.report.model import Resampling, Result
 from vsebench.report.report import Report
-from vsebench.stats import bootstrap, gallery
+from vsebench.stats import bootstrap
 from vsebench.stats.columns import Column, Population, contributions, evaluate, influence, prepare
+from vsebench.stats.columns import scaled as in_scale
 from vsebench.types import Split
 
 IMAGES = 400
@@ -33,7 +34,7 @@ def test_the_variance_is_that_of_the_definition(rng: np.random.Generator, shared
     own -= own.mean()
     a, b = both - both.mean(axis=1, keepdims=True)
     wanted = (own**2).sum() + max(0.0, 2 * (own * (a + b)).sum() + 4 * (a * b).sum())
-    scaled = gallery.scaled(own, both, np.array([0, IMAGES]))
+    scaled = in_scale(own, both, np.array([0, IMAGES]))
     assert ((own + scaled) ** 2).sum() == pytest.approx(wanted)
     assert scaled.sum() == pytest.approx(0, abs=1e-12)
 
@@ -45,10 +46,10 @@ def test_halves_that_agree_are_not_changed_and_those_that_do_not_add_nothing(rng
     half -= half.mean()
     half -= own * (half @ own) / (own @ own)  # of no correlation with the queries
     edges = np.array([0, IMAGES])
-    np.testing.assert_allclose(gallery.scaled(own, np.stack([half, half]), edges), 2 * half, atol=1e-12)
-    opposite = gallery.scaled(own, np.stack([half, -0.5 * half]), edges)
+    np.testing.assert_allclose(in_scale(own, np.stack([half, half]), edges), 2 * half, atol=1e-12)
+    opposite = in_scale(own, np.stack([half, -0.5 * half]), edges)
     np.testing.assert_allclose(opposite, 0, atol=1e-7)
-    np.testing.assert_array_equal(gallery.scaled(own, np.zeros((2, IMAGES)), edges), 0)
+    np.testing.assert_array_equal(in_scale(own, np.zeros((2, IMAGES)), edges), 0)
 
 
 def test_resamples_have_the_variance_of_queries_and_candidates(rng: np.random.Generator) -> None:
@@ -69,7 +70,7 @@ def test_resamples_have_the_variance_of_queries_and_candidates(rng: np.random.Ge
 
 def test_folds_are_centred_each(rng: np.random.Generator) -> None:
     both = rng.random((2, 6))
-    scaled = gallery.scaled(np.zeros(6), both, np.array([0, 2, 6]))
+    scaled = in_scale(np.zeros(6), both, np.array([0, 2, 6]))
     assert scaled[:2].sum() == pytest.approx(0, abs=1e-12)
     assert scaled[2:].sum() == pytest.approx(0, abs=1e-12)
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.analysis import reach
+from vsebench.analysis.comparison import LEAST, MOST, permutations_for, unreachable
 from vsebench.report import comparison
 from vsebench.report.comparison import Rules
 from vsebench.stats import paired
@@ -57,7 +57,7 @@ def test_the_warning_is_there_when_nothing_can_be_significant(
     tests = every_image_agrees(differing, permutations)
     assert [paired.smallest_p(t.differing, permutations) for t in tests] == pytest.approx([t.p for t in tests])
     p = [t.p for t in tests if t.p is not None]
-    found = reach.unreachable(tests, rules)
+    found = unreachable(tests, rules)
     if not any(differing):
         assert found == []
     elif min(oracle(p, correction)) > alpha:
@@ -78,8 +78,8 @@ def test_permutations_are_enough_and_bounded(correction: Any) -> None:
     for tests in (1, 6, 132, 756, 5000):
         for alpha in (0.05, 0.01):
             rules = Rules(correction=correction, alpha=alpha)
-            made = reach.permutations_for(tests, rules)
-            assert reach.LEAST <= made <= reach.MOST
+            made = permutations_for(tests, rules)
+            assert LEAST <= made <= MOST
             smallest = oracle([1 / (made + 1), *[1.0] * (tests - 1)], correction) if tests < 200 else None
             if smallest is not None:
                 assert min(smallest) <= alpha / 2

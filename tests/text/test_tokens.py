@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
 from vsebench.text import java as spice_java
-from vsebench.text import ptb, ptb_java
+from vsebench.text import ptb
+from vsebench.text import tokenise as tokenisers
 from vsebench.text.tokenise import TOKENISERS, tokenise
 from vsebench.text.tokens import Tokens, from_lists
 
@@ -130,7 +131,7 @@ def test_time_is_bounded_for_hostile_captions(part: str) -> None:
 
 
 def test_the_java_tokeniser_names_its_missing_package(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ptb_java, "package_file", lambda package, relative: None)
+    monkeypatch.setattr(tokenisers, "package_file", lambda package, relative: None)
     with pytest.raises(MissingPackage, match="package 'pycocoevalcap' is not installed") as caught:
         tokenise(["a"], "ptb-java")
     assert "pip install 'vsebench[text]'" in str(caught.value)

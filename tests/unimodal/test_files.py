@@ -35,9 +35,7 @@ def test_vectors_of_every_name(tmp_path: Path) -> None:
     )
     np.savez(tmp_path / "x.npz", one=X, two=2 * X)
     assert np.array_equal(read_vectors(tmp_path / "x.npz", "image", "two").values, 2 * X)
-    with pytest.raises(
-        BadInput, match=r"has no image vectors under a known name.*\n  fix: name the array with key=KEY"
-    ):
+    with pytest.raises(BadInput, match=r"has no image vectors under a known name.*\n  fix: name .* with key=KEY"):
         read_vectors(tmp_path / "x.npz", "image")
     with pytest.raises(UsageError, match=r"an \.npy file holds a single array without a name, so key"):
         read_vectors(tmp_path / "x.npy", "image", "one")
@@ -55,7 +53,7 @@ def test_vectors_that_are_refused(tmp_path: Path) -> None:
         (np.zeros((0, 3), np.float32), r"have shape \(0, 3\)"),
         (X.astype(int), "is int64, expected float16, float32 or float64"),
         (np.where(X == 4, np.nan, X), "image row 1 holds nan in column 1"),
-        (X * np.float32(1e20), r"a vector holds 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
+        (X * np.float32(1e20), r"image vectors hold 1.1e\+21; lengths up to 1e\+15 can be ranked exactly"),
     ):
         np.save(path, array)
         with pytest.raises(BadInput, match=message):
@@ -100,11 +98,9 @@ def test_the_shape_decides_the_distance(tmp_path: Path) -> None:
     assert kind(np.zeros((4, 4)), "euclidean") == "euclidean"
     assert kind(np.zeros((4, 2, 2), int), "miou") == "miou"
     assert kind(np.zeros((4, 2, 2), int), "miou:ignore=255") == "miou,ignore=255"
-    with pytest.raises(
-        UsageError, match=r"square array \(4, 4\): distances of items, or label vectors\?\n  fix: add label_distance="
-    ):
+    with pytest.raises(UsageError, match=r"square array \(4, 4\): distances of items, or label vectors\?\n  fix: add"):
         kind(np.zeros((4, 4)))
-    with pytest.raises(UsageError, match=r"integers \(4, 2, 2\): masks, or coordinates\?\n  fix: add .* miou or add"):
+    with pytest.raises(UsageError, match=r"integers \(4, 2, 2\): masks, or coordinates\?\n  fix: add .*'miou' or "):
         kind(np.zeros((4, 2, 2), int))
     with pytest.raises(UsageError, match="unknown label distance 'precompute'\n  fix: did you mean 'precomputed'"):
         kind(np.zeros((4, 4)), "precompute")

@@ -9,7 +9,7 @@ import numpy as np
 from ..arguments import public
 from ..data.formats.ids import places
 from ..errors import UsageError, VsebenchError
-from ..evaluation.intervals import Key, interval, population
+from ..evaluation.intervals import Key, interval, label, population
 from ..metrics import Metric, parse
 from ..metrics.suites import words
 from ..options import spell
@@ -20,20 +20,7 @@ from ..report.values import SIDE
 from ..stats import agreement, bootstrap
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
-from .systems import (
-    Names,
-    OneReport,
-    Reports,
-    System,
-    check_comparable,
-    column_of,
-    label,
-    load_systems,
-    parts_of,
-    remarks_of,
-    shared_keys,
-    together,
-)
+from .systems import Names, OneReport, Reports, System, alike, column_of, load_systems, parts_of
 
 _SEARCHED = 50  # pairs of metrics whose queries are compared when none is named
 
@@ -90,9 +77,8 @@ def agree(
     how = Resampling(float(ci), resamples, seed)
     if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
         raise UsageError(f"{spell('direction')} is '{direction}'", fix="use i2t, t2i, i2i or t2t")
-    systems = load_systems(together(reports, more), 3)
-    warnings = check_comparable(systems, force)
-    keys, left_out = shared_keys(systems, metrics)
+    systems = load_systems(reports, more, 3)
+    keys, _, warnings = alike(systems, metrics, force)
     if len(keys) < 2:
         raise UsageError(f"{label(keys[0])} is the only metric", fix="name two metrics or more")
     rows = tuple(Row(*key, tuple(s.results[key].value for s in systems)) for key in keys)
@@ -100,8 +86,7 @@ def agree(
     chosen = _named(pair, direction, keys) if pair is not None else _least_agreeing(systems, keys, pairs, direction)
     queries, discordant, worst = (0, 0, ()) if chosen is None else _disagreements(systems, keys, chosen, top)
     split, names = systems[0].report.split, tuple(s.name for s in systems)
-    noted = (*remarks_of(systems)[1], *warnings, *left_out)
-    return Agreement(split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, noted, most)
+    return Agreement(split, names, rows, tuple(pairs), how, chosen, queries, discordant, worst, warnings, most)
 
 
 def _pairs(

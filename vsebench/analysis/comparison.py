@@ -1,7 +1,13 @@
-"""Paired tests between systems on every metric that they share."""
+"""Paired tests between systems on every metric that they share.
+
+The smallest p-value of B random permutations is 1 / (1 + B); where they are all counted, it is 2 / 2^n for n images
+that differ. Correcting m tests makes the smallest p-value of a table m times as large (Holm), or m / j times as large
+if j p-values are that small (Benjamini-Hochberg). If the result is above alpha, no difference can be significant.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple, dataclass, replace
 from itertools import combinations, islice
@@ -10,8 +16,10 @@ from typing import Any, Literal
 import numpy as np
 
 from ..arguments import public
-from ..evaluation.intervals import Key, interval, population, queries_alone
+from ..errors import count_of
+from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..metrics.suites import headlines
+from ..options import spell
 from ..registry import unknown
 from ..report.comparison import Comparison, Row, Rules, Test
 from ..stats import bootstrap, paired
@@ -19,9 +27,11 @@ from ..stats.columns import Column, Population, Sum, evaluate, influence, prepar
 from ..stats.correction import CORRECTIONS
 from ..types import Bool, Float
 from . import systems as shared
-from .reach import LEAST, permutations_for, unreachable
-from .systems import Names, OneReport, Reports, System, label, parts_of
+from .systems import Names, OneReport, Reports, System, parts_of
 
+LEAST = 10_000  # permutations of a table with few tests
+MOST = 100_000  # bounds the time of a table with many
+_BELOW = 4  # the smallest corrected p-value is at most this part of alpha, as far as MOST allows
 _TOGETHER = 128  # tests that share one pass of resamples and permutations; bounds the memory
 
 
@@ -95,13 +105,11 @@ def compare(
     """
     given = LEAST if permutations is None else permutations
     rules = Rules(given, correction, alpha, float(ci), resamples, seed)
-    systems = shared.load_systems(shared.together(reports, more), 2)
+    systems = shared.load_systems(reports, more, 2)
     names = [s.name for s in systems]
     if baseline is not None and baseline not in names:
         raise unknown("system", baseline, names)
-    warnings = shared.check_comparable(systems, force)
-    keys, left_out = shared.shared_keys(systems, metrics)
-    warnings += left_out
+    keys, _, warnings = shared.alike(systems, metrics, force)
     against = None if baseline is None else names.index(baseline)
     every = combinations(range(len(systems)), 2)
     pairs = list(every) if against is None else [(against, i) for i in range(len(systems)) if i != against]
@@ -123,9 +131,9 @@ def compare(
         tests += _tested(batch, rows, images, rules, threads)
         tested = [c for c in batch if rows[c.row].tested and keys[c.row][0].graded]
         alone += [str(keys[c.row][0]) for c in tested if c.influence is None]
-    warnings += unreachable([t for t in tests if t.p is not None], rules)
+    weak = unreachable([t for t in tests if t.p is not None], rules)
     split, signatures = systems[0].report.split, tuple(s.report.signature for s in systems)
-    warned = (*shared.remarks_of(systems)[1], *warnings, *_few_queries(tests, keys, systems))
+    warned = (*warnings, *weak, *_few_queries(tests, keys, systems))
     return Comparison(
         split, tuple(names), signatures, against, tuple(rows), tuple(_corrected(tests, rows, rules)), rules, warned,
         details, named=shared.chosen(metrics), notes=(queries_alone(alone, "tests"),) if alone else (),
@@ -220,3 +228,45 @@ def _few_queries(tests: Sequence[Test], keys: Sequence[Key], systems: Sequence[S
         if key[1] is not None and t.n < most:
             out[key] = f"{label(key)} is compared on the {t.n:,} queries that both systems have, of {most:,}"
     return list(out.values())
+
+
+def permutations_for(tests: int, rules: Rules) -> int:
+    """How many permutations let one test of ``tests`` become significant on its own."""
+    return min(MOST, max(LEAST, math.ceil(_BELOW * _needed(tests, rules) / LEAST) * LEAST))
+
+
+def unreachable(tests: Sequence[Test], rules: Rules) -> list[str]:
+    """A warning if no test, or none on its own, can become significant whatever the values are.
+
+    Args:
+        tests: those with a p-value.
+        rules: how they were made.
+    """
+    differing = [t.differing for t in tests]
+    if not any(differing):  # equal systems
+        return []
+    bounds = np.array([paired.smallest_p(n, rules.permutations) for n in differing])
+    m, bound = len(bounds), float(bounds.min())
+    alone = bound if rules.correction == "none" else min(1.0, m * bound)
+    if alone <= rules.alpha:
+        return []
+    if bound > 1 / (1 + rules.permutations):  # every permutation is counted
+        images = count_of(max(differing), "image")
+        why = f"the systems differ on at most {images}, so no p-value is below {bound:.3g}"
+        fix = "more images"
+    else:
+        why = f"the smallest p-value of {rules.permutations:,} permutations is {bound:.3g}"
+        fix = f"{spell('permutations', _needed(m, rules))} or more"
+    if m > 1 and rules.correction != "none":
+        why += f", {alone:.3g} after the correction of {m:,} tests"
+        fix += f" or fewer {spell('metrics')}"
+    if CORRECTIONS[rules.correction](bounds).min() > rules.alpha:
+        return [f"no difference can be significant: {why}; use {fix}"]
+    smallest = m * np.sort(bounds) / np.arange(1, m + 1) <= rules.alpha
+    together = int(np.argmax(smallest)) + 1
+    return [f"fewer than {together:,} differences cannot be significant: {why}; use {fix}"]
+
+
+def _needed(tests: int, rules: Rules) -> int:
+    """The fewest random permutations whose smallest p-value is not above alpha after the correction."""
+    return math.ceil((1 if rules.correction == "none" else tests) / rules.alpha)

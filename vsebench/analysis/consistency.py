@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import signature
 from ..errors import BadInput
-from ..evaluation.intervals import Key, column, key_of
+from ..evaluation.intervals import Key, column, key_of, label
 from ..report.model import Result
 from ..report.report import Report
 from ..report.values import SIDE
@@ -34,7 +34,7 @@ def check(report: Report) -> None:
     for result in (*report.results, *report.parts):
         key = key_of(result)
         if key in known:
-            raise BadInput(f"{_name(key)} is listed twice", fix=FIX)
+            raise BadInput(f"{label(key)} is listed twice", fix=FIX)
         known[key] = result
         _check_range(key, result, report.items)
     if report.items is None:
@@ -49,7 +49,7 @@ def check(report: Report) -> None:
         else:
             continue
         if not abs(found - result.value) <= ROUNDING * max(1.0, abs(result.value)):
-            raise BadInput(f"{_name(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
+            raise BadInput(f"{label(key)} is {result.value:.12g}, and its {source} give {found:.12g}", fix=FIX)
 
 
 def aggregates(report: Report) -> dict[tuple[str, Direction | None], float]:
@@ -89,11 +89,11 @@ def _check_range(key: Key, result: Result, items: Split | None) -> None:
         outside = ~((array >= low - SLACK) & (array <= (math.inf if high is None else high + SLACK)))
         if outside.any():
             where = f"from {low:g} to {high:g}" if high is not None else f"at least {low:g}"
-            raise BadInput(f"{what}{_name(key)} is {array[outside][0]:g}, and the metric is {where}", fix=FIX)
+            raise BadInput(f"{what}{label(key)} is {array[outside][0]:g}, and the metric is {where}", fix=FIX)
     if result.interval is not None and result.interval[0] > result.interval[1]:
-        raise BadInput(f"the interval of {_name(key)} ends before it begins: {result.interval}", fix=FIX)
+        raise BadInput(f"the interval of {label(key)} ends before it begins: {result.interval}", fix=FIX)
     if result.per_query is not None and len(result.per_query) > result.n:
-        what = f"{_name(key)} has {result.n:,} queries and {len(result.per_query):,} per-query values"
+        what = f"{label(key)} has {result.n:,} queries and {len(result.per_query):,} per-query values"
         raise BadInput(what, fix=FIX)
 
 
@@ -127,9 +127,5 @@ def _sum(key: Key, known: dict[Key, Result]) -> float:
     measured = [d for d in DIRECTIONS if any((part, d) in known for part in parts)]
     missing = [(part, d) for d in measured for part in parts if (part, d) not in known]
     if missing or not measured:
-        raise BadInput(f"{_name(key)} lacks its part {_name(missing[0]) if missing else parts[0]}", fix=FIX)
+        raise BadInput(f"{label(key)} lacks its part {label(missing[0]) if missing else parts[0]}", fix=FIX)
     return sum(known[part, d].value for part in parts for d in measured)
-
-
-def _name(key: Key) -> str:
-    return f"{key[0]} ({key[1]})" if key[1] else str(key[0])

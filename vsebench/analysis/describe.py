@@ -13,7 +13,6 @@ from ..report.description import Description
 from ..report.description_parts import Example, Part, SceneFacts, bars, spread
 from ..scenes import settings
 from ..text.tokenise import tokenise
-from ..text.tokens import Tokens
 from ..types import Split
 from .examples import plain_examples, scene_examples
 from .true_pairs import count_true, known_scenes, scene_bars, scene_facts
@@ -72,16 +71,11 @@ def _part(label: str, split: Split, progress: Progress | None) -> tuple[Part, tu
         pairs = count_true(known, split.image_of, progress)
         scenes, examples = scene_facts(known, pairs), scene_examples(known, split)
         histograms += scene_bars(known, pairs)
+    same_words = [n for n in Counter(map(tuple, tokens.lists())).values() if n > 1]
     per_image = np.bincount(split.image_of, minlength=len(split.image_ids))
     part = Part(
         label, len(split.image_ids), len(captions), (int(per_image.min()), int(per_image.max())),
-        spread(tokens.length), sum(n > 0 for n in count), _repeated(tokens),
+        spread(tokens.length), sum(n > 0 for n in count), sum(same_words) / len(tokens),
         tuple(pair for pair in frequent[:FREQUENT] if pair[1]), scenes, tuple(histograms),
     )  # fmt: skip
     return part, examples
-
-
-def _repeated(tokens: Tokens) -> float:
-    """The share of captions that have the words of another one."""
-    found = Counter(map(tuple, tokens.lists()))
-    return sum(n for n in found.values() if n > 1) / len(tokens)

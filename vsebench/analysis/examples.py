@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
 from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from ..report.description_parts import Example, ExampleCaption
-from ..report.picture import png
 from ..scenes.content import KINDS, LARGEST_NUMBER
 from ..scenes.encode import decode_facts, encode_facts
 from ..scenes.facts import AT_LEAST_TWO, UNSAID, Facts
@@ -103,3 +105,19 @@ def _one_changed(facts: Facts) -> Iterator[tuple[str, Facts]]:
     if facts.background != UNSAID:
         for code in range(len(BACKGROUNDS)):
             yield "background", replace(facts, background=code)
+
+
+def png(pixels: npt.NDArray[np.uint8]) -> bytes:
+    """Pixels as the bytes of a PNG file.
+
+    Args:
+        pixels: (height, width, 3) uint8, RGB.
+    """
+    height, width, _ = pixels.shape
+    rows = np.ascontiguousarray(pixels).reshape(height, 3 * width)
+    lines = np.pad(rows, ((0, 0), (1, 0))).tobytes()  # a zero before every line: no filter
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)  # 8 bits, RGB
+    chunks = ((b"IHDR", header), (b"IDAT", zlib.compress(lines, 9)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(
+        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in chunks
+    )

@@ -3,19 +3,10 @@
 from __future__ import annotations
 
 from ..arguments import public
+from ..report.comparison import DIRECTIONS
 from ..report.joint import Joint
 from ..report.wide import Column
-from .systems import (
-    Names,
-    OneReport,
-    Reports,
-    check_comparable,
-    chosen,
-    load_systems,
-    remarks_of,
-    shared_keys,
-    together,
-)
+from .systems import Names, OneReport, Reports, alike, chosen, load_systems
 
 
 @public
@@ -52,16 +43,12 @@ def joint(
         >>> table.to_frame()["i2t R@1"].tolist()
         [1.0, 0.3]
     """
-    systems = load_systems(together(reports, more))
-    warnings = check_comparable(systems, force)
-    keys, left_out = shared_keys(systems, metrics)
+    systems = load_systems(reports, more)
+    keys, notes, warnings = alike(systems, metrics, force)
     if metrics is None:
         keys = [key for key in keys if key[0].unit != "rank"] or keys
-    # The columns of a view: those of one direction after the other, then sums.
-    order = ("i2t", "t2i", "i2i", "t2t", None)
-    columns: list[Column] = sorted(keys, key=lambda key: order.index(key[1]))
-    notes, own = remarks_of(systems)
+    columns: list[Column] = sorted(keys, key=lambda key: DIRECTIONS.index(key[1]))
     return Joint(
         systems[0].report.split, tuple(s.name for s in systems), tuple(s.report for s in systems), tuple(columns),
-        chosen(metrics), details, notes, (*own, *warnings, *left_out),
+        chosen(metrics), details, notes, warnings,
     )  # fmt: skip

@@ -7,26 +7,32 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from .. import signature
 from ..arguments import public
 from ..data.captions import Captions, with_captions
 from ..errors import MissingPackage, UsageError, VsebenchError
 from ..evaluation.intervals import Key, key_of
 from ..metrics.suites import Names, headlines
-from ..report import charts, panels
+from ..report import charts
+from ..report.charts import Mark, Panel, Points, curves, file_of, heading
 from ..report.explorer import Explorer
+from ..report.format import ARROWS
 from ..report.grid import Grid
 from ..report.page import Page, Part
 from ..report.slices import Slices
-from ..types import Split
-from . import page_panels, page_queries, thumbnails
+from ..types import DIRECTIONS, Direction, Split
+from . import page_queries, thumbnails
 from .agreement import agree
 from .comparison import compare
 from .slices import slice
-from .systems import OneReport, Reports, System, check_comparable, load_systems, remarks_of, shared_keys, together
+from .systems import OneReport, Reports, System, alike, load_systems
 
 AGREEING = 3  # systems from which metrics can agree on their order
 NAME = 80  # characters of the name of a system; longer ones are cut
+# Ranks that a bar of a histogram stands for: the first and the last one.
+RANKS = ((1, 1), (2, 5), (6, 10), (11, 50), (51, 100), (101, 1000), (1001, None))
 
 
 @public
@@ -78,13 +84,11 @@ def report_page(
         (5, ['gt-r-k-i2t', 'gt-r-k-t2i'])
     """
     done = _steps(progress, 6)
-    systems = load_systems(together(reports, more))
+    systems = load_systems(reports, more)
     names = charts.short_names([s.name for s in systems], NAME)
     systems = [replace(system, name=name) for system, name in zip(systems, names, strict=True)]
-    warnings = check_comparable(systems, force)
-    keys, left_out = shared_keys(systems, metrics)
+    keys, _, warnings = alike(systems, metrics, force)
     split, unknown = _with_captions(systems[0].items, captions)
-    warnings += _other_captions(systems, split)
     done()
     same: dict[str, Any] = {"ci": ci, "resamples": resamples, "seed": seed, "force": force, "threads": threads}
     summary, rows = _summary(systems, keys, metrics, same)
@@ -97,22 +101,21 @@ def report_page(
     done()
     agreement = _agreement(systems, metrics or headlines(m for m, _ in keys if m.unit != "rank"), same)
     done()
-    points: panels.Points = {key: [(s.results[key].value, s.results[key].interval) for s in systems] for key in keys}
-    curves, ranks = panels.curves(points), page_panels.rank_histograms(systems, keys)
-    no_curves = () if curves else ("There are no curves: no metric was measured for several k.",)
+    points: Points = {key: [(s.results[key].value, s.results[key].interval) for s in systems] for key in keys}
+    drawn, ranks = curves(points), _rank_histograms(systems, keys)
+    no_curves = () if drawn else ("There are no curves: no metric was measured for several k.",)
     no_ranks = () if ranks else ("There are no histograms of ranks: MedR and MeanR were not measured.",)
     parts = (
         summary,
-        Part("curves", "Curves over k", tuple(curves), notes=no_curves),
+        Part("curves", "Curves over k", tuple(drawn), notes=no_curves),
         Part("ranks", "Ranks", tuple(ranks), notes=no_ranks),
         slices, *agreement, _identity(systems),
     )  # fmt: skip
     signatures = tuple(s.report.signature for s in systems)
-    own = remarks_of(systems)[1]
     done()
     return Page(
         systems[0].report.split, tuple(names), signatures, parts, tuple(rows), found, absent,
-        warnings=tuple(dict.fromkeys([*own, *warnings, *left_out])),
+        warnings=tuple(dict.fromkeys([*warnings, *_other_captions(systems, split)])),
     )  # fmt: skip
 
 
@@ -171,6 +174,38 @@ def _with_thumbnails(found: Explorer | None, folder: str | os.PathLike[str]) -> 
         return None
     made, notes = thumbnails.make(folder, found.split, page_queries.shown_images(found))
     return replace(found, thumbnails=made, notes=(*found.notes, *notes))
+
+
+def _rank_histograms(systems: Sequence[System], keys: Sequence[Key]) -> list[Panel]:
+    """How many queries find their first relevant item at which ranks: a panel a direction and set of judgements."""
+    chosen: dict[tuple[str, Direction], Key] = {}
+    for metric, direction in keys:
+        if metric.unit == "rank" and not metric.graded and direction is not None and direction in DIRECTIONS:
+            chosen.setdefault((metric.view, direction), (metric, direction))
+    panels = []
+    for (view, way), key in chosen.items():
+        marks = []
+        for i, system in enumerate(systems):
+            ranks = system.results[key].per_query
+            if ranks is None or not len(ranks):
+                continue
+            for first, last in RANKS:
+                inside = (ranks >= first) & (True if last is None else ranks < last + 1)
+                marks.append(Mark(i, _bar(first, last), float(np.mean(inside))))
+        title = f"ranks · {heading(view)} · {ARROWS[way]}"
+        n = max(len(v) for s in systems if (v := s.results[key].per_query) is not None)
+        y = f"share of {n:,} queries × 100"
+        name = file_of(view, "ranks", way)
+        panels.append(Panel(name, title, "bars", "rank of the first relevant item", y, tuple(marks)))
+    return panels
+
+
+def _bar(first: int, last: int | None) -> str:
+    """The label of a bar of ranks, as in ``11–50`` and ``> 1k``."""
+    low, high = (f"{n // 1000}k" if n >= 1000 else str(n) for n in (first - 1, last or 0))
+    if last is None:
+        return f"> {low}"
+    return str(first) if first == last else f"{first}–{high}"
 
 
 def _slices(

@@ -13,8 +13,8 @@ from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
 from ..relevance.judgements.table import JUDGEMENTS, load
+from ..report.charts import heading
 from ..report.explorer import Explorer, Ranking, Side
-from ..report.panels import heading
 from ..report.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .systems import System
@@ -36,7 +36,8 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tup
     notes = []
     usable: list[System | None] = []
     for system in systems:
-        same = _same_items(system.items, split)
+        names = ("image_ids", "caption_ids", "image_of")
+        same = all(np.array_equal(getattr(system.items, name), getattr(split, name)) for name in names)
         if not system.report.lists:
             notes.append(f"{system.name} keeps no lists, which single queries need: {HOW}.")
         elif not same:
@@ -66,18 +67,12 @@ def explore(systems: Sequence[System], keys: Sequence[Key], split: Split) -> tup
             f"No graded relevance was measured, so lists have no gains: add {spell('metrics')} ncs to the evaluation."
         )
     gains = next((heading(kind) for kind in sorted(filter(None, kinds))), None)
-    names = tuple(s.name for s in systems)
-    found = Explorer(split, names, None if metric is None else str(metric), gains, tuple(sides))
+    every = tuple(s.name for s in systems)
+    found = Explorer(split, every, None if metric is None else str(metric), gains, tuple(sides))
     kept = max(r.lists.items.shape[1] for side in sides for r in side.rankings if r is not None)
     if found.k < kept:
         notes.append(f"The first {found.k} of {kept} kept items of every list are shown, to bound the page's size.")
     return found, tuple(dict.fromkeys(notes))
-
-
-def _same_items(items: Split, split: Split) -> bool:
-    return all(np.array_equal(items.ids(side), split.ids(side)) for side in ("image", "caption")) and np.array_equal(
-        items.image_of, split.image_of
-    )
 
 
 def _metric(keys: Sequence[Key]) -> Metric | None:

@@ -13,7 +13,7 @@ from ..arguments import public
 from ..data.captions import Captions
 from ..data.formats.ids import places
 from ..errors import UsageError
-from ..evaluation.intervals import Key, interval, population, queries_alone
+from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..metrics.suites import words
 from ..options import spell
 from ..report.model import Resampling
@@ -21,22 +21,11 @@ from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import evaluate, prepare
-from ..types import Direction, Int, Split
+from ..types import Direction, Split
 from . import attributes
 from .attributes import Attribute, NotApplicable
 from .bins import masks, read_bins
-from .systems import (
-    Names,
-    Reports,
-    System,
-    check_comparable,
-    column_of,
-    label,
-    load_systems,
-    remarks_of,
-    shared_keys,
-    subset,
-)
+from .systems import Names, Reports, System, alike, column_of, load_systems, subset
 
 By = Literal["length", "positives", "category", "column"]
 BY = get_args(By)
@@ -103,14 +92,13 @@ def slice(
     _check(by, direction, file, captions)
     how, cut = Resampling(float(ci), resamples, seed), read_bins(bins)
     systems = load_systems(reports)
-    keys, _ = shared_keys(systems, metrics)
+    keys, _, warnings = alike(systems, metrics, force)
     keys = [k for k in keys if direction in ("both", k[1]) and k[1] is not None]
     if not keys:
         raise UsageError(
             f"{', '.join(words(metrics))} has no value for a query", fix="slice R@1 or another metric of queries"
         )
     attribute = _attribute(by, file, column, captions, systems[0].items)
-    warnings = check_comparable(systems, force)
     found: list[Breakdown] = []
     unfit: dict[str, list[str]] = {}
     first: NotApplicable | None = None
@@ -122,12 +110,11 @@ def slice(
             unfit.setdefault(error.what, []).append(label(key))
     if first is not None and not found:
         raise first
-    warnings += [f"left out: {', '.join(names)}: {why}" for why, names in unfit.items()]
+    left_out = (f"left out: {', '.join(names)}: {why}" for why, names in unfit.items())
     graded = [str(m) for m, _ in keys if m.graded]
     notes = (queries_alone(graded),) if graded else ()
-    warned = (*remarks_of(systems)[1], *warnings)
     names_of = tuple(s.name for s in systems)
-    return Slices(systems[0].report.split, names_of, tuple(found), how, warned, top, notes)
+    return Slices(systems[0].report.split, names_of, tuple(found), how, (*warnings, *left_out), top, notes)
 
 
 def _check(by: str, direction: str, file: object, captions: object) -> None:
@@ -182,7 +169,10 @@ def _breakdown(
     items = systems[0].items
     of_queries = attribute.of_queries(items, direction)
     inside, outside = masks(of_queries, cut)
-    columns = [(column_of(key, system, items), _queries(key, system, items)) for system in systems]
+    columns = []
+    for system in systems:
+        at = places(items.ids(SIDE[direction]), system.results[key].queries)  # type: ignore[arg-type]
+        columns.append((column_of(key, system, items), at[at >= 0]))
     bins = {name: [subset(values, mask[at]) for values, at in columns] for name, mask in inside.items()}
     bins = {name: parts for name, parts in bins.items() if all(len(part.values) for part in parts)}
     if not bins:
@@ -201,12 +191,3 @@ def _breakdown(
     n, n_outside = systems[0].results[key].n, int(outside[columns[0][1]].sum())
     everywhere = tuple(s.results[key].value for s in systems)
     return Breakdown(metric, direction, of_queries.name, tuple(found), everywhere, n, n_outside)
-
-
-def _queries(key: Key, system: System, items: Split) -> Int:
-    """(query,) int64 indices in ``items`` of the queries of a result that are among them."""
-    queries = system.results[key].queries
-    if queries is None or key[1] is None:
-        raise UsageError(f"{label(key)} has no per-query values in {system.where}", fix="evaluate it again")
-    at = places(items.ids(SIDE[key[1]]), queries)
-    return np.asarray(at[at >= 0])

@@ -16,7 +16,7 @@ from ..arguments import public
 from ..data import run_folder
 from ..data.formats.ids import places
 from ..errors import BadInput, UsageError, count_of
-from ..evaluation.intervals import Key, column, key_of
+from ..evaluation.intervals import Key, column, key_of, label
 from ..metrics import Metric, parse
 from ..metrics.declare import DEFAULT_GAINS
 from ..metrics.suites import Names as Names
@@ -95,13 +95,8 @@ def _checked(report: Report, path: str | os.PathLike[str]) -> Report:
     return report
 
 
-def _read(source: Path) -> list[tuple[str | None, Report]]:
-    """The reports of a file: one without a name, or those of a joint table with theirs."""
-    return [(name, _checked(report, source)) for name, report in document.read_all(source, parse)]
-
-
-def load_systems(reports: Reports, needed: int = 1) -> list[System]:
-    """The systems of some reports, at least ``needed``.
+def load_systems(reports: Reports, more: Sequence[OneReport] = (), needed: int = 1) -> list[System]:
+    """The systems of some reports, at least ``needed``: of one list, or given one by one, as ``compare("A", "B")``.
 
     A file may be written ``NAME=FILE``; without a name it has that of the file, with its folder where that is needed.
     The folder of a training run stands for its result, under the name of the folder.
@@ -109,13 +104,18 @@ def load_systems(reports: Reports, needed: int = 1) -> list[System]:
     A, B, C, ... by position.
 
     Raises:
-        UsageError: fewer than ``needed``, or two of one name.
+        UsageError: fewer than ``needed``, two of one name, or further reports beside a list or a mapping.
         BadInput: a file is no report, or has no per-query values.
     """
-    given = _given(reports)
+    if more and not isinstance(reports, (str, os.PathLike, Report)):
+        raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
     loaded: list[tuple[str | None, Path | Report, Report]] = []
-    for own, source in given:
-        found = [(None, source)] if isinstance(source, Report) else _read(source)
+    for own, source in _given([reports, *more] if more else reports):  # type: ignore[list-item]
+        found: list[tuple[str | None, Report]] = (
+            [(None, source)]
+            if isinstance(source, Report)
+            else [(name, _checked(report, source)) for name, report in document.read_all(source, parse)]
+        )
         joint = found[0][0] is not None
         if joint and own is not None:
             raise UsageError(f"holds {len(found)} systems with names", where=str(source), fix=f"leave out '{own}='")
@@ -163,30 +163,11 @@ def _result(path: Path) -> Path:
     return path / run_folder.RESULT
 
 
-def together(reports: Reports, more: Sequence[OneReport]) -> Reports:
-    """Reports that are given one by one, as ``compare("A.json", "B.json")``, as a list; others as they are.
-
-    Raises:
-        UsageError: further reports beside a list or a mapping.
-    """
-    if not more:
-        return reports
-    if not isinstance(reports, (str, os.PathLike, Report)):
-        raise UsageError("further reports beside a list of reports", fix="give one list, or one report after the other")
-    return [reports, *more]
-
-
 def named(text: str) -> tuple[str | None, Path]:
     """The name and the file of ``NAME=FILE``; no name for a file that exists as it is written."""
     name, equals, tail = text.partition("=")
-    return (name, Path(tail)) if equals and name and not _exists(text) else (None, Path(text))
-
-
-def _exists(path: str) -> bool:
-    try:
-        return Path(path).exists()
-    except OSError:  # too long for the name of a file
-        return False
+    exists = os.path.exists(text)  # noqa: PTH110 (False for a name that is too long)
+    return (name, Path(tail)) if equals and name and not exists else (None, Path(text))
 
 
 def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
@@ -204,10 +185,19 @@ def names_of(given: Sequence[tuple[str | None, Path | Report]]) -> list[str]:
     return names
 
 
-def remarks_of(systems: Sequence[System]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The notes and the warnings of all reports, with the names of their systems."""
+def alike(
+    systems: Sequence[System], metrics: Names | None, force: bool
+) -> tuple[list[Key], tuple[str, ...], tuple[str, ...]]:
+    """What systems share that were measured alike: metrics and directions, notes and warnings.
+
+    Raises:
+        UsageError: as ``check_comparable`` and ``shared_keys``.
+    """
+    differing = check_comparable(systems, force)
+    keys, left_out = shared_keys(systems, metrics)
     notes = tuple(f"{s.name}: {note}" for s in systems for note in s.report.notes)
-    return notes, tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
+    warnings = tuple(f"{s.name}: {warning}" for s in systems for warning in s.report.warnings)
+    return keys, notes, (*warnings, *differing, *left_out)
 
 
 def check_comparable(systems: Sequence[System], force: bool = False) -> list[str]:
@@ -367,9 +357,3 @@ def _numbered(values: Column, items: Split, images: Split) -> Column:
 def subset(values: Column, kept: Bool) -> Column:
     """The queries where ``kept`` (query,); the influence of the images on these alone is not known."""
     return replace(values, values=values.values[kept], image=values.image[kept], influence=None)
-
-
-def label(key: Key) -> str:
-    """A metric and direction as in a message: ``R@1 (i2t)``."""
-    metric, direction = key
-    return str(metric) if direction is None else f"{metric} ({direction})"

@@ -62,12 +62,15 @@ def make(
         if len(made) == MOST or size >= BUDGET:
             break
         try:
-            data = _thumbnail(files[image])
+            small = read_image(files[image], 2 * SIDE)
         except BadInput as error:
             unreadable.append(f"{files[image].relative_to(path).as_posix()} {error.what}")
             continue
-        made[image] = data
-        size += len(data)
+        small.thumbnail((SIDE, SIDE))
+        stream = io.BytesIO()
+        small.save(stream, "JPEG", quality=QUALITY, optimize=True)
+        made[image] = stream.getvalue()
+        size += len(made[image])
     notes = []
     if len(made) + len(unreadable) < len(files):
         notes.append(f"The page has thumbnails of {len(made):,} of {len(files):,} images, to bound its size.")
@@ -93,12 +96,3 @@ def _files(folder: Path, split: Split) -> dict[int, Path]:
         if at is not None:
             found.setdefault(at, path)
     return found
-
-
-def _thumbnail(path: Path) -> bytes:
-    """A small JPEG of a file; raises BadInput where it cannot be read."""
-    image = read_image(path, 2 * SIDE)
-    image.thumbnail((SIDE, SIDE))
-    stream = io.BytesIO()
-    image.save(stream, "JPEG", quality=QUALITY, optimize=True)
-    return stream.getvalue()

@@ -5,10 +5,8 @@
   ``encode``), ``doctor`` (checks in ``health``), ``demo``
 - ``blocks``: declared options as options of commands, and the blocks that commands share; ``results``: printing and
   writing results
-- ``systems``: the files of ``vsebench eval`` as systems
-- ``files``: checks that results can be written and replace no input, for all commands
-- ``usage``: errors of the command line itself; ``help``: the help of ``vsebench eval`` in panels
-- ``start``: checks of the environment, and a closed stdout
+- ``command``: what all commands share: errors, checks of the files and of the environment, and a closed stdout
+- ``usage``: errors of the command line itself, and the help of ``vsebench eval`` in panels
 - ``terminal``: stdout, stderr, progress, errors and exit codes
 
 Commands import what they need when they run, so that ``--help`` is fast.
@@ -46,11 +44,9 @@ from . import (
     unimodal,
 )
 from .blocks import Flags, options_of
-from .help import EPILOG as HELP_EPILOG
-from .help import Grouped
-from .start import ClosedStdout
+from .command import ClosedStdout
 from .terminal import GLOBAL, discard_stdout, fail, message_of, system_error
-from .usage import Commands
+from .usage import EVAL_EPILOG, Commands, Grouped
 
 EPILOG = (
     "Exit codes: 0 done, 1 a check found a fault, 2 usage, 3 bad input, 4 package or data missing, 5 failure, "
@@ -89,7 +85,7 @@ def root(
     GLOBAL.json, GLOBAL.quiet, GLOBAL.no_progress = as_json, quiet, no_progress
 
 
-app.command("eval", cls=Grouped, epilog=HELP_EPILOG)(evaluate.run)
+app.command("eval", cls=Grouped, epilog=EVAL_EPILOG)(evaluate.run)
 app.command("unimodal")(unimodal.run)
 app.command("compare")(compare.run)
 app.command("agree")(agree.run)

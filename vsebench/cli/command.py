@@ -1,19 +1,38 @@
-"""A command: its flags, the check of the files that it writes, errors and exit codes."""
+"""A command: its flags, errors and exit codes, and what is checked before it begins.
+
+Every result can be written and replaces no input, and the environment is none that other packages would end the process
+over.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
+import re
+import subprocess
 import sys
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, VsebenchError, printable
+from ..environment import THREADS
+from ..errors import DISK, ENGINE_FAILURE, INTERRUPTED, DiskError, UsageError, VsebenchError, printable
 from ..options import command_line
 from .blocks import Flags, Function, extended, parameters
-from .files import check_files
-from .start import ClosedStdout, check_environment
 from .terminal import Terminal, discard_stdout, fail, message_of, system_error
+
+# The parameters of commands that name a file to be written. Whatever else names a file is an input.
+WRITTEN = ("output", "per_query", "save_run", "figure")
+FOLDERS = ("figures",)  # in which files are written
+
+# numba, the BLAS of numpy and that of scipy reserve memory when they are loaded, and end the process without it.
+_LOADED = "import vsebench.cli, numpy, scipy.linalg, scipy.special, pandas, numba; a = numpy.ones((256, 256)); a @ a"
+
+PATIENCE = 40  # seconds in which another process must have loaded them
+ENOUGH = 8 << 30  # bytes of address space from which on it is not tried whether they load
 
 
 def command(function: Function) -> Function:
@@ -56,3 +75,108 @@ def command(function: Function) -> Function:
 def _fail(message: str, code: int) -> None:
     fail(message)
     raise typer.Exit(code)
+
+
+def check_files(given: Mapping[str, Any]) -> bool:
+    """Check before anything is read that the results can be written, do not replace an input, and are not two in one.
+
+    Args:
+        given: the values of a command's parameters by name.
+
+    Returns:
+        Whether the result of the command is written to a file, or to a folder (``--out``).
+
+    Raises:
+        UsageError: naming the file.
+        DiskError: the disk is full or read-only, or there is no permission.
+    """
+    named = {name: path for name in WRITTEN if (path := given.get(name)) is not None}
+    if not named:
+        return "out" in given
+    from ..data.atomic import check_writable, refuse_overwriting
+    from ..evaluation import saved_run
+
+    results = [path for name, path in named.items() if name != "save_run"]
+    if "save_run" in named:
+        results += saved_run.files(named["save_run"]).values()
+    for path in results:
+        if str(path) == "-":
+            raise UsageError("'-' is no name of a file", fix="leave it out; then the result is printed on stdout")
+    refuse_overwriting(
+        results, list(named_files(value for name, value in given.items() if name not in (*WRITTEN, *FOLDERS)))
+    )
+    for path in results:
+        check_writable(path)
+    return "output" in named or "out" in given
+
+
+def named_files(values: Iterable[Any]) -> Iterator[Path]:
+    """The files and folders that exist among values, as in ``FILE``, ``NAME=FILE``, ``wmd:FILE`` and ``FILE,FILE``."""
+    for value in values:
+        if isinstance(value, (list, tuple)):
+            yield from named_files(value)
+        elif isinstance(value, (str, Path)):
+            text = str(value)
+            for word in dict.fromkeys([text, *text.split(","), *re.split("[,=]", text), *re.split("[,:=]", text)]):
+                path = Path(word).expanduser() if word[:1] != "~" or "/" in word else Path(word)
+                with contextlib.suppress(OSError, ValueError):
+                    if word and path.exists():
+                        yield path
+
+
+class ClosedStdout(io.StringIO):
+    """What is printed when the process was started without stdout (``>&-``, a service)."""
+
+    needed = True  # whether the result is nowhere else
+
+    def check(self) -> None:
+        """Raise DiskError where a result was printed and is in no file."""
+        if self.needed and self.getvalue():
+            raise DiskError(
+                "the result was not printed: stdout is closed",
+                fix="send it to a file (> FILE), or name one with --output",
+            )
+
+
+def check_environment() -> None:
+    """Refuse an environment in which numpy or numba cannot be loaded.
+
+    Where the memory of the process is limited to less than ``ENOUGH``, another process tries it first: every command
+    then starts Python and loads these packages twice, which takes one or two seconds more.
+
+    Raises:
+        UsageError: a number of threads that is none.
+        VsebenchError: the memory of the process is limited to less than these packages take.
+    """
+    for name in THREADS:
+        given = os.environ.get(name)
+        # OMP_NUM_THREADS may be a list, one number a level of nested parallelism.
+        words = [] if given is None else given.split(",") if name == "OMP_NUM_THREADS" else [given]
+        if not all(word.strip().isdecimal() and len(word) < 7 and int(word) > 0 for word in words):
+            fix = f"set it to an integer of 1 or more, or remove it: unset {name}"
+            raise UsageError(f"the environment variable {name} is '{(given or '')[:40]}'", fix=fix)
+    limit = _limit()
+    if limit is not None and limit < ENOUGH and not _can_load():
+        what = f"this process may have {limit >> 20:,} MiB of memory (ulimit -v), too little for numpy and numba"
+        fix = "raise the limit (ulimit -v unlimited), or use fewer threads (OPENBLAS_NUM_THREADS=1)"
+        raise VsebenchError(what, fix=fix)
+
+
+def _limit() -> int | None:
+    """Bytes of address space that this process may have; None without a limit."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return None
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def _can_load() -> bool:
+    """Whether another process can load the packages: without memory they end it, and no error can be caught."""
+    quiet: dict[str, Any] = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.DEVNULL)
+    try:
+        loaded = subprocess.run([sys.executable, "-c", _LOADED], check=False, timeout=PATIENCE, **quiet)
+    except (OSError, subprocess.TimeoutExpired):  # a BLAS that gets no memory for its threads may wait for ever
+        return False
+    return loaded.returncode == 0

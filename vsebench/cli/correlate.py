@@ -29,9 +29,8 @@ def run(
     gains: Annotated[
         str | None,
         typer.Option(
-            help="Relevances, separated by commas: binary, cider, spice, sentence:MODEL, bow:FILE, wmd:FILE, truth, "
-            "FILE.npy (settings as in cider:tokens=whitespace), meteor, rouge, bleu-1 to bleu-4. By default those that "
-            "need nothing else."
+            help="Relevances, separated by commas: binary, the gains of `vsebench metrics`, meteor, rouge, bleu-1 to "
+            "bleu-4. By default those that need nothing else."
         ),
     ] = None,
     embeddings: Annotated[
@@ -86,4 +85,4 @@ def run(
         if figure is not None:
             drawing.write(study, figure)
     finally:  # a disk that is full for the figure loses no result
-        deliver(terminal, chosen, output, study)
+        deliver(terminal, study, chosen, output)

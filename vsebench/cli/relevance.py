@@ -191,7 +191,7 @@ def import_(
 ) -> None:
     """Add the parsed captions of a file to the cache; needs no Java."""
     from ..relevance.spice import cache
-    from ..relevance.spice.rows import read_rows
+    from ..relevance.spice.file import read_rows, unpack
 
     _only_spice(kind)
     if synsets is None:
@@ -200,7 +200,7 @@ def import_(
                 "a file made by export has its captions",
                 fix="leave out --split and --captions, or give rows of tuples their --synsets FILE as well",
             )
-        tuples = cache.import_tuples(file)
+        tuples = unpack(file)
     else:
         tuples = read_rows(file, synsets, _captions(split, captions, text))
     new = cache.add_agreeing(tuples, file)

@@ -10,110 +10,72 @@ from .blocks import Function, ReportResult, Result, extended, parameters
 from .terminal import Terminal
 
 if TYPE_CHECKING:
-    from ..report.joint import Joint
     from ..report.render import Rendered
-    from ..report.report import Report
 
 FORMATS = ("terminal", "json", "latex", "html", "markdown", "csv")
 
 
-def output_format(terminal: Terminal, style: str | None, output: Path | None) -> str:
-    """The format to write, decided before anything is read: as given, or else by the ending of the file.
+def output_format(terminal: Terminal, style: str | None, output: Path | None, *, also: bool = False) -> str:
+    """The format of a result, decided before anything is read: as given, or else by the ending of the file.
+
+    Args:
+        terminal: of the command.
+        style: as given.
+        output: the file.
+        also: the result is printed as well, and the file has the format of its ending, JSON where it has none.
 
     Raises:
         UsageError: no such format, or an ending of no format.
     """
     from ..errors import UsageError
+    from ..report.render import ENDINGS
 
     if style is not None and style not in FORMATS:
         raise UsageError(f"--format is '{style}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    if terminal.json:
-        return "json"
-    if style is not None or output is None:
-        return style or "terminal"
-    return _format_of(output)
-
-
-def report_format(terminal: Terminal, style: str | None, output: Path | None) -> str:
-    """The format in which a report is printed; ``output`` is a file for it as well, JSON where it has no ending.
-
-    Raises:
-        UsageError: as ``output_format``.
-    """
-    if output is not None and output.suffix:
-        _format_of(output)
-    return output_format(terminal, style, None)
-
-
-def _format_of(output: Path) -> str:
-    from ..errors import UsageError
-    from ..report.render import ENDINGS
-
-    if output.suffix.lower() not in ENDINGS:
+    ending = "" if output is None else output.suffix.lower()
+    decides = bool(ending) if also else output is not None and style is None and not terminal.json
+    if decides and ending not in ENDINGS:
         what = "its ending is that of no format"
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(ENDINGS)}, or add --format")
-    return ENDINGS[output.suffix.lower()]
+    if terminal.json:
+        return "json"
+    return style or (ENDINGS[ending] if decides and not also else "terminal")
 
 
 def remark(terminal: Terminal, result: Rendered) -> None:
-    """Print the notes and warnings of a result on stderr."""
+    """Print the notes and warnings of a result, and those of this machine, on stderr."""
+    from ..numeric import compiled
+
     notes, warnings = result.remarks
-    for note in notes:
+    for note in dict.fromkeys((*notes, *compiled.notes())):
         terminal.note(f"· {note}")
     for warning in warnings:
         terminal.warn(warning)
 
 
-def deliver(terminal: Terminal, style: str, output: Path | None, result: Rendered) -> None:
-    """Write a result to stdout or a file, its notes and warnings to stderr; ``terminal`` is Markdown in a file.
-
-    Raises:
-        DiskError: the file cannot be written; the result is printed on stdout first.
-    """
-    from ..numeric import compiled
-
-    for note in compiled.notes():
-        terminal.note(f"· {note}")
-    remark(terminal, result)
-    if style == "terminal" and output is None:
-        from ..report.terminal import show
-
-        show(result.grids(), terminal.out)
-        return
-    formats = {"json": result.to_json, "latex": result.to_latex, "html": result.to_html, "csv": result.to_csv}
-    text = formats.get(style, result.to_markdown)().removesuffix("\n")
-    show_text = terminal.emit if style == "json" else terminal.write
-    if output is None:
-        show_text(text)
-        return
-    from ..data.atomic import write_atomically
-    from ..errors import DiskError
-
-    try:
-        with write_atomically(output, "w") as stream:
-            stream.write(text + "\n")
-    except DiskError:
-        show_text(text)
-        raise
-
-
-def deliver_report(
+def deliver(
     terminal: Terminal,
-    result: Report | Joint,
-    output: Path | None,
-    per_query: Path | None,
-    no_per_query: bool,
-    style: str = "terminal",
+    result: Rendered,
+    style: str,
+    output: Path | None = None,
+    *,
+    also: bool = False,
+    per_query: Path | None = None,
+    full: bool = True,
 ) -> None:
-    """Print a report or a joint table, with notes and warnings on stderr, and write the requested files.
+    """Print a result or write it to a file, its notes and warnings to stderr.
 
     Args:
         terminal: of the command.
-        result: what was measured.
-        output: a file for it: a table when its ending is that of a format of tables, else JSON.
-        per_query: a file for the per-query values, None for none.
-        no_per_query: JSON without per-query values.
-        style: how it is printed; JSON also under the flag ``--json``.
+        result: what was computed.
+        style: the format; ``terminal`` is Markdown in a file.
+        output: a file for it.
+        also: it is printed as well, and the file has the format of its ending, else JSON.
+        per_query: a file for the per-query values of a report, None for none.
+        full: JSON of a report has its per-query values.
+
+    Raises:
+        DiskError: a file cannot be written; the result is printed on stdout first.
     """
     from ..data.atomic import write_atomically
     from ..errors import DiskError
@@ -124,27 +86,29 @@ def deliver_report(
     remark(terminal, result)
 
     def text(kind: str) -> str:
-        if kind == "json":
-            return result.to_json(not no_per_query)
-        return str(getattr(result, f"to_{kind}")()).removesuffix("\n")
+        more = {} if full or kind != "json" else {"per_query": False}
+        return str(getattr(result, f"to_{kind}")(**more)).removesuffix("\n")
 
     style = "json" if terminal.json else style
+    prints = also or output is None
+    style = "markdown" if style == "terminal" and not prints else style
     # Made before anything is printed: whatever is wrong with the document is an error without a result.
-    printed = None if style == "terminal" else text(style)
-    kept = None if output is None else text(ENDINGS.get(output.suffix.lower(), "json"))
+    shown = None if style == "terminal" else text(style)
     failed: DiskError | None = None
     try:
-        if per_query is not None:
-            per_query_file.write(result.per_query(), per_query)
         if output is not None:
+            kept = text(ENDINGS.get(output.suffix.lower(), "json")) if also else shown
             with write_atomically(output, "w") as stream:
                 stream.write(f"{kept}\n")
-    except DiskError as error:  # what was measured is printed all the same
+        if per_query is not None:
+            per_query_file.write(result.per_query(), per_query)  # type: ignore[attr-defined]
+    except DiskError as error:  # what was computed is printed all the same
         failed = error
-    if printed is None:
-        show(result.grids(), terminal.out)
-    else:
-        (terminal.emit if style == "json" else terminal.write)(printed)
+    if prints or failed is not None:
+        if shown is None:
+            show(result.grids(), terminal.out)
+        else:
+            (terminal.emit if style == "json" else terminal.write)(shown)
     if failed is not None:
         raise failed
 
@@ -159,7 +123,7 @@ def result_options(function: Function) -> Function:
     def run(terminal: Terminal, *, style: str | None, output: Path | None, **kwargs: Any) -> None:
         chosen = output_format(terminal, style, output)
         result = function(terminal, **kwargs, **({"output": output} if wants else {}))
-        deliver(terminal, chosen, output, result)
+        deliver(terminal, result, chosen, output)
 
     return extended(run, function, parameters(Result))
 
@@ -178,10 +142,10 @@ def report_options(function: Function) -> Function:
     ) -> None:
         from ..report.per_query import check_path
 
-        chosen = report_format(terminal, style, output)
+        chosen = output_format(terminal, style, output, also=True)
         if per_query is not None:
             check_path(per_query)
         result = function(terminal, **kwargs)
-        deliver_report(terminal, result, output, per_query, no_per_query, chosen)
+        deliver(terminal, result, chosen, output, also=True, per_query=per_query, full=not no_per_query)
 
     return extended(run, function, parameters(ReportResult))

@@ -188,13 +188,10 @@ def cells(*values: object) -> list[Text]:
     """Table cells with literal, printable text: rich would parse ``vsebench[text]`` as markup."""
     from rich.text import Text
 
-    return [value if isinstance(value, Text) else _lines_of(str(value)) for value in values]
-
-
-def _lines_of(text: str) -> Text:
-    from rich.text import Text
-
-    return Text("\n".join(map(printable, text.split("\n"))))
+    return [
+        value if isinstance(value, Text) else Text("\n".join(map(printable, str(value).split("\n"))))
+        for value in values
+    ]
 
 
 def encodable(text: str, encoding: str | None) -> str:

@@ -79,9 +79,9 @@ def run(
         raise UsageError(f"--losses {losses} without --suite", fix="give --loss for a single run")
     if jobs != 1:
         raise UsageError(f"--jobs {jobs} without --suite", fix="a single run is one job")
-    from .results import deliver_report, report_format
+    from .results import deliver, output_format
 
-    chosen = report_format(terminal, style, output)
+    chosen = output_format(terminal, style, output, also=True)
     start = trainer("start")
     complete = start.configured(
         loss, config, data=data, epochs=epochs, batch=batch, lr=lr, seed=seed, device=device, smoke=smoke,
@@ -93,7 +93,7 @@ def run(
         raise KeyboardInterrupt("interrupted; the same command with --resume continues after the last epoch") from None
     if report is None:  # the first process of torchrun prints it
         return
-    deliver_report(terminal, report, output, None, False, chosen)
+    deliver(terminal, report, chosen, output, also=True)
     terminal.note(f"· the run is in {folder}; evaluate it again with: vsebench eval {folder}")
 
 

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..options import spell
 from ..types import Int, Split
+from .formats.ids import places
 from .match import rows_of
 from .read import read_captions
 from .splits import catalogue as splits
@@ -114,19 +115,18 @@ def _pick(split: Split, rows: CaptionRows, where: str | None) -> tuple[str, ...]
                 fix="save text_ids with the embeddings, or give the captions in the order of the text vectors",
             )
         return rows.captions
-    row_of = {name: row for row, name in enumerate(rows.caption_id.tolist())}
-    absent = [i for i in split.caption_ids.tolist() if i not in row_of]
-    if absent:
+    at = places(rows.caption_id, split.caption_ids)
+    absent = split.caption_ids[at < 0]
+    if len(absent):
         raise BadInput(
             f"lacks {len(absent):,} of the {n:,} captions of split '{split.name}' (first: {absent[0]})",
             where=where,
             fix="give the file that holds every caption, by the ids that the embeddings use",
         )
-    at = [row_of[i] for i in split.caption_ids.tolist()]
     if where is not None and not _same_groups(rows.image_id[at], split.image_of):
         what = "groups captions by image differently from the embeddings, under the same ids"
         raise BadInput(what, where=where, fix="check image_of_text of the embeddings and the image ids of the captions")
-    return tuple(rows.captions[i] for i in at)
+    return tuple(rows.captions[row] for row in at.tolist())
 
 
 def _same_groups(image: npt.NDArray[Any], other: npt.NDArray[Any]) -> bool:

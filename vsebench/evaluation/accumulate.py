@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,7 @@ TOLERANCE = 0.1  # of two vectors of one item: bfloat16 and other batch sizes ch
 _INPUTS = ("images", "texts", "scores", "run", "image_key", "text_key", "scores_key")
 
 Key = int | str
-
-
-@dataclass
-class _Kept:
-    """The vector of an item; ``rank`` orders repeated ones, the smallest is kept."""
-
-    rank: int
-    vector: Vectors
+Kept = tuple[int, Vectors]  # the vector of an item behind a number: of repeated ones the smallest is kept
 
 
 class Accumulator:
@@ -93,8 +85,8 @@ class Accumulator:
 
     def reset(self) -> None:
         """Forget all vectors; the options stay."""
-        self._images: dict[Key, _Kept] = {}
-        self._captions: dict[Key, _Kept] = {}
+        self._images: dict[Key, Kept] = {}
+        self._captions: dict[Key, Kept] = {}
         self._owner: dict[Key, Key] = {}  # caption id -> image id, without a split
         self._by: str | None = None  # without a split: what names the items, "ids" or "image_ids and caption_ids"
 
@@ -166,7 +158,7 @@ class Accumulator:
                     "leave items out",
                 )
             sides.append(
-                Embeddings("image" if side == "image" else "caption", ids, np.stack([kept[k].vector for k in keys]))
+                Embeddings("image" if side == "image" else "caption", ids, np.stack([kept[k][1] for k in keys]))
             )
         return evaluate(*sides, split=split, **self._options)
 
@@ -224,7 +216,7 @@ class Accumulator:
             )
         self._by = what
 
-    def _add(self, kept: dict[Key, _Kept], side: str, vectors: Any, keys: Sequence[Key], ranks: Sequence[int]) -> None:
+    def _add(self, kept: dict[Key, Kept], side: str, vectors: Any, keys: Sequence[Key], ranks: Sequence[int]) -> None:
         if vectors is None:
             return
         array = numbers(vectors, f"{side}s")
@@ -233,19 +225,20 @@ class Accumulator:
             raise UsageError(
                 what, fix="give one vector an id; images are repeated for their captions, or have image_ids"
             )
-        width = next((len(k.vector) for k in (*self._images.values(), *self._captions.values())), array.shape[1])
+        width = next((len(vector) for _, vector in (*self._images.values(), *self._captions.values())), array.shape[1])
         if array.shape[1] != width:
             what = f"{side}s have {array.shape[1]} numbers a vector and other vectors {width}"
             raise BadInput(what, fix="give both in the joint space of the model, after its projections")
         for key, rank, row in zip(keys, ranks, array.astype(np.float32), strict=True):
             known = kept.get(key)
-            if known is not None and _far(known.vector, row):
+            largest = 0.0 if known is None else float(max(np.linalg.norm(known[1]), np.linalg.norm(row)))
+            if known is not None and np.linalg.norm(known[1] - row) > TOLERANCE * largest:
                 raise BadInput(
                     f"{side} {key} has two vectors that differ",
                     fix="call model.eval() (dropout is random), and check that ids are those of the rows",
                 )
-            if known is None or rank < known.rank:
-                kept[key] = _Kept(rank, row.copy())
+            if known is None or rank < known[0]:
+                kept[key] = rank, row.copy()
 
     def _items(self) -> tuple[Split, list[Key], list[Key]]:
         """The split, and the keys of its images and captions in its order."""
@@ -265,9 +258,3 @@ class Accumulator:
         captions = np.unique(np.array(list(self._owner)))
         images, owner = np.unique(np.array([self._owner[c] for c in captions.tolist()]), return_inverse=True)
         return Split("custom", images, captions, owner), images.tolist(), captions.tolist()
-
-
-def _far(a: Vectors, b: Vectors) -> bool:
-    """Whether two vectors of one item differ by more than rounding explains."""
-    scale = float(max(np.linalg.norm(a), np.linalg.norm(b)))
-    return bool(np.linalg.norm(a - b) > TOLERANCE * scale)

@@ -48,12 +48,6 @@ def check_installed() -> None:
         raise MissingPackage(f"{spell('engine', 'dask')} needs distributed", fix=_INSTALL)
 
 
-def _guard() -> str:
-    return (
-        f"in a script, call it below `if __name__ == '__main__':`; else give fewer {spell('workers')}, or free memory"
-    )
-
-
 def _continue() -> str:
     return f"the same command with {spell('resume', True)} continues with the shards that are finished"
 
@@ -127,7 +121,9 @@ def _client(options: Options) -> Iterator[Any]:
                         )
                     )  # fmt: skip
             except (OSError, RuntimeError, TimeoutError) as error:
-                raise _failed("the workers do not start", error, _guard()) from error
+                guard = "in a script, call it below `if __name__ == '__main__':`"
+                fix = f"{guard}; else give fewer {spell('workers')}, or free memory"
+                raise _failed("the workers do not start", error, fix) from error
             yield stack.enter_context(Client(cluster, set_as_default=False))
             return
         _check_scheduler(options.scheduler)

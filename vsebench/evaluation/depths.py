@@ -6,6 +6,7 @@ all scores have to be computed anyhow, and the others are taken from the same pa
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -58,7 +59,7 @@ def route(plan: Plan, data: Input, ranker: backends.Ranker) -> tuple[Plan, backe
 def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], Reasons]:
     """Up to which rank metrics of binary judgements read, by direction, and what they read beyond lists."""
     needed: dict[Direction, int] = {}
-    reasons: Reasons = {}
+    reasons: Reasons = defaultdict(list)
     for request in plan.requests:
         direction = request.relevance.direction
         most = listed.deepest(_gallery(plan, direction))
@@ -66,43 +67,37 @@ def _binary(plan: Plan, listed: backends.Listed) -> tuple[dict[Direction, int], 
             size = int(request.relevance.size.max(initial=1)) if m.family.depth == "R" else m.k or 1
             deep = min(size, _gallery(plan, direction))
             if not isinstance(request.candidates, AllItems):
-                _add(reasons, INSIDE, str(m))
+                reasons[INSIDE].append(str(m))
             elif m.family.depth not in ("k", "R") or plan.ties == EXPECTED:
-                _add(reasons, COMPLETE, str(m))
+                reasons[COMPLETE].append(str(m))
             elif deep > most:
-                _add(reasons, f"more than the first {most:,} items", str(m))
+                reasons[f"more than the first {most:,} items"].append(str(m))
             else:
                 needed[direction] = max(needed.get(direction, 0), deep)
     for direction in plan.directions:
         most = listed.deepest(_gallery(plan, direction))
         if min(plan.depth or 0, _gallery(plan, direction)) > most:
-            _add(reasons, f"more than the first {most:,} items", f"lists of {plan.depth:,}")
+            reasons[f"more than the first {most:,} items"].append(f"lists of {plan.depth:,}")
     return needed, reasons
 
 
 def _graded(plan: Plan, listed: backends.Listed) -> Reasons:
     """What metrics of gains read beyond lists."""
-    reasons: Reasons = {}
+    reasons: Reasons = defaultdict(list)
     expected = plan.ties == EXPECTED
     rankings = rankings_of(plan.graded, plan.split, plan.directions, expected, plan.resampling is not None)
     for ranking in rankings:
         most = listed.deepest(len(ranking.gallery))
         for m in ranking.metrics:
             if m.family.depth == "all" or expected:
-                _add(reasons, COMPLETE, str(m))
+                reasons[COMPLETE].append(str(m))
             elif replace(ranking, metrics=(m,)).depth > most:
-                _add(reasons, f"more than the first {most:,} items", str(m))
+                reasons[f"more than the first {most:,} items"].append(str(m))
     return reasons
 
 
 def _gallery(plan: Plan, direction: Direction) -> int:
     return len(plan.split.caption_ids if direction == "i2t" else plan.split.image_ids)
-
-
-def _add(reasons: Reasons, what: str, name: str) -> None:
-    names = reasons.setdefault(what, [])
-    if name not in names:
-        names.append(name)
 
 
 def _note(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], kind: str) -> str:

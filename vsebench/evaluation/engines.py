@@ -19,7 +19,7 @@ from ..rank.observe import in_memory, observe
 from ..types import Direction, Observation
 from . import dask_engine, depths, shard_files, shards
 from .inputs import Input
-from .options import Options
+from .options import Given, Options
 from .plan import Plan
 
 
@@ -43,7 +43,7 @@ class Engine:
 
 
 @contextmanager
-def start(source: shards.Source | None, data: Input, plan: Plan, options: Options) -> Iterator[Engine]:
+def start(source: Given | None, data: Input, plan: Plan, options: Options) -> Iterator[Engine]:
     """The engine of the options; what other processes compute is finished when the block begins.
 
     Args:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from ..graded import run
@@ -46,23 +44,17 @@ def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[
         )  # fmt: skip
         if max(m.k or 0, pseudo_positives(m)) > got.queries.gallery:
             clipped.setdefault(got.queries.gallery, []).append(f"{m} ({direction})")
-    warnings = [
-        f"{', '.join(names)}: {_what(names)} larger than a gallery of {size:,}; all of the gallery counts"
-        for size, names in clipped.items()
-    ]
+    warnings = []
+    for size, names in clipped.items():
+        what = "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"
+        warnings.append(f"{', '.join(names)}: {what} larger than a gallery of {size:,}; all of the gallery counts")
     if undefined:
         warnings.append(f"{', '.join(undefined)}: undefined for every query, left out")
-    return out, [*warnings, *_of_captions(plan), *_without_gains(plan, found)]
-
-
-def _of_captions(plan: Plan) -> list[str]:
-    """Warnings about captions whose words mean little, for the gains that are made from words."""
-    views = [view for view in plan.gains if {"tokens", "text"} & set(GAINS[view].settings)]
-    return (
-        [f"{', '.join(views)}: {what}" for what in caption_warnings.of_captions(plan.split.captions or ())]
-        if views
-        else []
-    )
+    # of captions whose words mean little, for the gains that are made from words
+    if of_words := [view for view in plan.gains if {"tokens", "text"} & set(GAINS[view].settings)]:
+        little = caption_warnings.of_captions(split.captions or ())
+        warnings += [f"{', '.join(of_words)}: {what}" for what in little]
+    return out, [*warnings, *_without_gains(plan, found)]
 
 
 def _without_gains(plan: Plan, found: run.Found) -> list[str]:
@@ -94,7 +86,3 @@ def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.
         threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
         fill=engine.fill, device=engine.device,
     )  # fmt: skip
-
-
-def _what(names: Sequence[str]) -> str:
-    return "k, or the number of pseudo-positives, is" if any("[" in name for name in names) else "k is"

@@ -29,6 +29,12 @@ def key_of(result: Result) -> Key:
     return cast(Metric, result.metric), result.direction
 
 
+def label(key: Key) -> str:
+    """A metric and direction as in a message: ``R@1 (i2t)``."""
+    metric, direction = key
+    return str(metric) if direction is None else f"{metric} ({direction})"
+
+
 def population(split: Split) -> Population:
     """The images of a split, the unit of every resample."""
     return Population(len(split.image_ids), split.fold)
@@ -56,18 +62,15 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
     if len(at) and at.min() < 0:
         raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
     metric = key_of(result)[0]
+    of_folds = metric.view in JUDGEMENTS and JUDGEMENTS[metric.view].folds
     return Column(
         result.per_query,
         at if side == "image" else split.image_of[at],
         folded=split.fold is not None
-        and (_view_has_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
+        and (of_folds or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
         median=metric.family.aggregate == "floor-median",
         influence=result.influence,
     )
-
-
-def _view_has_folds(view: str) -> bool:
-    return view in JUDGEMENTS and JUDGEMENTS[view].folds
 
 
 def add(

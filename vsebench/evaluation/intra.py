@@ -12,18 +12,19 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 
 from ..data.formats.ids import places
 from ..errors import BadInput, UsageError, count_of
+from ..human.cxc import CxcRatings, read_cxc
 from ..options import spell
 from ..rank.observe import Request, observe
 from ..rank.scorers import choose
-from ..relevance.judgements.pairs import from_pairs
+from ..relevance.judgements.declare import from_pairs
 from ..report.model import Result
-from ..types import Direction, Embeddings, Float, Int, Modality, Ranks, Relevance, Split, Without
+from ..types import Direction, Embeddings, Int, Modality, Ranks, Relevance, Split, Without
 from .binary import measure
 from .intervals import Key
 from .options import Options
@@ -34,30 +35,6 @@ TASK: dict[Modality, Literal["sis", "sts"]] = {"image": "sis", "caption": "sts"}
 THRESHOLD: dict[Modality, float] = {"image": 2.5, "caption": 3.0}
 _INSIDE: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 _BETWEEN: dict[Modality, Direction] = {"image": "i2t", "caption": "t2i"}  # whose queries are of that modality
-
-
-class Ratings(Protocol):
-    """Rated pairs of items of one modality, as ``human.cxc.read_cxc`` gives them."""
-
-    @property
-    def task(self) -> str:
-        """``sis`` or ``sts``."""
-
-    @property
-    def first(self) -> Int:
-        """(pair,) int64 ids."""
-
-    @property
-    def second(self) -> Int:
-        """(pair,) int64 ids."""
-
-    @property
-    def score(self) -> Float:
-        """(pair,) float64 mean ratings, 0 to 5."""
-
-    @property
-    def where(self) -> Path:
-        """The file."""
 
 
 def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options) -> tuple[dict[Key, Result], str]:
@@ -73,13 +50,11 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options
         MissingPackage: the ratings are missing, with the command that installs them.
         BadInput: a file is damaged, or names items that the split does not have.
     """
-    from ..human.cxc import read_cxc
-
     if plan.split.name != "coco-5k":
         raise UsageError(
             f"CxC rates items of COCO 5K, not of split '{plan.split.name}'", fix=f"use {spell('split', 'coco-5k')}"
         )
-    ratings: dict[Modality, Ratings] = {m: read_cxc(TASK[m], options.human_data) for m in ("image", "caption")}
+    ratings: dict[Modality, CxcRatings] = {m: read_cxc(TASK[m], options.human_data) for m in ("image", "caption")}
     found: dict[Key, Result] = {}
     for embeddings in vectors:
         ranks = ranked(
@@ -96,7 +71,7 @@ def results(plan: Plan, vectors: tuple[Embeddings, Embeddings], options: Options
 def ranked(
     split: Split,
     embeddings: Embeddings,
-    ratings: Ratings,
+    ratings: CxcRatings,
     *,
     similarity: str = "auto",
     ties: str = "index",
@@ -125,7 +100,7 @@ def ranked(
     return observed["i2t"].ranks[VIEW]
 
 
-def positives(split: Split, modality: Modality, judgements: Ratings, threshold: float | None = None) -> Relevance:
+def positives(split: Split, modality: Modality, judgements: CxcRatings, threshold: float | None = None) -> Relevance:
     """The relevant items inside one modality; queries are rows, so the direction reads ``i2t``.
 
     Args:
@@ -153,7 +128,7 @@ def positives(split: Split, modality: Modality, judgements: Ratings, threshold: 
     return from_pairs(VIEW, "i2t", query, item, skipped=n - len(np.unique(query)))
 
 
-def identity(judgements: Ratings) -> str:
+def identity(judgements: CxcRatings) -> str:
     """For a signature: the task and eight digits of the ratings."""
     digest = hashlib.sha256()
     for column in (judgements.first, judgements.second, judgements.score):

@@ -27,7 +27,7 @@ ADDRESS = re.compile(r"((tcp|tls|ws|wss|ucx)://)?(\[[0-9a-fA-F:.%]+\]|[\w.-]+):\
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Given:
+class Given(Fields):
     """What is evaluated: files or arrays. ``images`` is the argument FILE of the command line.
 
     The fields have no check of their own, see ``evaluation.inputs``.
@@ -68,8 +68,8 @@ class Options(Fields):
         reads=str, value="NAMES",
     )  # fmt: skip
     gains: GainsLike = option(
-        (), "Graded relevance: cider (the default), spice, sentence:NAME, bow:FILE, wmd:FILE, or FILE; settings as in "
-        "cider:tokens=whitespace. Repeatable.", MEASURED, reads=list[str], value="KIND",
+        (), "Graded relevance: a kind of `vsebench metrics`, or a file; cider by default. Repeatable.", MEASURED,
+        reads=list[str], value="KIND",
     )  # fmt: skip
     captions: Captions | None = option(
         None, "The captions, for splits whose captions are not known.", MEASURED,

@@ -123,14 +123,10 @@ def make_plan(data: Input, options: Options) -> Plan:
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     return Plan(
-        split, tuple(metrics), named, directions, tuple(requests), gains, intra, _depth(options),
-        options.lists, options.ties, options.no_positive, options.short_lists, options.resampling,
-        (*data.notes, *notes),
+        split, tuple(metrics), named, directions, tuple(requests), gains, intra,
+        max(options.kept or 0, options.lists) or None, options.lists, options.ties, options.no_positive,
+        options.short_lists, options.resampling, (*data.notes, *notes),
     )  # fmt: skip
-
-
-def _depth(options: Options) -> int | None:
-    return max(options.kept or 0, options.lists) or None
 
 
 def check_names(options: Options, split: Split | str | None) -> None:

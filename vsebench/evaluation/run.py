@@ -47,9 +47,8 @@ from . import (
 )
 from . import only as parts
 from .inputs import Input
-from .options import Options
+from .options import Given, Options
 from .plan import check_names, make_plan
-from .shards import Source
 
 Vectors = npt.ArrayLike | Embeddings
 
@@ -165,22 +164,12 @@ def evaluate(
         WorkersLost: the workers of a cluster cannot be reached, or end before their work does.
     """
     started = provenance.start()
-    images, scores, similarity, split = inputs.of_run_folder(images, texts, scores, similarity, split)
-    options = Options.of(locals())
-    inputs.check_arguments(images, texts, scores, run, image_key, text_key, scores_key, run_order)
-    ids = inputs.ids_of(image_ids, text_ids, image_id_of_text, images if scores is None else scores)
-    check_names(options, split)
-    source = None
-    if options.engine != "local" and run is None:
-        source = shards.source_of(images, texts, scores, split, image_key, text_key, scores_key, options)
-    paths = inputs.paths_of(images, texts, scores, run, options)
-    with budget(options.budget), spool.notes() as said, unchanged(paths):
-        if scores is not None:
-            data = inputs.from_scores(scores, split, scores_key, options, ids)
-        elif run is not None:
-            data = inputs.from_run(run, split, options)
-        else:
-            data = inputs.from_vectors(images, texts, split, image_key, text_key, options, ids)
+    given, options = inputs.of_run_folder(Given.of(locals()), Options.of(locals()))
+    inputs.check(given, options)
+    check_names(options, given.split)
+    source = shards.source_of(given, options) if options.engine != "local" and run is None else None
+    with budget(options.budget), spool.notes() as said, unchanged(inputs.paths_of(given, options)):
+        data = inputs.read(given, options)
         sources = [*data.sources, *inputs.beside(options)]
         data, options = parts.only(data, options)
         if save_run is not None:
@@ -196,7 +185,7 @@ def evaluate(
 
 
 def _where_it_works(
-    data: Input, options: Options, source: Source | None
+    data: Input, options: Options, source: Given | None
 ) -> tuple[Report, dict[Direction, Observation], Options]:
     """``run_evaluation``, once more by numpy where a GPU fails that ``auto`` has chosen; and the options that it took.
 
@@ -214,7 +203,7 @@ def _where_it_works(
 
 
 def run_evaluation(
-    data: Input, options: Options, source: Source | None = None
+    data: Input, options: Options, source: Given | None = None
 ) -> tuple[Report, dict[Direction, Observation]]:
     """Plan, rank, score and report; also returns the ranks and the top of the rankings.
 

@@ -44,7 +44,7 @@ from . import depths as backend_depths
 from . import gains as gains_of
 from . import inputs, provenance
 from .inputs import Input
-from .options import Options
+from .options import Given, Options
 from .plan import Plan, make_plan
 
 LAYOUT = 1  # of the arrays of a shard
@@ -84,19 +84,6 @@ class File(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Source:
-    """What is evaluated, as paths and names; the fields are arguments of ``vsebench.evaluate``."""
-
-    images: str | None
-    texts: str | None
-    scores: str | None
-    split: str | None
-    image_key: str | None
-    text_key: str | None
-    scores_key: str | None
-
-
-@dataclass(frozen=True)
 class Job:
     """What another process needs to compute shards.
 
@@ -108,7 +95,7 @@ class Job:
         version: of vsebench.
     """
 
-    source: Source
+    source: Given
     options: Options
     files: tuple[File, ...]
     plan: str
@@ -116,40 +103,34 @@ class Job:
     version: str = __version__
 
 
-def source_of(
-    images: Any, texts: Any, scores: Any, split: Split | str | None, image_key: str | None, text_key: str | None,
-    scores_key: str | None, options: Options,
-) -> Source:  # fmt: skip
-    """The arguments of an evaluation as paths and names.
+def source_of(given: Given, options: Options) -> Given:
+    """What is evaluated, as absolute paths and names.
 
     Raises:
-        UsageError: one of them is in memory, where other processes cannot read it.
+        UsageError: something is in memory, where other processes cannot read it.
     """
     gains = any(spec.values is not None for spec in gains_of.choose(options.gains).values())
     captions = options.captions is not None and not inputs.is_path(options.captions)
-    given = {"images": images, "texts": texts, "scores": scores}
-    memory = [name for name, x in given.items() if x is not None and not inputs.is_path(x)]
+    named = {name: x for name in ("images", "texts", "scores") if (x := getattr(given, name)) is not None}
+    memory = [name for name, x in named.items() if not inputs.is_path(x)]
     memory += ["gains"] * gains + ["captions"] * captions
-    if isinstance(split, Split) or memory:
+    if isinstance(given.split, Split) or memory:
         memory.append("split")
         fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
         raise UsageError(f"{spell('engine', 'dask')} reads files, and {memory[0]} is in memory", fix=fix)
-    paths = {name: None if x is None else _absolute(x) for name, x in given.items()}
-    return Source(**paths, split=split, image_key=image_key, text_key=text_key, scores_key=scores_key)
+    return replace(given, **{name: _absolute(x) for name, x in named.items()})
 
 
 def _absolute(path: Any) -> str:
     return str(Path(path).expanduser().absolute())
 
 
-def _is_file(argument: str | None) -> bool:
-    return argument is not None and Path(argument).expanduser().is_file()
-
-
-def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
+def make_job(source: Given, data: Input, plan: Plan, options: Options) -> Job:
     """The job of an evaluation whose input is read and planned here."""
     gains: Any = [
-        replace(spec, argument=_absolute(spec.argument)) if _is_file(spec.argument) else spec
+        replace(spec, argument=_absolute(spec.argument))
+        if spec.argument is not None and Path(spec.argument).expanduser().is_file()
+        else spec
         for spec in gains_of.choose(options.gains).values()
     ]
     elsewhere = replace(
@@ -157,7 +138,7 @@ def make_job(source: Source, data: Input, plan: Plan, options: Options) -> Job:
         captions=_absolute(options.captions) if inputs.is_path(options.captions) else None,
         engine="local", scheduler=None, workers=None, resume=False, progress=None,
     )  # fmt: skip
-    named = inputs.paths_of(source.images, source.texts, source.scores, None, elsewhere)
+    named = inputs.paths_of(source, elsewhere)
     files = tuple(map(_describe, unchanged.states(named)))
     decided = identity(data, plan)
     contents = [f.sha256 for f in files]
@@ -298,12 +279,8 @@ def prepare(job: Job) -> Prepared:
     Raises:
         BadInput: the plan is another one here.
     """
-    s, options = job.source, job.options
-    if s.scores is not None:
-        data = inputs.from_scores(s.scores, s.split, s.scores_key, options)
-    else:
-        data = inputs.from_vectors(s.images, s.texts, s.split, s.image_key, s.text_key, options)
-    plan = make_plan(data, options)
+    data = inputs.read(job.source, job.options)
+    plan = make_plan(data, job.options)
     if identity(data, plan) != job.plan:
         what = f"metrics, judgements, captions or gains are others on {_host()} than where the evaluation was started"
         fix = "install the same packages and data (vsebench doctor) and set the same VSEBENCH_CACHE on all machines"

@@ -16,7 +16,7 @@ from ..graded.run import usable
 from ..metrics import Metric
 from ..options import spell
 from ..rank.lists import too_shallow
-from ..types import UNRANKED, Direction, Observation, Split
+from ..types import UNRANKED, Direction, Ids, Observation, Split
 
 
 @dataclass(frozen=True)
@@ -59,9 +59,7 @@ def too_short(
                 ids = split.ids("image" if direction == "i2t" else "caption")
                 judged = ranks.relevance.queries
                 absent = [] if lists is None else [q for q in judged.tolist() if q not in lists.lists[direction]]
-                detail = _detail(ids[judged[i]], depth, wanted)
-                if absent:
-                    detail = _missing(len(absent), len(judged), ids[absent[0]])
+                detail = _detail(ids[judged[i]], depth, wanted, ids[absent], len(judged))
                 found.append(Short(m, direction, detail, lost, len(absent)))
     return found
 
@@ -79,9 +77,8 @@ def graded_too_short(
             wanted = deepest_rank(m, ranking)
             lacking = np.flatnonzero(known < wanted)
             if len(lacking):
-                detail = _detail(ids[ranking.queries[lacking[0]]], int(known[lacking[0]]), wanted)
-                if absent:
-                    detail = _missing(len(absent), len(ranking.queries), ids[absent[0]])
+                query, has = ids[ranking.queries[lacking[0]]], int(known[lacking[0]])
+                detail = _detail(query, has, wanted, ids[absent], len(ranking.queries))
                 found.append(Short(m, ranking.direction, detail, True, len(absent)))
     return list({(s.metric, s.direction): s for s in reversed(found)}.values())[::-1]  # of several folds the first
 
@@ -116,9 +113,7 @@ def leave_out(
     return kept, [f"left out, because the lists are too short: {names} (for {first} {first.detail})"]
 
 
-def _detail(query: object, has: int, wanted: int) -> str:
+def _detail(query: object, has: int, wanted: int, absent: Ids, queries: int) -> str:
+    if len(absent):
+        return f"{len(absent):,} of {queries:,} lists are missing (first: that of query {absent[0]})"
     return f"query {query} has {count_of(has, 'usable item')} and {wanted:,} are needed"
-
-
-def _missing(absent: int, queries: int, first: object) -> str:
-    return f"{absent:,} of {queries:,} lists are missing (first: that of query {first})"

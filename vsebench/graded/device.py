@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..relevance.cider.gains import CiderGains
+from ..relevance.cider.features import Features
 from ..relevance.gains import Gains
-from ..relevance.spice.gains import SpiceGains
+from ..relevance.spice.postings import Postings
 
 
 def on_device(gains: Gains, device: str) -> Gains:
@@ -16,12 +16,12 @@ def on_device(gains: Gains, device: str) -> Gains:
         gains: any kind.
         device: of torch, such as ``cuda:0``.
     """
-    if isinstance(gains, CiderGains):
+    if isinstance(gains.values, Features):
         from ..relevance.cider import torch_rows
 
-        return replace(gains, features=torch_rows.on_device(gains.features, device))
-    if isinstance(gains, SpiceGains):
+        return replace(gains, values=torch_rows.on_device(gains.values, device))
+    if isinstance(gains.values, Postings):
         from ..relevance.spice import torch_rows as torch_spice
 
-        return torch_spice.on_device(gains, device)
+        return replace(gains, values=torch_spice.on_device(gains.values, device))
     return gains

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..errors import BadInput, count_of
 from ..options import spell
-from ..types import Bool, Float, Int, Modality, frozen
+from ..types import Bool, Float, Int, Modality
 from .judgements import bad, find, number, rows
 
 Task = Literal["sits", "sts", "sis"]
@@ -63,10 +63,6 @@ class CxcRatings:
     score: Float
     own: Bool
     where: Path
-
-    def __post_init__(self) -> None:
-        for name, kind in (("first", np.int64), ("second", np.int64), ("score", np.float64), ("own", np.bool_)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind))
 
 
 def read_cxc(task: Task, folder: str | os.PathLike[str] | None = None, part: str = "test") -> CxcRatings:

@@ -43,10 +43,6 @@ class Rated:
     scores: Float
     where: Path
 
-    def __post_init__(self) -> None:
-        for name, kind in (("image", np.int64), ("caption", np.int64), ("scores", np.float64)):
-            object.__setattr__(self, name, frozen(getattr(self, name), kind))
-
 
 @dataclass(frozen=True, eq=False)
 class Flickr8k:

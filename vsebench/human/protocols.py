@@ -19,15 +19,19 @@ from functools import cached_property
 
 import numpy as np
 
+from ..data.formats.ids import places
+from ..data.splits import catalogue
 from ..errors import BadInput, count_of
+from ..relevance.scenes.ratings import POOL, RATERS, ratings_of
 from ..report.correlation import Over, Row, Tau
 from ..report.model import Resampling
-from ..types import Bool, Float, Ids, Int, Modality, Split, frozen
+from ..types import Bool, Float, Int, Modality, Split, frozen
 from .agreement import Points, agreement
 from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 
 PairGain = Callable[[Int, Int], Float]  # (pair,) image and caption indices of a split -> (pair,) float64 gains
+SCENE_TASKS = ("truth", "judged")
 UNREFERENCED = "(captions that are no reference)"
 
 
@@ -82,7 +86,7 @@ def cxc_task(ratings: CxcRatings, split: Split) -> Task:
     sides = TASKS[ratings.task]
     columns = []
     for side, ids in zip(sides, (ratings.first, ratings.second), strict=True):
-        found = _rows(split.ids(side), ids)
+        found = places(split.ids(side), ids)
         strange = ids[found < 0]
         if len(strange):
             counted = count_of(len(np.unique(strange)), f"{side} that is", f"{side}s that are")
@@ -119,6 +123,35 @@ def flickr8k_tasks(data: Flickr8k) -> tuple[Task, Task]:
             left[image].remove(same)
     every = np.arange(len(data.crowd.image))
     return expert, _flickr8k("CrowdFlower", data, data.crowd, every, left, "b")
+
+
+def scene_tasks(name: str, *, captions: bool = False) -> tuple[list[Task], str]:
+    """The rated pairs of a split of scenes with their truth, and with their mean ratings; and a note on the raters.
+
+    Args:
+        name: the split, such as ``scenes-10k-test``.
+        captions: also read the captions as strings.
+
+    Raises:
+        UsageError: another split.
+        MissingPackage: the data set is not built here.
+        BadInput: it is damaged.
+    """
+    split = catalogue.load_split(name, captions=captions)
+    ratings = ratings_of(split)
+    subsets = {"all": None, "non-GT": ~ratings.own}
+    scores = {"Truth": ratings.truth.astype(np.float64), "Judged": ratings.mean}
+    tasks = [
+        Task(
+            title, split, ("caption", "image"), ratings.caption, ratings.image, human[:, None], split.image_of, subsets
+        )
+        for title, human in scores.items()
+    ]
+    note = (
+        f"the ratings are simulated: {RATERS} of {POOL} raters a pair, from 0 to 5, with an agreement of "
+        f"{ratings.alpha:.2f} (Krippendorff's alpha, intervals); as they err, not even truth has a correlation of 1"
+    )
+    return tasks, note
 
 
 def values(task: Task, gain: PairGain) -> Float:
@@ -185,12 +218,3 @@ def _flickr8k(name: str, data: Flickr8k, rated: Rated, kept: Int, references: di
     right = np.searchsorted(images, rated.image[kept]).astype(np.int64)
     written_for = frozen(np.where(images[place] == origin, place, -1))
     return Task(name, split, ("caption", "image"), left, right, rated.scores[kept], written_for, tau=tau)
-
-
-def _rows(ids: Ids, wanted: Int) -> Int:
-    """(wanted,) int64: the index in ``ids`` of each of ``wanted``, -1 for those that are not among them."""
-    if ids.dtype.kind not in "iu":
-        return np.full(len(wanted), -1, np.int64)
-    order = np.argsort(ids, kind="stable")
-    place = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
-    return np.where(ids[place] == wanted, place, -1)

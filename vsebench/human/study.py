@@ -25,9 +25,7 @@ from .cxc import TASKS, fetch, read_cxc
 from .flickr8k import read_flickr8k
 from .judgements import find
 from .models import SAMPLES, Similarity, model_rows, similarities
-from .protocols import Task, correlations, cxc_task, flickr8k_tasks, values
-from .scenes import TASKS as SCENE_TASKS
-from .scenes import scene_tasks
+from .protocols import SCENE_TASKS, Task, correlations, cxc_task, flickr8k_tasks, scene_tasks, values
 
 DATA: dict[str, tuple[str, ...]] = {"cxc": tuple(TASKS), "flickr8k": ("expert", "crowdflower")}
 DEFAULT_GAINS: dict[str, tuple[str, ...]] = {"cxc": ("binary", "cider"), "flickr8k": ("cider",)}

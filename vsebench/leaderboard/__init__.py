@@ -12,8 +12,9 @@ A folder (``leaderboards/`` in the repository) is the only source; everything el
 
 - ``schema``: what an entry may hold; ``facts``: unit, range and heading of every metric; ``benchmarks``: the test sets;
   ``columns``: what is listed of an entry, on pages, in CSV and in JSON
-- ``published``, ``suites``, ``submitted``: the three kinds of files as entries; ``store``: the folder
-- ``check``: whether per-query files reproduce the numbers; ``submit``: a new entry; ``drift``: a suite run again
+- ``published``, ``suites``, ``submitted``: the three kinds of files as entries
+- ``store``: the folder, and whether per-query files reproduce the numbers
+- ``submit``: a new entry; ``drift``: a suite run again
 - ``groups``, ``ranks``, ``tables``: layout; ``views``: the data of the pages in ``templates/``; ``site``: the files
 - ``diff``, ``export``
 """

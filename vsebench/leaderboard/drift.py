@@ -20,7 +20,7 @@ from ..data.regular import read_bytes
 from ..data.run_folder import RESULT, SUMMARY
 from ..errors import BadInput
 from ..options import spell
-from ..report.faults import faults_of
+from ..report.schema import faults_of
 from .diff import Moved, changed
 from .schema import Strict, Value
 from .suites import Suite
@@ -54,13 +54,11 @@ def measured(folder: Path) -> Baseline:
     suite = _read(path, Suite, fix, "run the suite again")
     if not suite.complete:
         raise BadInput("is not complete", where=path, fix=f"finish the suite: {spell('resume', True)}")
-    runs = {name: _numbers(folder / name / RESULT) for name in suite.runs}
+    runs = {}
+    for name in suite.runs:  # the numbers of a report, without their intervals
+        found = load(folder / name / RESULT).results
+        runs[name] = tuple(Value(metric=str(r.metric), direction=r.direction, value=r.value) for r in found)
     return Baseline(suite=suite.suite, versions=suite.versions, machine=suite.machine, runs=runs)
-
-
-def _numbers(path: Path) -> tuple[Value, ...]:
-    """The numbers of a report, without their intervals."""
-    return tuple(Value(metric=str(r.metric), direction=r.direction, value=r.value) for r in load(path).results)
 
 
 def read(path: Path) -> Baseline:

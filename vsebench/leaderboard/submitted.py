@@ -44,6 +44,7 @@ def differences(entry: Entry, report: Report) -> list[str]:
     if report.items is None:
         return [*found, "the per-query file has no per-query values"]
     again, ends = aggregates(report), intervals(report, report.intervals)
+    queries = {(str(r.metric), r.direction): r.n for r in (*report.parts, *report.results)}
     for value in entry.values:
         key = value.metric, value.direction
         if key not in again:
@@ -57,20 +58,14 @@ def differences(entry: Entry, report: Report) -> list[str]:
         if (now is None) != (value.interval is None):
             says, gives = ("an interval", "none") if now is None else ("no interval", "one")
             found.append(f"{value.name}: the entry says {says}, its per-query values give {gives}")
-        elif now is not None and value.interval is not None and _apart(now, value.interval):
-            said, given = (f"[{low:.6g}, {high:.6g}]" for low, high in (value.interval, now))
+        elif any(
+            abs(a - b) > CLOSE_ENDS * max(1.0, abs(b)) for a, b in zip(now or (), value.interval or (), strict=True)
+        ):
+            said, given = ("[{:.6g}, {:.6g}]".format(*pair) for pair in (value.interval or (), now or ()))
             found.append(f"{value.name}: the entry says the interval {said}, its per-query values give {given}")
-        if (n := _queries(report, key)) is not None and value.n is not None and value.n != n:
+        if (n := queries.get(key)) is not None and value.n is not None and value.n != n:
             found.append(f"{value.name}: the entry says {value.n:,} queries, the per-query file has {n:,}")
     return found
-
-
-def _apart(one: tuple[float, float], other: tuple[float, float]) -> bool:
-    return any(abs(a - b) > CLOSE_ENDS * max(1.0, abs(b)) for a, b in zip(one, other, strict=True))
-
-
-def _queries(report: Report, key: tuple[str, str | None]) -> int | None:
-    return next((r.n for r in (*report.results, *report.parts) if (str(r.metric), r.direction) == key), None)
 
 
 def intervals(report: Report, how: Resampling | None) -> Mapping[tuple[str, str | None], tuple[float, float] | None]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from typing import Any, Literal
 
@@ -152,6 +151,5 @@ def over_seeds(values: list[float]) -> tuple[float, tuple[float, float] | None]:
         return mean, None
     from scipy import stats
 
-    variance = sum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    half = float(stats.t.ppf((1 + LEVEL) / 2, len(values) - 1)) * math.sqrt(variance / len(values))
-    return round(mean, 6), (round(mean - half, 6), round(mean + half, 6))
+    low, high = stats.t.interval(LEVEL, len(values) - 1, loc=mean, scale=stats.sem(values))
+    return round(mean, 6), (round(float(low), 6), round(float(high), 6))

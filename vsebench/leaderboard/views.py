@@ -98,13 +98,10 @@ def _environment() -> Environment:
         LEVELS=LEVELS, DIRECTIONS=DIRECTIONS, VERDICTS=VERDICTS, OPEN=OPEN, UNJUDGED=UNJUDGED, count_of=count_of,
         described=described, facts_of=facts_of, file_of=file_of, has_page=has_page, heading=heading, spans=spans,
     )  # fmt: skip
-    made.filters.update(aligned=aligned, in_order=in_order, points=points, shown=_shown)
+    made.filters.update(
+        aligned=aligned, in_order=in_order, points=points, shown=lambda metric: metric.removeprefix("paper:")
+    )
     return made
-
-
-def _shown(metric: str) -> str:
-    """A metric with its view, without that of papers."""
-    return metric.removeprefix("paper:")
 
 
 def aligned(texts: Iterable[str]) -> list[str]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 
 import numpy as np
 
 from ..numeric import elementary
-from ..types import Float, Int, Vectors, frozen
+from ..types import Float, Int, Vectors
 from .declare import metric
 from .graded_ranking import sums_at, up_to
 
@@ -68,17 +67,12 @@ def ndcg(retrieved: Float, ideal: Float, ks: Sequence[int]) -> Float:
     """
     at = np.asarray(ks) - 1
     depth = max(ks, default=0)
-    retrieved, ideal, discount = retrieved[:, :depth], ideal[:, :depth], _discounts(depth)
+    retrieved, ideal = retrieved[:, :depth], ideal[:, :depth]
+    discount = 1.0 / elementary.log2(np.arange(2, depth + 2))
     # Summed from the top in one fixed order, so that k = 10 is the same number whatever the deepest k is.
     found = np.cumsum(retrieved * discount, axis=1)[:, at]
     best = np.cumsum(ideal * discount, axis=1)[:, at]
     return np.asarray(np.divide(found, best, out=np.zeros(found.shape), where=best > 0))
-
-
-@lru_cache(maxsize=8)
-def _discounts(depth: int) -> Float:
-    """(depth,) 1 / log2(rank + 1) of ranks from 1."""
-    return frozen(1.0 / elementary.log2(np.arange(2, depth + 2)))
 
 
 def gain_of_distance(distance: Float) -> Float:

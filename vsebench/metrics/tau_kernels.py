@@ -25,7 +25,7 @@ LONG_RUN = 64  # up to this length all pairs of a run of equal scores are compar
 CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _count_bits(v):
     """Number of bits set in a word."""
     v = v - ((v >> np.uint64(1)) & np.uint64(0x5555555555555555))
@@ -34,7 +34,7 @@ def _count_bits(v):
     return np.uint32((v * np.uint64(0x0101010101010101)) >> np.uint64(56))
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _above(place, top, bits, groups, words):
     """The number of added items of a chunk above a place; ``top`` are the counters of the parts of the chunk."""
     w = place >> np.uint32(6)
@@ -43,7 +43,7 @@ def _above(place, top, bits, groups, words):
     return np.uint32(part + np.uint32(groups[w >> np.uint32(2)]) + np.uint32(words[w]) + _count_bits(inside))
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _add(place, top, bits, groups, words, behind):
     """Add an item; return the counters of the parts of its chunk.
 
@@ -102,14 +102,14 @@ def _count_chunk(place, gains, listed, chunks, bits, groups, words, behind, less
     chunks[0, 1] = top
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _above_any(place, chunks, bits, groups, words):
     """The number of added items above a place."""
     c = place // PLACES
     return np.uint32(np.uint32(chunks[c, 0]) + _above(place, chunks[c, 1], bits, groups, words))
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _add_any(place, chunks, bits, groups, words, behind):
     c = place // PLACES
     chunks[c, 1] = _add(place, chunks[c, 1], bits, groups, words, behind)

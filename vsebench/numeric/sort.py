@@ -28,8 +28,12 @@ def order(
     width = max(int(count.max(initial=0)), 1)
     bits = max((width - 1).bit_length(), 1)
     keys: npt.NDArray[Any] = np.empty((len(values), width), np.uint32 if width <= SHORT else np.uint64)
-    places, ordered = np.empty((len(values), width), np.int32), np.empty((len(values), width), np.float32)
+    places, ordered = np.zeros((len(values), width), np.int32), np.empty((len(values), width), np.float32)
     sort_kernels.pack(values, count, bits, keys)
     keys.sort(axis=1)
     sort_kernels.unpack(values, count, bits, keys, places, ordered)
+    for row in np.flatnonzero((places[:, 0] < 0) & (count > 0)).tolist():  # too many numbers with equal integers
+        n = count[row]
+        places[row, :n] = np.argsort(-values[row, :n], kind="stable")
+        ordered[row, :n] = values[row, places[row, :n]]
     return places, ordered

@@ -17,7 +17,7 @@ WIDE = np.float32(3.5)  # standard deviations about the mean that get most of th
 SKIP = 4  # the limits of a long row are estimated from one number in so many
 MOST = np.float32(3e38)
 ZERO = np.float32(0)
-MOST_MOVES = 8  # times the length of a row: beyond so many moves of the insertion sort the row is sorted completely
+MOST_MOVES = 8  # times the length of a row
 
 
 @nb.njit(nogil=True, cache=True)
@@ -45,7 +45,7 @@ def _limits(v, n):
     return lowest, highest, max(mean - spread, lowest), min(mean + spread, highest)
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _rate(codes, width):
     """Integers per unit of a range of this width; 0 for a range that is empty or beyond float32."""
     if not (width > np.float32(1e-30) and width < np.float32(1e30)):
@@ -122,7 +122,8 @@ def pack(values, count, bits, keys):
 def unpack(values, count, bits, keys, places, ordered):
     """Fill ``places`` int32 and ``ordered`` float32 (row, width) with the positions and numbers in descending order.
 
-    The sorted keys are nearly in this order; the rest is an insertion sort of the numbers.
+    The sorted keys are nearly in this order; the rest is an insertion sort of the numbers. A row that would take more
+    than ``MOST_MOVES`` moves a number is left out: its first place is -1.
     """
     mask = keys.dtype.type((np.int64(1) << bits) - 1)
     for q in range(values.shape[0]):
@@ -146,9 +147,7 @@ def unpack(values, count, bits, keys, places, ordered):
             out[i] = x
             left -= j - i
             if left < 0:
-                place[:n] = np.argsort(-v[:n], kind="mergesort")
-                for m in range(n):
-                    out[m] = v[place[m]]
+                place[0] = -1
                 break
 
 

@@ -7,7 +7,7 @@
     name of a model ──► names ─────────┘          (parts are kept until the end)
 
 - ``names``: which model is meant: ``open_clip:NAME/WEIGHTS``, ``sentence-transformers:NAME``, a folder
-- ``models``: loading it, by ``openclip`` or ``sentence``
+- ``openclip``, ``sentence``: loading it
 - ``encoder``: what an encoder is, and the identity of its weights; ``device``: where it computes
-- ``encode``: the public function; ``parts``: finished parts of an interrupted call; ``encoded``: the result, its file
+- ``encode``: the public function, its result and file; ``parts``: finished parts of an interrupted call
 """

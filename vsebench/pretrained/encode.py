@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ import numpy as np
 
 from .. import __version__
 from ..arguments import public
-from ..data.atomic import check_writable
+from ..data.atomic import check_writable, write_atomically
 from ..data.captions import with_captions
 from ..data.image_files import find_images, read_image
 from ..data.splits import catalogue
@@ -23,14 +25,57 @@ from ..options import spell
 from ..types import Embeddings, Split, Vectors
 from . import names
 from .device import device_of, facts, float32
-from .encoded import Encoded
 from .encoder import Encoder
-from .models import load
+from .openclip import load_open_clip
 from .parts import Parts
+from .sentence import load_sentence_transformers
 
 BATCH = 64  # images or captions
 READERS = min(8, os.cpu_count() or 1)  # threads that read images
 PathLike = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """Vectors of images and captions by a pretrained model.
+
+    ``vsebench.evaluate(found.images, found.captions, split=found.split)`` evaluates them.
+
+    Attributes:
+        images: (image, dim) float32 vectors of length 1, with their ids.
+        captions: (caption, dim) float32 vectors of length 1, with their ids.
+        split: the ids, the strings, and the image of every caption.
+        about: the model, its weights, its preprocessing and the versions of libraries, as plain values.
+        notes: what was decided, one sentence each.
+    """
+
+    images: Embeddings
+    captions: Embeddings
+    split: Split
+    about: dict[str, Any]
+    notes: tuple[str, ...] = ()
+
+    def save(self, path: PathLike) -> None:
+        """Write an .npz file for ``vsebench eval``: vectors, ids, the image row of every text, and ``about`` as JSON.
+
+        Captions of no declared split are in the file too, for graded relevance.
+
+        Raises:
+            UsageError: the folder does not exist.
+            DiskError: the system refuses to write.
+        """
+        arrays: dict[str, Any] = {
+            "image_embeddings": self.images.vectors,
+            "text_embeddings": self.captions.vectors,
+            "image_ids": self.split.image_ids,
+            "text_ids": self.split.caption_ids,
+            "image_index": self.split.image_of,
+            "encoder": np.array(json.dumps(self.about)),
+        }
+        if self.split.name == "custom":
+            arrays["captions"] = np.array(self.split.captions)
+        with write_atomically(path) as stream:
+            np.savez(stream, **arrays)
 
 
 @public
@@ -96,6 +141,7 @@ def encode(
     chosen, files = _items(split, captions, part)
     found = find_images(Path(images).expanduser(), chosen.image_ids, files)
     place = device_of(device)
+    load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
     encoder = load(named, place)
     with float32(threads):
         about = _about(encoder, place, batch)

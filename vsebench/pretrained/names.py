@@ -16,6 +16,7 @@ HOW = "open_clip:NAME/WEIGHTS, sentence-transformers:NAME, or the folder of a mo
 # The files by which the folder of a model is recognised.
 OPEN_CLIP_FILE, SENTENCE_FILES = "open_clip_config.json", ("modules.json", "config.json")
 HUB = "hf-hub:"
+FIX = "check the name and the network, or give the folder of a model"  # where loading fails
 
 
 @dataclass(frozen=True)

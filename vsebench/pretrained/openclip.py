@@ -13,14 +13,18 @@ from ..errors import BadInput, UsageError
 from ..registry import unknown
 from ..types import Vectors
 from .encoder import Encoder, tokenizer_identity, weights_identity
-from .names import HUB, Named
+from .names import FIX, HUB, Named
 
 QUICK = "-quickgelu"  # the ending of models with OpenAI's approximation of GELU
-FIX = "check the name and the network, or give the folder of a model"
 
 
 def load_open_clip(named: Named, device: str) -> Encoder:
-    """See ``models.load``."""
+    """A model on ``cpu`` or ``cuda``, in float32.
+
+    Raises:
+        UsageError: open_clip has no such model or weights, or they do not fit each other.
+        BadInput: it cannot be loaded: no network, no such model, damaged files.
+    """
     import open_clip
     import torch
 

@@ -10,13 +10,15 @@ from ..data import published
 from ..errors import BadInput
 from ..types import Vectors
 from .encoder import Encoder, tokenizer_identity, weights_identity
-from .names import Named
-
-FIX = "check the name and the network, or give the folder of a model"
+from .names import FIX, Named
 
 
 def load_sentence_transformers(named: Named, device: str) -> Encoder:
-    """See ``models.load``."""
+    """A model on ``cpu`` or ``cuda``, in float32.
+
+    Raises:
+        BadInput: it cannot be loaded: no network, no such model, damaged files, or a model of captions alone.
+    """
     import sentence_transformers
 
     def read(from_here: bool) -> Any:

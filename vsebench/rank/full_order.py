@@ -307,6 +307,13 @@ def canonical_order(
     else:
         exact = _exact(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
     tied = np.zeros((len(places), k), np.bool_)
+    size = runs[:, 2] - runs[:, 1]
+    ends = np.cumsum(size)
+    for r in np.flatnonzero(size > sort_kernels.LONG_RUN).tolist():
+        q, first, last = runs[r]
+        own = slice(ends[r] - size[r], ends[r])
+        turn = np.lexsort((places[q, first:last], -exact[own]))
+        places[q, first:last], exact[own] = places[q, first:last][turn], exact[own][turn]
     sort_kernels.sort_runs(places, runs, exact, k, tied)
     return Order(np.ascontiguousarray(places[:, :k]), tied)
 
@@ -339,10 +346,19 @@ def _sorted(values: Vectors, k: int, bound: ErrorBound) -> tuple[Items, Vectors,
         count = np.full(n, gallery)
         return *order(values, count), count
     items, scores, count = np.empty((n, gallery), np.int32), np.empty((n, gallery), np.float32), np.empty(n, np.int64)
-    sort_kernels.candidates(values, k, *_in_float32(bound), items, scores, count)
+    sort_kernels.candidates(values, k, samples(values, k), *_in_float32(bound), items, scores, count)
     places, ordered = order(scores, count)
     sorting_kernels.pick(items, places, count)
     return places, ordered, count
+
+
+def samples(values: Vectors, k: int) -> Vectors:
+    """(query, sample) some scores of every row, ascending, from which its k-th best is estimated; none for small k."""
+    from .sort_kernels import FEW, SAMPLE
+
+    if k <= FEW:
+        return np.empty((len(values), 0), np.float32)
+    return np.sort(values[:, :: max(values.shape[1] // SAMPLE, 1)], axis=1)
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:

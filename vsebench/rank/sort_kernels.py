@@ -20,7 +20,7 @@ PAIRS = 32  # neighbours compared in one loop
 REACH = 2.01  # errors of two scores can have opposite signs; the rest is for rounding the limit itself
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _count_above(strip, least):
     over = np.int32(0)
     for j in range(STRIP):
@@ -52,7 +52,7 @@ def _best(row, best, place):
             filled = min(filled + 1, k)
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _count_reaching(piece, least):
     over = np.int32(0)
     for j in range(PIECE):
@@ -60,7 +60,7 @@ def _count_reaching(piece, least):
     return over
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _below(score, rate, base):
     """A limit below every score that can be above ``score`` in canonical order."""
     least = np.nextafter(np.float32(score - np.float32(REACH) * (rate * abs(score) + base)), np.float32(-np.inf))
@@ -95,34 +95,27 @@ def _count_all_reaching(value, limit):
 
 
 @nb.njit(nogil=True, cache=True)
-def _limit_reached_by(value, k, best, place):
-    """A score that k or a few more of a row reach; ``best`` and ``place`` (FEW,) are scratch."""
+def _limit_reached_by(value, k, sample):
+    """A score that k or a few more of a row reach; ``sample`` are some of its scores, ascending."""
     n = value.shape[0]
-    step = max(n // SAMPLE, 1)
-    sample = value[::step].copy()
     size = sample.shape[0]
     fraction = k / n
     margin = int(2 * np.sqrt(size * fraction * (1 - fraction))) + 1
     # An estimate of the k-th best score, lowered until at least k scores reach it.
     rank = int(fraction * size) + margin
-    if rank <= best.shape[0]:
-        _best(sample, best[:rank], place[:rank])
-        if _count_all_reaching(value, best[rank - 1]) >= k:
-            return best[rank - 1]
-        rank += margin
-    sample.sort()
     while rank < size and _count_all_reaching(value, sample[size - rank]) < k:
         rank += margin
     return sample[size - rank] if rank < size else np.float32(-np.inf)
 
 
 @nb.njit(nogil=True, cache=True)
-def candidates(values, k, rate, base, items, scores, count):
+def candidates(values, k, samples, rate, base, items, scores, count):
     """List by index the items that can be among the k best of every row.
 
     Args:
         values: (query, gallery) float32 scores.
         k: depth.
+        samples: (query, sample) some scores of every row, ascending; read where k is beyond ``FEW``.
         rate, base: the error of a score s is at most ``rate * |s| + base[query]``; ``base`` is (query,) float32.
         items, scores: (query, gallery) int32 and float32; the first ``count[query]`` of a row are filled.
         count: (query,) int64, filled.
@@ -135,11 +128,11 @@ def candidates(values, k, rate, base, items, scores, count):
             _best(values[q], best, place)
             limit = best[best.shape[0] - 1]
         else:
-            limit = _limit_reached_by(values[q], k, best, place)
+            limit = _limit_reached_by(values[q], k, samples[q])
         count[q] = _list_reaching(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _any_uncertain(ahead, behind, rate, twice):
     """Whether the order of any of PAIRS neighbours is uncertain."""
     apart = np.int32(0)
@@ -206,15 +199,8 @@ def run_members(items, runs, rows, cols):
 
 @nb.njit(nogil=True, cache=True)
 def _sort_run(item, score):
-    """Sort one run by score descending, then index ascending."""
-    n = item.shape[0]
-    if n > LONG_RUN:
-        by_index = np.argsort(item)
-        order = by_index[np.argsort(-score[by_index], kind="mergesort")]
-        item[:] = item[order]
-        score[:] = score[order]
-        return
-    for j in range(1, n):
+    """Sort one run by score descending, then index ascending, by insertion."""
+    for j in range(1, item.shape[0]):
         s, g = score[j], item[j]
         i = j - 1
         while i >= 0 and (score[i] < s or (score[i] == s and item[i] > g)):
@@ -227,7 +213,7 @@ def _sort_run(item, score):
 
 @nb.njit(nogil=True, cache=True)
 def sort_runs(items, runs, exact, k, tied):
-    """Sort every run by canonical score, then index.
+    """Sort every run by canonical score, then index; those longer than ``LONG_RUN`` have to be sorted before.
 
     Args:
         items: (query, width) int32, best first by float32 scores, reordered in place.
@@ -240,7 +226,8 @@ def sort_runs(items, runs, exact, k, tied):
     for r in range(runs.shape[0]):
         q, first, last = runs[r, 0], runs[r, 1], runs[r, 2]
         score = exact[at : at + last - first]
-        _sort_run(items[q, first:last], score)
+        if last - first <= LONG_RUN:
+            _sort_run(items[q, first:last], score)
         for p in range(first + 1, min(last, k)):
             tied[q, p] = score[p - first] == score[p - first - 1]
         at += last - first

@@ -10,15 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from ..errors import UsageError
-from ..types import Direction, Int, Split, Vectors
+from ..types import Bool, Direction, Int, Split, Vectors
 from .gains import Gains, Progress
 from .kinds import load_gains
-from .kinds.coarse import COARSE
 
 ABOVE = "above="
 GRAMMAR = "write coarse:CHEAP:above=NUMBER:COSTLY, such as coarse:bow:glove.txt:above=0.8:sentence:all-MiniLM-L6-v2"
@@ -34,60 +32,16 @@ class CoarseToFine:
         costly: computed where ``cheap`` exceeds the threshold.
         threshold: rounded to float32, as gains are.
         elsewhere: ``cheap`` or ``zero``.
-
-    Raises:
-        UsageError: the two gains have different shapes, the threshold is not finite, or another value of
-            ``elsewhere``.
     """
 
     cheap: Gains
     costly: Gains
     threshold: float
-    elsewhere: str = "cheap"
-    name: str = "coarse"
-    lowest: float | None = None
-
-    def __post_init__(self) -> None:
-        COARSE.value({"elsewhere": self.elsewhere}, "elsewhere")
-        if not math.isfinite(self.threshold):
-            raise UsageError(f"threshold {self.threshold}", fix="give a finite number")
-        if self.cheap.shape != self.costly.shape:
-            raise UsageError(
-                f"{self.cheap.name} has gains of {self.cheap.shape} images and captions, {self.costly.name} of "
-                f"{self.costly.shape}",
-                fix="load both for the same split",
-            )
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See ``Gains.shape``."""
-        return self.cheap.shape
-
-    @property
-    def rows_affordable(self) -> bool:
-        """As the cheap gains; the costly ones are then computed for pairs."""
-        return self.cheap.rows_affordable
-
-    @cached_property
-    def settings(self) -> Mapping[str, str]:
-        """See ``Gains.settings``."""
-        parts = {}
-        for role, gains in (("cheap", self.cheap), ("costly", self.costly)):
-            parts[role] = gains.name
-            parts.update({f"{role}.{key}": value for key, value in gains.settings.items()})
-        return {**parts, "above": f"{self.threshold:g}", "elsewhere": self.elsewhere}
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """See ``Gains.notes``."""
-        return tuple(dict.fromkeys((*self.cheap.notes, *self.costly.notes)))
+    elsewhere: str
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """See ``Gains.rows``."""
-        out = self.cheap.rows(direction, start, stop)
-        above = out > np.float32(self.threshold)
-        if self.elsewhere == "zero":
-            out[~above] = 0.0
+        """See ``Values.rows``."""
+        out, above = self._divided(self.cheap.rows(direction, start, stop))
         if above.size and above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
             out[above] = self.costly.rows(direction, start, stop)[above]
         elif above.any():
@@ -95,20 +49,49 @@ class CoarseToFine:
             out[above] = self.costly.at(direction, query + start, item[:, None])[:, 0]
         return out
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """See ``Gains.at``."""
-        out = self.cheap.at(direction, queries, items)
-        above = out > np.float32(self.threshold)
-        if self.elsewhere == "zero":
-            out[~above] = 0.0
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """See ``Values.pairs``."""
+        query, item = (images, captions) if direction == "i2t" else (captions, images)
+        out, above = self._divided(self.cheap.at(direction, query, item[:, None])[:, 0])
         if above.any():
-            query, place = np.nonzero(above)
-            chosen = np.asarray(queries)[query], np.asarray(items)[query, place][:, None]
-            out[above] = self.costly.at(direction, *chosen)[:, 0]
+            out[above] = self.costly.at(direction, query[above], item[above, None])[:, 0]
         return out
 
+    def _divided(self, cheap: Vectors) -> tuple[Vectors, Bool]:
+        """The gains where the cheap ones decide, and where those exceed the threshold."""
+        above = cheap > np.float32(self.threshold)
+        if self.elsewhere == "zero":
+            cheap[~above] = 0.0
+        return cheap, above
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CoarseToFine:
+
+def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str = "cheap") -> Gains:
+    """The combination of two gains, see ``CoarseToFine``.
+
+    Raises:
+        UsageError: the two gains have different shapes.
+    """
+    if cheap.shape != costly.shape:
+        raise UsageError(
+            f"{cheap.name} has gains of {cheap.shape} images and captions, {costly.name} of {costly.shape}",
+            fix="load both for the same split",
+        )
+    settings = {}
+    for role, gains in (("cheap", cheap), ("costly", costly)):
+        settings[role] = gains.name
+        settings.update({f"{role}.{key}": value for key, value in gains.settings.items()})
+    settings.update(above=f"{threshold:g}", elsewhere=elsewhere)
+    return Gains(
+        "coarse",
+        settings,
+        cheap.shape,
+        CoarseToFine(cheap, costly, threshold, elsewhere),
+        tuple(dict.fromkeys((*cheap.notes, *costly.notes))),
+        rows_affordable=cheap.rows_affordable,  # the costly ones are then computed for pairs
+    )
+
+
+def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Both gains of ``CHEAP:above=NUMBER:COSTLY``, each loaded as by its own specification.
 
     Args, see ``kinds.declare.Loader``:
@@ -126,7 +109,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         report = progress
         halves = [lambda done: report(done / 2), lambda done: report(0.5 + done / 2)]
     coarse = load_gains(cheap, split, halves[0])
-    return CoarseToFine(coarse, load_gains(costly, split, halves[1]), threshold, COARSE.value(settings, "elsewhere"))
+    return coarse_to_fine(coarse, load_gains(costly, split, halves[1]), threshold, settings["elsewhere"])
 
 
 def read_argument(argument: str | None) -> tuple[str, float, str]:

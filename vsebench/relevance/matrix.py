@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,67 +12,32 @@ import numpy.typing as npt
 
 from ..data.formats.members import SCORES, Field, floats, read_array
 from ..data.formats.raw import Member, RawArray
-from ..data.formats.table import array_suffixes
 from ..data.match import rows_of
 from ..errors import BadInput, UsageError
 from ..types import Direction, Int, Split, Vectors
-from .checks import CHUNK, as_pairs, check_range, check_values
-from .gains import Progress
-from .kinds.matrix import MATRIX
+from .checks import CHUNK, check_values
+from .gains import Gains, Progress, shape_of
 
 FIELD = Field("gains", ("gains", "gain", "relevance", "phi", *SCORES.names))
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixGains:
-    """Gains given as an array, of which only the requested rows and pairs are read.
+class Stored:
+    """An array, of which only the requested rows and pairs are read.
 
     Attributes:
         values: (image, caption) float16, float32 or float64, in any memory order, maybe memory-mapped; each value is
             rounded to float32.
-        settings: for the signature; a fingerprint of ``values`` when empty.
-        notes: decisions made in reading.
         image_order, caption_order: (image,) and (caption,) int64 row and column in ``values`` of every item of the
             split, or None when ``values`` is in the order of the split.
-        positives: the most entries of 1 in a row or a column, where there is no other value than 0 and 1: the gains
-            are then judgements, and every item of gain 1 is a positive of R@k and SR@k, whatever their m is. Else 0.
-
-    Raises:
-        UsageError: ``values`` is not two-dimensional, empty, or not floating point.
-        BadInput: a value is not finite in float32; its row and column are named.
     """
 
     values: npt.NDArray[Any]
-    settings: Mapping[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
     image_order: Int | None = None
     caption_order: Int | None = None
-    name: str = "matrix"
-    lowest: float | None = None
-    rows_affordable: bool = True
-    positives: int = 0
-
-    def __post_init__(self) -> None:
-        values = self.values
-        if values.ndim != 2 or 0 in values.shape or values.dtype.kind != "f" or values.itemsize > 8:
-            what = f"gains of shape {values.shape} {values.dtype}"
-            raise UsageError(what, fix="give (image, caption) in float16, float32 or float64")
-        if not self.settings:  # the values of a file were checked before, with its path for errors
-            fingerprint, lowest = check_values(values, "image row")
-            object.__setattr__(self, "settings", {"sha256": fingerprint})
-            object.__setattr__(self, "lowest", lowest)
-            object.__setattr__(self, "positives", most_positives(values))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See ``Gains.shape``."""
-        orders = (self.image_order, self.caption_order)
-        n, m = (n if order is None else len(order) for n, order in zip(self.values.shape, orders, strict=True))
-        return n, m
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """See ``Gains.rows``."""
-        check_range(self.shape, direction, start, stop)
+        """See ``Values.rows``."""
         values, query_order, gallery_order = self.values, self.image_order, self.caption_order
         if direction == "t2i":
             values, query_order, gallery_order = values.T, gallery_order, query_order
@@ -81,15 +46,34 @@ class MatrixGains:
         out[...] = block
         return out if gallery_order is None else np.ascontiguousarray(out[:, gallery_order])
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """See ``Gains.at``."""
-        images, captions = as_pairs(self.shape, direction, queries, items)
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """See ``Values.pairs``."""
         images = images if self.image_order is None else self.image_order[images]
         captions = captions if self.caption_order is None else self.caption_order[captions]
-        return np.asarray(self.values[images, captions], np.float32).reshape(np.shape(items))
+        return np.asarray(self.values[images, captions], np.float32)
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> MatrixGains:
+def matrix_gains(values: npt.NDArray[Any]) -> Gains:
+    """Gains given as an array in the order of the split.
+
+    Args:
+        values: (image, caption) float16, float32 or float64.
+
+    Raises:
+        UsageError: ``values`` is not two-dimensional, empty, or not floating point.
+        BadInput: a value is not finite in float32; its row and column are named.
+    """
+    if values.ndim != 2 or 0 in values.shape or values.dtype.kind != "f" or values.itemsize > 8:
+        what = f"gains of shape {values.shape} {values.dtype}"
+        raise UsageError(what, fix="give (image, caption) in float16, float32 or float64")
+    fingerprint, lowest = check_values(values, "image row")
+    return Gains(
+        "matrix", {"sha256": fingerprint}, (len(values), values.shape[1]), Stored(values), lowest=lowest,
+        positives=most_positives(values),
+    )  # fmt: skip
+
+
+def load(split: Split, argument: str, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains of a file with one row an image and one column a caption, or one row a caption and one column an image.
 
     The shape decides which; ``rows=images`` or ``rows=captions`` decides for as many images as captions. Where the
@@ -102,14 +86,10 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
 
     Raises:
         BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
-        UsageError: no file is named.
     """
-    rows_are = MATRIX.value(settings, "rows")
-    if argument is None:
-        raise UsageError("no file of gains is named", fix=f"give the name of a file ({array_suffixes()})")
     path = Path(argument).expanduser()
     fix = "save a .npy array with one row an image and one column a caption"
-    found = _arranged(split, read_array(path, FIELD, fix, load=_numbers), rows_are, path)
+    found = _arranged(split, read_array(path, FIELD, fix, load=_numbers), settings["rows"], path)
     if progress is not None:
         progress(1.0)
     return found
@@ -122,7 +102,7 @@ def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
     return floats(member, where)
 
 
-def of_array(split: Split, values: npt.NDArray[Any]) -> MatrixGains:
+def of_array(split: Split, values: npt.NDArray[Any]) -> Gains:
     """Gains in memory: (image, caption) or (caption, image), in the order in which ``load`` takes those of a file.
 
     Raises:
@@ -132,9 +112,9 @@ def of_array(split: Split, values: npt.NDArray[Any]) -> MatrixGains:
     return _arranged(split, RawArray(values), "auto", None)
 
 
-def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) -> MatrixGains:
+def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) -> Gains:
     values, notes = stored.values, list(stored.notes)
-    shape = (len(split.image_ids), len(split.caption_ids))
+    shape = shape_of(split)
     by_images, by_captions = values.shape == shape, values.shape == shape[::-1]
     possible = {"images": by_images, "captions": by_captions, "auto": by_images or by_captions}
     if not possible[rows_are]:
@@ -164,10 +144,8 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
         orders.append(None if order is None or np.array_equal(order, np.arange(len(order))) else order)
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
-    return MatrixGains(
-        values.T if transposed else values, identity, tuple(notes), orders[0], orders[1], lowest=lowest,
-        positives=positives,
-    )  # fmt: skip
+    found = Stored(values.T if transposed else values, *orders)
+    return Gains("matrix", identity, shape, found, tuple(notes), lowest=lowest, positives=positives)
 
 
 def most_positives(values: npt.NDArray[Any]) -> int:

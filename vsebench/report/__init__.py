@@ -11,14 +11,12 @@ document, and gets all formats from these::
 - ``model``: one result of an evaluation, what it needs of its metric, and how intervals are made
 - ``report``, ``joint``, ``comparison``, ``agreement``, ``slices``, ``correlation``: the results, with the layout of
   their tables (that of a report is in ``table``); ``figure`` draws correlations
-- ``description``, ``description_parts``, ``description_page``: what a data set consists of, and its page;
-  ``picture``: pixels as PNG
-- ``page`` with ``page.css`` and ``page.js``: the page of reports; ``charts``: its charts; ``explorer``: the data of
+- ``description``, ``description_parts``, ``description_page``: what a data set consists of, and its page
+- ``page`` with ``page.css`` and ``page.js``: the page of reports; ``charts``: charts; ``explorer``: the data of
   its queries
 - ``grid``, ``format``: tables of text, and numbers as text
 - ``render``, ``terminal``, ``latex``, ``html``, ``markdown``: the formats
-- ``document``, ``schema``, ``values``, ``packed``: the JSON document of a report with its per-query values;
-  ``faults``: what is wrong with a document, in our words
+- ``document``, ``schema``, ``values``, ``packed``: the JSON document of a report with its per-query values
 - ``lists``: the top of every ranking, kept for the page of a report
 - ``per_query``: per-query values as a data frame, parquet or CSV
 """

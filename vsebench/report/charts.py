@@ -1,4 +1,4 @@
-"""The charts of a report's page: curves over k and bars, one panel each, as SVG for the page or files for a paper.
+"""Charts of results: curves over k and bars, one panel each, as SVG for a page or files for a paper.
 
 A panel is a list of numbers; Altair describes how it is drawn and vl-convert draws it, without a browser.
 """
@@ -6,13 +6,18 @@ A panel is a list of numbers; Altair describes how it is drawn and vl-convert dr
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
 from ..options import spell
+from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import GAINS
+from ..types import Direction
+from .format import ARROWS
+from .model import MetricName
 
 COLOURS = ("#3b6fb6", "#c8553d", "#4a8c5f", "#8a6fc0", "#d08300", "#d95f8c", "#2e9c84", "#7d8a2e")
 SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "cross", "triangle-left", "triangle-right")
@@ -21,6 +26,8 @@ WIDTH, HEIGHT = 330, 190
 INK = "#222222"
 _NAME = 40  # characters of a name in a legend
 _LINES = r"split(datum.label, '\n')"  # of the label of a group of bars
+Ends = tuple[float, float] | None
+Points = Mapping[tuple[MetricName, Direction | None], Sequence[tuple[float, Ends]]]
 
 
 @dataclass(frozen=True)
@@ -62,6 +69,45 @@ class Panel:
     y: str
     marks: tuple[Mark, ...]
     percent: bool = True
+
+
+def heading(view: str) -> str:
+    """A set of judgements or a kind of gains, as charts call it."""
+    if view == "gt":
+        return "ground truth"
+    if view in JUDGEMENTS:
+        return JUDGEMENTS[view].title
+    return GAINS[view].title if view in GAINS else view
+
+
+def curves(points: Points) -> list[Panel]:
+    """A panel for every metric that was measured for several k, in every direction.
+
+    Args:
+        points: metric and direction -> (value, interval or None) of every system.
+    """
+    groups: dict[tuple[str, str, Direction], list[MetricName]] = {}
+    for metric, direction in points:
+        if metric.k is not None and direction is not None:
+            groups.setdefault((metric.view, metric.template, direction), []).append(metric)
+    panels = []
+    for (view, template, way), group in groups.items():
+        group.sort(key=lambda metric: metric.k or 0)
+        if len(group) < 2:
+            continue
+        marks = tuple(Mark(i, m.k or 0, *point) for m in group for i, point in enumerate(points[m, way]))
+        name, unit = template.format(k="k"), group[0].unit
+        arrow = "" if group[0].higher_is_better else " ↓"
+        y = f"{name} × 100" if unit == "fraction" else name
+        title = f"{name}{arrow} · {heading(view)} · {ARROWS[way]}"
+        panels.append(Panel(file_of(view, name, way), title, "curve", "k", y, marks, unit == "fraction"))
+    return panels
+
+
+def file_of(*words: str) -> str:
+    """A name of a file: letters, digits and hyphens."""
+    joined = "-".join(words).lower()
+    return "-".join(filter(None, "".join(c if c.isascii() and c.isalnum() else "-" for c in joined).split("-")))
 
 
 def missing() -> MissingPackage | None:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
 from ..errors import UsageError
 from ..options import spell
 from ..types import Direction
-from . import charts, panels
+from .charts import Panel, curves
 from .format import ARROWS, UNDEFINED, UNITS, best_of, best_two, bracketed, printed, probability, signed
 from .grid import Cell, Grid, cells
 from .model import MetricName, Resampling, plain
-from .render import Rendered, record
-from .wide import further, main, title, wide
+from .render import Drawn, record
+from .wide import of_paper
 
 SCHEMA = "vsebench/comparison/1"
 DIRECTIONS = ("i2t", "t2i", "i2i", "t2t", None)  # the order of columns: those of one direction together, then sums
@@ -118,7 +118,7 @@ class Test:
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Rendered):
+class Comparison(Drawn):
     """Systems, their values, and the tests between them.
 
     Attributes:
@@ -159,27 +159,18 @@ class Comparison(Rendered):
         labels = _labels(len(self.systems))
         tested = {(row.metric, row.direction): i for i, row in enumerate(self.rows) if row.tested}
         columns = sorted(tested, key=lambda column: DIRECTIONS.index(column[1]))
-        shown = main(columns, self.named)
-        values = zip(*(_cells(self, tested[column], labels) for column in shown), strict=True)
-        found = wide(title(self.split, shown), _headings(self, labels), shown, list(values))
-        one = replace(found, notes=(_note(self), *further(columns, shown)), marks=best_of(len(self.systems)))
+        one = of_paper(
+            self.split, _headings(self, labels), columns, self.named, _note(self),
+            lambda column: _cells(self, tested[column], labels),
+        )  # fmt: skip
         return [one, *(self.grids() if self.details else ())]
 
-    def plot(self) -> Any:
-        """Curves over k of all systems, with the intervals of their values.
-
-        Returns:
-            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
-
-        Raises:
-            UsageError: there is nothing to draw.
-            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
-        """
-        known = {(r.metric, r.direction): r.intervals or (None,) * len(r.values) for r in self.rows}
-        points = {
-            (r.metric, r.direction): list(zip(r.values, known[r.metric, r.direction], strict=True)) for r in self.rows
-        }
-        return charts.plot(panels.curves(points), self.systems)
+    def panels(self) -> list[Panel]:
+        """Curves over k of all systems, with the intervals of their values."""
+        unknown = (None,) * len(self.systems)
+        return curves({
+            (r.metric, r.direction): list(zip(r.values, r.intervals or unknown, strict=True)) for r in self.rows
+        })  # fmt: skip
 
     def records(self) -> list[dict[str, Any]]:
         """One a test: metric, direction, the two systems with their values, and the fields of ``Test``."""

@@ -96,7 +96,8 @@ class Study(Rendered):
         """A table for every set of pairs, one row a relevance; and one for the sampled correlation of models."""
         tables = []
         for title, rows in self.groups().items():
-            headings = ("relevance", *(_heading(name, rows[0]) for name in COEFFICIENTS))
+            variants = {"kendall": f"-{rows[0].tau}"}
+            headings = ("relevance", *(text + variants.get(name, "") for name, text in COEFFICIENTS.items()))
             of_rows = (
                 (Cell(label(r.relevance)), *(_cell(r.coefficients[name]) for name in COEFFICIENTS)) for r in rows
             )
@@ -151,10 +152,6 @@ def interval_note(study: Study) -> str:
         how and f"{how.level:g} % percentile bootstrap over {study.over}, {how.resamples:,} resamples, seed {how.seed}"
     )
     return made or ""
-
-
-def _heading(name: str, row: Row) -> str:
-    return f"{COEFFICIENTS[name]}-{row.tau}" if name == "kendall" else COEFFICIENTS[name]
 
 
 def _cell(found: Coefficient) -> Cell:

@@ -32,18 +32,18 @@ class Description(Rendered):
 
     def grids(self) -> list[Grid]:
         """A table with one column a part."""
-        rows = [(heading, of) for heading, of in _ROWS]
+        lines = [(Cell(heading), *map(of, self.parts)) for heading, of in _ROWS]
         notes = list(_NOTES)
-        if all(part.scenes is not None for part in self.parts):
-            rows += [(heading, _of_scenes(of)) for heading, of in _SCENE_ROWS]
+        scenes = {part.name: part.scenes for part in self.parts if part.scenes is not None}
+        if len(scenes) == len(self.parts):
+            lines += [(Cell(heading), *map(of_scenes, scenes.values())) for heading, of_scenes in _SCENE_ROWS]
             notes += _SCENE_NOTES
-            steps = {part.name: part.scenes.step for part in self.parts if part.scenes and part.scenes.step > 1}
+            steps = {name: facts.step for name, facts in scenes.items() if facts.step > 1}
             notes += [f"True pairs of {name} were counted for one caption in {step}." for name, step in steps.items()]
         last = self.parts[-1]
         notes.append(f"Most frequent words of {last.name}: {', '.join(word for word, _ in last.frequent[:SHOWN])}.")
         headings = (self.name, *(part.name for part in self.parts)) if len(self.parts) > 1 else ("", last.name)
-        lines = tuple((Cell(heading), *(of(part) for part in self.parts)) for heading, of in rows)
-        return [Grid("", headings, 1, lines, tuple(notes))]
+        return [Grid("", headings, 1, tuple(lines), tuple(notes))]
 
     def records(self) -> list[dict[str, Any]]:
         """One a part: part, images, captions, ..., and of scenes facts_mean, ..., true, ..., false_negatives, ..."""
@@ -62,12 +62,13 @@ class Description(Rendered):
 
 def _flat(part: Part) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    facts = {**part.to_dict(), **(part.scenes.to_dict() if part.scenes else {})}
+    facts = part.to_dict()
+    facts |= facts.pop("scenes", {})
     facts["fewest_captions"], facts["most_captions"] = facts.pop("captions_per_image")
     for key, value in facts.items():
         if key == "kinds":
             found |= value
-        elif key not in ("frequent", "scenes"):
+        elif key != "frequent":
             found |= {f"{key}_{name}": v for name, v in value.items()} if isinstance(value, dict) else {key: value}
     return found
 
@@ -81,21 +82,13 @@ def _share(value: float) -> Cell:
 
 
 def _spread(spread: Spread) -> Cell:
-    return Cell(f"{spread.mean:,.1f}", aside=f"[{spread.low:,.0f}, {spread.high:,.0f}]")
-
-
-def _range(ends: tuple[int, int]) -> Cell:
-    return Cell(f"{ends[0]}" if ends[0] == ends[1] else f"{ends[0]} to {ends[1]}")
-
-
-def _of_scenes(of: Callable[[SceneFacts], Cell]) -> Callable[[Part], Cell]:
-    return lambda part: Cell("") if part.scenes is None else of(part.scenes)
+    return Cell(f"{spread.mean:,.1f}", aside=f"[{spread.p5:,.0f}, {spread.p95:,.0f}]")
 
 
 _ROWS: list[tuple[str, Callable[[Part], Cell]]] = [
     ("images", lambda p: _number(p.images)),
     ("captions", lambda p: _number(p.captions)),
-    ("captions an image", lambda p: _range(p.captions_per_image)),
+    ("captions an image", lambda p: Cell(" to ".join(map(str, dict.fromkeys(p.captions_per_image))))),
     ("words a caption", lambda p: _spread(p.words)),
     ("different words", lambda p: _number(p.vocabulary)),
     ("repeated captions", lambda p: _share(p.repeated)),

@@ -57,14 +57,17 @@ def page(title: str, grids: Sequence[Grid], parts: Sequence[Part], examples: Seq
     last = parts[-1]
     of = f" of {escape(printable(last.name))}" if len(parts) > 1 else ""
     figures = "\n".join(_figure(histogram) for histogram in last.histograms if histogram.counts)
+    frequent = (f"<li>{escape(printable(word))} <span>{count:,}</span></li>" for word, count in last.frequent[:_SHOWN])
+    marks = ", ".join(f"<mark class='{kind}'>{kind}</mark>" for kind in FACTS)
+    legend = f"<p>Words that state a fact are marked: {marks}.</p>\n" if last.scenes is not None else ""
     return (
         "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'>"
         "<meta name='viewport' content='width=device-width, initial-scale=1'>"
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head>\n<body>\n<h1>{escape(title)}</h1>\n"
         f"{fragment(grids)}\n"
         f"<h2>Captions{of}</h2>\n<div class='figures'>\n{figures}\n</div>\n"
-        f"<h2>Most frequent words{of}</h2>\n{_words(last)}\n"
-        f"<h2>Images{of} with their captions</h2>\n{_legend() if last.scenes is not None else ''}"
+        f"<h2>Most frequent words{of}</h2>\n<ul class='words'>{''.join(frequent)}</ul>\n"
+        f"<h2>Images{of} with their captions</h2>\n{legend}"
         "<div class='examples'>\n" + "\n".join(map(_example, examples)) + "\n</div>\n</body></html>\n"
     )
 
@@ -109,16 +112,6 @@ def _ticks(most: int) -> list[int]:
     power = 10 ** max(0, len(str(most)) - 2)
     step = next(power * m for m in (1, 2, 5, 10, 20, 50) if most <= 5 * power * m)
     return list(range(0, most + step, step))
-
-
-def _words(part: Part) -> str:
-    items = (f"<li>{escape(printable(word))} <span>{count:,}</span></li>" for word, count in part.frequent[:_SHOWN])
-    return f"<ul class='words'>{''.join(items)}</ul>"
-
-
-def _legend() -> str:
-    marks = ", ".join(f"<mark class='{kind}'>{kind}</mark>" for kind in FACTS)
-    return f"<p>Words that state a fact are marked: {marks}.</p>\n"
 
 
 def _example(example: Example) -> str:

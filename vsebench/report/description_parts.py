@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,13 +14,9 @@ class Spread:
     """Numbers of items: their mean, and the values that 5 %, half and 95 % of the items do not exceed."""
 
     mean: float
-    low: float
+    p5: float
     median: float
-    high: float
-
-    def to_dict(self) -> dict[str, float]:
-        """Plain values."""
-        return {"mean": self.mean, "p5": self.low, "median": self.median, "p95": self.high}
+    p95: float
 
 
 @dataclass(frozen=True)
@@ -83,19 +79,6 @@ class SceneFacts:
     captions_an_image: float
     step: int
 
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        return {
-            "facts": self.facts.to_dict(),
-            "kinds": self.kinds,
-            "near_duplicates": self.near_duplicates,
-            "false_negatives": self.false_negatives,
-            "ambiguous": self.ambiguous,
-            "images_a_caption": self.images_a_caption.to_dict(),
-            "captions_an_image": self.captions_an_image,
-            "step": self.step,
-        }
-
 
 @dataclass(frozen=True)
 class Part:
@@ -125,18 +108,11 @@ class Part:
     histograms: tuple[Histogram, ...] = field(default=(), repr=False)
 
     def to_dict(self) -> dict[str, Any]:
-        """Plain values."""
-        found = {
-            "part": self.name,
-            "images": self.images,
-            "captions": self.captions,
-            "captions_per_image": list(self.captions_per_image),
-            "words": self.words.to_dict(),
-            "vocabulary": self.vocabulary,
-            "repeated": self.repeated,
-            "frequent": dict(self.frequent),
-        }
-        return found if self.scenes is None else {**found, "scenes": self.scenes.to_dict()}
+        """Plain values, without the histograms."""
+        found = {"part": self.name, **asdict(self), "frequent": dict(self.frequent)}
+        found["captions_per_image"] = list(self.captions_per_image)
+        left_out = ("name", "histograms", *(["scenes"] if self.scenes is None else []))
+        return {key: value for key, value in found.items() if key not in left_out}
 
 
 @dataclass(frozen=True)

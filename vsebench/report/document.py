@@ -13,10 +13,9 @@ from ..data.regular import check_file, read_bytes
 from ..errors import BadInput, UsageError
 from ..memory import JSON_BYTES, require
 from . import lists, values
-from .faults import faults_of
 from .model import MetricName, Resampling, Result
 from .report import SCHEMA, Report
-from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument
+from .schema import JOINT_SCHEMA, JointDocument, ReportDocument, ResultDocument, faults_of
 
 Parse = Callable[[str], MetricName]  # the metric of a name; raises UsageError for an unknown one
 _FIX = "give a report written by --json"

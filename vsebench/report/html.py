@@ -36,7 +36,7 @@ _TABLES = """
 }
 """
 
-_NUMBER = " class='n'"
+_NUMBER, _TWO = " class='n'", " colspan='2'"
 
 
 def page(title: str, grids: Sequence[Grid]) -> str:
@@ -56,7 +56,10 @@ def fragment(grids: Sequence[Grid]) -> str:
 
 def _grid(grid: Grid) -> str:
     kinds = kinds_of(grid)
-    heading = "".join(_heading(h, kind) for h, kind in zip(grid.headings, kinds, strict=True))
+    heading = "".join(
+        f"<th{'' if kind.words else _NUMBER}{_TWO if kind.aside else ''}>{escape(text)}</th>"
+        for text, kind in zip(grid.headings, kinds, strict=True)
+    )
     rows = "\n".join(
         "<tr>" + "".join(_cell(c, kind) for c, kind in zip(row, kinds, strict=True)) + "</tr>" for row in grid.rows
     )
@@ -81,11 +84,6 @@ def _groups(grid: Grid, kinds: Sequence[Kind]) -> str:
             found += f"<th colspan='{width}'>{escape(text)}</th>"
         at = stop
     return f"<tr>{found}</tr>" if grid.groups else ""
-
-
-def _heading(text: str, kind: Kind) -> str:
-    two = " colspan='2'" if kind.aside else ""
-    return f"<th{'' if kind.words else _NUMBER}{two}>{escape(text)}</th>"
 
 
 def _cell(cell: Cell, kind: Kind) -> str:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from . import charts, panels
+from .charts import Panel, curves
 from .format import UNDEFINED, UNITS, best_of, best_two, printed
 from .grid import Cell, Grid
 from .model import Result
-from .render import Rendered
+from .render import Drawn, json_text
 from .report import Report
 from .schema import JOINT_SCHEMA
-from .wide import Column, further, main, title, wide
+from .wide import Column, of_paper, wide
 
 
 @dataclass(frozen=True, repr=False)
-class Joint(Rendered):
+class Joint(Drawn):
     """The values of several systems, which were measured alike.
 
     Attributes:
@@ -45,37 +43,28 @@ class Joint(Rendered):
     def grids(self) -> list[Grid]:
         """One table for each set of judgements or gains, with directions above the metrics; the best value in bold."""
         views = list(dict.fromkeys(metric.view for metric, _ in self.columns))
-        tables = [self._table([c for c in self.columns if c[0].view == view]) for view in views]
+        tables = [
+            wide(self.split, self.systems, [c for c in self.columns if c[0].view == view], self._cells)
+            for view in views
+        ]
         return [*tables[:-1], replace(tables[-1], notes=(UNITS,), marks=best_of(len(self.systems)))]
 
     def _for_paper(self) -> list[Grid]:
         """One table of the columns that were named, or of the first view; with ``details`` also those of all views."""
-        shown = main(self.columns, self.named)
-        notes = (UNITS, *further(self.columns, shown))
-        one = replace(self._table(shown), notes=notes, marks=best_of(len(self.systems)))
+        one = of_paper(self.split, self.systems, self.columns, self.named, UNITS, self._cells)
         return [one, *(self.grids() if self.details else ())]
 
-    def plot(self) -> Any:
-        """Curves over k of all systems, of the columns of the table.
-
-        Returns:
-            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
-
-        Raises:
-            UsageError: there is nothing to draw.
-            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
-        """
-        of = [{(str(r.metric), r.direction): r for r in report.results} for report in self.reports]
-        shared = [(m, d) for m, d in self.columns if all((str(m), d) in own for own in of)]
-        points = {(m, d): [(own[str(m), d].value, own[str(m), d].interval) for own in of] for m, d in shared}
-        return charts.plot(panels.curves(points), self.systems)
+    def panels(self) -> list[Panel]:
+        """Curves over k of all systems, of the columns of the table."""
+        found = {column: self._results(column) for column in self.columns}
+        return curves({c: [(r.value, r.interval) for r in of if r] for c, of in found.items() if all(of)})
 
     def records(self) -> list[dict[str, Any]]:
         """One a system: its name, and the value of every column (``i2t R@1``), None where it was not measured."""
-        found = [{_key(c): r for c, r in self._results(report)} for report in self.reports]
+        found = {_key(column): self._results(column) for column in self.columns}
         return [
-            {"system": name, **{key: None if r is None else r.value for key, r in own.items()}}
-            for name, own in zip(self.systems, found, strict=True)
+            {"system": name, **{key: (r := of[i]) and r.value for key, of in found.items()}}
+            for i, name in enumerate(self.systems)
         ]
 
     def to_dict(self, per_query: bool = True) -> dict[str, Any]:
@@ -97,7 +86,7 @@ class Joint(Rendered):
 
     def to_json(self, per_query: bool = True) -> str:
         """The document as indented JSON text; ``per_query`` as in ``to_dict``."""
-        return json.dumps(self.to_dict(per_query), indent=2, ensure_ascii=False, allow_nan=False)
+        return json_text(self.to_dict(per_query))
 
     def per_query(self) -> Any:
         """The per-query values of all systems as a ``pandas.DataFrame``, as those of a report, with their names."""
@@ -108,27 +97,20 @@ class Joint(Rendered):
             frame.insert(0, "system", name)
         return pd.concat(frames.values(), ignore_index=True)
 
-    def _results(self, report: Report) -> list[tuple[Column, Result | None]]:
-        known = {(str(r.metric), r.direction): r for r in report.results}
-        return [((metric, d), known.get((str(metric), d))) for metric, d in self.columns]
+    def _results(self, column: Column) -> list[Result | None]:
+        """One a system, None where the column was not measured."""
+        wanted = str(column[0]), column[1]
+        return [next((r for r in of.results if (str(r.metric), r.direction) == wanted), None) for of in self.reports]
 
-    def _table(self, columns: Sequence[Column]) -> Grid:
-        values = [[r for c, r in self._results(report) if c in columns] for report in self.reports]
-        best = [
-            best_two([r and r.value for r in column], metric.higher_is_better)
-            for column, (metric, _) in zip(zip(*values, strict=True), columns, strict=True)
+    def _cells(self, column: Column) -> list[Cell]:
+        found = self._results(column)
+        first, second = best_two([None if r is None else r.value for r in found], column[0].higher_is_better)
+        return [
+            Cell(printed(r.value, r.unit), best=r.value == first, second=r.value == second) if r else Cell(UNDEFINED)
+            for r in found
         ]
-        rows = [[_cell(r, b) for r, b in zip(row, best, strict=True)] for row in values]
-        return wide(title(self.split, columns), self.systems, columns, rows)
 
 
 def _key(column: Column) -> str:
     metric, direction = column
     return str(metric) if direction is None else f"{direction} {metric}"
-
-
-def _cell(result: Result | None, best: tuple[float | None, float | None]) -> Cell:
-    if result is None:
-        return Cell(UNDEFINED)
-    first, second = best
-    return Cell(printed(result.value, result.unit), best=result.value == first, second=result.value == second)

@@ -23,7 +23,10 @@ def latex(grids: Sequence[Grid]) -> str:
 def _grid(grid: Grid) -> str:
     kinds = kinds_of(grid)
     columns = "".join(_column(kind, last=i == len(kinds) - 1) for i, kind in enumerate(kinds))
-    headings = [_heading(h, kind) for h, kind in zip(grid.headings, kinds, strict=True)]
+    headings = [
+        f"\\multicolumn{{2}}{{c}}{{{_escaped(text)}}}" if kind.aside else _escaped(text)
+        for text, kind in zip(grid.headings, kinds, strict=True)
+    ]
     lines = [f"% {_comment(grid.title)}"] if grid.title else []
     if not grid.rows:
         return "\n".join([*lines, *_comments(grid)])
@@ -56,10 +59,6 @@ def _column(kind: Kind, last: bool) -> str:
     if kind.aside:
         return f"r@{{{room}\\ }}l"
     return f"r@{{{room}\\hspace{{{'' if last else '2'}\\tabcolsep}}}}" if room else "r"
-
-
-def _heading(text: str, kind: Kind) -> str:
-    return f"\\multicolumn{{2}}{{c}}{{{_escaped(text)}}}" if kind.aside else _escaped(text)
 
 
 def _cell(cell: Cell, kind: Kind) -> str:

@@ -16,6 +16,7 @@ from .explorer import Explorer
 from .grid import Grid
 from .html import fragment
 from .render import Rendered
+from .values import SIDE
 
 SCHEMA = "vsebench/page/1"
 ARROWS = {"i2t": "image → text", "t2i": "text → image"}
@@ -96,7 +97,7 @@ class Page(Rendered):
             "parts": [part.title for part in self.parts],
             "charts": [panel.name for panel in self.panels],
             "explorer": None if found is None else {
-                "queries": {side.direction: _queries(side.direction, found) for side in found.sides},
+                "queries": {s.direction: len(found.split.ids(SIDE[s.direction])) for s in found.sides},
                 "items": found.k, "captions": found.split.captions is not None, "thumbnails": len(found.thumbnails),
             },
             "notes": list(self.notes),
@@ -113,7 +114,8 @@ class Page(Rendered):
         style, script = (Path(__file__).with_name(f"page.{kind}").read_text(encoding="utf-8") for kind in ("css", "js"))
         links = [(part.name, part.title) for part in self.parts]
         links[1:1] = [("queries", "Queries")]
-        body = [_head(self), _navigation(links), _part(self.parts[0], self.systems, lacking), _explorer(self)]
+        anchors = "".join(f"<a href='#{name}'>{escape(title)}</a>" for name, title in links)
+        body = [_head(self), f"<nav>{anchors}</nav>\n", _part(self.parts[0], self.systems, lacking), _explorer(self)]
         body += [_part(part, self.systems, lacking) for part in self.parts[1:]]
         if self.explorer is not None:
             data = explorer.to_json(self.explorer)
@@ -125,10 +127,6 @@ class Page(Rendered):
             "<meta name='viewport' content='width=device-width, initial-scale=1'>"
             f"<title>{escape(self.title)}</title><style>{style}</style></head>\n<body>\n{''.join(body)}\n</body></html>\n"
         )
-
-
-def _queries(direction: str, found: Explorer) -> int:
-    return len(found.split.image_ids if direction == "i2t" else found.split.caption_ids)
 
 
 def _text(text: str) -> str:
@@ -147,11 +145,6 @@ def _head(page: Page) -> str:
         legend = f"<p class='dim'>{_text(page.systems[0])}</p>"
     warnings = "".join(f"<p class='warning'>{escape(printable(warning))}</p>" for warning in page.warnings)
     return f"<h1>{escape(page.title)}</h1>{legend}{warnings}\n"
-
-
-def _navigation(links: Sequence[tuple[str, str]]) -> str:
-    anchors = (f"<a href='#{name}'>{escape(title)}</a>" for name, title in links)
-    return f"<nav>{''.join(anchors)}</nav>\n"
 
 
 def _part(part: Part, systems: Sequence[str], lacking: Exception | None) -> str:
@@ -182,7 +175,10 @@ def _explorer(page: Page) -> str:
         return (
             head + "".join(f"<p class='note'>{escape(printable(note))}</p>\n" for note in page.absent) + "</section>\n"
         )
-    directions = "".join(_button("direction", side.direction, ARROWS[side.direction]) for side in found.sides)
+    directions = "".join(
+        f"<button type='button' data-direction='{way}' aria-pressed='false'>{ARROWS[way]}</button>"
+        for way in (side.direction for side in found.sides)
+    )
     systems = ""
     if len(found.systems) > 1:
         usable = [i for i in range(len(found.systems)) if any(side.rankings[i] is not None for side in found.sides)]
@@ -210,7 +206,3 @@ def _explorer(page: Page) -> str:
         "<p class='dim keys'><kbd>/</kbd> search, <kbd>↑</kbd> <kbd>↓</kbd> next query</p></div>"
         f"<div class='detail' aria-live='off'></div></div></div>\n{notes}</section>\n"
     )
-
-
-def _button(name: str, value: object, words: str) -> str:
-    return f"<button type='button' data-{name}='{value}' aria-pressed='false'>{words}</button>"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from ..errors import UsageError, csv_cell, printable
-from . import html, latex, markdown, terminal
+from . import charts, html, latex, markdown, terminal
 from .grid import Grid, remarks
 
 # Endings of files, and the format that is written to them.
@@ -118,6 +118,38 @@ class Rendered(ABC):
         with write_atomically(path, "w") as stream:
             text: str = getattr(self, f"to_{ENDINGS[path.suffix.lower()]}")()
             stream.write(text.rstrip("\n") + "\n")
+
+
+class Drawn(Rendered):
+    """A result that can be drawn as well."""
+
+    split: str
+
+    @abstractmethod
+    def panels(self) -> list[charts.Panel]:
+        """The charts."""
+
+    def plot(self) -> Any:
+        """The charts as one: curves over k of the metrics that have several, a panel a metric and direction, with the
+        intervals of their values; of slices bars.
+
+        Returns:
+            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
+
+        Raises:
+            UsageError: there is nothing to draw.
+            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
+
+        Example:
+            >>> import numpy as np
+            >>> import vsebench as vb
+            >>> rng = np.random.default_rng(0)
+            >>> images = rng.standard_normal((30, 8))
+            >>> report = vb.evaluate(images, images + rng.standard_normal((30, 8)), captions_per_image=1)
+            >>> [panel["title"]["text"] for panel in report.plot().to_dict()["concat"]]
+            ['R@k', 'R@k']
+        """
+        return charts.plot(self.panels(), getattr(self, "systems", (self.split,)))
 
 
 def record(facts: dict[str, Any]) -> dict[str, Any]:

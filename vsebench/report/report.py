@@ -6,17 +6,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, ClassVar
 
 from ..types import Direction, Split
-from . import charts, lists, panels, per_query, table, values
+from . import lists, per_query, table, values
+from .charts import Panel, curves
 from .grid import Grid
 from .lists import Lists
 from .model import MetricName, Resampling, Result, plain
-from .render import Rendered, json_text, record
+from .render import Drawn, json_text, record
 
 SCHEMA = "vsebench/report/1"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Report(Rendered):
+class Report(Drawn):
     """All results of one evaluation.
 
     ``print(report)`` shows the tables, as does a notebook; ``report["R@1", "i2t"]`` is one result.
@@ -86,27 +87,10 @@ class Report(Rendered):
         names = ("metric", "direction", "value", "interval", "n", "undefined", "unit")
         return [record(plain(r, *names)) for r in self.results]
 
-    def plot(self) -> Any:
-        """Curves over k of the metrics that were measured for several, a panel a metric and direction.
-
-        Returns:
-            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
-
-        Raises:
-            UsageError: there is nothing to draw.
-            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
-
-        Example:
-            >>> import numpy as np
-            >>> import vsebench as vb
-            >>> rng = np.random.default_rng(0)
-            >>> images = rng.standard_normal((30, 8))
-            >>> report = vb.evaluate(images, images + rng.standard_normal((30, 8)), captions_per_image=1)
-            >>> [panel["title"]["text"] for panel in report.plot().to_dict()["concat"]]
-            ['R@k', 'R@k']
-        """
+    def panels(self) -> list[Panel]:
+        """Curves over k of the metrics that were measured for several, a panel a metric and direction."""
         points = {(r.metric, r.direction): [(r.value, r.interval)] for r in self.results}
-        return charts.plot(panels.curves(points), (self.split,))
+        return curves(points)
 
     def per_query(self) -> Any:
         """A ``pandas.DataFrame`` of metric, direction, query and value, without queries that a metric leaves out."""

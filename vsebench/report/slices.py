@@ -8,13 +8,11 @@ from typing import Any, ClassVar
 from ..errors import count_of
 from ..options import spell
 from ..types import Direction
-from . import charts
-from .charts import Mark, Panel
+from .charts import Mark, Panel, file_of, heading
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, cells, text_only
 from .model import MetricName, Resampling, plain
-from .panels import file_of, heading
-from .render import Rendered, record
+from .render import Drawn, record
 
 SCHEMA = "vsebench/slices/1"
 LEAST = 20  # queries of a slice that has bars: the value of fewer says little
@@ -61,7 +59,7 @@ class Breakdown:
 
 
 @dataclass(frozen=True, repr=False)
-class Slices(Rendered):
+class Slices(Drawn):
     """Metrics in bins of their queries.
 
     Attributes:
@@ -86,20 +84,8 @@ class Slices(Rendered):
         """One table a metric and direction, of at most ``top`` slices."""
         return [*(self._grid(b) for b in self.breakdowns), text_only(f"{UNITS} {interval_words(self.how)}.")]
 
-    def plot(self) -> Any:
-        """Bars of every slice of at least 20 queries, a panel a metric and direction.
-
-        Returns:
-            An ``altair`` chart, which a notebook shows and ``.save("chart.svg")`` writes.
-
-        Raises:
-            UsageError: there is nothing to draw.
-            MissingPackage: altair is not installed (``pip install 'vsebench[report]'``).
-        """
-        return charts.plot(self.panels(), self.systems)
-
     def panels(self) -> list[Panel]:
-        """A chart a metric and direction: its value in every slice of at least ``LEAST`` queries."""
+        """Bars, a panel a metric and direction: its value in every slice of at least 20 queries (``LEAST``)."""
         return [panel for b in self.breakdowns if (panel := self._panel(b)).marks]
 
     def _panel(self, b: Breakdown) -> Panel:

@@ -65,16 +65,15 @@ def _by_length(results: Sequence[Result]) -> Grid:
     for result in results:
         rows.setdefault(result.metric.k, {})[result.metric.template] = result
     shown = {name: result for row in rows.values() for name, result in row.items()}
+    headings = [
+        ("mean label distance@k" if r.unit == "distance" else r.metric.template.format(k="k")) + _arrow(r)
+        for r in shown.values()
+    ]
     lines = []
     for k, row in rows.items():
         queries = next(iter(row.values())).n
         lines.append((Cell(str(k)), *(_value(row.get(name)) for name in shown), Cell(f"{queries:,}")))
-    return Grid("judged by labels", ("k", *map(_heading, shown.values()), "queries"), 0, tuple(lines))
-
-
-def _heading(result: Result) -> str:
-    name = "mean label distance@k" if result.unit == "distance" else result.metric.template.format(k="k")
-    return name + _arrow(result)
+    return Grid("judged by labels", ("k", *headings, "queries"), 0, tuple(lines))
 
 
 def _arrow(result: Result) -> str:

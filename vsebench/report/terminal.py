@@ -38,7 +38,9 @@ def show(grids: Sequence[Grid], console: Console) -> None:
     """
     from rich.text import Text
 
-    beside = all(_width(grid) <= console.width for grid in grids if grid.rows)
+    beside = all(
+        sum(_natural(grid, True)) + GAP * len(grid.headings) - 1 <= console.width for grid in grids if grid.rows
+    )
     for i, grid in enumerate(grids):
         if i and grid.title and sentences(grids[i - 1]):
             console.print()
@@ -58,11 +60,6 @@ def show(grids: Sequence[Grid], console: Console) -> None:
             console.print(Text(grid.literal), style="dim", soft_wrap=True)
         for warning in grid.warnings:
             console.print(Text(f"warning: {warning}"), style="yellow")
-
-
-def _width(grid: Grid) -> int:
-    """The width of a table with its asides beside the numbers."""
-    return sum(_natural(grid, True)) + GAP * len(grid.headings) - 1
 
 
 def _natural(grid: Grid, beside: bool) -> list[int]:

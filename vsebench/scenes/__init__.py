@@ -10,7 +10,7 @@ A scene is drawn at random, then rendered, described by five captions, and turne
 - ``world``: what a scene consists of; ``facts``: what a caption states, and the definitions of truth and entailment
 - ``settings``: the settings of a data set, which are its name
 - ``draws``: random integers, the same on every machine; ``sample``: scenes drawn at random
-- ``content``, ``wording``, ``captions``: what captions state, and in which words
+- ``content``, ``wording``: what captions state, and in which words
 - ``render``: images, from the stamps of ``shapes``; ``regions``: features of objects
 - ``encode``: scenes and facts as rows of integers; ``alike``: scenes that are nearly equal
 

@@ -4,15 +4,14 @@ Objects are drawn group by group on a grid of 4 x 4 samples a pixel, whose colou
 from edge to edge and noise are added to the pixels: no fact states them.
 """
 
+# mypy: allow-untyped-defs, allow-untyped-calls
 from __future__ import annotations
-
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ..numeric import compiled as nb
 from .draws import Draws
-from .render_kernels import develop
 from .shapes import SAMPLES, stamp, start
 from .world import BACKGROUNDS, COLOURS, Scene
 
@@ -53,16 +52,40 @@ def render(scene: Scene, size: int, draws: Draws) -> Pixels:
         palette += OBJECT_RGB[COLOURS[group.colour]]
         for centre in centres:
             left, top = (start(c, len(picture), size) for c in centre)
-            _draw(samples, picture, left, top, before)
+            part = samples[top : top + len(picture), left : left + len(picture)]
+            np.copyto(part, picture + np.uint8(before), where=picture > 0)  # the colours before its own
     light = np.array([draws.between(-LIGHT, LIGHT) for _ in range(2)])
     noise = np.frombuffer(draws.bytes(size * size * 3), np.uint8)
     pixels = np.empty((size, size, 3), np.uint8)
-    develop(samples, np.array(palette, np.int32), light, noise, pixels)
+    _develop(samples, np.array(palette, np.int32), light, noise, pixels)
     return pixels
 
 
-def _draw(samples: npt.NDArray[Any], picture: npt.NDArray[Any], left: int, top: int, before: int) -> None:
-    """Copy a stamp; ``before`` is the number of colours that come before its own."""
-    side = len(picture)
-    part = samples[top : top + side, left : left + side]
-    np.copyto(part, picture + np.uint8(before), where=picture > 0)
+@nb.njit(nogil=True, cache=True)
+def _develop(samples, palette, light, noise, pixels):
+    """Compiled: average the colours of the samples of every pixel, add light and noise; integers only.
+
+    Args:
+        samples: (n * size, n * size) uint8, indices of colours; n samples along each side of a pixel.
+        palette: (colour, 3) int32.
+        light: two integers: how much brighter the right edge is than the left one, and the bottom than the top.
+        noise: (size * size * 3) uint8 random bytes.
+        pixels: (size, size, 3) uint8, the result.
+    """
+    size = pixels.shape[0]
+    n = samples.shape[0] // size
+    half = n * n // 2
+    total = np.zeros(3, np.int32)
+    for y in range(size):
+        for x in range(size):
+            total[:] = half  # so that the average is rounded to the nearest
+            for v in range(n * y, n * y + n):
+                for u in range(n * x, n * x + n):
+                    colour = samples[v, u]
+                    for c in range(3):
+                        total[c] += palette[colour, c]
+            shade = (light[0] * (2 * x + 1 - size) + light[1] * (2 * y + 1 - size)) // (2 * size)
+            for c in range(3):
+                byte = np.int32(noise[(y * size + x) * 3 + c])
+                value = total[c] // (n * n) + shade + ((byte >> 4) - (byte & 15)) // 2
+                pixels[y, x, c] = min(max(value, 0), 255)

@@ -14,11 +14,14 @@ Every wording states exactly the facts it is given, and a reader can recover the
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TypeVar
 
+from .content import Content, content
 from .draws import Draws
 from .facts import AT_LEAST_TWO, UNSAID, Facts, Mention
-from .world import ABOVE, BACKGROUNDS, COLOURS, FRONT, LEFT, SHAPES, SIZES, TEXTURES
+from .settings import CAPTIONS, Settings
+from .world import ABOVE, BACKGROUNDS, COLOURS, FRONT, LEFT, SHAPES, SIZES, TEXTURES, Scene
 
 T = TypeVar("T")
 
@@ -76,6 +79,24 @@ GENERIC = (
 )  # fmt: skip
 
 Chosen = dict[str, int]  # of one caption: which wording of a code it uses
+
+
+@dataclass(frozen=True)
+class Caption:
+    """A caption, and what it states."""
+
+    text: str
+    content: Content
+
+
+def captions(scene: Scene, image: int, settings: Settings) -> list[Caption]:
+    """The captions of image number ``image``, which shows ``scene``."""
+    found = []
+    for number in range(CAPTIONS):
+        draws = Draws(settings.seed, "caption", image, number)
+        states = content(scene, settings, draws)
+        found.append(Caption(worded(states.facts, draws), states))
+    return found
 
 
 def worded(facts: Facts, draws: Draws) -> str:

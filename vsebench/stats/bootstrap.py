@@ -34,7 +34,7 @@ def resample(ready: Prepared, resamples: int, seed: int, threads: int | None = N
     word = np.uint64(seed)
     out = np.empty((resamples, ready.width))
     images = ready.population.images
-    rows = _block(images)
+    rows = max(1, min(256, _BLOCK_BYTES // (8 * images)))  # resamples at once
     with_folds = any(ready.folded)
     with_plain = not all(ready.folded)
     plain_edges, fold_edges = ready.population.edges(together and with_folds), ready.population.edges(True)
@@ -108,7 +108,3 @@ def _ends(known: Float, low: float, high: float, resamples: int) -> Float:
     if len(known) < max(1, resamples / 2):
         return np.array([np.nan, np.nan])
     return np.asarray(np.quantile(known, [low, high]))
-
-
-def _block(images: int) -> int:
-    return max(1, min(256, _BLOCK_BYTES // (8 * images)))

@@ -20,7 +20,7 @@ def holm(p: npt.ArrayLike) -> Float:
     values = _checked(p)
     order = np.argsort(values, kind="stable")
     factors = np.arange(len(values), 0, -1)
-    return _back(np.minimum(np.maximum.accumulate(factors * values[order]), 1.0), order)
+    return np.minimum(np.maximum.accumulate(factors * values[order]), 1.0)[np.argsort(order)]
 
 
 def benjamini_hochberg(p: npt.ArrayLike) -> Float:
@@ -32,7 +32,7 @@ def benjamini_hochberg(p: npt.ArrayLike) -> Float:
     values = _checked(p)
     order = np.argsort(values, kind="stable")
     scaled = values[order] * len(values) / np.arange(1, len(values) + 1)
-    return _back(np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0), order)
+    return np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1.0)[np.argsort(order)]
 
 
 def none(p: npt.ArrayLike) -> Float:
@@ -48,9 +48,3 @@ def _checked(p: npt.ArrayLike) -> Float:
     if values.ndim != 1 or (len(values) and not (values.min() >= 0 and values.max() <= 1)):
         raise UsageError("p-values are a list of numbers from 0 to 1", fix="check what is corrected")
     return values
-
-
-def _back(corrected: Float, order: npt.NDArray[np.intp]) -> Float:
-    out = np.empty_like(corrected)
-    out[order] = corrected
-    return out

@@ -18,6 +18,7 @@ from .queries import Selection
 Array = npt.NDArray[Any]
 Rows = Callable[[int, int], Float]  # (block, gallery) distances of queries start:stop, in an array of its own
 ListDistances = Callable[[int, int, Int], tuple[Float, Float]]
+Bind = Callable[[int, Selection], ListDistances]
 CHUNK = 1 << 21  # numbers read together, so that a memory-mapped file is never copied completely
 TOLERANCE = 1e-6  # of the largest distance: rounding of a symmetric matrix with a zero diagonal
 
@@ -37,9 +38,25 @@ class LabelDistance:
     """
 
     name: str
-    bind: Callable[[int, Selection], ListDistances]
+    bind: Bind
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+def of_items(labels: int, where: str | Path | None, between: Callable[[Int, Int], Float]) -> Bind:
+    """``LabelDistance.bind`` of distances between items, (query,) and (gallery,) items -> (query, gallery).
+
+    Args:
+        labels: their number; ``bind`` raises BadInput for another number of items.
+        where: the file, for messages.
+        between: the distances.
+    """
+
+    def bind(n: int, chosen: Selection) -> ListDistances:
+        check_length(labels, n, where)
+        return by_rows(lambda start, stop: between(chosen.queries[start:stop], chosen.gallery), chosen)
+
+    return bind
 
 
 def by_rows(rows: Rows, chosen: Selection) -> ListDistances:
@@ -74,20 +91,14 @@ def euclidean(labels: npt.ArrayLike, where: str | Path | None = None) -> LabelDi
         what = f"label {row} holds {flat[row, column]} in column {column}"
         raise BadInput(what, where=where, fix="give every item finite labels")
 
-    def bind(n: int, chosen: Selection) -> ListDistances:
-        check_length(len(flat), n, where)
-        columns = np.ascontiguousarray(flat[chosen.gallery].T)
+    def between(queries: Int, gallery: Int) -> Float:
+        from .kernels import label_distances
 
-        def rows(start: int, stop: int) -> Float:
-            from .kernels import label_distances
+        out = np.empty((len(queries), len(gallery)))
+        label_distances(flat[queries], np.ascontiguousarray(flat[gallery].T), out)
+        return out
 
-            out = np.empty((stop - start, len(chosen.gallery)))
-            label_distances(flat[chosen.queries[start:stop]], columns, out)
-            return out
-
-        return by_rows(rows, chosen)
-
-    return LabelDistance(f"euclidean#{fingerprint(flat)}", bind)
+    return LabelDistance(f"euclidean#{fingerprint(flat)}", of_items(len(flat), where, between))
 
 
 def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelDistance:
@@ -109,16 +120,13 @@ def classes(labels: npt.NDArray[Any], where: str | Path | None = None) -> LabelD
         raise BadInput(f"label {lost[0]} is missing ({len(lost):,} such)", where=where, fix="give every item a class")
     code = np.unique(flat, return_inverse=True)[1].astype(np.int64)
 
-    def bind(n: int, chosen: Selection) -> ListDistances:
-        check_length(len(code), n, where)
-
-        def rows(start: int, stop: int) -> Float:
-            return np.asarray(np.sqrt(2.0) * (code[chosen.queries[start:stop], None] != code[chosen.gallery]))
-
-        return by_rows(rows, chosen)
+    def between(queries: Int, gallery: Int) -> Float:
+        return np.asarray(np.sqrt(2.0) * (code[queries, None] != code[gallery]))
 
     counted = count_of(int(code.max()) + 1, "class", "classes")
-    return LabelDistance(f"classes#{fingerprint(code)}", bind, (f"labels are {counted}",))
+    return LabelDistance(
+        f"classes#{fingerprint(code)}", of_items(len(code), where, between), (f"labels are {counted}",)
+    )
 
 
 def precomputed(matrix: npt.ArrayLike, where: str | Path | None = None) -> LabelDistance:

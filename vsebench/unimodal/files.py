@@ -74,7 +74,7 @@ def read_vectors(path: Path, modality: Modality, key: str | None = None) -> Read
     check_finite(array, VECTORS[modality].words.split()[0], path, read.ids)
     largest = max(float(array.max()), -float(array.min()))
     if largest > SAFE_LENGTH[1] / np.sqrt(array.shape[1]):
-        what = f"a vector holds {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
+        what = f"{VECTORS[modality].words} hold {largest:.3g}; lengths up to {SAFE_LENGTH[1]:g} can be ranked exactly"
         raise BadInput(what, where=path, fix="scale the vectors")
     if array.dtype.itemsize > 4:
         notes = (*notes, "vectors are float64 in the file and ranked as float32")
@@ -134,17 +134,11 @@ def _read(
     raw = read_array(path, field, key=key, matrix=matrix, load=load, ids=((IDS[modality],), (), ()))
     if raw.values.ndim == 0 or 0 in raw.values.shape:
         raise BadInput(f"{field.words} have shape {raw.values.shape}", where=path, fix="save one row an item")
-    _check_ids(raw.image_ids, len(raw.values), path)
-    return Read(raw.values, raw.image_ids, path, raw.notes)
-
-
-def _check_ids(ids: Ids | None, n: int, path: Path) -> None:
-    if ids is None:
-        return
-    if len(ids) != n:
-        raise BadInput(
-            f"holds {count_of(len(ids), 'id')} for {count_of(n, 'row')}", where=path, fix="save one id a row"
-        )
-    unique, count = np.unique(ids, return_counts=True)
-    if len(unique) != n:
+    ids, n = raw.image_ids, len(raw.values)
+    if ids is not None and len(ids) != n:
+        what = f"holds {count_of(len(ids), 'id')} for {count_of(n, 'row')}"
+        raise BadInput(what, where=path, fix="save one id a row")
+    if ids is not None and len(np.unique(ids)) != n:
+        unique, count = np.unique(ids, return_counts=True)
         raise BadInput(f"id {unique[count > 1][0]} occurs more than once", where=path, fix="give every row its own id")
+    return Read(raw.values, raw.image_ids, path, raw.notes)

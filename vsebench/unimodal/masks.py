@@ -10,8 +10,7 @@ import numpy.typing as npt
 
 from ..errors import BadInput
 from ..types import Bool, Float, Int
-from .distances import Array, LabelDistance, ListDistances, by_rows, check_length, fingerprint
-from .queries import Selection
+from .distances import Array, LabelDistance, fingerprint, of_items
 
 Words = npt.NDArray[np.uint64]
 
@@ -57,75 +56,52 @@ def miou(masks: npt.ArrayLike, ignore: int | None = None, where: str | Path | No
         what = f"masks have shape {given.shape} and dtype {given.dtype}"
         fix = "save integers (item, height, width), or 0 and 1 (item, class, height, width)"
         raise BadInput(what, where=where, fix=fix)
-    maps = _by_class(given, where) if given.ndim == 4 else _by_pixel(given, ignore, where)
+    maps = _maps(given, ignore, where)
 
-    def bind(n: int, chosen: Selection) -> ListDistances:
-        check_length(len(given), n, where)
+    def between(queries: Int, gallery: Int) -> Float:
+        from .kernels import mask_distances
 
-        def rows(start: int, stop: int) -> Float:
-            from .kernels import mask_distances
-
-            queries, gallery = chosen.queries[start:stop], chosen.gallery
-            out = np.empty((len(queries), len(gallery)))
-            mask_distances(
-                queries, gallery, maps.start, maps.classes, maps.bits, maps.size, maps.valid, maps.partial, out
-            )
-            undefined = np.argwhere(np.isnan(out))
-            if len(undefined):
-                q, g = undefined[0]
-                what = f"items {queries[q]} and {gallery[g]} have no pixel that is labelled in both"
-                raise BadInput(what, where=where, fix="leave one of them out")
-            return out
-
-        return by_rows(rows, chosen)
+        out = np.empty((len(queries), len(gallery)))
+        mask_distances(queries, gallery, maps.start, maps.classes, maps.bits, maps.size, maps.valid, maps.partial, out)
+        undefined = np.argwhere(np.isnan(out))
+        if len(undefined):
+            q, g = undefined[0]
+            what = f"items {queries[q]} and {gallery[g]} have no pixel that is labelled in both"
+            raise BadInput(what, where=where, fix="leave one of them out")
+        return out
 
     setting = "" if ignore is None else f",ignore={ignore}"
-    return LabelDistance(f"miou{setting}#{fingerprint(given)}", bind)
+    return LabelDistance(f"miou{setting}#{fingerprint(given)}", of_items(len(given), where, between))
 
 
-def _by_pixel(masks: Array, ignore: int | None, where: str | Path | None) -> Maps:
-    """Bit sets of (item, height, width) class numbers."""
-    start, classes, bits, valid, partial = [0], [], [], [], []
+def _maps(masks: Array, ignore: int | None, where: str | Path | None) -> Maps:
+    """Bit sets of (item, height, width) class numbers, or of (item, class, height, width) maps."""
+    start, classes, bits, valid, partial = [0], list[int](), list[Words](), list[Words](), list[bool]()
     for item, mask in enumerate(masks):
-        pixels = mask.reshape(-1)
-        labelled = pixels >= 0 if ignore is None else (pixels >= 0) & (pixels != ignore)
-        present = np.unique(pixels[labelled])
+        if masks.ndim == 4:
+            layers = mask.reshape(len(mask), -1)
+            if layers.dtype != np.bool_ and (layers.max() > 1 or layers.min() < 0):
+                what = f"item {item} holds {layers.max() if layers.max() > 1 else layers.min()} in a map of one class"
+                raise BadInput(what, where=where, fix="save 0 and 1, or class numbers of shape (item, height, width)")
+            present, labelled = np.flatnonzero(layers.any(axis=1)), np.ones(layers.shape[1], bool)
+            bits += [_packed(layers[c] != 0) for c in present]
+        else:
+            pixels = mask.reshape(-1)
+            labelled = pixels >= 0 if ignore is None else (pixels >= 0) & (pixels != ignore)
+            present = np.unique(pixels[labelled])
+            bits += [_packed(pixels == c) for c in present]
         if not len(present):
             raise BadInput(f"item {item} has no labelled pixel", where=where, fix="leave it out, or label it")
         classes += [int(c) for c in present]
-        bits += [_packed(pixels == c) for c in present]
         start.append(len(classes))
         valid.append(_packed(labelled))
         partial.append(not labelled.all())
-    return _maps(start, classes, bits, valid, partial)
-
-
-def _by_class(masks: Array, where: str | Path | None) -> Maps:
-    """Bit sets of (item, class, height, width) maps."""
-    start, classes, bits, valid = [0], [], [], []
-    all_pixels = _packed(np.ones(masks.shape[2] * masks.shape[3], bool))
-    for item, stack in enumerate(masks):
-        flat = stack.reshape(len(stack), -1)
-        if flat.dtype != np.bool_ and (flat.max() > 1 or flat.min() < 0):
-            what = f"item {item} holds {flat.max() if flat.max() > 1 else flat.min()} in a map of one class"
-            raise BadInput(what, where=where, fix="save 0 and 1, or class numbers of shape (item, height, width)")
-        present = np.flatnonzero(flat.any(axis=1))
-        if not len(present):
-            raise BadInput(f"item {item} has no labelled pixel", where=where, fix="leave it out, or label it")
-        classes += [int(c) for c in present]
-        bits += [_packed(flat[c] != 0) for c in present]
-        start.append(len(classes))
-        valid.append(all_pixels)
-    return _maps(start, classes, bits, valid, [False] * len(masks))
+    packed = np.stack(bits)
+    size = np.unpackbits(packed.view(np.uint8), axis=1).sum(axis=1, dtype=np.int64)
+    return Maps(np.array(start), np.array(classes), packed, size, np.stack(valid), np.array(partial))
 
 
 def _packed(pixels: Bool) -> Words:
     """(word,) uint64 of (pixel,) truth values; the last word is filled with zeros."""
     octets = np.packbits(pixels)
     return np.pad(octets, (0, -len(octets) % 8)).view(np.uint64)
-
-
-def _maps(start: list[int], classes: list[int], bits: list[Words], valid: list[Words], partial: list[bool]) -> Maps:
-    packed = np.stack(bits)
-    size = np.unpackbits(packed.view(np.uint8), axis=1).sum(axis=1, dtype=np.int64)
-    return Maps(np.array(start), np.array(classes), packed, size, np.stack(valid), np.array(partial))

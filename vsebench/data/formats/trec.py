@@ -86,7 +86,7 @@ def parse_trec(lines: Iterable[str], where: Path, order: Order = "score") -> Fil
             differing += 1
             ascending += _ascends_with_rank(found)
         if order == "rank":
-            _refuse_repeated_rank(query, found, where)
+            _refuse_repeated(query, found, where, by_rank=True)
             found.sort(key=lambda row: row[1])
         lists[query] = [item for _, _, _, item in found]
         if equal := [i for i in range(1, len(found)) if found[i][0] == found[i - 1][0]]:
@@ -163,16 +163,6 @@ def _ascends_with_rank(ordered: list[_Row]) -> bool:
     return all(b[1] < a[1] for a, b in pairwise(ordered) if a[0] != b[0]) and len(set(ranks)) > 1
 
 
-def _refuse_repeated_rank(query: str, found: list[_Row], where: Path) -> None:
-    first: dict[int, int] = {}
-    for _, rank, number, _ in found:
-        if rank in first:
-            lines = sorted((first[rank], number))
-            what = f"query '{query}' has rank {rank} twice, in lines {lines[0]} and {lines[1]}"
-            raise BadInput(what, where=where, fix=f"leave out {spell('run_order', 'rank')}: the scores order the items")
-        first[rank] = number
-
-
 def _row(parts: list[str], number: int, width: int, before: int) -> _Row:
     """One line; ``before``: how many lines its query has before it. Raises ValueError."""
     if len(parts) != width:
@@ -201,10 +191,16 @@ def _is_integer(text: str) -> bool:
     return True
 
 
-def _refuse_repeated(query: str, found: list[_Row], where: Path) -> None:
-    first: dict[str, int] = {}
-    for _, _, number, item in found:
-        if item in first:
-            what = f"query '{query}' lists item '{item}' twice, in lines {first[item]} and {number}"
-            raise BadInput(what, where=where, fix="keep each item once a query: a repeated one would count twice")
-        first[item] = number
+def _refuse_repeated(query: str, found: list[_Row], where: Path, by_rank: bool = False) -> None:
+    """Refuse an item that occurs twice in the list of a query, or a rank that does."""
+    first: dict[str | int, int] = {}
+    for _, rank, number, item in sorted(found, key=lambda row: row[2]):
+        name = rank if by_rank else item
+        if name in first:
+            has = f"has rank {rank}" if by_rank else f"lists item '{item}'"
+            fix = "keep each item once a query: a repeated one would count twice"
+            if by_rank:
+                fix = f"leave out {spell('run_order', 'rank')}: the scores order the items"
+            what = f"query '{query}' {has} twice, in lines {first[name]} and {number}"
+            raise BadInput(what, where=where, fix=fix)
+        first[name] = number

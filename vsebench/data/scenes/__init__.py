@@ -5,7 +5,7 @@ A data set is a folder of the cache, ``scenes/NAME``, and three splits, one a pa
     settings ─► vsebench.scenes ─► .NAME.partial/ ─► NAME/ ─► splits/NAME-train.npz, -val, -test
 
 - ``folder``: the files of a data set, ``about.json``, and what is said when they are missing, damaged or outdated
-- ``arrays``: .npy files that grow; ``records``: scenes and captions as lines of JSON
+- ``records``: scenes and captions as lines of JSON
 - ``build``: building; ``store``: ``open_scenes``, the arrays in memory maps
 - ``known``: the data sets and splits, for ``data.splits.catalogue``; ``coco``: files as those of COCO
 """

@@ -21,7 +21,6 @@ import numpy as np
 from ...arguments import public
 from ...errors import BadInput, DiskError, MissingPackage, UsageError
 from ...memory import require, size
-from ...scenes.captions import captions
 from ...scenes.content import KINDS
 from ...scenes.draws import Draws
 from ...scenes.encode import FACTS_KIND, encode_facts, encode_scene
@@ -30,6 +29,7 @@ from ...scenes.render import render
 from ...scenes.sample import scenes
 from ...scenes.settings import CAPTIONS as CAPTIONS_AN_IMAGE
 from ...scenes.settings import GENERATOR, PARTS, Part, Settings, of_split, parse, split_name
+from ...scenes.wording import captions
 from ...scenes.world import Scene
 from ..atomic import make_folder, refused, write_atomically, write_folder
 from ..lock import locked
@@ -37,16 +37,17 @@ from ..regular import sha256_of
 from ..splits import own
 from ..splits.rows import CaptionRows
 from ..splits.stored import store, stored_path
-from .arrays import HEADER, header
 from .folder import (
     ABOUT,
     CAPTIONS,
+    HEADER,
     SCENES,
     SCHEMA,
     arrays,
     check_content,
     command,
     folder_of,
+    header,
     lock_of,
     read_about,
     root,

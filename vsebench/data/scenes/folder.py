@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MissingPackage
-from ...options import spell
 from ...scenes.encode import FACTS_WIDTH, SCENE_WIDTH
 from ...scenes.regions import DIM
 from ...scenes.settings import GENERATOR, Settings
@@ -17,6 +16,7 @@ from ..regular import sha256_of
 SCHEMA = "vsebench/scenes/1"
 ABOUT = "about.json"
 SCENES, CAPTIONS = "scenes.jsonl", "captions.jsonl"
+HEADER = 128  # bytes before the values of an array that is written
 
 
 def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
@@ -33,6 +33,21 @@ def arrays(settings: Settings) -> dict[str, tuple[str, tuple[int, ...]]]:
         "boxes.npy": ("<f4", (4,)),
         "region_start.npy": ("<i8", ()),
     }
+
+
+def header(descr: str, shape: tuple[int, ...]) -> bytes:
+    """The first ``HEADER`` bytes of a .npy file (format 1.0) of values in C order.
+
+    Written here, because the length that numpy gives a header has changed with its versions, and because the number of
+    rows is known only when all are written.
+
+    Args:
+        descr: the type of a value as numpy writes it, such as ``<f4``.
+        shape: of the array; up to 60 digits.
+    """
+    text = f"{{'descr': {descr!r}, 'fortran_order': False, 'shape': {shape}, }}"
+    start = b"\x93NUMPY\x01\x00" + (HEADER - 10).to_bytes(2, "little")
+    return start + text.ljust(HEADER - 11).encode("ascii") + b"\n"
 
 
 def root() -> Path:
@@ -62,7 +77,7 @@ def missing(name: str) -> MissingPackage:
 
 def damaged(where: Path, name: str, why: str) -> BadInput:
     """The error for a file or folder that no build has left so."""
-    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} {spell('force', True)}")
+    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --force")
 
 
 def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
@@ -93,7 +108,7 @@ def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
         raise damaged(path, name, "it does not describe these scenes") from error
     if built_by != GENERATOR:
         what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
-        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} {spell('force', True)}")
+        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --force")
     for file, size in files.items():
         found = (folder / file).stat().st_size if (folder / file).is_file() else None
         if found != size:

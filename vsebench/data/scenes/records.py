@@ -5,20 +5,15 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from ...scenes.captions import Caption
 from ...scenes.facts import AT_LEAST_TWO, UNSAID, Facts, Mention
 from ...scenes.settings import Part
+from ...scenes.wording import Caption
 from ...scenes.world import ATTRIBUTES, BACKGROUNDS, RELATIONS, SIDE, Scene
 
 
 def image_id(name: str, image: int) -> str:
     """The id of an image, such as ``scenes-10k-000017``; ids of one data set have the same length."""
     return f"{name}-{image:06d}"
-
-
-def caption_id(name: str, image: int, number: int) -> str:
-    """The id of a caption, such as ``scenes-10k-000017-3``."""
-    return f"{name}-{image:06d}-{number}"
 
 
 def scene_line(name: str, image: int, part: Part, scene: Scene, size: int) -> str:
@@ -41,9 +36,10 @@ def scene_line(name: str, image: int, part: Part, scene: Scene, size: int) -> st
 
 def caption_line(name: str, image: int, number: int, part: Part, caption: Caption) -> str:
     """A line of ``captions.jsonl``."""
+    image_name = image_id(name, image)
     record = {
-        "caption_id": caption_id(name, image, number),
-        "image_id": image_id(name, image),
+        "caption_id": f"{image_name}-{number}",
+        "image_id": image_name,
         "split": part,
         "caption": caption.text,
         "kind": caption.content.kind,

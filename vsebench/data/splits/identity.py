@@ -8,6 +8,7 @@ import numpy as np
 
 from ...errors import BadInput, count_of
 from ...types import Ids, Int
+from ..formats.ids import places
 from . import own, packages
 from .declared import DECLARED, DeclaredSplit
 from .rows import CaptionRows, rows_sha256, set_sha256
@@ -94,9 +95,6 @@ def _differing_ids(rows: CaptionRows, split: DeclaredSplit) -> str:
 
 def _canonical(rows: CaptionRows, split: DeclaredSplit) -> Int | None:
     """Row of every caption of the canonical order, (caption,); None when the order is not known here."""
-    by_id = np.argsort(rows.caption_id, kind="stable")
     if split.order == "sorted":
-        return by_id
-    if not packages.has_ids():
-        return None
-    return by_id[np.searchsorted(rows.caption_id[by_id], packages.coco_id_rows().caption_id)]
+        return np.argsort(rows.caption_id, kind="stable")
+    return places(rows.caption_id, packages.coco_id_rows().caption_id) if packages.has_ids() else None

@@ -13,7 +13,8 @@ import numpy.typing as npt
 from ...numeric import elementary
 from ...text.tokens import Int32
 from ...types import Direction, Float, Int, Vectors
-from .ngrams import Grams, captions_of
+from ..gains import captions_of
+from .ngrams import Grams
 
 FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
 DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
@@ -81,8 +82,8 @@ class Features:
             )  # fmt: skip
         return out
 
-    def pairs(self, captions: Int, images: Int) -> Vectors:
-        """(pair,) float32 values."""
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32 values, the same in both directions."""
         from .kernels import pair_values
 
         self.prepare("pairs")

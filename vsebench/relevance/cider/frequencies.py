@@ -47,9 +47,12 @@ class Frequencies:
 
     def of(self, wanted: Grams) -> Int32:
         """(n-gram,) int32 frequencies of other n-grams; 0 for those that do not occur in the corpus."""
+        from .ngram_kernels import find_grams
+
         number = {word: i for i, word in enumerate(wanted.tokens.words)}
         number_of = np.fromiter((number.get(word, -1) for word in self.words), np.int32, len(self.words))
-        found = wanted.find(self.parent, number_of[self.last])
+        found = np.empty(len(self.parent), np.int32)
+        find_grams(*wanted.table, len(number), self.parent, number_of[self.last], found)
         out = np.zeros(len(wanted), np.int32)
         out[found[found >= 0]] = self.df[found >= 0]
         return out
@@ -68,15 +71,20 @@ def corpus_df(path: str | os.PathLike[str], tokens: str) -> Frequencies:
     """
     path = Path(path)
     if path.suffix == ".npz":
-        return _require_tokens(_read_npz(path), tokens, path)
-    text = read_text(path)
-    document = None if is_jsonl(text) or _is_rows(text) else parse_json(text, path)
-    if isinstance(document, dict) and "df" in document:
-        return _require_tokens(_from_json(document, path), tokens, path)
-    images, captions = _captions(text, document, path)
-    found = grams(tokenise(captions, tokens))
-    df = image_frequency(found, np.array(images, np.int64), max(images) + 1)
-    return Frequencies(tokens, max(images) + 1, found.tokens.words, found.parent, found.last, df)
+        stored = _read_npz(path)
+    else:
+        text = read_text(path)
+        document = None if is_jsonl(text) or _is_rows(text) else parse_json(text, path)
+        if not isinstance(document, dict) or "df" not in document:
+            images, captions = _captions(text, document, path)
+            found = grams(tokenise(captions, tokens))
+            df = image_frequency(found, np.array(images, np.int64), max(images) + 1)
+            return Frequencies(tokens, max(images) + 1, found.tokens.words, found.parent, found.last, df)
+        stored = _from_json(document, path)
+    if stored.tokens != tokens:
+        what = f"these document frequencies are of tokens '{stored.tokens}', not '{tokens}'"
+        raise BadInput(what, where=path, fix=f"add tokens={stored.tokens}, or count them again")
+    return stored
 
 
 def save_df(path: str | os.PathLike[str], frequencies: Frequencies) -> Path:
@@ -143,13 +151,6 @@ def _captions(text: str, document: Any, path: Path) -> tuple[list[int], list[str
     if not captions:
         raise BadInput("has no captions", where=path, fix=_FIX)
     return images, captions
-
-
-def _require_tokens(found: Frequencies, tokens: str, path: Path) -> Frequencies:
-    if found.tokens != tokens:
-        what = f"these document frequencies are of tokens '{found.tokens}', not '{tokens}'"
-        raise BadInput(what, where=path, fix=f"add tokens={found.tokens}, or count them again")
-    return found
 
 
 def _read_npz(path: Path) -> Frequencies:

@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from ...errors import BadInput, UsageError, count_of
+from ...errors import count_of
 from ...numeric import elementary
 from ...text.tokenise import tokenise
-from ...types import Bool, Direction, Float, Int, Split, Vectors
-from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
-from ..gains import Progress
-from ..kinds.cider import CIDER
-from .features import Features, features
+from ...types import Bool, Float, Split
+from ..gains import Gains, Progress, shape_of
+from .features import features
 from .ngrams import Grams, grams, image_frequency
 
 SIGMA = 6.0  # bigrams; the width of the penalty for a difference in length
 
 
-@dataclass(frozen=True, eq=False)
-class CiderGains:
-    """CIDEr-D (or plain CIDEr) of a caption c against the captions of an image, from 0 to 10.
+def load(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+    """CIDEr-D (or plain CIDEr) of every caption c against the captions S of an image, from 0 to 10.
 
     CIDEr-D(c, S) = 10 mean_{n=1..4} mean_{r in S} sum_g min(w_g(c), w_g(r)) w_g(r) / (|w(c)|_n |w(r)|_n)
     exp(-(l_c - l_r)^2 / (2 sigma^2)), with w_g = count_g (log N - log max(1, df_g)), l the number of bigrams and
@@ -32,78 +27,32 @@ class CiderGains:
     ``pycocoevalcap`` to 1e-6. Source: Vedantam et al., CVPR 2015, and the released code, which averages where the
     paper's eq. 3-4 weigh the n-gram lengths equally.
 
-    Attributes:
-        split: the items.
-        features: weighted n-grams, from which the values are computed.
-        settings: ``tokens``, ``variant``, ``df`` (with the fingerprint of a file) and ``own``.
-        notes: edge cases.
-    """
-
-    split: Split
-    features: Features
-    settings: Mapping[str, str]
-    notes: tuple[str, ...]
-    name: str = "cider"
-    lowest: float = 0.0
-    rows_affordable: bool = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See ``Gains.shape``."""
-        return len(self.split.image_ids), len(self.split.caption_ids)
-
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """See ``Gains.rows``."""
-        check_range(self.shape, direction, start, stop)
-        out = self.features.rows(direction, start, stop)
-        if self._own is not None:
-            put_own_in_rows(out, self._own, self.split.image_of, direction, start, stop)
-        return out
-
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """See ``Gains.at``."""
-        images, captions = as_pairs(self.shape, direction, queries, items)
-        out = self.features.pairs(captions, images)
-        if self._own is not None:
-            put_own_in_pairs(out, self._own, self.split.image_of, images, captions)
-        return out.reshape(np.shape(items))
-
-    @cached_property
-    def _own(self) -> Vectors | None:
-        """With ``own=out`` (caption,) the gain with the caption's own image, computed from its other captions."""
-        return self.features.without_itself() if self.settings["own"] == "out" else None
-
-
-def load(
-    split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None = None
-) -> CiderGains:
-    """CIDEr over a split.
-
     Args, see ``kinds.declare.Loader``:
-        split: with its captions.
-        argument: None.
         settings: ``tokens`` (ptb, whitespace, ptb-java); ``variant``: ``d`` (CIDEr-D) or ``plain``; ``df``: ``split``
             or a file of captions or of document frequencies (see ``frequencies``); ``own``: ``in``, or ``out`` to
             compare a caption with the other captions of its own image.
 
     Raises:
-        UsageError: an argument, or another value of a setting.
-        BadInput: the split has no captions, or the file is damaged or made with another tokeniser.
+        BadInput: the file is damaged or made with another tokeniser.
     """
-    if argument is not None:
-        raise UsageError(f"cider takes no '{argument}'", fix=f"settings are {', '.join(CIDER.settings)}")
-    if split.captions is None:
-        raise BadInput(f"cider needs the captions of split '{split.name}'", fix="give a split with its captions")
-    tokens, variant, df, own = (CIDER.value(settings, key) for key in ("tokens", "variant", "df", "own"))
+    tokens, own = settings["tokens"], settings["own"]
     report = progress or (lambda done: None)
-    found = grams(tokenise(split.captions, tokens))
+    found = grams(tokenise(split.captions or (), tokens))
     report(0.4)
-    idf, corpus, notes = _weights(found, split, df, tokens)
+    idf, corpus, notes = _weights(found, split, settings["df"], tokens)
     report(0.6)
-    weighted = features(found, split.image_of, len(split.image_ids), idf, clip=variant == "d", sigma=SIGMA)
+    clip = settings["variant"] == "d"
+    weighted = features(found, split.image_of, len(split.image_ids), idf, clip=clip, sigma=SIGMA)
     report(1.0)
-    chosen = {"tokens": tokens, "variant": variant, "df": corpus, "own": own}
-    return CiderGains(split, weighted, chosen, (*found.tokens.notes, *_edge_cases(found, split, own), *notes))
+    return Gains(
+        "cider",
+        {**settings, "df": corpus},
+        shape_of(split),
+        weighted,
+        (*found.tokens.notes, *_edge_cases(found, split, own), *notes),
+        lowest=0.0,
+        own=(weighted.without_itself(), split.image_of) if own == "out" else None,
+    )
 
 
 def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str, tuple[str, ...]]:

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from ...text.tokens import Int32, Tokens
 from ...types import Int
+from ..gains import captions_of
 
 LONGEST = 4
 
@@ -44,19 +45,6 @@ class Grams:
     def __len__(self) -> int:
         return len(self.parent)
 
-    def find(self, parent: Int32, last: Int32) -> Int32:
-        """(n-gram,) int32 numbers, among these, of the n-grams of another list; -1 for those that do not occur.
-
-        Args:
-            parent: (n-gram,) int32 parents in the other list, -1 for a word, else smaller than the n-gram itself.
-            last: (n-gram,) int32 number of the last word among these words, -1 for a word that does not occur.
-        """
-        from .ngram_kernels import find_grams
-
-        found = np.empty(len(parent), np.int32)
-        find_grams(*self.table, len(self.tokens.words), parent, last, found)
-        return found
-
 
 def grams(tokens: Tokens) -> Grams:
     """Number and count the n-grams of captions."""
@@ -74,13 +62,6 @@ def grams(tokens: Tokens) -> Grams:
     )
     rows = (parent[:used].copy(), last[:used].copy(), order[:used].copy())
     return Grams(tokens, *rows, start, gram[:entries].copy(), count[:entries].copy(), (keys, values, shift))
-
-
-def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:
-    """(image + 1,) starts and (caption,) captions of every image, in order."""
-    start = np.zeros(images + 1, np.int64)
-    np.cumsum(np.bincount(image_of, minlength=images), out=start[1:])
-    return start, np.argsort(image_of, kind="stable")
 
 
 def image_frequency(found: Grams, image_of: Int, images: int) -> Int32:

@@ -14,7 +14,7 @@ about 1e-8 from that of the vectors as they were.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -25,7 +25,7 @@ import numpy.typing as npt
 
 from ...errors import count_of
 from ...types import Direction, Float, Int, Split, Vectors, frozen
-from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
+from ..gains import Gains, captions_of, shape_of
 
 GRID = 2.0**26
 # The product of equal unit vectors differs from 1 by rounding; those of distinct sentences differ by more than this.
@@ -36,40 +36,29 @@ SCATTERED = 1 << 14  # products of scattered pairs at a time
 
 @dataclass(frozen=True, eq=False)
 class CaptionCosine:
-    """Gains from one vector a caption; constructed by ``caption_cosine``.
+    """Cosines of caption vectors; constructed by ``caption_cosine``.
 
     Matrix products use all threads of the BLAS: call ``rows`` inside ``vsebench.numeric.parallel.one_blas_thread``, and
     spread the rows over threads.
 
     Attributes:
-        name, settings, notes, shape: see ``Gains``.
         candidates: (caption, dim) float64 unit vectors on the grid.
         references: (reference, dim) float64, on the grid: the vectors that represent the images, sorted by image.
         first: (image + 1,) int64, where the references of each image start.
-        image_of: (caption,) int64.
-        own: (caption,) float32 gain with the caption's own image; None where it is the product with its references.
     """
 
-    name: str
-    settings: Mapping[str, str]
-    notes: tuple[str, ...]
-    shape: tuple[int, int]
     candidates: Float
     references: Float
     first: Int
-    image_of: Int
-    own: Vectors | None
-    lowest: float | None = None
-    rows_affordable: bool = True
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """See ``Gains.rows``."""
-        check_range(self.shape, direction, start, stop)
-        out = np.zeros((stop - start, self.shape[direction == "i2t"]), np.float32)
+        """See ``Values.rows``."""
+        n_image, n_caption = len(self.first) - 1, len(self.candidates)
+        out = np.zeros((stop - start, n_caption if direction == "i2t" else n_image), np.float32)
         if direction == "i2t":
             images = self._represented[slice(*np.searchsorted(self._represented, (start, stop)))]
             vectors = self.references[self.first[start] : self.first[stop]]
-            for c in range(0, self.shape[1] if len(images) else 0, TILE):
+            for c in range(0, n_caption if len(images) else 0, TILE):
                 product = vectors @ self.candidates[c : c + TILE].T
                 best = np.maximum.reduceat(product, self.first[images] - self.first[start], axis=0)
                 out[images - start, c : c + TILE] = _rounded(best)
@@ -78,13 +67,10 @@ class CaptionCosine:
                 low, high = self.first[images[0]], self.first[images[-1] + 1]
                 product = self.candidates[start:stop] @ self.references[low:high].T
                 out[:, images] = _rounded(np.maximum.reduceat(product, self.first[images] - low, axis=1))
-        if self.own is not None:
-            put_own_in_rows(out, self.own, self.image_of, direction, start, stop)
         return out
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """See ``Gains.at``."""
-        images, captions = as_pairs(self.shape, direction, queries, items)
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """See ``Values.pairs``."""
         out = np.zeros(len(images), np.float32)
         count = np.diff(self.first)[images]
         pairs = np.flatnonzero(count)
@@ -97,9 +83,7 @@ class CaptionCosine:
             caption = np.repeat(captions[some], count[some])
             products = np.einsum("ij,ij->i", self.references[reference], self.candidates[caption])
             out[some] = _rounded(np.maximum.reduceat(products, begin))
-        if self.own is not None:
-            put_own_in_pairs(out, self.own, self.image_of, images, captions)
-        return out.reshape(np.shape(items))
+        return out
 
     @cached_property
     def _represented(self) -> Int:
@@ -116,7 +100,7 @@ class CaptionCosine:
 def caption_cosine(
     name: str, split: Split, vectors: npt.NDArray[Any], *, agg: str = "max", own: str = "in",
     settings: Mapping[str, str] | None = None, notes: tuple[str, ...] = (),
-) -> CaptionCosine:  # fmt: skip
+) -> Gains:  # fmt: skip
     """Gains from one vector a caption.
 
     Args:
@@ -129,10 +113,9 @@ def caption_cosine(
         settings: further settings for the signature.
         notes: further notes.
     """
-    n_image, n_caption = len(split.image_ids), len(split.caption_ids)
-    members = np.argsort(split.image_of, kind="stable")
-    count = np.bincount(split.image_of, minlength=n_image)
-    first = np.concatenate([[0], np.cumsum(count)])
+    n_image, n_caption = shape_of(split)
+    first, members = captions_of(split.image_of, n_image)
+    count = np.diff(first)
     candidates = unit_rows(vectors)
     noted = list(notes)
     if own == "out" and (count == 1).any():
@@ -154,10 +137,10 @@ def caption_cosine(
         values = np.ones(n_caption, np.float32)
     elif own == "out":
         values = _rounded(_with_others(candidates, split.image_of, agg))
-    chosen = {**(settings or {}), "agg": agg, "own": own}
-    return CaptionCosine(
-        name, chosen, tuple(noted), (n_image, n_caption), frozen(candidates), frozen(references), frozen(starts),
-        split.image_of, None if values is None else frozen(values),
+    return Gains(
+        name, {**(settings or {}), "agg": agg, "own": own}, (n_image, n_caption),
+        CaptionCosine(frozen(candidates), frozen(references), frozen(starts)), tuple(noted),
+        own=None if values is None else (frozen(values), split.image_of),
     )  # fmt: skip
 
 
@@ -188,7 +171,8 @@ def unit_rows(vectors: npt.NDArray[Any]) -> Float:
 def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
     """(caption,) the product of every caption with the other captions of its image; 0 where there is none."""
     out = np.zeros(len(vectors))
-    for captions in _images(image_of):
+    members = np.argsort(image_of, kind="stable")
+    for captions in np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1):
         some = vectors[captions]
         if len(some) == 1:
             continue
@@ -205,12 +189,6 @@ def _with_others(vectors: Float, image_of: Int, agg: str) -> Float:
                 np.fill_diagonal(product[:, start:], -2.0)
                 out[captions[start : start + TILE]] = product.max(axis=1)
     return out
-
-
-def _images(image_of: Int) -> Iterator[Int]:
-    """The captions of every image that has one, ascending."""
-    members = np.argsort(image_of, kind="stable")
-    yield from np.split(members, np.flatnonzero(np.diff(image_of[members])) + 1)
 
 
 def _rounded(products: Float) -> Vectors:

@@ -17,9 +17,8 @@ from ...numeric import elementary
 from ...text.tokenise import tokenise
 from ...text.tokens import Tokens
 from ...types import Float, Int, Split, Vectors
-from ..gains import Progress
-from ..kinds.bow import BOW
-from .aggregate import CaptionCosine, caption_cosine
+from ..gains import Gains, Progress
+from .aggregate import caption_cosine
 from .word_vectors import read_word_vectors
 
 
@@ -46,7 +45,7 @@ class Bags:
     notes: tuple[str, ...]
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CaptionCosine:
+def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains from a file of word vectors.
 
     Args, see ``kinds.declare.Loader``:
@@ -55,17 +54,17 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
             captions contain it); ``agg`` (max, mean, first); ``own`` (in, one, out).
 
     Raises:
-        UsageError: no file is named, or a setting has another value.
+        UsageError: no file is named.
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
-    idf = BOW.value(settings, "idf")
-    bags = bags_of(split, argument, BOW.value(settings, "tokens"), "bow", progress)
+    idf = settings["idf"]
+    bags = bags_of(split, argument, settings["tokens"], "bow", progress)
     weight = idf_weights(bags, split) if idf == "yes" else np.ones(len(bags.words))
     notes = list(bags.notes)
     if idf == "yes" and not weight.any():
         notes.append("every word occurs in the captions of every image: with idf all gains are 0")
     return caption_cosine(
-        "bow", split, weighted_sums(bags, weight), agg=BOW.value(settings, "agg"), own=BOW.value(settings, "own"),
+        "bow", split, weighted_sums(bags, weight), agg=settings["agg"], own=settings["own"],
         settings={**bags.settings, "idf": idf}, notes=tuple(notes),
     )  # fmt: skip
 

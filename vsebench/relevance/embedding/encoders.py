@@ -81,7 +81,7 @@ def embed(
     """
     row = {caption: at for at, caption in enumerate(dict.fromkeys(captions))}
     unique = list(row)
-    vectors = _cached(model, unique)
+    vectors: Vectors | None = store.get_array(KIND, store.fingerprint(KIND, model.identity, unique))
     if vectors is None:
         vectors = _encode(unique, model, progress)
         # The revision of a published model is known only once it is downloaded, which loading may have done.
@@ -91,10 +91,6 @@ def embed(
     if progress is not None:
         progress(1.0)
     return vectors if len(unique) == len(captions) else vectors[[row[caption] for caption in captions]]
-
-
-def _cached(model: Model, unique: list[str]) -> Vectors | None:
-    return store.get_array(KIND, store.fingerprint(KIND, model.identity, unique))
 
 
 def _encode(captions: list[str], model: Model, progress: Progress | None) -> Vectors:

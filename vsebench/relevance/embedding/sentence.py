@@ -19,13 +19,12 @@ from ...data.match import rows_of
 from ...errors import BadInput
 from ...types import Split
 from ..checks import check_values
-from ..gains import Progress
-from ..kinds.sentence import SENTENCE
+from ..gains import Gains, Progress
 from . import encoders
-from .aggregate import CaptionCosine, caption_cosine
+from .aggregate import caption_cosine
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> CaptionCosine:
+def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains of a sentence encoder, or of caption vectors in a file.
 
     Args, see ``kinds.declare.Loader``:
@@ -37,9 +36,7 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
     Raises:
         MissingPackage: sentence-transformers is not installed.
         BadInput: the model or the file cannot be read, or the file has vectors of other captions.
-        UsageError: a setting has another value.
     """
-    agg, own = SENTENCE.value(settings, "agg"), SENTENCE.value(settings, "own")
     notes: tuple[str, ...] = ()
     if argument is not None and (argument.lower().endswith(array_endings()) or Path(argument).expanduser().is_file()):
         path = Path(argument).expanduser()
@@ -56,7 +53,9 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
         vectors, identity = encoders.embed(split.captions, model, progress, lost.append), model.identity
         notes = (*notes, *lost)
         _fingerprint(vectors, Path(model.source))
-    return caption_cosine("sentence", split, vectors, agg=agg, own=own, settings={"model": identity}, notes=notes)
+    return caption_cosine(
+        "sentence", split, vectors, agg=settings["agg"], own=settings["own"], settings={"model": identity}, notes=notes
+    )
 
 
 def read_vectors(path: Path, split: Split) -> tuple[npt.NDArray[Any], tuple[str, ...]]:

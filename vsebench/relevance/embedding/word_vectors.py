@@ -144,15 +144,8 @@ def _spaced_word(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> 
             float(word.rsplit(sep, 1)[-1])
         except ValueError:
             return word
-    raise _wrong_length(path, number, line, sep, dim)
-
-
-def _wrong_length(path: Path, number: int, line: bytes, sep: bytes, dim: int) -> BadInput:
-    return BadInput(
-        f"line {number} has {count_of(line.count(sep), 'number')}, expected {dim}: {_shown(line)}",
-        where=path,
-        fix=TEXT_FORM,
-    )
+    what = f"line {number} has {count_of(line.count(sep), 'number')}, expected {dim}: {_shown(line)}"
+    raise BadInput(what, where=path, fix=TEXT_FORM)
 
 
 def _numbers(path: Path, number: int, text: bytes, sep: bytes) -> list[float]:

@@ -3,11 +3,9 @@
 A set of judgements takes a ``Split`` and a direction and gives a ``Relevance`` (compressed rows of gallery indices,
 one row a query). Modules:
 
-- ``declare``: ``Judgements``, what a set declares about itself
-- ``table``: ``JUDGEMENTS``, the one table of the sets, and loading by name
-- ``ground_truth``, ``coco_1k``, ``eccv``, ``cxc``: the declarations, one a file
-- ``pairs``: a ``Relevance`` from pairs of indices
-- ``coco_files``: reading the files of the package ``eccv_caption``
+- ``declare``: ``Judgements``, what a set declares about itself; a ``Relevance`` from pairs of indices
+- ``table``: ``JUDGEMENTS``, the one table of the sets, loading by name, and checks of the published numbers
+- ``ground_truth`` (``gt``, ``1k``), ``coco_files`` (``eccv``, ``cxc``), ``scenes`` (``entails``, ``judged``)
 
-A new set is one file with a ``Judgements`` and one line in ``table``.
+A new set is a ``Judgements`` in a file and one line in ``table``.
 """

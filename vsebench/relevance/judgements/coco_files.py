@@ -1,24 +1,23 @@
-"""Reading judgements of the COCO 5K test set from the files of the package ``eccv_caption``, matched by COCO id."""
+"""``eccv`` and ``cxc``: judgements of the COCO 5K test set from the package ``eccv_caption``, matched by COCO id."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain
 from pathlib import Path
 
 import numpy as np
 
+from ...data.formats.ids import places
 from ...data.splits.packages import has_ids, judgement_file, read_judgements
 from ...errors import BadInput, UsageError, count_of
 from ...options import spell
-from ...types import Direction, Ids, Int, Relevance, Split, frozen
-from .pairs import from_pairs
+from ...types import Direction, Relevance, Split
+from .declare import Judgements, from_pairs
 
 JUDGED_SPLIT = "coco-5k"
-
-
 Files = Mapping[Direction, str]  # the name of the file in the package for each direction: query id -> ids of positives
 
 
@@ -47,25 +46,8 @@ def load(name: str, files: Files, split: Split, direction: Direction, *, all_que
 
 @lru_cache(maxsize=8)  # a training loop evaluates the same split again and again
 def _load(
-    name: str, file: str, split: Split, direction: Direction, all_queries: bool, path: Path, modified: int
+    name: str, file: str, split: Split, direction: Direction, all_queries: bool, path: Path, _modified: int
 ) -> Relevance:
-    query_ids, sizes, positive_ids = _columns(file, path, modified)
-    queries, gallery = split.image_ids, split.caption_ids
-    if direction == "t2i":
-        queries, gallery = gallery, queries
-    query = _index(queries, query_ids)
-    if (query < 0).any():
-        unknown_ids = query_ids[query < 0]
-        counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
-        what = f"{counted} not in split '{split.name}' (first: {unknown_ids[0]})"
-        raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
-    skipped = len(queries) - len(query_ids) if all_queries else 0
-    return from_pairs(name, direction, np.repeat(query, sizes), _index(gallery, positive_ids), skipped=skipped)
-
-
-@lru_cache(maxsize=4)  # independent of the order of the split, and half the time of loading
-def _columns(file: str, path: Path, _modified: int) -> tuple[Int, Int, Int]:
-    """(judged,) query ids, (judged,) numbers of positives, (pair,) ids of the positives."""
     lists = read_judgements(file)
     try:
         query_ids = np.fromiter(map(int, lists), np.int64, len(lists))
@@ -73,7 +55,17 @@ def _columns(file: str, path: Path, _modified: int) -> tuple[Int, Int, Int]:
         positive_ids = np.fromiter(chain.from_iterable(lists.values()), np.int64, int(sizes.sum()))
     except (TypeError, ValueError) as error:
         raise BadInput(f"not a mapping of ids to lists of ids ({error})", where=path) from error
-    return frozen(query_ids), frozen(sizes), frozen(positive_ids)
+    queries, gallery = split.image_ids, split.caption_ids
+    if direction == "t2i":
+        queries, gallery = gallery, queries
+    query = places(queries, query_ids)
+    if (query < 0).any():
+        unknown_ids = query_ids[query < 0]
+        counted = count_of(len(unknown_ids), "judged query is", "judged queries are")
+        what = f"{counted} not in split '{split.name}' (first: {unknown_ids[0]})"
+        raise BadInput(what, where=path, fix="check the ids of the split: vsebench data verify coco-5k")
+    skipped = len(queries) - len(query_ids) if all_queries else 0
+    return from_pairs(name, direction, np.repeat(query, sizes), places(gallery, positive_ids), skipped=skipped)
 
 
 def identity(files: Files, split: Split) -> str | None:
@@ -86,10 +78,38 @@ def identity(files: Files, split: Split) -> str | None:
     return f"eccv_caption#{digest.hexdigest()[:8]}"
 
 
-def _index(ids: Ids, wanted: Int) -> Int:
-    """(wanted,) index of every wanted id in ``ids``, -1 where it is missing."""
-    if ids.dtype.kind != "i":
-        raise BadInput(f"ids such as {ids[0]!r} are not COCO ids", fix="give integers")
-    order = np.argsort(ids, kind="stable")
-    place = order[np.searchsorted(ids[order], wanted).clip(max=len(ids) - 1)]
-    return np.where(ids[place] == wanted, place, -1)
+ECCV_FILES: Files = {"i2t": "eccv_image_to_caption.json", "t2i": "eccv_caption_to_image.json"}
+CXC_FILES: Files = {"i2t": "cxc_image_to_caption.json", "t2i": "cxc_caption_to_image.json"}
+
+ECCV = Judgements(
+    name="eccv",
+    title="ECCV Caption",
+    heading="ECCV Caption",
+    meaning="ECCV Caption judgements over COCO 5K; the complete gallery is ranked",
+    rule="the original pairs, and those among the top candidates of five models that people accepted",
+    judged_by="crowd workers, over candidates proposed by five retrieval models",
+    cite="chun2022eccv",
+    reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
+    positives="eccv",
+    load=partial(load, "eccv", ECCV_FILES),
+    identity=partial(identity, ECCV_FILES),
+    splits=(JUDGED_SPLIT,),
+    # Two positives are not among the 25,000 captions: 144675 of image 575916 and 467259 of image 421999.
+    counts={"i2t": (1_261, 22_550, 2), "t2i": (1_332, 11_279, 0)},
+)
+
+CXC = Judgements(
+    name="cxc",
+    title="Crisscrossed Captions",
+    heading="CxC",
+    meaning="Crisscrossed Captions judgements (similarity of at least 3) over COCO 5K; the complete gallery is ranked",
+    rule="image-text similarity (SITS) with agg_score >= 3 on the scale 0 to 5",
+    judged_by="the mean of several raters a pair, over pairs sampled by similarity",
+    cite="parekh2021cxc",
+    reference="Parekh et al., Crisscrossed Captions, EACL 2021",
+    positives="cxc",
+    load=partial(load, "cxc", CXC_FILES, all_queries=True),
+    identity=partial(identity, CXC_FILES),
+    splits=(JUDGED_SPLIT,),
+    counts={"i2t": (5_000, 35_585, 0), "t2i": (24_972, 35_585, 0)},
+)

@@ -1,4 +1,4 @@
-"""``gt``: a caption is relevant to the image it was written for, and to no other."""
+"""``gt``: a caption is relevant to the image it was written for, and to no other; ``1k``: the same inside folds."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 from ...types import Direction, Relevance, Split
-from .declare import Judgements
-from .pairs import from_pairs
+from .declare import Judgements, from_pairs
 
 
 @lru_cache(maxsize=4)  # a training loop evaluates the same split again and again
@@ -36,4 +35,19 @@ GROUND_TRUTH = Judgements(
     positives="gt",
     load=ground_truth,
     identity=lambda split: None,
+)
+
+COCO_1K = Judgements(
+    name="1k",
+    title="COCO 1K, five folds of COCO 5K",
+    heading="COCO 1K (mean of 5 folds)",
+    meaning="the captions written for the image; only the query's fold is ranked; mean over the five folds (COCO 1K)",
+    rule="a caption and the image it was written for; candidates are the items of the query's fold of 1,000 images",
+    judged_by="not judged: every other pair counts as wrong, even if the caption fits",
+    cite="faghri2018vsepp",
+    reference="Faghri et al., VSE++: Improving Visual-Semantic Embeddings with Hard Negatives, BMVC 2018",
+    positives="gt",
+    load=ground_truth,
+    identity=lambda split: None,
+    folds=True,
 )

@@ -1,29 +1,28 @@
-"""The table of relevance judgements: add a set by declaring it in a file of its own and naming it here."""
+"""The table of relevance judgements: add a set by declaring it in another file and naming it here."""
 
 from __future__ import annotations
 
-from ...errors import UsageError
+from ...data.splits.catalogue import Check, declared, load_split
+from ...data.splits.packages import has_ids
+from ...errors import UsageError, VsebenchError
 from ...registry import unknown
 from ...types import DIRECTIONS, Direction, Relevance, Split
-from .coco_1k import COCO_1K
-from .cxc import CXC
+from .coco_files import CXC, ECCV
 from .declare import Counts, Judgements
-from .eccv import ECCV
-from .entails import ENTAILS
-from .ground_truth import GROUND_TRUTH
-from .judged import JUDGED
+from .ground_truth import COCO_1K, GROUND_TRUTH
+from .scenes import ENTAILS, JUDGED
 
 JUDGEMENTS: dict[str, Judgements] = {
-    declared.name: declared for declared in (GROUND_TRUTH, COCO_1K, ECCV, CXC, ENTAILS, JUDGED)
+    judged.name: judged for judged in (GROUND_TRUTH, COCO_1K, ECCV, CXC, ENTAILS, JUDGED)
 }
 COUNTS: dict[tuple[str, Direction], Counts] = {
-    (name, direction): counts for name, declared in JUDGEMENTS.items() for direction, counts in declared.counts.items()
+    (name, direction): counts for name, judged in JUDGEMENTS.items() for direction, counts in judged.counts.items()
 }
 
 
 def names(split: Split) -> list[str]:
     """The sets with positives of their own that apply to a split, ``gt`` first, installed or not."""
-    return [name for name, declared in JUDGEMENTS.items() if declared.positives == name and declared.covers(split.name)]
+    return [name for name, judged in JUDGEMENTS.items() if judged.positives == name and judged.covers(split.name)]
 
 
 def load(name: str, split: Split, direction: Direction) -> Relevance:
@@ -48,5 +47,33 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
 
 def identities(split: Split) -> dict[str, str]:
     """For the signature: name -> source and fingerprint, of the installed judgements of a split that have files."""
-    found = {name: declared.identity(split) for name, declared in JUDGEMENTS.items()}
+    found = {name: judged.identity(split) for name, judged in JUDGEMENTS.items()}
     return {name: identity for name, identity in found.items() if identity is not None}
+
+
+def verify_judgements(name: str) -> list[Check]:
+    """One check for every set of judgements and direction of a declared split, none where no judgements apply.
+
+    Args:
+        name: the split; ``coco-1k`` has the items of ``coco-5k``.
+
+    Raises:
+        UsageError: no such split.
+        MissingPackage: the split is neither built nor installed.
+    """
+    split_name = declared(name).built_as
+    counted = {key: counts for key, counts in COUNTS.items() if split_name in JUDGEMENTS[key[0]].splits}
+    if not counted or not has_ids():
+        return []
+    checks = []
+    split = load_split(split_name)
+    for (judgements, direction), published in counted.items():
+        try:
+            found = load(judgements, split, direction)
+        except VsebenchError as error:
+            checks.append(Check(f"{judgements} {direction}", False, error.what))
+            continue
+        counts = (len(found.queries), int(found.size.sum()), found.unreachable)
+        detail = "{:,} queries, {:,} positives, {} not among the captions".format(*counts)
+        checks.append(Check(f"{judgements} {direction}", counts == published, detail))
+    return checks

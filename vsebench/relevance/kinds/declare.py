@@ -11,7 +11,8 @@ from ...errors import UsageError
 from ...types import Split
 from ..gains import Gains, Progress
 
-# The gains of a split: split with its captions, argument, settings by key, callback for the fraction that is done.
+# The gains of a split: split (with its captions, where the kind needs them), argument, the value of every setting,
+# callback for the fraction that is done.
 Loader = Callable[[Split, "str | None", Mapping[str, str], "Progress | None"], Gains]
 
 

@@ -1,6 +1,6 @@
 """The table of the kinds of gains, specifications such as ``cider:tokens=whitespace``, and loading gains.
 
-Add a kind by declaring it in a file of its own and naming it in ``GAINS``.
+Add a kind by declaring it and naming the declaration in ``GAINS``.
 """
 
 from __future__ import annotations
@@ -10,19 +10,10 @@ from ...options import spell
 from ...registry import unknown
 from ...types import Split
 from ..gains import Gains, Progress, Spec
-from ..nonnegative import NonNegative
-from .bow import BOW
-from .cider import CIDER
-from .coarse import COARSE
+from .declarations import BOW, CIDER, COARSE, MATRIX, SENTENCE, SPICE, TRUTH, WMD
 from .declare import GainsKind
-from .matrix import MATRIX
-from .sentence import SENTENCE
-from .spice import SPICE
-from .truth import TRUTH
-from .wmd import WMD
 
 GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, TRUTH, COARSE, MATRIX)}
-FORMS = ", ".join(kind.form for kind in GAINS.values())  # for help
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
 
 
@@ -93,9 +84,9 @@ def load_gains(text: str | Spec, split: Split, progress: Progress | None = None)
     """
     spec = parse_spec(text) if isinstance(text, str) else text
     kind = GAINS[spec.kind]
-    cut_at_zero = "negative" in kind.settings and kind.value(spec.settings, "negative") == "zero"
+    settings = {key: kind.value(spec.settings, key) for key in kind.settings}
     if kind.needs_captions and split.captions is None:
         what = f"{kind.name} needs the captions of split '{split.name}', which are not known"
         raise BadInput(what, fix=f"give them with {spell('captions', 'FILE')}")
-    gains = kind.loader()(split, spec.argument, spec.settings, progress)
-    return NonNegative(gains) if cut_at_zero else gains
+    gains = kind.loader()(split, spec.argument, settings, progress)
+    return gains.without_negative() if settings.get("negative") == "zero" else gains

@@ -27,7 +27,7 @@ from ...errors import BadInput
 from ...scenes.draws import Draws
 from ...scenes.settings import CAPTIONS
 from ...types import Bool, Float, Int, Split, Vectors, frozen
-from .source import scenes_of, truth_of
+from .truth import scenes_of, truth_of
 
 STRATA = ((4, 0.01), (3, 0.1), (3, 1.0))  # pairs an image; of this share of the other captions, the truest
 RATERS, POOL = 5, 20

@@ -1,17 +1,26 @@
-"""Truth of the captions of scenes: the facts of every caption that hold in every scene, counted on request."""
+"""Truth of the captions of scenes: the facts of every caption that hold in every scene, counted on request; gains."""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...data.scenes.folder import check_content
+from ...data.scenes.store import StoredScenes, open_scenes
+from ...errors import UsageError, count_of
+from ...options import spell
 from ...scenes.encode import FACTS_COUNT, SCENE_FACTS, Codes
-from ...types import Direction, Int, Vectors
+from ...scenes.settings import of_split
+from ...types import Direction, Int, Split, Vectors
+from ..gains import Gains, Progress, shape_of
 
+PATTERN = "scenes-*"  # of the names of splits
 PIECE = 1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
 
 
@@ -45,8 +54,8 @@ class Truth:
             out[:, piece] = _f_score(matched, of_images[start:stop, None], of_captions[piece])
         return out
 
-    def pairs(self, images: Int, captions: Int) -> Vectors:
-        """(pair,) float32 truth of pairs of an image and a caption, (pair,) int64 indices each."""
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32 truth, the same in both directions."""
         from .kernels import matched_pairs
 
         out = np.empty(len(images), np.int8)
@@ -74,6 +83,53 @@ class Truth:
     def _sizes(self) -> tuple[Vectors, Vectors]:
         """(image,) and (caption,) float32 numbers of facts."""
         return self.scenes[:, SCENE_FACTS].astype(np.float32), self.facts[:, FACTS_COUNT].astype(np.float32)
+
+
+def load(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+    """The truth of the captions of a split of scenes, which needs no strings; see ``kinds.declare.Loader``.
+
+    Raises:
+        UsageError, MissingPackage, BadInput: as ``truth_of``.
+    """
+    truth = truth_of(split)
+    none = int((truth.facts[:, FACTS_COUNT] == 0).sum())
+    stating = count_of(none, "caption states", "captions state")
+    notes = (f"{stating} no fact: truth 0 with every image",) if none else ()
+    return Gains("truth", {"scenes": fingerprint(truth)}, shape_of(split), truth, notes, lowest=0.0)
+
+
+@lru_cache(maxsize=4)  # gains and judgements of one split
+def truth_of(split: Split) -> Truth:
+    """The truth of the captions of a split, in its order.
+
+    Raises:
+        UsageError: a split of other data.
+        MissingPackage: the data set is not built here.
+        BadInput: it is damaged, or the split has other ids.
+    """
+    stored, _ = scenes_of(split)
+    check_content(stored.name, "scenes.npy", "facts.npy")  # the kernels take codes as they are
+    return Truth(
+        stored.scenes[stored.image_rows(split.image_ids)], stored.facts[stored.caption_rows(split.caption_ids)]
+    )
+
+
+def scenes_of(split: Split) -> tuple[StoredScenes, slice]:
+    """The data set that a split is a part of, and the images of that part; raises as ``truth_of``."""
+    found = of_split(split.name)
+    if found is None:
+        what = f"truth is known of scenes, not of split '{split.name}'"
+        fix = f"give {spell('split', 'scenes-10k-test')} or other scenes (vsebench data build scenes-10k)"
+        raise UsageError(what, fix=fix)
+    stored = open_scenes(found[0])
+    return stored, stored.part(found[1])
+
+
+def fingerprint(truth: Truth) -> str:
+    """Eight hexadecimal digits of the SHA-256 of the scenes and the facts."""
+    digest = hashlib.sha256(truth.scenes.tobytes())
+    digest.update(truth.facts.tobytes())
+    return digest.hexdigest()[:8]
 
 
 def _f_score(matched: Codes, first: Vectors, second: Vectors) -> Vectors:

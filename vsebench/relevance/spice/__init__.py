@@ -8,7 +8,7 @@
 - ``gains``: ``load`` of the kind ``spice`` and the ``Gains``
 - ``tuples``: ``Tuples`` of captions, and the error that captions are not parsed
 - ``cache``: tuples in the user cache; export and import
-- ``file``: the file format of tuples; ``rows``: tuples in the rows of another file
+- ``file``: the file format of tuples, and tuples in the rows of another file
 - ``encode``: tuples as integers, merging graphs, similar concepts
 - ``postings``: matching the tuples of captions and images; saved in the cache
 - ``kernels``: the compiled parts

@@ -144,14 +144,5 @@ def export_tuples(path: str | os.PathLike[str], tuples: Tuples) -> None:
         stream.write(data)
 
 
-def import_tuples(path: str | os.PathLike[str]) -> Tuples:
-    """Read a file written by ``export_tuples``, without adding it to the cache (see ``add_agreeing``).
-
-    Raises:
-        BadInput: another kind of file, truncated, or a malformed line, which is named.
-    """
-    return unpack(Path(path))
-
-
 def _prefix() -> str:
     return store.fingerprint(TOOLS)[:8] + "-"

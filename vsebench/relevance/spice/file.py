@@ -1,4 +1,6 @@
-"""The file format of scene-graph tuples: JSON lines, gzip when the name ends in .gz.
+"""Files of scene-graph tuples: the format of this package, and rows of tuples that were parsed elsewhere.
+
+The format of this package is JSON lines, gzip when the name ends in .gz.
 
 The first line is the header ``{"format": "vsebench/spice-tuples/1", "tools": ..., "captions": n, "words": m}``. Then
 come n lines ``{"caption": text, "tuples": [[...], ...]}``, or ``{"caption": text, "broken": reason}`` for a caption
@@ -7,18 +9,17 @@ that the parser failed on, and m lines ``{"word": w, "synsets": [ids]}``, one fo
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import gzip
 import json
-from collections.abc import Iterator, Mapping
+import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ...data.textfile import parse_json, read_text, shown
 from ...errors import BadInput, count_of
 from ...options import spell
-from .tuples import TOOLS, Tuples, normal, words
+from .tuples import TOOLS, Tuples, normal, select, words
 
 FORMAT = "vsebench/spice-tuples/1"
 AGAIN = "correct the line, or export the file again"
@@ -39,18 +40,14 @@ def pack(tuples: Tuples, *, compress: bool) -> bytes:
 
 
 def unpack(path: Path) -> Tuples:
-    """Read and check a file of tuples; 25,000 captions in about 0.4 s.
+    """Read and check a file of tuples.
 
     Raises:
         BadInput: unreadable, another kind of file, truncated, made with other tools, or a line that is neither a
             caption nor a word; the first such line is named.
     """
-    with _without_garbage_collection():
-        return _unpack(path)
-
-
-def _unpack(path: Path) -> Tuples:
-    records = _records(read_text(path), path)
+    lines = [(number, line) for number, line in enumerate(read_text(path).split("\n"), 1) if line.strip()]
+    records = [(number, parse_json(line, f"{path}: line {number}")) for number, line in lines]
     header = records[0][1]
     if isinstance(header, list) and all(isinstance(item, list) for item in header):
         raise BadInput(
@@ -150,31 +147,64 @@ def require_synsets(
                 )
 
 
-@contextlib.contextmanager
-def _without_garbage_collection() -> Iterator[None]:
-    """Disable the search for reference cycles, which takes half the time of reading a hundred thousand lists."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
-
-
-def _records(text: str, path: Path) -> list[tuple[int, Any]]:
-    """(line number, document) of every line that is not empty."""
-    lines = [(number, line) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
-    try:  # all at once is three times as fast
-        together = json.loads("[" + ",".join(line for _, line in lines) + "]")
-    except (ValueError, RecursionError):
-        together = []
-    if len(together) == len(lines):
-        return [(number, record) for (number, _), record in zip(lines, together, strict=True)]
-    return [(number, parse_json(line, f"{path}: line {number}")) for number, line in lines]
-
-
 def _text(value: Any, what: str, at: str) -> str:
     if not isinstance(value, str):
         raise BadInput(f"'{what}' is {shown(value)}, expected a text", where=at, fix=AGAIN)
     return value
+
+
+def read_rows(path: str | os.PathLike[str], synsets: str | os.PathLike[str], captions: Sequence[str]) -> Tuples:
+    """Read tuples in the order of captions, and a table of synsets; plain or gzip.
+
+    Args:
+        path: one JSON list of tuples a line, line i for caption i; made with SPICE 1.0 and CoreNLP 3.6.0.
+        synsets: ``word <TAB> METEOR synset ids, separated by spaces`` a line, for every word of a tuple.
+        captions: as they were parsed, with repetitions.
+
+    Raises:
+        BadInput: the numbers of rows differ, a line is malformed, equal captions have different tuples, or a word
+            has no synsets.
+    """
+    where = os.fspath(path)
+    lines = read_text(path).split("\n")
+    while lines and not lines[-1].strip():
+        lines.pop()
+    if len(lines) != len(captions):
+        what = f"{count_of(len(lines), 'row')} of tuples for {count_of(len(captions), 'caption')}"
+        raise BadInput(what, where=where, fix="give the split (or file of captions) that the rows were made from")
+    known: Known = {}
+    found: dict[str, tuple[tuple[str, ...], ...]] = {}
+    for number, (line, caption) in enumerate(zip(lines, captions, strict=True), 1):
+        at = f"{where}: line {number}"
+        items, text = checked(parse_json(line, at), at, known), normal(caption)
+        if found.setdefault(text, items) != items:
+            what = f"caption {shown(text)} has other tuples here than in an earlier row"
+            raise BadInput(what, where=at, fix="check that the rows are in the order of the split")
+    table = read_synsets(synsets)
+    require_synsets(found, known, table, os.fspath(synsets))
+    return select(Tuples(tuple(found), tuple(found.values()), table), found)
+
+
+def read_synsets(path: str | os.PathLike[str]) -> dict[str, frozenset[int]]:
+    """Read a table of ``word <TAB> ids``; a word without synsets has nothing after the tab.
+
+    Raises:
+        BadInput: a line without a tab, an id that is not an integer, or a word that occurs twice.
+    """
+    table: dict[str, frozenset[int]] = {}
+    for number, line in enumerate(read_text(path).split("\n"), 1):
+        if not line.strip("\r\n"):
+            continue
+        word, tab, ids = line.rstrip("\r").partition("\t")
+        parts = ids.split()
+        if not tab or not all(part.isdecimal() and len(part) < 18 for part in parts):
+            raise BadInput(
+                f"{shown(line)} is not a line of synsets",
+                where=f"{os.fspath(path)}: line {number}",
+                fix="give a word, a tab, and synset ids separated by spaces",
+            )
+        if word in table:
+            where = f"{os.fspath(path)}: line {number}"
+            raise BadInput(f"word {shown(word)} occurs twice", where=where, fix="give every word one line")
+        table[word] = frozenset(map(int, parts))
+    return table

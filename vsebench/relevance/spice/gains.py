@@ -3,109 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
 
 from ...data import store
-from ...errors import BadInput, UsageError, count_of
-from ...types import Direction, Int, Split, Vectors
-from ..checks import as_pairs, check_range, put_own_in_pairs, put_own_in_rows
-from ..gains import Progress
-from ..kinds.spice import SPICE
+from ...errors import BadInput, count_of
+from ...types import Split
+from ..gains import Gains, Progress, shape_of
 from . import postings as postings_file
 from .cache import load_tuples, pack_files
-from .encode import Int32, encode
+from .encode import encode
 from .postings import Postings, postings
 from .tuples import TOOLS, Tuples, build_command, normal
 
 GRAPHS = "spice-graphs"  # kind of the cache entries with postings
 
 
-@dataclass(frozen=True, eq=False)
-class SpiceGains:
+def load(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """F of the scene-graph tuples of a caption and of all captions of an image, from 0 to 1.
 
     SPICE(c, S) = 2 tp / (|c| + |S|), tp the number of tuples of c's graph that match a tuple of the graph of S:
     equal size, and every element shares a word or a WordNet synset; 0 when nothing matches. Values are the exact ratio
     rounded to float32. Source: Anderson et al., ECCV 2016; where the paper leaves it open, the tool SPICE 1.0.
 
-    Attributes:
-        split: the items.
-        postings: matching tuples and sizes of graphs, from which the values are counted.
-        settings: ``text``, ``own`` and the fingerprint of the tuples.
-        notes: edge cases.
-    """
-
-    split: Split
-    postings: Postings
-    settings: Mapping[str, str]
-    notes: tuple[str, ...]
-    name: str = "spice"
-    lowest: float = 0.0
-    rows_affordable: bool = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """See ``Gains.shape``."""
-        return len(self.split.image_ids), len(self.split.caption_ids)
-
-    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """See ``Gains.rows``."""
-        check_range(self.shape, direction, start, stop)
-        out = self._rows(direction, start, stop)
-        if len(self.postings.own):
-            put_own_in_rows(out, self.postings.own, self.split.image_of, direction, start, stop)
-        return out
-
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """See ``Gains.at``."""
-        from .kernels import f_at
-
-        images, captions = as_pairs(self.shape, direction, queries, items)
-        queries, items = np.require(queries, np.int64, "C"), np.require(items, np.int64, "C")
-        out = np.empty(items.shape, np.float32)
-        f_at(queries, np.argsort(queries, kind="stable"), items, *self._lists(direction), out)
-        if len(self.postings.own):
-            put_own_in_pairs(out.reshape(-1), self.postings.own, self.split.image_of, images, captions)
-        return out
-
-    def _rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """The rows, with a caption among the references of its own image."""
-        from .kernels import f_rows
-
-        out = np.empty((stop - start, self.shape[1] if direction == "i2t" else self.shape[0]), np.float32)
-        f_rows(start, stop, *self._lists(direction), out)
-        return out
-
-    def _lists(self, direction: Direction) -> tuple[Int, Int32, Int, Int32, Vectors, Vectors]:
-        """The arguments of the kernels: tuples of every query, gallery items of every tuple, sizes of the graphs."""
-        p = self.postings
-        if direction == "t2i":
-            return p.caption_ptr, p.caption_tuple, p.match_ptr, p.match_image, p.caption_size, p.image_size
-        return *p.tuples_of_image, *p.captions_of_tuple, p.image_size, p.caption_size
-
-
-def load(
-    split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None = None
-) -> SpiceGains:
-    """SPICE over a split, from the tuples in the user cache.
-
     Args, see ``kinds.declare.Loader``:
-        split: with its captions.
-        argument: None.
         settings: ``text``: ``original``, or ``ptb`` for captions that are tokenised before they are parsed, as on the
             COCO evaluation server; ``own``: ``in``, or ``out`` to compare a caption with the other captions of its own
             image.
 
     Raises:
-        UsageError: another setting, or an argument.
         NotParsed: captions are not parsed yet; the message has the command.
-        BadInput: the split has no captions, or stored tuples are damaged.
+        BadInput: stored tuples are damaged.
     """
-    if argument is not None:
-        raise UsageError(f"spice takes no '{argument}'", fix=f"settings are {', '.join(SPICE.settings)}")
-    form, own = SPICE.value(settings, "text"), SPICE.value(settings, "own")
+    form, own = settings["text"], settings["own"]
     texts = parsed_texts(split, form)
     unique = list(dict.fromkeys(texts))
     packs = sorted(entry.key for entry in pack_files())  # other packs may have other tuples
@@ -129,7 +59,7 @@ def load(
 def gains(
     split: Split, tuples: Tuples, *, text: str = "original", own: str = "in", threads: int | None = None,
     progress: Progress | None = None,
-) -> SpiceGains:  # fmt: skip
+) -> Gains:  # fmt: skip
     """SPICE over a split, from the tuples of all its captions, with the settings ``text`` and ``own`` of ``load``.
 
     The number of threads does not change the values.
@@ -177,7 +107,7 @@ def _postings(
     )  # fmt: skip
 
 
-def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *more: str) -> SpiceGains:
+def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *more: str) -> Gains:
     captions = np.bincount(split.image_of, minlength=len(split.image_ids))
     cases = [
         (broken, "caption", " could not be parsed, gain 0 with every image"),
@@ -187,4 +117,5 @@ def _finish(split: Split, found: Postings, text: str, own: str, broken: int, *mo
     ]
     notes = tuple(f"spice: {count_of(n, what)}{rest}" for n, what, rest in cases if n > 0) + more
     settings = {"text": text, "own": own, "tuples": found.fingerprint[:8]}
-    return SpiceGains(split, found, settings, notes)
+    left_out = (found.own, split.image_of) if len(found.own) else None
+    return Gains("spice", settings, shape_of(split), found, notes, lowest=0.0, own=left_out)

@@ -16,8 +16,8 @@ from typing import IO, Any
 import numpy as np
 
 from ...numeric.parallel import default_threads, spread
-from ...types import Int, Vectors
-from ..gains import Progress
+from ...types import Direction, Int, Vectors
+from ..gains import Progress, captions_of
 from .encode import Encoded, Int32, build, grouped, offsets, similar_concepts, take_rows, transpose
 
 FORMAT = "vsebench/spice-graphs/1"
@@ -48,13 +48,40 @@ class Postings:
     own: Vectors
     source: Any
 
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """(query, gallery) float32 F of queries ``start:stop``, a caption among the references of its own image."""
+        from .kernels import f_rows
+
+        lists = self.lists(direction)
+        out = np.empty((stop - start, len(lists[-1])), np.float32)
+        f_rows(start, stop, *lists, out)
+        return out
+
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32 F, as in ``rows``; the pairs of a query are computed together."""
+        from .kernels import f_at
+
+        queries, items = (images, captions) if direction == "i2t" else (captions, images)
+        out = np.empty((len(queries), 1), np.float32)
+        f_at(queries, np.argsort(queries, kind="stable"), items[:, None], *self.lists(direction), out)
+        return out[:, 0]
+
+    def lists(self, direction: Direction) -> tuple[Int, Int32, Int, Int32, Vectors, Vectors]:
+        """The arguments of the kernels: tuples of every query, gallery items of every tuple, sizes of the graphs."""
+        if direction == "t2i":
+            return (
+                self.caption_ptr, self.caption_tuple, self.match_ptr, self.match_image, self.caption_size,
+                self.image_size,
+            )  # fmt: skip
+        return *self._tuples_of_image, *self._captions_of_tuple, self.image_size, self.caption_size
+
     @cached_property
-    def tuples_of_image(self) -> tuple[Int, Int32]:
+    def _tuples_of_image(self) -> tuple[Int, Int32]:
         """The distinct tuples that match a tuple of an image, as ragged lists."""
         return transpose(self.match_ptr, self.match_image, len(self.image_size))
 
     @cached_property
-    def captions_of_tuple(self) -> tuple[Int, Int32]:
+    def _captions_of_tuple(self) -> tuple[Int, Int32]:
         """The captions with a distinct tuple, as ragged lists; twice where a caption has it twice."""
         return transpose(self.caption_ptr, self.caption_tuple, len(self.match_ptr) - 1)
 
@@ -88,9 +115,8 @@ def postings(
     report = progress or (lambda done: None)
     end = 0.3 if leave_out else 1.0
     n_text = len(encoded.text_ptr) - 1
-    by_image = np.argsort(image_of, kind="stable")
-    captions_of = offsets(np.bincount(image_of, minlength=n_image))
-    member_ptr = np.concatenate([np.arange(n_text), n_text + captions_of])
+    image_ptr, by_image = captions_of(image_of, n_image)
+    member_ptr = np.concatenate([np.arange(n_text), n_text + image_ptr])
     graphs = build(encoded, member_ptr, np.concatenate([np.arange(n_text), text_of[by_image]]), threads)
     report(0.5 * end)
     similar_ptr, similar = similar_concepts(encoded, graphs)
@@ -107,20 +133,13 @@ def postings(
     caption_ptr, entry = take_rows(graphs.ptr[: n_text + 1], text_of)
     own = np.empty(0, np.float32)
     if leave_out:
-        own = _own_f(encoded, text_of, by_image, captions_of, threads, lambda done: report(end + done * (1 - end)))
+        own = _own_f(encoded, text_of, by_image, image_ptr, threads, lambda done: report(end + done * (1 - end)))
     report(1.0)
     return Postings(
         caption_ptr, left_of[entry], match_ptr, match_image,
         graphs.size[:n_text][text_of].astype(np.float32), graphs.size[n_text:].astype(np.float32),
         own, np.frombuffer(_digest(encoded), np.uint8),
     )  # fmt: skip
-
-
-def f_from_counts(found: Int, candidate: Int, reference: Int) -> Vectors:
-    """float32 F = 2 tp / (|candidate| + |reference|), 0 for two empty graphs; bit for bit as in the kernels."""
-    both = np.maximum(candidate + reference, 1)
-    f: Vectors = (2 * found).astype(np.float32) / both.astype(np.float32)
-    return f
 
 
 def distinct(tuples: Int32, n_concept: int) -> tuple[Int32, Int32]:
@@ -161,31 +180,6 @@ def match(left: Int32, right: Int32, similar_ptr: Int, similar: Int32, threads: 
     return offsets(np.concatenate(lengths)), np.concatenate([items for _, items in parts])
 
 
-def count_matches(
-    left: tuple[Int, Int32], right: tuple[Int, Int32], similar_ptr: Int, similar: Int32, threads: int | None = None
-) -> Int:
-    """tp of pairs of graphs: the number of tuples in row r of ``left`` that match a tuple in row r of ``right``.
-
-    Args:
-        left, right: ragged lists of tuples, (pair + 1,) and (tuple, 3).
-        similar_ptr, similar: ragged lists of the concepts similar to a concept.
-        threads: number of threads; does not change the result.
-
-    Returns:
-        (pair,) int64.
-    """
-    from .kernels import count_pairs
-
-    n = len(left[0]) - 1
-    found = np.zeros(n, np.int64)
-
-    def work(start: int, stop: int, _part: int) -> None:
-        count_pairs(start, stop, *left, *right, similar_ptr, similar, found)
-
-    spread(work, n, threads or default_threads())
-    return found
-
-
 def save(stream: IO[bytes], postings: Postings) -> None:
     """Write postings as an .npz of plain arrays."""
     np.savez(stream, **{field.name: getattr(postings, field.name) for field in fields(Postings)})
@@ -218,22 +212,26 @@ def _is_consistent(p: Postings) -> bool:
 
 
 def _own_f(
-    encoded: Encoded, text_of: Int, by_image: Int, captions_of: Int, threads: int | None, report: Progress
+    encoded: Encoded, text_of: Int, by_image: Int, image_ptr: Int, threads: int | None, report: Progress
 ) -> Vectors:
     """(caption,) float32 F of every caption with the other captions of its image."""
+    from .kernels import count_pairs
+
     f = np.zeros(len(text_of), np.float32)
-    image_of_place = np.repeat(np.arange(len(captions_of) - 1), np.diff(captions_of))
+    image_of_place = np.repeat(np.arange(len(image_ptr) - 1), np.diff(image_ptr))
     for start in range(0, len(by_image), OWN_CHUNK):
         place = np.arange(start, min(start + OWN_CHUNK, len(by_image)))
         n = len(place)
-        ptr, other = take_rows(captions_of, image_of_place[place])
+        ptr, other = take_rows(image_ptr, image_of_place[place])
         is_self = other == np.repeat(place, np.diff(ptr))
         member = np.concatenate([text_of[by_image[place]], text_of[by_image[other[~is_self]]]])
         graphs = build(encoded, np.concatenate([np.arange(n), n + ptr - np.arange(n + 1)]), member, threads)
         similar_ptr, similar = similar_concepts(encoded, graphs)
+        found = np.zeros(n, np.int64)  # tp of every caption and the other captions
         left, right = (graphs.ptr[: n + 1], graphs.tuples), (graphs.ptr[n:], graphs.tuples)
-        found = count_matches(left, right, similar_ptr, similar, threads)
-        f[by_image[place]] = f_from_counts(found, graphs.size[:n], graphs.size[n:])
+        count_pairs(0, n, *left, *right, similar_ptr, similar, found)
+        both = np.maximum(graphs.size[:n] + graphs.size[n:], 1)  # two empty graphs have F 0
+        f[by_image[place]] = (2 * found).astype(np.float32) / both.astype(np.float32)  # the bits of the kernels
         report((start + n) / len(by_image))
     return f
 

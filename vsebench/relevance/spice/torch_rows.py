@@ -9,26 +9,28 @@ import torch
 
 from ...types import DIRECTIONS, Direction, Vectors
 from ..torch_lists import Tensor, Tiles, expand, tensor
-from .gains import SpiceGains
+from .postings import Postings
 
 
 @dataclass(frozen=True, eq=False)
-class TensorSpice(SpiceGains):
-    """SPICE whose rows are computed on a device of torch; pairs as by ``SpiceGains``."""
+class TensorPostings(Postings):
+    """Postings from which rows are counted on a device of torch; pairs as by ``Postings``."""
 
     device: str = "cpu"
     _tiles: Tiles = field(init=False)
 
-    def _rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """See ``Postings.rows``."""
         return self._tiles.rows(direction, start, stop)
 
     def __post_init__(self) -> None:
-        tiles = Tiles(self.device, lambda direction, a, b: _f(self._on_device[direction], a, b), self.shape)
+        shape = len(self.image_size), len(self.caption_size)
+        tiles = Tiles(self.device, lambda direction, a, b: _f(self._on_device[direction], a, b), shape)
         object.__setattr__(self, "_tiles", tiles)
 
     @cached_property
     def _on_device(self) -> dict[Direction, tuple[Tensor, ...]]:
-        return {d: tuple(tensor(array, self.device) for array in self._lists(d)) for d in DIRECTIONS}
+        return {d: tuple(tensor(array, self.device) for array in self.lists(d)) for d in DIRECTIONS}
 
 
 def _f(lists: tuple[Tensor, ...], start: int, stop: int) -> Tensor:
@@ -42,6 +44,6 @@ def _f(lists: tuple[Tensor, ...], start: int, stop: int) -> Tensor:
     return 2 * found.float() / both.clamp(min=1)
 
 
-def on_device(gains: SpiceGains, device: str) -> TensorSpice:
-    """The same gains, with rows computed on a device of torch."""
-    return TensorSpice(**{f.name: getattr(gains, f.name) for f in fields(SpiceGains)}, device=device)
+def on_device(postings: Postings, device: str) -> TensorPostings:
+    """The same postings, with rows computed on a device of torch."""
+    return TensorPostings(**{f.name: getattr(postings, f.name) for f in fields(Postings)}, device=device)

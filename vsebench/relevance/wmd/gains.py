@@ -16,59 +16,47 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...errors import UsageError
-from ...types import Direction, Float, Int, Split, Vectors
-from ..checks import as_pairs, check_range
+from ...types import Direction, Int, Split, Vectors
 from ..embedding.bow import bags_of
-from ..gains import Progress
-from ..kinds.wmd import WMD
+from ..gains import Gains, Progress, captions_of, shape_of
 from .transport import Transport, distances, prepare
 
 MOST_PAIRS = 100_000  # images x captions of the largest split whose rows are computed
 
 
 @dataclass(frozen=True, eq=False)
-class WordMoverGains:
-    """Gains 1 / (1 + W); constructed by ``load``.
+class WordMover:
+    """Gains 1 / (1 + W).
 
     Attributes:
-        settings, notes, shape: see ``Gains``.
         transport: distances of captions.
         members: (caption,) int64 captions, sorted by image.
         first: (image + 1,) int64, where the captions of each image start in ``members``.
         own_out: whether a caption is compared with the other captions of its own image only.
     """
 
-    settings: Mapping[str, str]
-    notes: tuple[str, ...]
-    shape: tuple[int, int]
     transport: Transport
     members: Int
     first: Int
     own_out: bool
-    name: str = "wmd"
-    lowest: float = 0.0
-
-    @property
-    def rows_affordable(self) -> bool:
-        """Whether the split has at most 100,000 pairs."""
-        return self.shape[0] * self.shape[1] <= MOST_PAIRS
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
-        """As ``Gains.rows``; also raises UsageError when the split has more than 100,000 pairs."""
-        check_range(self.shape, direction, start, stop)
-        if not self.rows_affordable:
+        """See ``Values.rows``; raises UsageError when the split has more than 100,000 pairs."""
+        n, m = len(self.first) - 1, len(self.members)
+        if n * m > MOST_PAIRS:
             raise UsageError(
-                f"wmd of all {self.shape[0]:,} x {self.shape[1]:,} pairs would take hours; it is computed for given "
-                f"pairs, and for all pairs of up to {MOST_PAIRS:,}",
+                f"wmd of all {n:,} x {m:,} pairs would take hours; it is computed for given pairs, and for all pairs "
+                f"of up to {MOST_PAIRS:,}",
                 fix="take another relevance for metrics that need every pair, such as cider or sentence",
             )
-        gallery = np.arange(self.shape[1] if direction == "i2t" else self.shape[0])
-        queries = np.arange(start, stop)
-        return self.at(direction, queries, np.broadcast_to(gallery, (len(queries), len(gallery))))
+        if direction == "i2t":
+            images, captions = np.divmod(np.arange(start * m, stop * m), m)
+        else:
+            captions, images = np.divmod(np.arange(start * n, stop * n), n)
+        return self.pairs(direction, images, captions).reshape(stop - start, m if direction == "i2t" else n)
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """See ``Gains.at``."""
-        images, captions = as_pairs(self.shape, direction, queries, items)
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """See ``Values.pairs``."""
         count = self.first[images + 1] - self.first[images]
         pair = np.repeat(np.arange(len(images)), count)
         offset = np.arange(len(pair)) - np.repeat(np.cumsum(count) - count, count)
@@ -82,10 +70,10 @@ class WordMoverGains:
         total = np.bincount(pair, distance, len(images))
         smallest = np.full(len(images), np.inf)
         np.minimum.at(smallest, pair, distance)
-        return _gain(total + smallest).reshape(np.shape(items))
+        return np.asarray(1.0 / (1.0 + (total + smallest)), np.float32)
 
 
-def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> WordMoverGains:
+def load(split: Split, argument: str | None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
     """Gains from a file of word vectors.
 
     Captions without a word that has a vector are left out of the sums; their own gains are 0.
@@ -96,18 +84,15 @@ def load(split: Split, argument: str | None, settings: Mapping[str, str], progre
 
     Raises:
         MissingPackage: POT is not installed.
-        UsageError: no file is named, or a setting has another value.
+        UsageError: no file is named.
         BadInput: the file has no word vectors, or none of the words of the captions.
     """
-    own = WMD.value(settings, "own")
-    bags = bags_of(split, argument, WMD.value(settings, "tokens"), "wmd", progress)
-    first = np.zeros(len(split.image_ids) + 1, np.int64)
-    np.cumsum(np.bincount(split.image_of, minlength=len(split.image_ids)), out=first[1:])
-    return WordMoverGains(
-        {**bags.settings, "own": own}, bags.notes, (len(split.image_ids), len(split.caption_ids)), prepare(bags),
-        np.argsort(split.image_of, kind="stable"), first, own == "out",
+    own = settings["own"]
+    bags = bags_of(split, argument, settings["tokens"], "wmd", progress)
+    shape = shape_of(split)
+    first, members = captions_of(split.image_of, shape[0])
+    found = WordMover(prepare(bags), members, first, own == "out")
+    return Gains(
+        "wmd", {**bags.settings, "own": own}, shape, found, bags.notes, lowest=0.0,
+        rows_affordable=shape[0] * shape[1] <= MOST_PAIRS,
     )  # fmt: skip
-
-
-def _gain(distance: Float) -> Vectors:
-    return np.asarray(1.0 / (1.0 + distance), np.float32)

@@ -8,11 +8,14 @@ machine.
 from __future__ import annotations
 
 import hashlib
+import http.client
 import os
 import shutil
 import subprocess
 import tempfile
 import time
+import urllib.error
+import urllib.request
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +25,7 @@ from ....data.cache import cache_dir
 from ....data.lock import locked
 from ....data.regular import sha256_of
 from ....data.splits.packages import package_file
-from ....errors import BadInput, MissingPackage
-from .download import EVERY, STANFORD, check_free_space, download
+from ....errors import BadInput, DiskError, MissingPackage
 
 VARIABLE = "VSEBENCH_SPICE_JARS"
 CODE, MODELS = "stanford-corenlp-3.6.0.jar", "stanford-corenlp-3.6.0-models.jar"
@@ -41,6 +43,10 @@ CONTENT = {
 }
 INSTALL = "pip install 'vsebench[spice]'"
 MAVEN = "edu.stanford.nlp:stanford-corenlp:3.6.0"
+STANFORD = "https://nlp.stanford.edu/software/stanford-corenlp-full-2015-12-09.zip"
+ATTEMPTS = 5  # connections before it fails
+EVERY = 10.0  # seconds between lines of progress
+SPACE = 1 << 30  # bytes
 
 Note = Callable[[str], None]
 
@@ -108,7 +114,10 @@ def fetch(note: Note = lambda _: None) -> Path:
 
 
 def _fetch_into(folder: Path, note: Note) -> Path:
-    check_free_space(folder, 1 << 30)
+    free = shutil.disk_usage(folder).free
+    if free < SPACE:
+        what = f"{free / 1e9:.1f} GB are free, {SPACE / 1e9:.1f} GB are needed"
+        raise DiskError(what, where=folder, fix="free some space, or set VSEBENCH_CACHE to a folder on another disk")
     reasons = []
     for download_jars in (_by_maven, _from_stanford):
         try:
@@ -236,3 +245,41 @@ def _manual_steps(folder: object) -> str:
         f"on a machine with a network run: for a in {MAVEN} {MAVEN}:jar:models; do mvn dependency:copy "
         f"-Dartifact=$a -DoutputDirectory={folder}; done  (or unpack both jars of {STANFORD} into {folder})"
     )
+
+
+def download(address: str, path: Path, note: Callable[[str], None], pause: float = 1.0) -> None:
+    """Download a file over HTTP; a connection that ends early is tried again from the beginning.
+
+    Args:
+        address: the URL.
+        path: the file, which exists once it is complete.
+        note: called with a line of progress every ten seconds.
+        pause: seconds before the second attempt, doubled for every further one.
+
+    Raises:
+        MissingPackage: the server cannot be reached or has no such file.
+        DiskError: no space is left.
+    """
+    why = "no answer"
+    for attempt in range(ATTEMPTS):
+        if attempt:
+            time.sleep(pause * 2.0**attempt)
+        try:
+            with urllib.request.urlopen(address, timeout=60) as answer, write_atomically(path) as stream:
+                done, total, noted = 0, int(answer.headers.get("Content-Length") or 0), time.monotonic()
+                while block := answer.read(1 << 18):
+                    stream.write(block)
+                    done += len(block)
+                    if time.monotonic() - noted >= EVERY:
+                        noted = time.monotonic()
+                        note(f"fetching {path.name}: {done / 1e6:.0f}{f' of {total / 1e6:.0f}' if total else ''} MB")
+                if done < total:
+                    raise http.client.HTTPException("the connection ended early")
+            return
+        except urllib.error.HTTPError as error:
+            if error.code < 500:
+                raise MissingPackage(f"{address} answers {error.code} {error.reason}") from error
+            why = f"the server answers {error.code}"
+        except (OSError, http.client.HTTPException) as error:
+            why = str(getattr(error, "reason", error)) or type(error).__name__
+    raise MissingPackage(f"{address} cannot be fetched: {why}")
