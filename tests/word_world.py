@@ -1,4 +1,4 @@
-"""Small files of word vectors, and splits with captions of their words."""
+"""Small files of word vectors, splits with captions of their words, and what holds for gains of every kind."""
 
 from __future__ import annotations
 
@@ -6,8 +6,12 @@ import gzip
 from pathlib import Path
 
 import numpy as np
+import pytest
 
-from vsebench.types import Split
+from vsebench.errors import UsageError
+from vsebench.numeric.parallel import one_blas_thread
+from vsebench.relevance.gains import Gains
+from vsebench.types import DIRECTIONS, Split, Vectors
 
 TABLE = {"cat": [1.0, 0.0, 0.5], "dog": [0.5, 1.0, 0.0], "the": [0.25, 0.25, 0.25], "sat": [-1.0, 2.0, 0.0]}
 
@@ -24,6 +28,37 @@ def saved(path: Path, lines: list[str], end: str = "\n") -> Path:
     return path
 
 
-def split_of(captions: list[str], image_of: list[int]) -> Split:
-    """A split of captions with the image of each."""
-    return Split("custom", np.arange(max(image_of) + 1), np.arange(len(captions)), np.array(image_of), tuple(captions))
+def split_of(captions: list[str], image_of: list[int], images: int | None = None) -> Split:
+    """A split of captions with the image of each; the last images may have none."""
+    ids = np.arange(max(image_of) + 1 if images is None else images)
+    return Split("custom", ids, np.arange(len(captions)), np.array(image_of), tuple(captions))
+
+
+def whole(gains: Gains, block: int = 3) -> Vectors:
+    """(image, caption) gains, after the checks of what holds for every kind.
+
+    Rows of both directions, in one piece and in blocks, and pairs have the same bits; those that do not exist are
+    refused.
+    """
+    with one_blas_thread():
+        found = gains.rows("i2t", 0, gains.shape[0])
+        assert found.dtype == np.float32 and found.shape == gains.shape
+        for direction in DIRECTIONS:
+            table = found if direction == "i2t" else found.T
+            n, m = table.shape
+            pieces = [gains.rows(direction, a, min(a + block, n)) for a in range(0, n, block)]
+            assert np.concatenate(pieces).tobytes() == gains.rows(direction, 0, n).tobytes() == table.tobytes()
+            assert gains.rows(direction, n, n).shape == (0, m)
+            query, items = np.arange(n)[::-1], np.random.default_rng(0).integers(0, m, (n, min(m, 9)))
+            pairs = gains.at(direction, query, items)
+            assert pairs.dtype == np.float32 and pairs.tobytes() == table[query[:, None], items].tobytes()
+            assert gains.at(direction, query[:0], np.empty((0, 5), np.int64)).shape == (0, 5)
+            for start, stop in ((-1, 1), (0, n + 1), (n, 0)):
+                with pytest.raises(UsageError, match=rf"rows {start}:{stop} of {n} queries \({direction}\)"):
+                    gains.rows(direction, start, stop)
+            for number, item in ((0, m), (0, -1), (n, 0), (-1, 0)):
+                with pytest.raises(UsageError, match=rf"(image|caption) {number or item} of {n if number else m}"):
+                    gains.at(direction, np.array([number]), np.array([[item]]))
+            with pytest.raises(UsageError, match=r"items of shape \(1, 1\) for queries of shape \(2,\)"):
+                gains.at(direction, np.array([0, 0]), np.array([[0]]))
+    return found

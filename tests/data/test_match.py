@@ -94,8 +94,8 @@ def test_the_wrong_entry_of_image_of_text_is_named() -> None:
 
 
 def test_the_fix_gives_the_number_of_texts_an_image() -> None:
-    assert "--captions-per-image 4" in (refused(rows_with(n_text=16)).fix or "")
-    assert "--captions-per-image" not in (refused(rows_with(n_text=17)).fix or "")
+    assert "captions_per_image=4" in (refused(rows_with(n_text=16)).fix or "")
+    assert "captions_per_image" not in (refused(rows_with(n_text=17)).fix or "")
 
 
 def test_inputs_are_not_changed() -> None:
@@ -266,7 +266,7 @@ def test_a_split_by_name_takes_rows_in_order_with_a_note(coco: Split) -> None:
 
 def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
     part = coco_rows(coco, n_image=10, n_text=50, image_ids=coco.image_ids[:10], text_ids=coco.caption_ids[:50])
-    assert "--split custom" in (refused(part).fix or "")
+    assert "split='custom'" in (refused(part).fix or "")
     found = match_rows(part, "custom")
     assert found.notes == ("the image of every text is known from the COCO ids",)
     owners = dict(zip(found.split.caption_ids.tolist(), found.split.image_ids[found.split.image_of], strict=True))
@@ -276,7 +276,7 @@ def test_a_coco_file_with_a_fault_may_still_be_custom(coco: Split) -> None:
 
 
 def test_captions_per_image_is_not_for_declared_splits(coco: Split) -> None:
-    with pytest.raises(UsageError, match="--captions-per-image has no meaning for split 'coco-5k'"):
+    with pytest.raises(UsageError, match="captions_per_image has no meaning for split 'coco-5k'"):
         match_rows(coco_rows(coco), "coco-5k", 5)
     assert splits.load_split("coco-5k").name == "coco-5k"
 
@@ -314,8 +314,8 @@ def test_rows_of_a_split_in_memory_with_one_caption_an_image() -> None:
 @pytest.mark.parametrize(
     ("images", "texts", "words"),
     [
-        (5000, 25000, "5,000 images and 25,000 texts are the numbers of coco-5k: give --split coco-5k if"),
-        (1000, 5000, "1,000 images and 5,000 texts are the numbers of f30k: give --split f30k if"),
+        (5000, 25000, "5,000 images and 25,000 texts are the numbers of coco-5k: give split='coco-5k' if"),
+        (1000, 5000, "1,000 images and 5,000 texts are the numbers of f30k: give split='f30k' if"),
         (4992, 24960, "drop_last=True leaves them out (batches of 16 or 32 or 64 or 96 or 128 or 192 or 384)"),
         (4608, 24576, "drop_last=True leaves them out (batches of 512)"),
         (5000, 24576, "drop_last=True leaves them out (batches of 512 or 1024 or 2048 or 4096)"),

@@ -226,14 +226,14 @@ def test_parts_and_numbers_of_captions(tmp_path: Path) -> None:
         catalogue.build("dev", karpathy, part="dev")
     lines = [{**r, "split": "test" if i >= 60 else "train"} for i, r in enumerate(records())]
     for path in (write(tmp_path / "c.jsonl", as_jsonl(lines)), write(tmp_path / "c.csv", as_table(lines))):
-        with pytest.raises(UsageError, match=r"holds 2 parts: train, test\n  fix: choose one with --part test"):
+        with pytest.raises(UsageError, match=r"holds 2 parts: train, test\n  fix: choose one with part='test'"):
             catalogue.build("mine", path)
         assert len(all_of_file(path, "test").caption_id) == 30
         with pytest.raises(BadInput, match=r"holds no part 'val' \(split is train, test\)"):
             all_of_file(path, "val")
         assert len(from_file(path).caption_id) == 90  # --captions takes what it needs by id
     plain = write(tmp_path / "p.jsonl", as_jsonl(records()))
-    with pytest.raises(UsageError, match="--part is 'test', and the file has no field split"):
+    with pytest.raises(UsageError, match="part is 'test', and the file has no field split"):
         all_of_file(plain, "test")
 
 
@@ -255,7 +255,7 @@ def test_names_that_are_refused(tmp_path: Path) -> None:
         assert caught.value.what.startswith(what)
     with pytest.raises(BadInput, match=r"'f30k' has 5,000 of 1,000\n.*; a data set of your own needs another name"):
         catalogue.build("f30k", source)
-    with pytest.raises(UsageError, match="--part and --captions-per-image have no meaning for 'coco-5k'"):
+    with pytest.raises(UsageError, match="part and captions_per_image have no meaning for 'coco-5k'"):
         catalogue.build("coco-5k", source, part="test")
     with pytest.raises(UsageError, match=r"unknown split 'mine'\n.*vsebench data build mine --from captions\.jsonl"):
         catalogue.build("mine")
@@ -299,7 +299,7 @@ def test_ids_of_two_data_sets_are_refused_and_numbers_of_rows_decide_nothing(tmp
     catalogue.build("mine", write(tmp_path / "c.jsonl", as_jsonl(records())))
     catalogue.build("copy", write(tmp_path / "c.jsonl", as_jsonl(records())))
     ids = np.array([r["image_id"] for r in records()]), np.array([r["caption_id"] for r in records()])
-    both = "the ids are those of the data sets copy and mine\n  fix: give --split copy or --split mine"
+    both = "the ids are those of the data sets copy and mine\n  fix: give split='copy' or split='mine'"
     with pytest.raises(UsageError, match=both):
         own.matching(*ids)
     catalogue.remove("copy")

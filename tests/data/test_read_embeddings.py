@@ -55,14 +55,16 @@ def test_names_ignore_case_and_unused_arrays_are_noted(tmp_path: Path) -> None:
 def test_keys_given_by_the_user(tmp_path: Path) -> None:
     path = save(tmp_path / "e.npz", a=IMAGES, b=TEXTS)
     assert np.array_equal(read_embeddings(path, image_key="a", text_key="b").texts, TEXTS)
-    refused(path, "has no image vectors and no text vectors", "a (4, 3) float32", "--image-key KEY and --text-key KEY")
-    refused(path, "has no array 'B2' (--text-key)", "did you mean 'b'?", image_key="a", text_key="B2")
+    refused(path, "has no image vectors and no text vectors", "a (4, 3) float32", "image_key=KEY and text_key=KEY")
+    refused(path, "has no array 'B2' (text_key)", "did you mean 'b'?", image_key="a", text_key="B2")
     refused(path, "both name 'a'", error=UsageError, image_key="a", text_key="a")
 
 
 def test_two_names_of_one_field_are_ambiguous(tmp_path: Path) -> None:
     path = save(tmp_path / "e.npz", images=IMAGES, img=IMAGES, texts=TEXTS)
-    refused(path, "image vectors occur under 2 names: 'images' (4, 3) and 'img' (4, 3)", "--image-key", "--text-key")
+    refused(
+        path, "image vectors occur under 2 names: 'images' (4, 3) and 'img' (4, 3)", "image_key=KEY", "text_key=KEY"
+    )
     assert read_embeddings(path, image_key="img").notes == ("ignored arrays: images (4, 3) float32",)
     refused(
         save(tmp_path / "i.npz", **FULL, caption_ids=TEXT_IDS), "text ids occur under 2 names", "keep only one of them"
@@ -217,9 +219,9 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
     refused(
         tmp_path / "i.npy", "holds one array (4, 3); the text vectors are missing", "vsebench eval images.npy texts.npy"
     )
-    refused(tmp_path / "s.npy", "looks like a score matrix", "--scores")
+    refused(tmp_path / "s.npy", "looks like a score matrix", "give it with scores")
     refused(tmp_path / "o.npy", "holds pickled Python objects", "never read", texts=tmp_path / "i.npy")
-    refused(tmp_path / "i.npy", "--image-key", error=UsageError, image_key="x", texts=tmp_path / "i.npy")
+    refused(tmp_path / "i.npy", "image_key", error=UsageError, image_key="x", texts=tmp_path / "i.npy")
     path = save(tmp_path / "e.npz", **FULL)
     both = "holds image and text vectors, so it is no file of one side"
     refused(path, both, error=UsageError, texts=tmp_path / "i.npy")
@@ -234,7 +236,7 @@ def test_npy_pairs_that_do_not_work(tmp_path: Path) -> None:
     ("data", "words"),
     [
         (b"  <HTML>", ("is a web page",)),
-        (b'{"i2t": {}}', ("is a JSON file", "--run")),
+        (b'{"i2t": {}}', ("is a JSON file", "give retrieved lists with run")),
         (b"MATLAB 5.0 MAT-file\0", ("is a MATLAB 5 file",)),
         (("\u00e9" * 5000).encode()[:4097], ("is a text file",)),
     ],

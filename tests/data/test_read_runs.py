@@ -154,7 +154,7 @@ def test_the_rank_column_orders_a_run_where_it_is_asked_for(tmp_path: Path) -> N
     assert found.notes == ("lists are ordered by the rank column alone",)
     with pytest.raises(BadInput, match="query 'q' has rank 1 twice, in lines 1 and 2"):
         parse_trec(["q Q0 a 1 0.1 t", "q Q0 b 1 0.9 t"], Path("run"), "rank")
-    with pytest.raises(UsageError, match="--run-order rank has no meaning for JSON lists, which have no ranks"):
+    with pytest.raises(UsageError, match="run_order='rank' has no meaning for JSON lists, which have no ranks"):
         read_runs([write(tmp_path / "r", {"1": [2]})], ["i2t"], "rank")
     path = write(tmp_path / "run.txt", "\n".join(DISTANCES))
     assert read_runs(path).doubts == ((path, found_doubt := parse_trec(DISTANCES, path).doubt),) and found_doubt

@@ -59,9 +59,9 @@ def test_the_only_matrix(tmp_path: Path) -> None:
 
 def test_matrices_that_are_refused(tmp_path: Path) -> None:
     np.savez(tmp_path / "e.npz", images=SCORES, texts=SCORES)
-    refused(tmp_path / "e.npz", "leave out --scores if the file holds embeddings")
+    refused(tmp_path / "e.npz", "leave out scores if the file holds embeddings")
     np.savez(tmp_path / "i.npz", images=SCORES)
-    refused(tmp_path / "i.npz", "leave out --scores if the file holds embeddings")
+    refused(tmp_path / "i.npz", "leave out scores if the file holds embeddings")
     np.savez(tmp_path / "two.npz", scores=SCORES, sims=SCORES)
     refused(tmp_path / "two.npz", "scores occur under 2 names: 'scores' (4, 20) and 'sims' (4, 20)")
     refused(tmp_path, "is a folder, not a score matrix")

@@ -300,7 +300,7 @@ def test_intervals_of_binary_metrics_are_computed_where_a_report_has_none(tmp_pa
         submit.add(bare, "a", folder=folder)
     assert str(caught.value).splitlines() == [
         f"{bare}: has no intervals, and those of matrix:NCS@5 cannot be computed from the values of the queries",
-        "  fix: evaluate with --ci 95, or choose binary metrics with --metrics, such as R@1,R@5,R@10,RSum",
+        "  fix: evaluate with ci=95, or choose binary metrics, such as R@1,R@5,R@10,RSum",
     ]
     assert not (folder / "entries").exists()
     binary = "R@1,R@5,R@10,RSum,MedR"

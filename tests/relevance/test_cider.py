@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests import oracle_cider
+from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.numeric.parallel import spread
 from vsebench.relevance.cider import features as cider_features
@@ -58,22 +59,6 @@ def by_definition(split: Split, variant: str = "d", own: str = "in") -> np.ndarr
     )  # fmt: skip
 
 
-def everything(gains: Gains) -> np.ndarray:
-    """(caption, image) values, after checking that rows of both directions, blocks and pairs have the same bits."""
-    n_image, n_caption = gains.shape
-    whole = gains.rows("t2i", 0, n_caption)
-    assert whole.dtype == np.float32 and whole.shape == (n_caption, n_image)
-    assert np.array_equal(gains.rows("i2t", 0, n_image).T, whole)
-    for direction, n in (("t2i", n_caption), ("i2t", n_image)):
-        pieces = [gains.rows(direction, a, min(a + 3, n)) for a in range(0, n, 3)]  # type: ignore[arg-type]
-        assert np.array_equal(np.concatenate(pieces), whole if direction == "t2i" else whole.T)
-    every = np.tile(np.arange(n_image), (n_caption, 1))
-    assert np.array_equal(gains.at("t2i", np.arange(n_caption), every), whole)
-    every = np.tile(np.arange(n_caption), (n_image, 1))
-    assert np.array_equal(gains.at("i2t", np.arange(n_image), every), whole.T)
-    return whole
-
-
 WORDS = ["a", "b", "c", "d", "e"]
 CAPTION = st.lists(st.sampled_from(WORDS), max_size=9).map(" ".join)
 REFERENCES = st.lists(st.lists(CAPTION, min_size=1, max_size=4), min_size=1, max_size=7)
@@ -83,7 +68,7 @@ REFERENCES = st.lists(st.lists(CAPTION, min_size=1, max_size=4), min_size=1, max
 def test_the_formula(references: list[list[str]], variant: str, own: str) -> None:
     split = split_of(references)
     gains = load(split, {**WHITESPACE, "variant": variant, "own": own})
-    assert np.allclose(everything(gains), by_definition(split, variant, own), rtol=0, atol=2e-6)
+    assert np.allclose(whole(gains).T, by_definition(split, variant, own), rtol=0, atol=2e-6)
 
 
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.3, 1.1]), st.sampled_from([0.0, 0.4]))
@@ -101,14 +86,14 @@ def test_values_do_not_depend_on_the_arrangement_of_features(seed: int, frequent
         patch.setattr(cider_features, "DENSE", dense)
         patch.setattr(cider_features, "TABLE_BYTES", 3 * 8 * 8 * 20)  # room for some lengths, not for all
         gains = load(split, WHITESPACE)
-        assert np.allclose(everything(gains), by_definition(split), rtol=0, atol=2e-6)
+        assert np.allclose(whole(gains).T, by_definition(split), rtol=0, atol=2e-6)
 
 
 def test_golden_9x3(golden: Callable[[str], dict[str, Any]]) -> None:
     case = golden("cider_pairwise_9x3")
     split = split_of(case["inputs"]["refs"])
     for variant in ("d", "plain"):
-        found = everything(load(split, {**WHITESPACE, "variant": variant}))
+        found = whole(load(split, {**WHITESPACE, "variant": variant})).T
         assert found == pytest.approx(np.array(case["expected"][variant]), abs=1e-6)
 
 
@@ -121,7 +106,7 @@ def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Pa
     # The frequencies of the three images, so that further captions do not change them.
     split = split_of([*references, ["", "man", "unseen words entirely"], ["a purple zebra rests on mars"]])
     gains = load(split, {**WHITESPACE, "df": str(corpus)})
-    found = everything(gains)
+    found = whole(gains).T
     assert found[9, 0] == expected["empty_hypothesis"]
     assert found[10, 0] == pytest.approx(expected["one_word_hyp"], abs=1e-6)
     assert found[11, 0] == expected["unseen_words"]
@@ -131,14 +116,14 @@ def test_golden_edge_cases(golden: Callable[[str], dict[str, Any]], tmp_path: Pa
 
 def test_one_image_is_zero_and_noted() -> None:
     gains = load(split_of([["a dog runs", "a dog"]]), {})
-    assert not everything(gains).any()
+    assert not whole(gains).T.any()
     assert any("there is one image in the split" in note for note in gains.notes)
 
 
 def test_edge_cases_are_noted() -> None:
     references = [["a dog runs on grass", "", "the dog"], ["a cat sits on grass"], ["a bird sits on the fence"]]
     gains = load(split_of(references), {"own": "out"})
-    everything(gains)
+    whole(gains)
     assert gains.notes == (
         "1 caption has no tokens (first: id 101): CIDEr 0, also as a reference",
         "1 caption has fewer than 4 tokens; longer n-grams count as 0",
@@ -150,7 +135,7 @@ def test_edge_cases_are_noted() -> None:
 def test_an_image_without_captions_has_no_gains() -> None:
     split = Split("custom", np.arange(3), np.arange(2), np.array([0, 2]), ("a dog runs", "a cat runs fast"))
     gains = load(split, WHITESPACE)
-    assert not everything(gains)[:, 1].any()
+    assert not whole(gains).T[:, 1].any()
     assert "1 image has no captions, and CIDEr 0 with every caption" in gains.notes
 
 
@@ -163,8 +148,8 @@ def test_captions_may_be_in_any_order() -> None:
         "custom", split.image_ids, split.caption_ids[order], split.image_of[order],
         tuple(split.captions[i] for i in order.tolist()),
     )  # fmt: skip
-    found = everything(load(mixed, WHITESPACE))
-    assert found == pytest.approx(everything(load(split, WHITESPACE))[order], abs=1e-6)
+    found = whole(load(mixed, WHITESPACE)).T
+    assert found == pytest.approx(whole(load(split, WHITESPACE)).T[order], abs=1e-6)
 
 
 def test_several_threads() -> None:
@@ -185,22 +170,17 @@ def test_several_threads() -> None:
 def test_a_caption_of_a_thousand_words() -> None:
     long = " ".join(f"w{i % 97}" for i in range(1000))
     split = split_of([[long, "a dog"], ["a cat w1 w2 w3"], ["w5 w6 w7"]])
-    assert np.allclose(everything(load(split, WHITESPACE)), by_definition(split), rtol=0, atol=2e-6)
+    assert np.allclose(whole(load(split, WHITESPACE)).T, by_definition(split), rtol=0, atol=2e-6)
 
 
 def test_errors() -> None:
     split = split_of([["a dog"], ["a cat"]])
-    gains = load_gains("cider:tokens=whitespace", split)
     with pytest.raises(UsageError, match="cider takes no 'x'"):
         load_gains("cider:x", split)
     with pytest.raises(UsageError, match="cider: own is 'half'"):
         load(split, {"own": "half"})
     with pytest.raises(UsageError, match="cider: tokens is 'ptbb'"):
         load(split, {"tokens": "ptbb"})
-    with pytest.raises(UsageError, match="rows 1:3 of 2"):
-        gains.rows("t2i", 1, 3)
-    with pytest.raises(UsageError):
-        gains.at("t2i", np.array([0]), np.array([[2]]))
     bare = Split("custom", np.arange(1), np.arange(1), np.array([0]))
     with pytest.raises(BadInput, match="cider needs the captions of split 'custom'"):
         load(bare, {})

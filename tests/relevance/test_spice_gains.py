@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tests import oracle_spice as oracle
 from tests import spice_jar
 from tests.relevance.test_spice_graph import Item, items, tables
+from tests.word_world import split_of, whole
 from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import spread
@@ -29,12 +30,7 @@ from vsebench.relevance.spice import postings as spice_postings
 from vsebench.relevance.spice.cache import add
 from vsebench.relevance.spice.gains import gains
 from vsebench.relevance.spice.tuples import Tuples, normal
-from vsebench.types import DIRECTIONS, Split, Vectors
-
-
-def split_of(texts: list[str], image_of: list[int], images: int) -> Split:
-    """A split with these captions."""
-    return Split("custom", np.arange(images), np.arange(len(texts)), np.array(image_of), tuple(texts))
+from vsebench.types import DIRECTIONS, Split
 
 
 @st.composite
@@ -49,29 +45,14 @@ def worlds(draw: st.DrawFn) -> tuple[Split, Tuples, list[list[Item]]]:
     return split, tuples, [parsed[i] for i in which]
 
 
-def dense(made: Gains, block: int) -> Vectors:
-    """(image, caption) gains, from rows of both directions, which must be the same bits."""
-    images, captions = made.shape
-    i2t = np.concatenate([made.rows("i2t", s, min(s + block, images)) for s in range(0, images, block)])
-    t2i = np.concatenate([made.rows("t2i", s, min(s + block, captions)) for s in range(0, captions, block)])
-    assert i2t.dtype == t2i.dtype == np.float32
-    assert i2t.tobytes() == t2i.T.tobytes()
-    return i2t
-
-
 @given(worlds(), st.sampled_from(["in", "out"]), st.integers(1, 3), st.integers(1, 3))
 def test_all_pairs_are_those_of_the_definition(world: Any, own: str, block: int, threads: int) -> None:
     split, tuples, captions = world
     made = gains(split, tuples, own=own, threads=threads)
     images = len(split.image_ids)
     want = oracle.matrix(captions, split.image_of.tolist(), images, tuples.synsets, own == "out")
-    got = dense(made, block)
+    got = whole(made, block)
     assert got.tolist() == [[float(np.float32(float(f))) for f in row] for row in want]
-    for direction, table in (("i2t", got), ("t2i", got.T)):
-        n, m = table.shape
-        queries = np.array([n - 1, 0, n - 1])
-        chosen = np.array([[0, m - 1], [m - 1, m - 1], [m // 2, 0]])
-        assert made.at(direction, queries, chosen).tobytes() == table[queries[:, None], chosen].tobytes()  # type: ignore[arg-type]
 
 
 def tiny(own: str = "in") -> Gains:
@@ -85,7 +66,7 @@ def tiny(own: str = "in") -> Gains:
 def test_worked_values_and_notes() -> None:
     made = tiny()
     # a: x, y, x-y-on; b: x; both together: as a
-    assert dense(made, 2).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert whole(made, 2).tolist() == [[1.0, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     assert (made.name, made.shape) == ("spice", (3, 3))
     assert list(made.settings) == ["text", "own", "tuples"]
     assert (made.settings["text"], made.settings["own"]) == ("original", "in")
@@ -94,7 +75,7 @@ def test_worked_values_and_notes() -> None:
         "spice: 1 image without captions, gain 0 with every caption",
     )
     made = tiny("out")
-    assert dense(made, 1).tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
+    assert whole(made, 1).tolist() == [[0.5, 0.5, 0.0], [0.0, 0.0, 0.0], [0.0, 0.0, 0.0]]
     assert made.notes[2:] == ("spice: 1 image with one caption, gain 0 with it (own=out)",)
     assert made.settings["own"] == "out"
 
@@ -105,20 +86,6 @@ def test_the_tuples_are_part_of_the_settings() -> None:
     same = gains(split, Tuples(("a",), ((("x",),),), {"x": frozenset({5}), "unused": frozenset()}))
     other = gains(split, Tuples(("a",), ((("x", "x"),),), {"x": frozenset({5})}))
     assert one.settings["tuples"] == same.settings["tuples"] != other.settings["tuples"]
-
-
-def test_rows_and_pairs_that_do_not_exist() -> None:
-    made = tiny()
-    with pytest.raises(UsageError, match=r"rows 2:4 of 3 queries \(i2t\)"):
-        made.rows("i2t", 2, 4)
-    with pytest.raises(UsageError, match="image 3 of 3"):
-        made.at("t2i", np.array([0]), np.array([[0, 3]]))
-    with pytest.raises(UsageError, match="image -1 of 3"):
-        made.at("i2t", np.array([-1]), np.array([[0]]))
-    with pytest.raises(UsageError, match=r"items of shape \(2,\) for queries of shape \(2,\)"):
-        made.at("i2t", np.array([0, 1]), np.array([0, 1]))
-    assert made.at("i2t", np.array([], int), np.empty((0, 5), int)).shape == (0, 5)
-    assert made.rows("t2i", 1, 1).shape == (0, 3)
 
 
 def test_captions_without_tuples_are_named() -> None:

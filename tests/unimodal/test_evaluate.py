@@ -227,7 +227,7 @@ def test_metric_names() -> None:
     with pytest.raises(UsageError, match="'labels:MLD@' is not a metric name"):
         label_metrics("MLD@")
     for empty in ("", " , "):
-        with pytest.raises(UsageError, match="no metric is given\n  fix: give --metrics nDCG@10,MLD@10 or all"):
+        with pytest.raises(UsageError, match="no metric is given\n  fix: give metrics='nDCG@10,MLD@10' or all"):
             label_metrics(empty)
 
 

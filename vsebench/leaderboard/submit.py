@@ -76,7 +76,7 @@ def add(
     read(folder)
     report = _chosen(load(path), metrics, path)
     if report.items is None or all(r.per_query is None for r in (*report.results, *report.parts)):
-        fix = f"make it again: vsebench eval FILE -o {path.name} (without {spell('no_per_query', True)})"
+        fix = f"make it again: vsebench eval FILE -o {path.name} (without --no-per-query)"
         raise BadInput("has no per-query values, from which the numbers are computed again", where=path, fix=fix)
     chosen = id or slug(f"{name[:60]} {setting[:40]} {report.split}"[:99]) or "entry"
     target, beside = folder / ENTRIES / f"{chosen}.json", folder / ENTRIES / f"{chosen}{submitted.PER_QUERY}"

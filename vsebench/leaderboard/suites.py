@@ -151,5 +151,5 @@ def over_seeds(values: list[float]) -> tuple[float, tuple[float, float] | None]:
         return mean, None
     from scipy import stats
 
-    low, high = stats.t.interval(LEVEL, len(values) - 1, loc=mean, scale=stats.sem(values))
+    low, high = (q * stats.sem(values) + mean for q in stats.t.interval(LEVEL, len(values) - 1))  # equal: no spread
     return round(mean, 6), (round(float(low), 6), round(float(high), 6))

@@ -42,7 +42,7 @@ class CoarseToFine:
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """See ``Values.rows``."""
         out, above = self._divided(self.cheap.rows(direction, start, stop))
-        if above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
+        if above.size and above.mean(dtype=np.float64) > ROW_FRACTION and self.costly.rows_affordable:
             out[above] = self.costly.rows(direction, start, stop)[above]
         elif above.any():
             query, item = np.nonzero(above)

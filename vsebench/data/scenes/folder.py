@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from ...errors import BadInput, MissingPackage
-from ...options import spell
 from ...scenes.encode import FACTS_WIDTH, SCENE_WIDTH
 from ...scenes.regions import DIM
 from ...scenes.settings import GENERATOR, Settings
@@ -78,7 +77,7 @@ def missing(name: str) -> MissingPackage:
 
 def damaged(where: Path, name: str, why: str) -> BadInput:
     """The error for a file or folder that no build has left so."""
-    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} {spell('force', True)}")
+    return BadInput(f"is damaged: {why}", where=where, fix=f"build it again: {command(name)} --force")
 
 
 def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
@@ -109,7 +108,7 @@ def read_about(name: str, folder: Path | None = None) -> dict[str, Any]:
         raise damaged(path, name, "it does not describe these scenes") from error
     if built_by != GENERATOR:
         what = f"built by version {built_by} of the generator, and this is version {GENERATOR}"
-        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} {spell('force', True)}")
+        raise BadInput(what, where=folder, fix=f"build it again: {command(name)} --force")
     for file, size in files.items():
         found = (folder / file).stat().st_size if (folder / file).is_file() else None
         if found != size:

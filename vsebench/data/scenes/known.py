@@ -6,7 +6,6 @@ import shutil
 from pathlib import Path
 
 from ...errors import UsageError
-from ...options import spell
 from ...scenes.settings import CAPTIONS, PARTS, of_split, parse, split_name
 from ..atomic import hidden_of, make_folder, refused
 from ..lock import locked
@@ -121,8 +120,6 @@ def verify_files(name: str) -> list[tuple[str, bool, str]]:
     for file, facts in about["files"].items():
         digest = sha256_of(folder_of(name) / file)
         same = digest == facts["sha256"]
-        other = (
-            "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} {spell('force', True)}"
-        )
+        other = "" if same else f", expected {facts['sha256'][:16]}: build it again: {command(name)} --force"
         found.append((file, same, f"{facts['bytes']:,} bytes, sha256 {digest[:16]}{other}"))
     return found

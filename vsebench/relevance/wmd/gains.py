@@ -53,7 +53,7 @@ class WordMover:
             images, captions = np.divmod(np.arange(start * m, stop * m), m)
         else:
             captions, images = np.divmod(np.arange(start * n, stop * n), n)
-        return self.pairs(direction, images, captions).reshape(stop - start, -1)
+        return self.pairs(direction, images, captions).reshape(stop - start, m if direction == "i2t" else n)
 
     def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
         """See ``Values.pairs``."""
