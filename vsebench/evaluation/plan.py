@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .. import relevance
 from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError, count_of
-from ..graded.plan import plan as rankings_of
+from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
@@ -24,7 +24,7 @@ from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
 from ..report.model import Resampling
 from ..types import AllItems, Candidates, Direction, SameFold, Split
-from . import gains as gains_of
+from . import chosen_gains as gains_of
 from .inputs import Input
 from .options import Options
 from .short_lists import graded_too_short, leave_out

@@ -24,7 +24,7 @@ from ..relevance.gains import Gains
 from ..relevance.spice.postings import Postings
 from ..types import DIRECTIONS, Direction, Float, Int, Split
 from .measure import Out, make_room, measure
-from .plan import Ranking, SharedScores, deepest_rank, plan, share_scores
+from .rankings import Ranking, SharedScores, deepest_rank, plan, share_scores
 from .shared_product import shared_products
 from .tasks import CaptionsTask, Outs, Task, restrict, row_tasks, shortlist_tasks, tile_scores
 

@@ -17,7 +17,8 @@ from ..report.agreement import Agreement, Disagreement, Pair
 from ..report.comparison import Row
 from ..report.model import Resampling
 from ..report.values import SIDE
-from ..stats import agreement, bootstrap
+from ..stats import bootstrap
+from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
 from .systems import Names, OneReport, Reports, System, alike, column_of, load_systems, parts_of
@@ -63,7 +64,7 @@ def agree(
     Example:
         >>> import numpy as np
         >>> import vsebench
-        >>> from vsebench.analysis.agreement import agree
+        >>> from vsebench.analysis.agree import agree
         >>> rng = np.random.default_rng(0)
         >>> images = rng.standard_normal((50, 8))
         >>> captions = np.repeat(images, 5, axis=0)
