@@ -90,7 +90,7 @@ def prepared(images: int) -> tuple[synthetic.World, Any, Any, MatrixGains]:
 
 def task(name: str, images: int, repeats: int) -> Usage:
     """Measure a task; called in a child process."""
-    from vsebench.graded.run import run
+    from vsebench.graded.engine import run
     from vsebench.metrics import parse
     from vsebench.rank.scorers import Matrix
 
@@ -184,7 +184,7 @@ def products(scorer: Any) -> None:
 
 def against_loops(images: int) -> tuple[float, dict[str, float]]:
     """Seconds of the loops for all queries, extrapolated, and the largest differences from ours."""
-    from vsebench.graded.run import run
+    from vsebench.graded.engine import run
     from vsebench.metrics import parse
 
     _, scorer, split, gains = prepared(images)

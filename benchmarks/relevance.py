@@ -16,7 +16,7 @@ import numpy.typing as npt
 from vsebench.errors import MissingPackage, VsebenchError
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank.full_order import largest
-from vsebench.relevance.cider import gains as cider
+from vsebench.relevance.cider import cider as cider
 from vsebench.relevance.gains import Gains
 from vsebench.text import tokenise as tokens
 from vsebench.types import DIRECTIONS, Direction, Split

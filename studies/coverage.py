@@ -30,7 +30,7 @@ from vsebench import __version__
 from vsebench.analysis.comparison import compare
 from vsebench.evaluation import binary, intervals
 from vsebench.evaluation.intervals import Key
-from vsebench.graded import run as graded
+from vsebench.graded import engine as graded
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot

@@ -24,7 +24,7 @@ from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import GAINS, load_gains
 from vsebench.relevance.scenes.truth import Truth
-from vsebench.relevance.spice.gains import gains as spice_gains
+from vsebench.relevance.spice.spice import gains as spice_gains
 from vsebench.relevance.spice.tuples import Tuples
 from vsebench.types import Embeddings, Split
 

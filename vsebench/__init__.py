@@ -36,7 +36,7 @@ _PUBLIC = {
     "encode": "vsebench.pretrained.encode",
     "load": "vsebench.analysis.systems",
     "compare": "vsebench.analysis.comparison",
-    "agree": "vsebench.analysis.agreement",
+    "agree": "vsebench.analysis.agree",
     "slice": "vsebench.analysis.slices",
     "joint": "vsebench.analysis.joint",
     "report_page": "vsebench.analysis.page",
@@ -62,7 +62,7 @@ _PUBLIC = {
 __all__ = ["__version__", *_PUBLIC]
 
 if TYPE_CHECKING:
-    from .analysis.agreement import agree as agree
+    from .analysis.agree import agree as agree
     from .analysis.comparison import compare as compare
     from .analysis.describe import describe as describe
     from .analysis.joint import joint as joint

@@ -376,10 +376,6 @@ class Ranks:
     def _ordered(self) -> tuple[npt.NDArray[Any], Int]:
         query = self.relevance.query_of
         place = np.arange(len(query)) - self.relevance.indptr[:-1][query] + 1
-        if self.rank.dtype.kind == "i" and len(query) and int(self.rank.max()) < 2**40 // (int(query[-1]) + 1):
-            # Sorting one key is much faster than sorting two.
-            span = int(self.rank.max()) + 1
-            return frozen(np.sort(query * span + self.rank) - query * span), frozen(place)
         return frozen(self.rank[np.lexsort((self.rank, query))]), frozen(place)
 
     @cached_property

@@ -57,7 +57,7 @@ def _per_query(observed: dict[Direction, Observation], names: tuple[str, ...]) -
 
 def lists(given: Inputs) -> Work:
     """Metrics of retrieved lists."""
-    from vsebench.graded.run import from_lists
+    from vsebench.graded.engine import from_lists
     from vsebench.metrics import parse
     from vsebench.rank.lists import ranks_from_lists
     from vsebench.relevance import load
@@ -81,7 +81,7 @@ def lists(given: Inputs) -> Work:
 
 def graded(given: Inputs) -> Work:
     """nDCG@10 of gains in memory, from vectors."""
-    from vsebench.graded.run import run
+    from vsebench.graded.engine import run
     from vsebench.metrics import parse
     from vsebench.rank.scorers import Dot
     from vsebench.relevance.matrix import matrix_gains
@@ -133,7 +133,7 @@ def coherent_inputs(given: Inputs) -> tuple[Array, Any]:
 
 def coherent(given: Inputs) -> Work:
     """CS@k, scores and gains in memory."""
-    from vsebench.graded.run import run
+    from vsebench.graded.engine import run
     from vsebench.metrics import parse
     from vsebench.rank.scorers import Matrix
 
@@ -149,7 +149,7 @@ def coherent(given: Inputs) -> Work:
 
 def cider(given: Inputs) -> Work:
     """CIDEr-D of all captions with all images, from caption strings; the row of one caption is returned."""
-    from vsebench.relevance.cider import gains
+    from vsebench.relevance.cider import cider as gains
 
     from .. import captions
     from ..relevance import all_rows

@@ -19,7 +19,7 @@ from typer.testing import CliRunner
 
 from tests import human_files, reports
 from tests.hostile import good
-from vsebench.analysis.agreement import agree
+from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.slices import slice
 from vsebench.cli import app

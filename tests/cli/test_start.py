@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import vsebench
 from tests import leaderboard_worlds as worlds
-from vsebench.cli import app, start
+from vsebench.cli import app, command
 from vsebench.environment import THREADS
 from vsebench.errors import csv_cell
 from vsebench.leaderboard import submit
@@ -55,15 +55,15 @@ def test_a_limit_of_memory_below_that_of_the_packages():
 @pytest.mark.parametrize(("limit", "tried"), [(None, 0), (8 << 30, 0), (64 << 30, 0), ((8 << 30) - 1, 1)])
 def test_another_process_tries_only_a_small_limit_of_memory(monkeypatch, limit, tried):
     calls = []
-    monkeypatch.setattr(start, "_limit", lambda: limit)
-    monkeypatch.setattr(start, "_can_load", lambda: calls.append(1) or True)
+    monkeypatch.setattr(command, "_limit", lambda: limit)
+    monkeypatch.setattr(command, "_can_load", lambda: calls.append(1) or True)
     assert CliRunner().invoke(app, ["metrics", "R@1"]).exit_code == 0
     assert len(calls) == tried
 
 
 def test_a_small_limit_of_memory_that_is_enough(monkeypatch):
-    monkeypatch.setattr(start, "_limit", lambda: 4 << 30)
-    assert start._can_load()
+    monkeypatch.setattr(command, "_limit", lambda: 4 << 30)
+    assert command._can_load()
     assert CliRunner().invoke(app, ["metrics", "R@1"]).exit_code == 0
 
 

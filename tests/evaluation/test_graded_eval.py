@@ -15,7 +15,7 @@ import vsebench
 from vsebench.cli import app
 from vsebench.data.captions import with_captions
 from vsebench.errors import BadInput, MissingPackage, UsageError
-from vsebench.graded.run import run
+from vsebench.graded.engine import run
 from vsebench.rank.scorers import Matrix
 from vsebench.relevance.kinds import load_gains
 from vsebench.types import Split

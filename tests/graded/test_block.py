@@ -9,7 +9,7 @@ import pytest
 
 from tests.graded_worlds import FakeGains
 from vsebench.errors import BadInput
-from vsebench.graded.run import run
+from vsebench.graded.engine import run
 from vsebench.metrics import metric, parse
 from vsebench.metrics.declare import Option
 from vsebench.rank.scorers import Dot

@@ -12,7 +12,7 @@ import pytest
 
 from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World
-from vsebench.graded.run import Found, run
+from vsebench.graded.engine import Found, run
 from vsebench.metrics import parse
 from vsebench.metrics.discounted import label_distance, ndcg
 from vsebench.metrics.gain_order import gain_order

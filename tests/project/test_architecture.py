@@ -71,7 +71,7 @@ LATE = [
 ]  # fmt: skip
 # Tensor code: these may import torch when they are loaded, and are themselves imported late.
 TENSOR_CODE = [
-    "vsebench.metrics.torch_tau", "vsebench.numeric.torch_memory", "vsebench.numeric.torch_precision",
+    "vsebench.metrics.torch_tau", "vsebench.numeric.torch_support",
     "vsebench.rank.torch_backend", "vsebench.relevance.torch_lists",
     "vsebench.relevance.cider.torch_rows", "vsebench.relevance.spice.torch_rows",
 ]  # fmt: skip

@@ -9,18 +9,18 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.graded.test_run import FOLDED, NAMES
 
 from tests import oracle
-from tests.graded.test_run import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
 from tests.memory import peak
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds
-from vsebench.graded import part as graded_part
-from vsebench.graded.plan import SharedScores, plan, share_scores
-from vsebench.graded.run import Found, run
+from vsebench.graded import part_of_queries as graded_part
+from vsebench.graded.engine import Found, run
+from vsebench.graded.rankings import SharedScores, plan, share_scores
 from vsebench.graded.tasks import Outs, restrict
 from vsebench.metrics import Metric, parse
-from vsebench.rank import part
+from vsebench.rank import part_of_scan as part
 from vsebench.rank.observe import Request, make_counters, observe, scan_tiles
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, AllItems, Direction, Observation, Split, TopK, Without

@@ -10,8 +10,8 @@ import pytest
 from tests.graded_worlds import FakeGains, large_world
 from tests.worlds import tied_world
 from vsebench.graded import shared_product
-from vsebench.graded.plan import plan, share_scores
-from vsebench.graded.run import Found, run
+from vsebench.graded.engine import Found, run
+from vsebench.graded.rankings import plan, share_scores
 from vsebench.graded.tasks import restrict
 from vsebench.metrics import parse
 from vsebench.rank import full_order, shortlist, shortlist_kernels

@@ -16,7 +16,7 @@ from tests.word_world import lines_of, saved, split_of, whole
 from vsebench.errors import MissingPackage, UsageError, VsebenchError
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains, parse_spec
-from vsebench.relevance.wmd import gains as wmd
+from vsebench.relevance.wmd import word_mover as wmd
 from vsebench.relevance.wmd.transport import Transport
 from vsebench.types import Split
 

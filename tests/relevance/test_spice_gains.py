@@ -25,10 +25,10 @@ from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.numeric.parallel import spread
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import load_gains
-from vsebench.relevance.spice import gains as spice
 from vsebench.relevance.spice import postings as spice_postings
+from vsebench.relevance.spice import spice as spice
 from vsebench.relevance.spice.cache import add
-from vsebench.relevance.spice.gains import gains
+from vsebench.relevance.spice.spice import gains
 from vsebench.relevance.spice.tuples import Tuples, normal
 from vsebench.types import DIRECTIONS, Split
 

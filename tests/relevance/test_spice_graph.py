@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests import oracle_spice as oracle
 from vsebench.errors import BadInput
 from vsebench.relevance.spice.encode import build, encode
-from vsebench.relevance.spice.gains import gains
+from vsebench.relevance.spice.spice import gains
 from vsebench.relevance.spice.tuples import Tuples
 from vsebench.types import Split
 

@@ -20,13 +20,13 @@ from vsebench.errors import DeviceMemory
 from vsebench.metrics import tau
 from vsebench.metrics.gain_order import gain_order
 from vsebench.relevance.cider import features as cider_features
-from vsebench.relevance.spice import gains as spice
+from vsebench.relevance.spice import spice as spice
 from vsebench.types import DIRECTIONS, Direction
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
-from vsebench.graded.device import on_device  # noqa: E402
+from vsebench.graded.engine import on_device  # noqa: E402
 from vsebench.metrics import torch_tau  # noqa: E402
 from vsebench.relevance import torch_lists  # noqa: E402
 

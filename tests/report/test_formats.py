@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 import vsebench
 from tests import human_files, reports
-from vsebench.analysis.agreement import agree
+from vsebench.analysis.agree import agree
 from vsebench.analysis.comparison import compare
 from vsebench.analysis.page import report_page
 from vsebench.analysis.slices import slice

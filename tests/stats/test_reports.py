@@ -240,4 +240,4 @@ def test_systems_and_their_names(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="two systems are called 'a/r'\n  fix: give names: NAME=FILE"):
         systems.load_systems([texts[0], texts[0]])
     with pytest.raises(UsageError, match="1 report given, 2 needed"):
-        systems.load_systems(texts[:1], 2)
+        systems.load_systems(texts[:1], needed=2)

@@ -14,7 +14,7 @@ The values of the queries are in the reports; nothing is ranked again::
                                    └─► page.report_page   ──► Page         all of these with charts and single queries
 
 - ``systems``: reading reports, whether systems may be compared, and the values that they share
-- ``joint``, ``comparison``, ``agreement``, ``slices``: the analyses
+- ``joint``, ``comparison``, ``agree``, ``slices``: the analyses
 - ``attributes``, ``bins``: what queries can be sliced by, and into which bins
 - ``page``, with ``page_queries`` (lists of queries) and ``thumbnails``: the page of reports
 - ``describe``: what a data set consists of; ``true_pairs``: which captions of scenes are true of which images;

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -131,11 +130,7 @@ def from_file(path: Path, column: str | None, split: Split, *, several: bool) ->
         UsageError: no such column.
         MissingPackage: parquet without pyarrow.
     """
-    chosen, side, values = columns.of_items(path, column, split)
-    return _attribute(chosen, side, values, several, path)
-
-
-def _attribute(name: str, side: Modality, values: Sequence[Any], several: bool, path: Path) -> Attribute:
+    name, side, values = columns.of_items(path, column, split)
     known = [v for v in values if not columns.missing(v)]
     if known and not several and all(isinstance(v, int | float) and not isinstance(v, bool) for v in known):
         try:

@@ -13,7 +13,7 @@ from ..report.model import Result
 from ..report.report import Report
 from ..report.values import SIDE
 from ..stats.columns import Column
-from ..types import DIRECTIONS, Direction, Float, Int, Split
+from ..types import DIRECTIONS, Direction, Float, Split
 
 FIX = "this file was changed or damaged: copy it again, or evaluate again"
 ROUNDING = 1e-9  # of a value that is computed again, relative to 1 or to the value
@@ -40,10 +40,9 @@ def check(report: Report) -> None:
     if report.items is None:
         return
     _check_items(report.signature, report.items)
-    places: dict[tuple[Direction | None, int], Int] = {}
     for key, result in known.items():
         if result.per_query is not None:
-            found, source = _value(column(result, report.items, places), result.n, report.items), "per-query values"
+            found, source = _value(column(result, report.items), result.n, report.items), "per-query values"
         elif key[1] is None and key[0].parts():
             found, source = _sum(key, known), "parts"
         else:
@@ -64,10 +63,9 @@ def aggregates(report: Report) -> dict[tuple[str, Direction | None], float]:
     """
     known = {key_of(result): result for result in (*report.parts, *report.results)}
     found: dict[Key, float] = {}
-    places: dict[tuple[Direction | None, int], Int] = {}
     for key, result in known.items():
         if result.per_query is not None and report.items is not None:
-            found[key] = _value(column(result, report.items, places), result.n, report.items)
+            found[key] = _value(column(result, report.items), result.n, report.items)
     for key in known:
         wanted = [(part, d) for part in key[0].parts() for d in DIRECTIONS]
         measured = [found[part] for part in wanted if part in found]

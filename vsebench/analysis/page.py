@@ -24,7 +24,7 @@ from ..report.page import Page, Part
 from ..report.slices import Slices
 from ..types import DIRECTIONS, Direction, Split
 from . import page_queries, thumbnails
-from .agreement import agree
+from .agree import agree
 from .comparison import compare
 from .slices import slice
 from .systems import OneReport, Reports, System, alike, load_systems

@@ -15,7 +15,7 @@ from ..data.formats.ids import places
 from ..errors import UsageError
 from ..evaluation.intervals import Key, interval, label, population, queries_alone
 from ..metrics.suites import words
-from ..options import spell
+from ..options import check_word, spell
 from ..report.model import Resampling
 from ..report.slices import Bin, Breakdown, Slices
 from ..report.values import SIDE
@@ -118,8 +118,8 @@ def slice(
 
 
 def _check(by: str, direction: str, file: object, captions: object) -> None:
-    if by not in BY:
-        raise UsageError(f"{spell('by')} is '{by}'", fix=f"use {', '.join(BY[:-1])} or {BY[-1]}")
+    check_word("by", by, BY)
+    check_word("direction", direction, ("both", "i2t", "t2i", "i2i", "t2t"))
     if (file is not None) != (by in ("category", "column")):
         what = (
             f"{spell('by', by)} needs a file"
@@ -133,8 +133,6 @@ def _check(by: str, direction: str, file: object, captions: object) -> None:
         raise UsageError(
             f"{spell('captions')} has no meaning with {spell('by', by)}", fix="leave it out, or slice by length"
         )
-    if direction not in ("both", "i2t", "t2i", "i2i", "t2t"):
-        raise UsageError(f"{spell('direction')} is '{direction}'", fix="use both, i2t, t2i, i2i or t2t")
 
 
 def _attribute(

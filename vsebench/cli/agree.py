@@ -31,6 +31,6 @@ def run(
     **more: Any,
 ) -> Any:
     """Show how far the metrics agree on the order of the systems, and the queries they disagree on."""
-    from ..analysis.agreement import agree
+    from ..analysis.agree import agree
 
     return agree(reports, pair=pair, direction=direction, top=top, most=most, **more)  # type: ignore[arg-type]

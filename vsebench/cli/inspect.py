@@ -35,6 +35,7 @@ def run(
     Ends with exit code 3 and the reason when the file could not be evaluated.
     """
     from ..data import run_folder
+    from ..data.formats.members import members_of
     from ..data.formats.sniff import sniff
     from ..errors import VsebenchError
 
@@ -49,7 +50,10 @@ def run(
         else:
             document = _of_arrays(file, texts, scores, split, captions_per_image, image_key, text_key, scores_key)
     except VsebenchError as error:
-        document, fault = _of_any(file, kind), error
+        # the arrays of a file that cannot be evaluated, by its header
+        members = members_of(file, kind) if kind.arrays is not None else []
+        arrays = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in members]
+        document, fault = {"files": [file.name], "format": kind.name, "arrays": arrays}, error
     if "fault" in document:
         fault = document.pop("fault")
     document = {"schema": "vsebench/inspect/1", "matched": None, "notes": [], **document}
@@ -125,15 +129,6 @@ def _of_text(file: Path, split: str | None) -> dict[str, Any]:
         return {**about, "matched": _matched(align.align_lists(raw, split).split, (), ())}
     except BadInput as error:
         return {**about, "fault": error}
-
-
-def _of_any(file: Path, kind: Any) -> dict[str, Any]:
-    """The arrays of a file that cannot be evaluated, by its header."""
-    from ..data.formats.members import members_of
-
-    members = members_of(file, kind) if kind.arrays is not None else []
-    arrays = [{"name": m.name, "shape": list(m.shape), "dtype": m.dtype} for m in members]
-    return {"files": [file.name], "format": kind.name, "arrays": arrays}
 
 
 def _matched(split: Any, notes: Any, warnings: Any) -> dict[str, Any]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..errors import GATE_NOT_MET, count_of
+from ..options import check_word
 from .blocks import Result, options_of
 from .command import command
 from .results import deliver, output_format, result_options
@@ -187,14 +188,13 @@ def export(
     output: Path | None = None,
 ) -> None:
     """Write the numbers of all entries, or the tables of a test set."""
-    from ..errors import UsageError
     from ..leaderboard import store
     from ..leaderboard.benchmarks import page_of
     from ..leaderboard.export import leaderboard
     from ..registry import unknown
 
-    if to is not None and to not in EXPORTS:
-        raise UsageError(f"--to is '{to}'", fix=f"use {', '.join(EXPORTS)}")
+    if to is not None:
+        check_word("to", to, EXPORTS)
     chosen = output_format(terminal, to if output is not None else to or "csv", output)
     board = store.read(folder)
     known = dict.fromkeys(page_of(e.benchmark, v.metric) for e in board.entries for v in e.values)

@@ -112,7 +112,7 @@ def _known(view: str, views: Mapping[str, str]) -> str:
 
 def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     """The metrics of a word of ``--metrics`` that is no metric, None when it is one."""
-    from ..evaluation.gains import suits
+    from ..evaluation.chosen_gains import suits
     from ..evaluation.intra import THRESHOLD
     from ..metrics import parse
     from ..metrics.declare import DEFAULT_GAINS

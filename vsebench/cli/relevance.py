@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..errors import BadInput, UsageError, count_of
+from ..options import check_word
 from .command import command
 from .terminal import Terminal
 
@@ -210,9 +211,7 @@ def import_(
 
 def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
     """The captions of ``--split`` or ``--captions``, in the form that is parsed."""
-    form: Literal["original", "ptb"] = "ptb" if text == "ptb" else "original"
-    if text != form:
-        raise UsageError(f"--text is '{text}'", fix="use original or ptb")
+    check_word("text", text, ("original", "ptb"))
     if (split is None) == (file is None):
         raise UsageError("captions are needed: one of --split and --captions", fix="add --split coco-5k, for example")
     if split is not None:
@@ -221,7 +220,7 @@ def _captions(split: str | None, file: Path | None, text: str) -> list[str]:
         captions = list(splits.load_split(split, captions=True).captions or ())
     else:
         captions = _read(file)
-    if form == "ptb":
+    if text == "ptb":
         from ..text.tokenise import tokenise
 
         captions = [" ".join(tokens) for tokens in tokenise(captions, "ptb").lists()]

@@ -9,6 +9,7 @@ import typer
 
 from ..errors import count_of
 from ..evaluation.options import Options
+from ..options import check_word
 from .blocks import INTERVAL, Selected, options_of
 from .command import command
 from .results import remark
@@ -65,7 +66,7 @@ def run(
         what = "its ending is that of no format"
         endings = dict.fromkeys([".html", *ENDINGS])  # the page first
         raise UsageError(what, where=output, fix=f"end the name in {', '.join(endings)}")
-    charts.check_format(figure_format)
+    check_word("figure_format", figure_format, charts.FORMATS)
     if figures is not None and (lacking := charts.missing()) is not None:
         raise lacking
     if figures is not None:

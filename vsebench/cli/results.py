@@ -6,6 +6,7 @@ import inspect
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from ..options import check_word
 from .blocks import Function, ReportResult, Result, extended, parameters
 from .terminal import Terminal
 
@@ -30,8 +31,8 @@ def output_format(terminal: Terminal, style: str | None, output: Path | None, *,
     from ..errors import UsageError
     from ..report.render import ENDINGS
 
-    if style is not None and style not in FORMATS:
-        raise UsageError(f"--format is '{style}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
+    if style is not None:
+        check_word("style", style, FORMATS)
     ending = "" if output is None else output.suffix.lower()
     decides = bool(ending) if also else output is not None and style is None and not terminal.json
     if decides and ending not in ENDINGS:

@@ -123,14 +123,14 @@ def _client(options: Options) -> Iterator[Any]:
             except (OSError, RuntimeError, TimeoutError) as error:
                 guard = "in a script, call it below `if __name__ == '__main__':`"
                 fix = f"{guard}; else give fewer {spell('workers')}, or free memory"
-                raise _failed("the workers do not start", error, fix) from error
+                raise _lost("the workers do not start", fix, error) from error
             yield stack.enter_context(Client(cluster, set_as_default=False))
             return
         _check_scheduler(options.scheduler)
         try:
             client = Client(options.scheduler, timeout=CONNECT, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
-            raise _failed(f"no scheduler answers at '{options.scheduler}'", error, _ADDRESS) from error
+            raise _lost(f"no scheduler answers at '{options.scheduler}'", _ADDRESS, error) from error
         yield stack.enter_context(client)
 
 
@@ -177,11 +177,9 @@ def _check_scheduler(address: str) -> None:
         with ThreadPoolExecutor(1) as thread:  # the calling one may have a loop of its own, as in a notebook
             found = thread.submit(asyncio.run, identity()).result()
     except Exception as error:  # what answers may be anything
-        raise _failed(f"no scheduler answers at '{address}'", error, _ADDRESS) from None
+        raise _lost(f"no scheduler answers at '{address}'", _ADDRESS, error) from None
     if found != "Scheduler":
-        raise WorkersLost(
-            f"what answers at '{address}' is a {found}, no scheduler", where=spell("engine", "dask"), fix=_ADDRESS
-        )
+        raise _lost(f"what answers at '{address}' is a {found}, no scheduler", _ADDRESS)
 
 
 def _check_workers(client: Any) -> None:
@@ -199,12 +197,12 @@ def _check_workers(client: Any) -> None:
             raise MissingPackage(what, where=spell("engine", "dask"), fix=f"on its machine: {_INSTALL}")
         if version != __version__:
             what = f"the worker {worker} has vsebench {printable(str(version)[:200])}, and this is {__version__}"
-            raise WorkersLost(what, where=spell("engine", "dask"), fix="install the same version on all machines")
+            raise _lost(what, "install the same version on all machines")
 
 
 def _no_workers() -> WorkersLost:
     what = f"the scheduler has had no worker for {PATIENCE:.0f} seconds"
-    return WorkersLost(what, where=spell("engine", "dask"), fix=f"start workers (dask worker ADDRESS); {_continue()}")
+    return _lost(what, f"start workers (dask worker ADDRESS); {_continue()}")
 
 
 def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[Shard, Any]]:
@@ -228,7 +226,7 @@ def _results(client: Any, job: Job, shards: Sequence[Shard]) -> Iterator[tuple[S
         except (CancelledError, CommClosedError) as error:
             raise _no_scheduler() from error
         except Exception as error:
-            raise _lost(error) from error
+            raise _ended(error) from error
         last = time.monotonic()
         for future in done:
             shard = pending.pop(future)
@@ -246,35 +244,33 @@ def _arrays(future: Any, shard: Shard) -> Any:
     except KilledWorker as error:
         what = f"workers ended {error.allowed_failures + 1} times in the work on shard {shard.name}"
         fix = f"see their logs; where they ran out of memory, give them more or fewer {spell('threads')}; {_continue()}"
-        raise WorkersLost(what, where=spell("engine", "dask"), fix=fix) from error
+        raise _lost(what, fix) from error
     except ImportError as error:
         what = f"a worker does not import what it needs: {_words(error)}"
         raise MissingPackage(what, where=spell("engine", "dask"), fix=f"on all machines: {_INSTALL}") from error
     except MemoryError as error:
         what = f"a worker has not enough memory for shard {shard.name}"
-        raise WorkersLost(
-            what, where=spell("engine", "dask"), fix=f"give workers more memory; {_continue()}"
-        ) from error
+        raise _lost(what, f"give workers more memory; {_continue()}") from error
     except (CancelledError, CommClosedError) as error:
         raise _no_scheduler() from error
     except Exception as error:
-        raise _lost(error) from error
+        raise _ended(error) from error
     if isinstance(arrays, VsebenchError):
         raise arrays
     return arrays
 
 
 def _no_scheduler() -> WorkersLost:
-    what = "the scheduler has ended, or cannot be reached any more"
-    return WorkersLost(what, where=spell("engine", "dask"), fix=f"start it again; {_continue()}")
+    return _lost("the scheduler has ended, or cannot be reached any more", f"start it again; {_continue()}")
 
 
-def _lost(error: Exception) -> WorkersLost:
-    return _failed("the work was ended", error, f"see the logs of scheduler and workers; {_continue()}")
+def _ended(error: Exception) -> WorkersLost:
+    return _lost("the work was ended", f"see the logs of scheduler and workers; {_continue()}", error)
 
 
-def _failed(what: str, error: Exception, fix: str) -> WorkersLost:
-    return WorkersLost(f"{what}: {_words(error)}", where=spell("engine", "dask"), fix=fix)
+def _lost(what: str, fix: str, error: Exception | None = None) -> WorkersLost:
+    said = "" if error is None else f": {_words(error)}"
+    return WorkersLost(what + said, where=spell("engine", "dask"), fix=fix)
 
 
 def _words(error: BaseException) -> str:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ..graded.plan import plan as rankings_of
+from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
 from ..rank import backends
 from ..rank.scorers import Dot

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from ..graded.run import Fill
+from ..graded.engine import Fill
 from ..options import spell
 from ..rank import backends
 from ..rank.full_order import OrderOf
@@ -31,7 +31,7 @@ class Engine:
         plan: of the evaluation, with notes about the engine and the back-end.
         observe: ranks of relevant items and top lists, as ``rank.observe``.
         order: orders of galleries for graded metrics, see ``rank.backends``.
-        fill: writes values of graded metrics that are computed elsewhere, see ``graded.run``; or None.
+        fill: writes values of graded metrics that are computed elsewhere, see ``graded.engine``; or None.
         device: of torch, where gains are computed as well, see ``rank.backends``; or None.
     """
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..graded import run
-from ..graded.plan import pseudo_positives
+from ..graded import engine as run
+from ..graded.rankings import pseudo_positives
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS

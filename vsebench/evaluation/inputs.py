@@ -17,7 +17,7 @@ from ..errors import BadInput, UsageError
 from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows
-from . import gains
+from . import chosen_gains as gains
 from .options import Given, Options
 
 ARRAYS = Path("<arrays>")

@@ -18,7 +18,7 @@ from ..report.model import Resampling, Result
 from ..report.values import SIDE
 from ..stats import bootstrap
 from ..stats.columns import Column, Population, prepare
-from ..types import Direction, Float, Int, Split
+from ..types import Direction, Float, Split
 
 Key = tuple[Metric, Direction | None]
 GRID = 1e-10  # precision of the resamples
@@ -40,13 +40,12 @@ def population(split: Split) -> Population:
     return Population(len(split.image_ids), split.fold)
 
 
-def column(result: Result, split: Split, known: dict[tuple[Direction | None, int], Int] | None = None) -> Column:
+def column(result: Result, split: Split) -> Column:
     """The per-query values of a result with the image of every query.
 
     Args:
         result: with per-query values.
         split: the items it is about.
-        known: places of queries in the split, by direction and identity of their array; grows.
 
     Raises:
         BadInput: the result has no per-query values, or names queries that the split does not have.
@@ -54,11 +53,7 @@ def column(result: Result, split: Split, known: dict[tuple[Direction | None, int
     if result.per_query is None or result.queries is None or result.direction is None:
         raise BadInput(f"{result.metric} has no per-query values", fix="leave it out")
     side = SIDE[result.direction]
-    known = {} if known is None else known
-    key = result.direction, id(result.queries)
-    if key not in known:
-        known[key] = places(split.ids(side), result.queries)
-    at = known[key]
+    at = places(split.ids(side), result.queries)
     if len(at) and at.min() < 0:
         raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
     metric = key_of(result)[0]
@@ -96,8 +91,7 @@ def add(
     base = [key for key, r in results.items() if r.per_query is not None and len(r.per_query) == r.n]
     place = {key: i for i, key in enumerate(base)}
     sums = [key for key in members if all(part in place for part in members[key])]
-    places_of: dict[tuple[Direction | None, int], Int] = {}  # many metrics have the same queries
-    columns = [column(results[key], split, places_of) for key in base]
+    columns = [column(results[key], split) for key in base]
     ready = prepare(columns, population(split), [{place[part]: 1.0 for part in members[key]} for key in sums])
     samples = bootstrap.resample(ready, how.resamples, how.seed, threads)
     level = how.level / 100

@@ -16,7 +16,7 @@ from ..options import spell
 from ..rank.scorers import Dot, Matrix
 from ..relevance.kinds import GAINS
 from ..types import Embeddings, Int, Split
-from . import gains
+from . import chosen_gains as gains
 from .inputs import Input, captions_file
 from .options import PART_GRAMMAR, Options
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .. import relevance
 from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError, count_of
-from ..graded.plan import plan as rankings_of
+from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
 from ..metrics.declare import DEFAULT_GAINS, without_mean
 from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members, words
@@ -24,7 +24,7 @@ from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
 from ..report.model import Resampling
 from ..types import AllItems, Candidates, Direction, SameFold, Split
-from . import gains as gains_of
+from . import chosen_gains as gains_of
 from .inputs import Input
 from .options import Options
 from .short_lists import graded_too_short, leave_out
@@ -112,7 +112,12 @@ def make_plan(data: Input, options: Options) -> Plan:
         intra = tuple(inside)
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
         notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
-    requests = _requests(metrics, split, directions)
+    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
+    requests = [
+        Request(view, judged(JUDGEMENTS[view].positives, d), _candidates(view, split, d))
+        for view in dict.fromkeys(m.view for m in metrics if not m.graded)
+        for d in directions
+    ]
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
@@ -179,7 +184,9 @@ def choose_metrics(
     for m in metrics:
         if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.in_folds):
             what = f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})"
-            raise UsageError(what, fix=f"leave it out; {m.view} is defined on {_where(m.view)}")
+            patterns = [name for name in JUDGEMENTS[m.view].splits if "*" in name]
+            where = f"splits named {', '.join(patterns)}" if patterns else "all of coco-5k"
+            raise UsageError(what, fix=f"leave it out; {m.view} is defined on {where}")
     if len(directions) == 2:
         return metrics
     named = [w for w in words(names) if w.lower() not in ALL and members(w) is None]
@@ -188,12 +195,6 @@ def choose_metrics(
         what = f"{sums[0]} is a sum over both directions, and only {directions[0]} is ranked"
         raise UsageError(what, fix="leave it out, or rank both directions")
     return [m for m in metrics if m.family.compute is not None]
-
-
-def _where(view: str) -> str:
-    """The splits that a set of judgements is defined on, in words."""
-    patterns = [name for name in JUDGEMENTS[view].splits if "*" in name]
-    return f"splits named {', '.join(patterns)}" if patterns else "all of coco-5k"
 
 
 def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str] | None]:
@@ -258,16 +259,6 @@ def _metrics_and_gains(
     metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
     return metrics, split, {view: g for view, g in gains.items() if view in used}, [*short, *notes, *left_out]
-
-
-def _requests(metrics: Sequence[Metric], split: Split, directions: Sequence[Direction]) -> list[Request]:
-    """The relevant items and the candidates of every view of binary judgements, in every direction."""
-    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
-    return [
-        Request(view, judged(JUDGEMENTS[view].positives, d), _candidates(view, split, d))
-        for view in dict.fromkeys(m.view for m in metrics if not m.graded)
-        for d in directions
-    ]
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:

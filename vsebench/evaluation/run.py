@@ -6,7 +6,7 @@
 in ``data.formats``; ``misread`` refuses rows in another order; ``plan`` decides what is measured, from the tables of
 judgements and of gains in ``relevance`` and of metrics in ``metrics``. Ranks of the relevant items come from one pass
 over the scores (``rank.observe``), from lists of an index where these suffice (``depths``), or from given lists, and
-``binary`` makes results of them; ``graded`` ranks complete galleries (``graded.run``); ``intra`` retrieves images by
+``binary`` makes results of them; ``graded`` ranks complete galleries (``graded.engine``); ``intra`` retrieves images by
 images and captions by captions. ``assemble`` adds sums, intervals, the signature and warnings, ``top_lists`` the top
 of the rankings where it is kept, ``provenance`` what was evaluated, where and when.
 """

@@ -5,10 +5,10 @@
     here:       plan -> Job, shards                        arrays of all shards -> scan, fill -> the values
     elsewhere:         Job -> prepare -> compute(shard) -> arrays
 
-A shard of the scan is a range of images with all captions (``rank.part``); a shard of graded metrics is a range of
-queries of rankings that share their scores (``graded.part``). Their results join with the same bits in any order. A
-``Job`` names files, never arrays: every process reads them and makes the plan again, and refuses to compute when a file
-or the plan is not the same as here.
+A shard of the scan is a range of images with all captions (``rank.part_of_scan``); a shard of graded metrics is a range
+of queries of rankings that share their scores (``graded.part_of_queries``). Their results join with the same bits in
+any order. A ``Job`` names files, never arrays: every process reads them and makes the plan again, and refuses to
+compute when a file or the plan is not the same as here.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .. import __version__
 from ..data import unchanged
 from ..data.store import fingerprint
 from ..errors import BadInput, UsageError, VsebenchError
-from ..graded import part as graded_part
-from ..graded.plan import SharedScores
-from ..graded.run import Fill, shared_rankings
+from ..graded import part_of_queries as graded_part
+from ..graded.engine import Fill, shared_rankings
+from ..graded.rankings import SharedScores
 from ..graded.tasks import Outs, restrict
 from ..memory import budget, release
 from ..numeric.parallel import default_threads
 from ..options import spell
 from ..rank import backends
-from ..rank import part as scan_part
+from ..rank import part_of_scan as scan_part
 from ..rank.observe import Counter, Depths, Scan, make_counters
 from ..rank.ties import EXPECTED
 from ..types import Relevance, SameFold, Split
+from . import chosen_gains as gains_of
 from . import depths as backend_depths
-from . import gains as gains_of
 from . import inputs, provenance
 from .inputs import Input
 from .options import Given, Options

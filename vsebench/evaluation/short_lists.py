@@ -10,9 +10,9 @@ import numpy as np
 
 from ..data.align import AlignedLists
 from ..errors import BadInput, count_of
-from ..graded.plan import deepest_rank
-from ..graded.plan import plan as rankings_of
-from ..graded.run import usable
+from ..graded.engine import usable
+from ..graded.rankings import deepest_rank
+from ..graded.rankings import plan as rankings_of
 from ..metrics import Metric
 from ..options import spell
 from ..rank.lists import too_shallow

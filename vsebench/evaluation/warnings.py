@@ -88,8 +88,5 @@ def clipped(metrics: Sequence[Metric], split: Split) -> list[str]:
     """One line about binary metrics whose k is larger than a gallery."""
     smallest = min(len(split.image_ids), len(split.caption_ids))
     deep = [str(m) for m in metrics if (m.k or 0) > smallest and not m.graded]
-    return (
-        [f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"]
-        if deep
-        else []
-    )
+    words = f"{', '.join(deep)}: k is larger than a gallery of {smallest:,}; everything counts as retrieved"
+    return [words] if deep else []

@@ -13,7 +13,7 @@ from ..metrics.graded_ranking import GradedRanking
 from ..rank.full_order import Items, Order, largest
 from ..relevance.gains import Gains
 from ..types import Bool, Direction, Float, Int, Vectors
-from .plan import Group, Ranking, Subset
+from .rankings import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
 SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..metrics.declare import Metric
 from ..types import Bool, Float, Ids, Int
-from .plan import Ranking, is_tau
+from .rankings import Ranking, is_tau
 
 MOST_IMAGES = 1000  # query images in the sample that influences are computed from
 LEAST_IMAGES = 100

@@ -16,7 +16,7 @@ from . import removal
 from .block import Block
 from .expected import expected_values
 from .influence import Influence
-from .plan import Group, Ranking, Subset
+from .rankings import Group, Ranking, Subset
 
 Blocks = dict[str, Block]
 

@@ -20,7 +20,7 @@ from ..metrics.values import values
 from ..types import Float, Int
 from .block import Block, Retrieved
 from .influence import Influence
-from .plan import Group
+from .rankings import Group
 
 MOST_PAIRS = 1 << 16  # rows of queries without an image that are measured together
 Known = Mapping[Metric, Float]

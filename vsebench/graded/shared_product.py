@@ -19,7 +19,7 @@ from ..rank.full_order import SHALLOW
 from ..rank.scorers import Dot, Scorer
 from ..rank.shortlist import Shortlist
 from ..types import Int
-from .plan import SharedScores
+from .rankings import SharedScores
 
 MOST_BYTES = 48 << 20  # memory of all kept scores
 DEEPEST = 0.3  # share of the captions

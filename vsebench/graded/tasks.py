@@ -15,7 +15,7 @@ from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
 from ..types import Int
 from .measure import Out, measure
-from .plan import Ranking, SharedScores, Subset
+from .rankings import Ranking, SharedScores, Subset
 from .shared_product import SharedProduct, ranges
 
 MOST_SCORES, LEAST_SCORES = 2 << 20, 1 << 19  # of a tile

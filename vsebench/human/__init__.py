@@ -14,5 +14,5 @@ perhaps a file of embeddings; it returns a ``report.correlation.Study``::
 - ``protocols``: the published evaluation protocols; truth and simulated ratings of scenes
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC
-- ``agreement``, ``kernels``: correlations of weighted points
+- ``coefficients``, ``kernels``: correlations of weighted points
 """

@@ -23,7 +23,7 @@ from ..rank.exact import exact_pairs, norms
 from ..report.correlation import Over, Row, Sampled
 from ..report.model import Resampling
 from ..types import Embeddings, Float, Int, Modality
-from .agreement import Counts, Points
+from .coefficients import Counts, Points
 from .protocols import Task, correlations
 
 SAMPLES = 1000

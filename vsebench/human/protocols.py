@@ -26,7 +26,7 @@ from ..relevance.scenes.ratings import POOL, RATERS, ratings_of
 from ..report.correlation import Over, Row, Tau
 from ..report.model import Resampling
 from ..types import Bool, Float, Int, Modality, Split, frozen
-from .agreement import Points, agreement
+from .coefficients import Points, agreement
 from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 

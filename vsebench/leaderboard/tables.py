@@ -168,9 +168,11 @@ def table(group: Group, board: Board) -> Table:
         words = tuple(str(c.read(first, first.values[0])) or UNDEFINED for c in columns)
         cells = tuple(column[i] for column in numbers)
         rows.append(Row(tuple(line), rank, _source(line, board), url, words, cells, first.level != group.level))
+    family = group.family
+    title = FAMILIES.get(family) or f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
     how = "their intervals" if changes is None else "their difference on the same images"
     notes = _notes(group, by, rows, None if places is None else how)
-    return Table(group, _title(group.family), by, columns, tuple(rows), tuple(notes))
+    return Table(group, title, by, columns, tuple(rows), tuple(notes))
 
 
 def _merged(group: Group) -> list[list[Entry]]:
@@ -252,12 +254,6 @@ def _source(line: Sequence[Entry], board: Board) -> str:
     named = ", ".join(dict.fromkeys(e.table.removeprefix("Table ") for e in line))
     paper = board.papers[first.paper].name if first.paper in board.papers else first.paper
     return f"{paper}, table{'s' * (', ' in named)} {named}"
-
-
-def _title(family: str) -> str:
-    if family in FAMILIES:
-        return FAMILIES[family]
-    return f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
 
 
 def _notes(group: Group, by: Key, rows: Sequence[Row], how: str | None) -> list[str]:

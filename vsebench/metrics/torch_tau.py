@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from ..numeric.torch_memory import within_memory
+from ..numeric.torch_support import within_memory
 from ..types import Bool, Int
 from .gain_order import GainOrder
 

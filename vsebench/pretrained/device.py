@@ -39,7 +39,7 @@ def float32(threads: int | None) -> Iterator[None]:
     """No gradients, no precision below float32 and no choice of algorithms by speed; threads of torch on the CPU."""
     import torch
 
-    from ..numeric.torch_precision import full_precision
+    from ..numeric.torch_support import full_precision
 
     cudnn = torch.backends.cudnn
     before, restore = (cudnn.deterministic, cudnn.benchmark, torch.get_num_threads()), full_precision()

@@ -129,6 +129,8 @@ def encode(
         MissingPackage: the library of the model is not installed.
         DiskError: the file cannot be written.
     """
+    from ..evaluation.provenance import versions
+
     if output is not None:
         check_writable(Path(output))
     named = names.find(os.fspath(model))
@@ -144,7 +146,9 @@ def encode(
     load = load_open_clip if named.library == names.OPEN_CLIP else load_sentence_transformers
     encoder = load(named, place)
     with float32(threads):
-        about = _about(encoder, place, batch)
+        made = {"vsebench": __version__, "precision": "float32", "normalised": True, "batch": batch}
+        packages = versions(("torch", "torchvision", "transformers", "Pillow"))
+        about = {**encoder.about, **made, **facts(place), "versions": packages}  # all that decides the numbers
         parts = Parts(about)
         vectors = _vectors(encoder, found.paths, chosen.captions or (), parts, batch, progress)
         _check(vectors, chosen, named.title)
@@ -173,15 +177,6 @@ def _items(split: str | None, captions: PathLike | None, part: str | None) -> tu
     rows, files = with_image_files(path, part)
     image_ids, image_of = rows.images()
     return Split("custom", image_ids, rows.caption_id, image_of, rows.captions), files
-
-
-def _about(encoder: Encoder, device: str, batch: int) -> dict[str, Any]:
-    """The model and everything else that decides the numbers."""
-    from ..evaluation.provenance import versions
-
-    packages = versions(("torch", "torchvision", "transformers", "Pillow"))
-    made = {"vsebench": __version__, "precision": "float32", "normalised": True, "batch": batch}
-    return {**encoder.about, **made, **facts(device), "versions": packages}
 
 
 def _vectors(

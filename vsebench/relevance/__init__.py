@@ -8,13 +8,13 @@
 Judgements are loaded as index lists; ``Gains`` compute rows and pairs on request. Modules:
 
 - ``judgements``: ``gt``, ``1k``, ``eccv``, ``cxc``; ``entails`` and ``judged`` of scenes
-- ``gains``: the protocol of graded relevance
+- ``gains``: ``Gains``: what is known of them, and checks of the requested rows and pairs; ``Values`` compute them
 - ``kinds``: the table of the kinds of gains, specifications such as ``cider:own=out``, loading
 - ``cider``, ``spice``, ``wmd``, ``embedding`` (sentence encoders, bags of words): gains computed from captions
 - ``scenes``: which captions are true of which scenes, and simulated ratings
-- ``matrix``: gains in a file; ``coarse``: gains of two kinds combined; ``nonnegative``: gains below zero set to zero
+- ``matrix``: gains in a file; ``coarse``: gains of two kinds combined
 - ``captioning``: METEOR, ROUGE-L and BLEU of given pairs, for the studies of human judgements
-- ``arrays``, ``checks``: arrays in files, and checks of requested rows and pairs
+- ``checks``: of values that were computed elsewhere
 """
 
 from __future__ import annotations

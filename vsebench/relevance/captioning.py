@@ -16,7 +16,6 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
 import numpy as np
 
@@ -77,7 +76,8 @@ def pair_scores(
     """
     if name not in TITLES:
         raise unknown("caption score", name, TITLES)
-    if package_file("pycocoevalcap", METEOR_JAR) is None:
+    jar = package_file("pycocoevalcap", METEOR_JAR)
+    if jar is None:
         raise MissingPackage(f"{name} needs the package pycocoevalcap", fix=INSTALL)
     from ..text.tokenise import tokenise
 
@@ -87,21 +87,13 @@ def pair_scores(
     scored = [k for k, (candidate, refs) in enumerate(pairs) if candidate and refs]
     out = np.zeros(len(pairs))
     if scored:
-        out[scored] = _score(name, [pairs[k] for k in scored], java, progress, note)
+        some = [pairs[k] for k in scored]
+        if name == "meteor":
+            out[scored] = _cached(some, lambda: _with_progress(_meteor(some, jar, java), len(some), progress), note)
+        else:
+            scores = _rouge(some) if name == "rouge" else _bleu(some, int(name[-1]))
+            out[scored] = list(_with_progress(scores, len(some), progress))
     return out[inverse.reshape(-1)]
-
-
-def _score(
-    name: str,
-    pairs: list[Pair],
-    java: str | os.PathLike[str] | None,
-    progress: Progress | None,
-    note: Callable[[str], object],
-) -> list[float]:
-    if name == "meteor":
-        return _cached(pairs, lambda: _with_progress(_meteor(pairs, java), len(pairs), progress), note)
-    scores = _rouge(pairs) if name == "rouge" else _bleu(pairs, int(name[-1]))
-    return list(_with_progress(scores, len(pairs), progress))
 
 
 def _cached(pairs: list[Pair], compute: Callable[[], Iterable[float]], note: Callable[[str], object]) -> list[float]:
@@ -141,13 +133,10 @@ def _bleu(pairs: list[Pair], n: int) -> Iterator[float]:
         yield float(by_order[n - 1][0])
 
 
-def _meteor(pairs: list[Pair], java: str | os.PathLike[str] | None) -> Iterator[float]:
+def _meteor(pairs: list[Pair], jar: Path, java: str | os.PathLike[str] | None) -> Iterator[float]:
     """The METEOR jar as a process with pipes: statistics of every pair, then the scores of the statistics."""
     from ..text.java import find_java
 
-    jar = package_file("pycocoevalcap", METEOR_JAR)
-    if jar is None:
-        raise MissingPackage("meteor needs the package pycocoevalcap", fix=INSTALL)
     try:
         program = find_java(java).home / "bin" / "java"
     except MissingPackage as error:
@@ -170,7 +159,10 @@ def _meteor(pairs: list[Pair], java: str | os.PathLike[str] | None) -> Iterator[
                 yield from map(float, answers[:-1])
         except (OSError, ValueError) as error:
             stderr.seek(0)
-            raise _failed(jar, error, stderr) from error
+            lines = stderr.read().decode(errors="replace").strip().splitlines()
+            detail = f": {lines[0][:200]}" if lines else ""
+            fix = "check that 2 GiB of memory are free and Java runs, and try again"
+            raise BadInput(f"METEOR failed ({error}){detail}", where=jar, fix=fix) from error
         finally:
             process.kill()
             with contextlib.suppress(OSError):  # unread input
@@ -205,13 +197,3 @@ def _request(process: subprocess.Popen[str], lines: list[str], answers: int) -> 
 
 def _line(*parts: str) -> str:
     return " ||| ".join([parts[0], *(" ".join(p.replace("|||", " ").split()) for p in parts[1:])]) + "\n"
-
-
-def _failed(jar: Path, error: Exception, stderr: IO[bytes]) -> BadInput:
-    lines = stderr.read().decode(errors="replace").strip().splitlines()
-    detail = f": {lines[0][:200]}" if lines else ""
-    return BadInput(
-        f"METEOR failed ({error}){detail}",
-        where=jar,
-        fix="check that 2 GiB of memory are free and Java runs, and try again",
-    )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..numeric.torch_memory import within_memory
+from ..numeric.torch_support import within_memory
 from ..types import Direction, Vectors
 
 TILE = 1 << 24  # values computed together

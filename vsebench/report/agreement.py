@@ -45,7 +45,7 @@ class Disagreement:
     Attributes:
         query: its id.
         caption: its text if it is a caption that is known, or None.
-        amount: how far the metrics disagree, see ``stats.agreement.disagreement``.
+        amount: how far the metrics disagree, see ``stats.rank_agreement.disagreement``.
         values: of the two metrics, one pair a system.
     """
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from ..errors import MissingPackage, UsageError, printable
-from ..options import spell
+from ..options import check_word
 from ..relevance.judgements.table import JUDGEMENTS
 from ..relevance.kinds import GAINS
 from ..types import Direction
@@ -120,20 +120,9 @@ def missing() -> MissingPackage | None:
     return None
 
 
-def check_format(kind: str) -> str:
-    """``kind`` if charts can be written in it; raises UsageError."""
-    if kind not in FORMATS:
-        raise UsageError(f"{spell('figure_format')} is '{kind}'", fix=f"use {', '.join(FORMATS[:-1])} or {FORMATS[-1]}")
-    return kind
-
-
 def svg(panel: Panel, systems: Sequence[str]) -> str:
     """A panel for a page: lines and words take the colour of the text around it."""
-    import vl_convert
-
-    spec = chart(panel, systems, ink="currentColor")
-    drawn: str = vl_convert.vegalite_to_svg(json.dumps(spec.to_dict()))
-    return drawn
+    return converted(json.dumps(chart(panel, systems, ink="currentColor").to_dict()), "svg").decode()
 
 
 def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: str) -> list[Path]:
@@ -150,31 +139,29 @@ def write(panels: Sequence[Panel], systems: Sequence[str], folder: Path, kind: s
         MissingPackage: altair or vl-convert-python is not installed.
         DiskError: a file cannot be written.
     """
-    check_format(kind)
+    check_word("figure_format", kind, FORMATS)
     if (lacking := missing()) is not None:
         raise lacking
-    import vl_convert
-
     from ..data.atomic import check_writable, make_folder, write_atomically
 
     make_folder(folder)
     written = []
     for panel in panels:
         spec = json.dumps(chart(panel, systems, ink=INK).to_dict())
-        if kind == "svg":
-            content: bytes = vl_convert.vegalite_to_svg(spec).encode()
-        else:
-            content = (
-                vl_convert.vegalite_to_pdf(spec)
-                if kind == "pdf"
-                else vl_convert.vegalite_to_png(spec, ppi=300, scale=1)
-            )
         path = folder / f"{panel.name}.{kind}"
         check_writable(path)
         with write_atomically(path) as stream:
-            stream.write(content)
+            stream.write(converted(spec, kind, ppi=300, scale=1))
         written.append(path)
     return written
+
+
+def converted(spec: str, kind: str, **resolution: float) -> bytes:
+    """A file of a chart; the resolution is that of PNG, see ``vl_convert.vegalite_to_png``."""
+    import vl_convert
+
+    found = getattr(vl_convert, f"vegalite_to_{kind}")(spec, **(resolution if kind == "png" else {}))
+    return found.encode() if isinstance(found, str) else bytes(found)
 
 
 def plot(panels: Sequence[Panel], systems: Sequence[str]) -> Any:

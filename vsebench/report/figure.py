@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import MissingPackage, UsageError, printable
+from ..errors import UsageError, printable
 from ..options import spell
+from .charts import converted, missing
 from .correlation import COEFFICIENTS, Row, Study, interval_note, label
 
 SUFFIXES = (".png", ".svg", ".html")
@@ -26,30 +27,19 @@ def check_path(path: Path) -> Path:
         raise UsageError(f"figures end in {', '.join(SUFFIXES)}", where=path, fix="end the name in .png, .svg or .html")
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise UsageError("cannot be written: no such folder", where=path, fix=f"create {path.parent} first")
-    try:
-        import altair  # noqa: F401
-        import vl_convert  # noqa: F401
-    except ImportError as error:
-        raise MissingPackage(f"a figure needs {error.name}", fix="pip install 'vsebench[report]'") from error
+    if (lacking := missing()) is not None:
+        raise lacking
     return path
 
 
 def write(study: Study, path: Path) -> None:
     """Draw a study to a path that ``check_path`` accepts, atomically."""
-    import vl_convert
-
     from ..data.atomic import write_atomically
 
-    document = chart(study).to_json()
-    kind = path.suffix.lower()
-    if kind == ".png":
-        content: bytes = vl_convert.vegalite_to_png(document, scale=2)
-    else:
-        convert = vl_convert.vegalite_to_svg if kind == ".svg" else vl_convert.vegalite_to_html
-        text: str = convert(document)
-        content = (_without_tags(text) if kind == ".html" else text).encode()
+    kind = path.suffix.lower()[1:]
+    content = converted(chart(study).to_json(), kind, scale=2)
     with write_atomically(path) as stream:
-        stream.write(content)
+        stream.write(_without_tags(content.decode()).encode() if kind == "html" else content)
 
 
 def _without_tags(page: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,8 +14,8 @@ from ..data.formats.ids import places
 from ..data.splits.declared import DECLARED
 from ..errors import BadInput, count_of
 from ..numeric.parallel import each
-from ..types import Direction, Float, Int, Modality, Split
-from .model import MetricName, Result
+from ..types import Direction, Int, Modality, Split
+from .model import MetricName, Result, plain
 from .packed import pack, unpack
 
 if TYPE_CHECKING:
@@ -30,22 +31,7 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
         items: the images and captions.
         results: their queries are among ``items``.
     """
-    columns: list[dict[str, Any]] = []
-    found: list[tuple[Float, Float | None]] = []
-    known: dict[tuple[Direction, int], str | None] = {}  # many metrics share their array of queries
-    for result in results:
-        if result.per_query is None or result.queries is None or result.direction is None:
-            continue
-        key = result.direction, id(result.queries)
-        if key not in known:
-            ids = items.ids(SIDE[result.direction])
-            at = places(ids, result.queries)
-            everything = len(at) == len(ids) and bool((at == np.arange(len(ids))).all())
-            known[key] = None if everything else pack(at)
-        columns.append({"metric": str(result.metric), "direction": result.direction, "queries": known[key]})
-        found.append((result.per_query, result.influence))
-    for column, packed in zip(columns, each(_packed, found), strict=True):
-        column |= packed
+    found = [r for r in results if r.per_query is not None and r.queries is not None]
     rows = items.places[1]
     return {
         "images": pack(items.image_ids),
@@ -53,13 +39,19 @@ def write(items: Split, results: Sequence[Result]) -> dict[str, Any]:
         "image_of": pack(items.image_of),
         **({} if rows is None else {"caption_rows": pack(rows)}),
         "fold": None if items.fold is None else pack(items.fold),
-        "columns": columns,
+        "columns": each(partial(_column, items), found),
     }
 
 
-def _packed(found: tuple[Float, Float | None]) -> dict[str, Any]:
-    values, influence = found
-    return {"values": pack(values)} | ({} if influence is None else {"influence": [pack(half) for half in influence]})
+def _column(items: Split, result: Result) -> dict[str, Any]:
+    ids = items.ids(SIDE[result.direction])  # type: ignore[index]
+    at = places(ids, result.queries)  # type: ignore[arg-type]
+    found = {
+        **plain(result, "metric", "direction"),
+        "queries": None if np.array_equal(at, np.arange(len(ids))) else pack(at),
+        "values": pack(result.per_query),  # type: ignore[arg-type]
+    }
+    return found | ({} if result.influence is None else {"influence": [pack(half) for half in result.influence]})
 
 
 def read(section: PerQueryDocument, split: str) -> Split:

@@ -73,9 +73,10 @@ def true(scene: Scene, draws: Draws) -> Facts:
         # In a chain: the first mention and the second, the second and the third.
         if n > len(facts.relations) or not draws.chance(SAID["relation"][level]):
             break
-        possible = [r for r in _between(scene, n, chosen) if _holds(_with(facts, r), scene, chosen)]
+        more = (replace(facts, relations=(*facts.relations, r)) for r in _between(scene, n, chosen))
+        possible = [stated for stated in more if holding(stated, scene, tuple(chosen)) == stated.count]
         if possible:
-            facts = _with(facts, draws.pick(possible))
+            facts = draws.pick(possible)
     return facts
 
 
@@ -124,15 +125,6 @@ def _between(scene: Scene, n: int, chosen: list[int]) -> list[tuple[int, int, in
     a, b = chosen[n], chosen[n + 1]
     ahead = [(r, n, n + 1) for r, g, h in sorted(scene.relations) if (g, h) == (a, b)]
     return ahead + [(r, n + 1, n) for r, g, h in sorted(scene.relations) if (g, h) == (b, a)]
-
-
-def _with(facts: Facts, relation: tuple[int, int, int]) -> Facts:
-    return replace(facts, relations=(*facts.relations, relation))
-
-
-def _holds(facts: Facts, scene: Scene, chosen: list[int]) -> bool:
-    """Whether every fact holds of the groups that are meant."""
-    return holding(facts, scene, tuple(chosen)) == facts.count
 
 
 def _replaced(facts: Facts, draws: Draws) -> Facts:

@@ -4,7 +4,7 @@
 - ``bootstrap``: resamples of the images; percentile and bias-corrected accelerated intervals
 - ``paired``: permutation tests and effect sizes of two systems
 - ``correction``: p-values of many tests
-- ``agreement``: Kendall's tau between metrics, and how far they disagree about a query
+- ``rank_agreement``: Kendall's tau between metrics, and how far they disagree about a query
 - ``kernels``: random draws and weighted medians (numba)
 
 An image is the unit of every draw, with all queries that belong to it::

@@ -128,11 +128,6 @@ def smallest_p(differing: int, permutations: int) -> float:
     return 1 / (1 + permutations)
 
 
-def differing_images(first: Column, second: Column) -> int:
-    """The number of images that the two systems have different values on."""
-    return len(np.unique(first.image[first.values != second.values]))
-
-
 def effect(first: Column, second: Column, changes: Float, higher_is_better: bool) -> Effect:
     """How large the difference is, see ``Effect``.
 

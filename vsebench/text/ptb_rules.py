@@ -120,18 +120,6 @@ def _brackets(token: str) -> str:
     return token.replace("(", "-LRB-").replace(")", "-RRB-")
 
 
-def _dashes(token: str) -> str:
-    return "--" if 3 <= len(token) <= 4 else token
-
-
-def _opening(token: str) -> str:
-    return "``" if token in _PLAIN else token
-
-
-def _closing(token: str) -> str:
-    return "''" if token in _PLAIN else token
-
-
 _PLAIN = ('"', "&quot;")  # &Quot; is a token too, and stays as it is
 _QUOTES = (
     ("&apos;", "'"), ("&quot;|\"", "''"), ("[\u0091\u2018\u201b\u2039]", "`"), ("[\u0092\u2019\u203a]", "'"),
@@ -150,10 +138,6 @@ def _currency(token: str) -> str:
 
 
 _VULGAR = {"\u00bc": "1/4", "\u00bd": "1/2", "\u00be": "3/4", "\u2153": "1/3", "\u2154": "2/3"}
-
-
-def _vulgar(token: str) -> str:
-    return _VULGAR.get(token, token)
 
 
 class Rule(NamedTuple):
@@ -206,7 +190,7 @@ RULES: tuple[Rule, ...] = (
     _rule("0.", _NUMBER, _no_soft_hyphens),
     _rule(".", r"[\u207a\u207b\u208a\u208b]?(?:[\u2070\u00b9\u00b2\u00b3\u2074-\u2079]+|[\u2080-\u2089]+)"),
     _rule("0", _FRACTION),
-    _rule(".", r"[\u00bc-\u00be\u2153-\u215e]", _vulgar),
+    _rule(".", r"[\u00bc-\u00be\u2153-\u215e]", lambda token: _VULGAR.get(token, token)),
     _rule(".", r"-(?i:rrb|lrb|rcb|lcb|rsb|lsb)-", needs="-"),
     _rule("a", rf"(?i:c\.d\.s|pro-|anti-|s(?:&|&amp;)p-500|s(?:&|&amp;)ls|cap{_APOS}n|c{_APOS}est)", _ampersands),
     _rule("a0", r"[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}(?:\\?/[A-Za-z0-9]+(?:-[A-Za-z]+){0,2}){1,2}", needs="/"),
@@ -224,8 +208,8 @@ RULES: tuple[Rule, ...] = (
     _rule("a.", rf"({_WORD}\.){_STOPS}", _no_soft_hyphens),
     _rule("0.", _PHONE, _brackets),
     _rule("a0.", rf"({_SIGN}+(?:\.{_SIGN}+)*\.{_EXTENSION})(?:{_BLANK}|[.?!,])", needs="."),
-    _rule(".", r"(\"|(?i:&quot;))[A-Za-z0-9$]", _opening),
-    _rule(".", r"\"|(?i:&quot;)", _closing),
+    _rule(".", r"(\"|(?i:&quot;))[A-Za-z0-9$]", lambda token: "``" if token in _PLAIN else token),
+    _rule(".", r"\"|(?i:&quot;)", lambda token: "''" if token in _PLAIN else token),
     _rule(".", r"<|(?i:&lt;)", _always("<")),
     _rule(".", r">|(?i:&gt;)", _always(">")),
     _rule(".", r"\[", _always("-LSB-")),
@@ -234,7 +218,7 @@ RULES: tuple[Rule, ...] = (
     _rule(".", r"\}", _always("-RCB-")),
     _rule(".", r"\(", _always("-LRB-")),
     _rule(".", r"\)", _always("-RRB-")),
-    _rule(".", r"-+", _dashes),
+    _rule(".", r"-+", lambda token: "--" if 3 <= len(token) <= 4 else token),
     _rule(".", r"\.{3,5}|(?:\.[ \u00a0]){2,4}\.|[\x85\u2026]", _always("...")),
     _rule(".", r"@+|#+|_+"),
     _rule(".", r"\*+|(?:\\\*){1,3}"),

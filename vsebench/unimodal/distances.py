@@ -44,7 +44,7 @@ class LabelDistance:
 
 
 def of_items(labels: int, where: str | Path | None, between: Callable[[Int, Int], Float]) -> Bind:
-    """``LabelDistance.bind`` of distances between items, (query,) and (gallery,) items -> (query, gallery).
+    """``LabelDistance.bind`` of distances between (query,) and (gallery,) items: (query, gallery), in a new array.
 
     Args:
         labels: their number; ``bind`` raises BadInput for another number of items.

@@ -63,12 +63,9 @@ def neighbours(
     observed = observe(scorer, [], depth={"i2t": k + left_out}, threads=threads, progress=progress)["i2t"]
     assert observed.top is not None
     items = observed.top.items
-    return items if own is None or not left_out else _without(items, own, k)
-
-
-def _without(items: Int, own: Int, k: int) -> Int:
-    """(query, k) lists from (query, k + 1): without the query itself, else without the last item."""
-    is_own = items == own[:, None]
+    if own is None or not left_out:
+        return items
+    is_own = items == own[:, None]  # the query itself, else the last item
     is_own[~is_own.any(axis=1), -1] = True
     return np.asarray(items[~is_own].reshape(len(items), k))
 

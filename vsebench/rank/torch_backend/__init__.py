@@ -11,7 +11,7 @@ summed in the fixed order of ``kernels.dot64`` and have its bits::
     order.order_of                 order of a block of queries
     vectors.pair_scores            canonical scores of single pairs
 
-- ``settings``: the device, the precision of products, threads (``numeric.torch_memory``: memory that is not enough)
+- ``settings``: the device, the precision of products, threads (``numeric.torch_support``: memory that is not enough)
 - ``vectors``: vectors on the device, products of them, canonical scores
 
 These modules import torch when they are loaded, and are themselves imported inside functions.

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
-from ...numeric.torch_memory import within_memory
+from ...numeric.torch_support import within_memory
 from ...types import Direction, Int
 from .. import full_order
 from ..full_order import ErrorBound, Order

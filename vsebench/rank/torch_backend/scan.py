@@ -9,7 +9,7 @@ import torch
 
 from ...memory import Pages
 from ...numeric.parallel import Progress, in_turn
-from ...numeric.torch_memory import within_memory
+from ...numeric.torch_support import within_memory
 from ...types import Direction, TopK
 from ..observe import Counter, Depths
 from ..scorers import Dot, Scorer

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 import torch
 
 from ...errors import UsageError, first_line
-from ...numeric.torch_precision import full_precision
+from ...numeric.torch_support import full_precision
 from ...options import spell
 
 _LOCK = threading.Lock()

@@ -5,7 +5,7 @@
                                        frequencies (of a corpus or a file) ─┘
 ```
 
-- ``gains``: ``load`` of the kind ``cider`` and the ``Gains``
+- ``cider``: ``load`` of the kind ``cider`` and the ``Gains``
 - ``ngrams``, ``ngram_kernels``: n-grams as numbers, their counts and document frequencies
 - ``frequencies``: document frequencies of another corpus, and files of them
 - ``features``, ``kernels``: weighted n-grams arranged for fast rows of captions, rows of images and single pairs

@@ -74,7 +74,8 @@ def corpus_df(path: str | os.PathLike[str], tokens: str) -> Frequencies:
         stored = _read_npz(path)
     else:
         text = read_text(path)
-        document = None if is_jsonl(text) or _is_rows(text) else parse_json(text, path)
+        rows = '"captions"' in text.lstrip().split("\n", 1)[0][:100_000] and "\n{" in text  # an image a line
+        document = None if is_jsonl(text) or rows else parse_json(text, path)
         if not isinstance(document, dict) or "df" not in document:
             images, captions = _captions(text, document, path)
             found = grams(tokenise(captions, tokens))
@@ -122,11 +123,6 @@ def save_df(path: str | os.PathLike[str], frequencies: Frequencies) -> Path:
 def fingerprint(path: str | os.PathLike[str]) -> str:
     """File name and the first 12 hexadecimal digits of the SHA-256 of its content."""
     return f"{Path(path).name}#{sha256_of(path)[:12]}"
-
-
-def _is_rows(text: str) -> bool:
-    """Whether every line is a JSON object with ``captions``."""
-    return '"captions"' in text.lstrip().split("\n", 1)[0][:100_000] and "\n{" in text
 
 
 def _captions(text: str, document: Any, path: Path) -> tuple[list[int], list[str]]:

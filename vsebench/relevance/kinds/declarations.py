@@ -30,7 +30,7 @@ CIDER = GainsKind(
     reference="Vedantam et al., CIDEr: Consensus-based Image Description Evaluation, CVPR 2015",
     cite="vedantam2015cider",
     needs="the captions of the split",
-    module="vsebench.relevance.cider.gains",
+    module="vsebench.relevance.cider.cider",
 )
 
 SPICE = GainsKind(
@@ -45,7 +45,7 @@ SPICE = GainsKind(
     reference="Anderson et al., SPICE: Semantic Propositional Image Caption Evaluation, ECCV 2016",
     cite="anderson2016spice",
     needs="parsed captions (vsebench relevance build spice)",
-    module="vsebench.relevance.spice.gains",
+    module="vsebench.relevance.spice.spice",
 )
 
 SENTENCE = GainsKind(
@@ -102,7 +102,7 @@ WMD = GainsKind(
     reference="Kusner et al., From Word Embeddings To Document Distances, ICML 2015",
     cite="kusner2015wmd",
     needs="POT and a file of word vectors",
-    module="vsebench.relevance.wmd.gains",
+    module="vsebench.relevance.wmd.word_mover",
     from_distance=True,
     rows_affordable=False,
 )

@@ -6,8 +6,8 @@
                                  └─► ratings of some pairs, with errors  judgements ``judged``
 ```
 
-- ``truth``: facts that hold, and their F-score, for rows of a direction and for pairs
-- ``source``: the truth of a split, from the data set on disk; ``gains``: ``load`` of the kind ``truth``
+- ``truth``: facts that hold, and their F-score, for rows of a direction and for pairs; of a split, from the data set on
+  disk; ``load`` of the kind ``truth``
 - ``ratings``: simulated ratings
 - ``kernels``: the same as ``vsebench.scenes.facts.matched``, compiled
 """

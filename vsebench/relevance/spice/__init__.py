@@ -5,7 +5,7 @@
  Tuples ─► encode (integers, merged graphs) ─► postings (which images match a tuple) ─► Gains     seconds, no Java
 ```
 
-- ``gains``: ``load`` of the kind ``spice`` and the ``Gains``
+- ``spice``: ``load`` of the kind ``spice`` and the ``Gains``
 - ``tuples``: ``Tuples`` of captions, and the error that captions are not parsed
 - ``cache``: tuples in the user cache; export and import
 - ``file``: the file format of tuples, and tuples in the rows of another file

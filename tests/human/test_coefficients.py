@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from vsebench.errors import BadInput, UsageError
-from vsebench.human.agreement import Points, agreement, bootstrap, interval
+from vsebench.human.coefficients import Points, agreement, bootstrap, interval
 from vsebench.report.correlation import COEFFICIENTS, Tau
 from vsebench.report.model import Resampling
 from vsebench.types import Float, Int

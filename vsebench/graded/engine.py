@@ -19,11 +19,12 @@ from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
 from ..rank.full_order import Order, OrderOf
 from ..rank.scorers import Scorer
+from ..relevance.cider.features import Features
 from ..relevance.gains import Gains
+from ..relevance.spice.postings import Postings
 from ..types import DIRECTIONS, Direction, Float, Int, Split
-from .device import on_device
 from .measure import Out, make_room, measure
-from .plan import Ranking, SharedScores, deepest_rank, plan, share_scores
+from .rankings import Ranking, SharedScores, deepest_rank, plan, share_scores
 from .shared_product import shared_products
 from .tasks import CaptionsTask, Outs, Task, restrict, row_tasks, shortlist_tasks, tile_scores
 
@@ -337,3 +338,21 @@ def _influence(m: Metric, each: Sequence[Out]) -> Float | None:
         return None
     # seven digits are more than enough, and take half the room in a report
     return np.asarray((np.sum(known, axis=0) / len(each)).astype(np.float32), np.float64)
+
+
+def on_device(gains: Gains, device: str) -> Gains:
+    """The same gains, with the same bits; those of other kinds than CIDEr-D and SPICE are returned as they are.
+
+    Args:
+        gains: any kind.
+        device: of torch, such as ``cuda:0``.
+    """
+    if isinstance(gains.values, Features):
+        from ..relevance.cider import torch_rows
+
+        return replace(gains, values=torch_rows.on_device(gains.values, device))
+    if isinstance(gains.values, Postings):
+        from ..relevance.spice import torch_rows as torch_spice
+
+        return replace(gains, values=torch_spice.on_device(gains.values, device))
+    return gains

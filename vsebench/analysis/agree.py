@@ -12,12 +12,13 @@ from ..errors import UsageError, VsebenchError
 from ..evaluation.intervals import Key, interval, label, population
 from ..metrics import Metric, parse
 from ..metrics.suites import words
-from ..options import spell
+from ..options import check_word, spell
 from ..report.agreement import Agreement, Disagreement, Pair
 from ..report.comparison import Row
 from ..report.model import Resampling
 from ..report.values import SIDE
-from ..stats import agreement, bootstrap
+from ..stats import bootstrap
+from ..stats import rank_agreement as agreement
 from ..stats.columns import prepare
 from ..types import Direction, Float, Ids
 from .systems import Names, OneReport, Reports, System, alike, column_of, load_systems, parts_of
@@ -63,7 +64,7 @@ def agree(
     Example:
         >>> import numpy as np
         >>> import vsebench
-        >>> from vsebench.analysis.agreement import agree
+        >>> from vsebench.analysis.agree import agree
         >>> rng = np.random.default_rng(0)
         >>> images = rng.standard_normal((50, 8))
         >>> captions = np.repeat(images, 5, axis=0)
@@ -75,8 +76,8 @@ def agree(
         [1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
     """
     how = Resampling(float(ci), resamples, seed)
-    if direction not in (None, "i2t", "t2i", "i2i", "t2t"):
-        raise UsageError(f"{spell('direction')} is '{direction}'", fix="use i2t, t2i, i2i or t2t")
+    if direction is not None:
+        check_word("direction", direction, ("i2t", "t2i", "i2i", "t2t"))
     systems = load_systems(reports, more, 3)
     keys, _, warnings = alike(systems, metrics, force)
     if len(keys) < 2:

@@ -16,9 +16,9 @@ import numpy.typing as npt
 from ..rank.full_order import OrderOf
 from ..rank.scorers import Scorer
 from ..relevance.gains import Gains
+from .engine import Work
 from .measure import make_room
-from .plan import Ranking, SharedScores
-from .run import Work
+from .rankings import Ranking, SharedScores
 from .tasks import Outs, row_tasks
 
 Arrays = dict[str, npt.NDArray[Any]]

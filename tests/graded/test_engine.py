@@ -14,7 +14,7 @@ from tests.graded_worlds import FakeGains, check, graded_worlds, large_world, me
 from tests.messages import Pinned
 from tests.worlds import tied_world
 from vsebench.errors import BadInput, UsageError
-from vsebench.graded.run import from_lists, run
+from vsebench.graded.engine import from_lists, run
 from vsebench.metrics import parse
 from vsebench.rank.observe import observe
 from vsebench.rank.scorers import Dot, Matrix

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from tests import oracle_stats as oracle
 from tests.memory import peak
-from vsebench.stats import agreement
+from vsebench.stats import rank_agreement as agreement
 
 VALUES = hnp.arrays(np.float64, st.tuples(st.integers(2, 6), st.integers(1, 4)), elements=st.integers(0, 4))
 
