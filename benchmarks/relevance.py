@@ -16,8 +16,8 @@ import numpy.typing as npt
 from vsebench.errors import MissingPackage, VsebenchError
 from vsebench.numeric.parallel import default_threads, spread
 from vsebench.rank.full_order import largest
-from vsebench.relevance.cider import cider as cider
 from vsebench.relevance.gains import Gains
+from vsebench.relevance.kinds import load_gains
 from vsebench.text import tokenise as tokens
 from vsebench.types import DIRECTIONS, Direction, Split
 
@@ -61,10 +61,10 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
         return lambda: all_rows(gains, direction)
 
     def from_captions(direction: Direction) -> Work:
-        return lambda: all_rows(cider.load(split, None, {}), direction)
+        return lambda: all_rows(load_gains("cider", split), direction)
 
     def lists(direction: Direction) -> Work:
-        gains = ready(cider.load(split, None, {}))
+        gains = ready(load_gains("cider", split))
         return lambda: all_rows(gains, direction, lambda rows: largest(rows, DEPTH))
 
     def spice(direction: Direction) -> Work:
@@ -74,9 +74,9 @@ def tasks(split: Split) -> dict[str, Callable[[], Work]]:
 
     return {
         "ptb": lambda: lambda: tokens.tokenise(texts, "ptb"),
-        "load": lambda: lambda: cider.load(split, None, {}),
-        "rows t2i": lambda: rows(cider.load(split, None, {}), "t2i"),
-        "rows i2t": lambda: rows(cider.load(split, None, {}), "i2t"),
+        "load": lambda: lambda: load_gains("cider", split),
+        "rows t2i": lambda: rows(load_gains("cider", split), "t2i"),
+        "rows i2t": lambda: rows(load_gains("cider", split), "i2t"),
         "captions t2i": lambda: from_captions("t2i"),
         "captions i2t": lambda: from_captions("i2t"),
         "ideal t2i": lambda: lists("t2i"),
@@ -93,7 +93,7 @@ def measure(name: str, images: int, repeats: int) -> Usage:
         VsebenchError: a package or data that the task needs is missing.
     """
     split, _ = captions.load(images)
-    cider.load(captions.synthetic_captions(20), None, {}).rows("t2i", 0, 1)  # imports modules and loads kernels
+    load_gains("cider", captions.synthetic_captions(20)).rows("t2i", 0, 1)  # imports modules and loads kernels
     prepare = tasks(split)[name]
     added = harness.added_mib(lambda: prepare()())
     world = synthetic.world(images, DIM)
@@ -109,7 +109,7 @@ def peer_seconds(split: Split) -> tuple[float, float]:
     """
     tokenised = [" ".join(words) for words in tokens.tokenise(split.captions or ()).lists()]
     caption = len(tokenised) // 2
-    gains = cider.load(split, None, {})
+    gains = load_gains("cider", split)
     start = time.perf_counter()
     theirs = coco_cider.rows(tokenised, split, caption)
     seconds = time.perf_counter() - start
@@ -120,7 +120,7 @@ def peer_seconds(split: Split) -> tuple[float, float]:
 def checks(images: int = QUICK_IMAGES) -> list[Comparison]:
     """Compare with the peer, the Java tokeniser, the other direction and a full sort."""
     split, _ = captions.load(images)
-    gains = cider.load(split, None, {})
+    gains = load_gains("cider", split)
     t2i, i2t = gains.rows("t2i", 0, gains.shape[1]), gains.rows("i2t", 0, gains.shape[0])
     found = [_compared("CIDEr-D rows of both directions, bit for bit", t2i, i2t.T, 0.0), _against_peer(split)]
     for direction, values in (("t2i", t2i), ("i2t", i2t)):

@@ -149,17 +149,17 @@ def coherent(given: Inputs) -> Work:
 
 def cider(given: Inputs) -> Work:
     """CIDEr-D of all captions with all images, from caption strings; the row of one caption is returned."""
-    from vsebench.relevance.cider import cider as gains
+    from vsebench.relevance.kinds import load_gains
 
     from .. import captions
     from ..relevance import all_rows
 
     split, _ = captions.load(len(given.world.images))
-    gains.load(captions.synthetic_captions(20), None, {}).rows("t2i", 0, 1)  # compiles
+    load_gains("cider", captions.synthetic_captions(20)).rows("t2i", 0, 1)  # compiles
     n = len(split.caption_ids)
 
     def work() -> Outcome:
-        loaded = gains.load(split, None, {})
+        loaded = load_gains("cider", split)
         all_rows(loaded, "t2i")
         return Outcome({f"cider caption {n // 2} t2i": np.asarray(loaded.rows("t2i", n // 2, n // 2 + 1)[0])})
 

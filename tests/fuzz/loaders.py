@@ -121,9 +121,10 @@ def _captions(path: Path) -> None:
 
 
 def _gains(path: Path) -> None:
-    from vsebench.relevance.matrix import load
+    from vsebench.relevance.gains import Spec
+    from vsebench.relevance.kinds import load_gains
 
-    load(SPLIT, str(path), {}, None)
+    load_gains(Spec("matrix", str(path), {}), SPLIT)
 
 
 def _sentence_vectors(path: Path) -> None:
