@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
-from vsebench.cli import app
+from tests.commands import invoke
 from vsebench.data.formats.members import opened
 from vsebench.data.read import group, holds_both, read_embeddings
 from vsebench.errors import BadInput, UsageError
@@ -27,10 +26,6 @@ RNG = np.random.default_rng(0)
 IMAGES = RNG.standard_normal((N, 8)).astype(np.float32)
 NOISE = np.random.default_rng(1).standard_normal((N * EACH, 8)).astype(np.float32)
 PAPER = ["i2t R@1", "i2t R@5", "i2t R@10", "t2i R@1", "t2i R@5", "t2i R@10", "RSum"]
-
-
-def invoke(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in args])
 
 
 def texts(share: float) -> np.ndarray:

@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner, Result
 
 from tests import oracle_stats as oracle
 from tests import reports
+from tests.commands import document, invoke
 from tests.messages import Pinned
 from vsebench.analysis import systems
-from vsebench.cli import app
 from vsebench.metrics import parse
 
-
-def invoke(*args: str) -> Result:
-    return CliRunner().invoke(app, ["agree", *args, "--resamples", "60"])
+FEW = ("--resamples", 60)
 
 
-def found(*args: str) -> dict[str, Any]:
-    result = invoke(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    document: dict[str, Any] = json.loads(result.stdout)
-    return document
+def found(*args: object) -> dict[str, Any]:
+    return document("agree", *args, *FEW)
 
 
 @pytest.fixture(scope="module")
@@ -77,18 +70,20 @@ def test_nested_metrics_never_disagree(four: list[str]) -> None:
     # by the first relevant item, R@1 and R@5 cannot order two systems in opposite ways on a query
     document = found(*four, "--metrics", "R@1,R@5")
     assert document["disagreements"]["discordant"] == 0 and document["disagreements"]["worst"] == []
-    assert "order no two systems in opposite ways on any of" in invoke(*four, "--metrics", "R@1,R@5").stdout
+    assert (
+        "order no two systems in opposite ways on any of" in invoke("agree", *four, "--metrics", "R@1,R@5", *FEW).stdout
+    )
 
 
 def test_the_screen(four: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "200")  # headings in one line
-    text = " ".join(invoke(*four, "--metrics", "R@1,MedR,RSum").stdout.split())
+    text = " ".join(invoke("agree", *four, "--metrics", "R@1,MedR,RSum", *FEW).stdout.split())
     assert "how the metrics order 4 systems" in text and "best to worst" in text
     assert "tau between the rankings" in text and "alike / opposite / tied" in text
-    many = " ".join(invoke(*four, "--most", "4").stdout.split())
+    many = " ".join(invoke("agree", *four, "--most", "4", *FEW).stdout.split())
     assert "the 4 of " in many and "pairs of metrics that agree least" in many
     assert "tau between the rankings" not in many
-    page = invoke(*four, "--metrics", "R@1,MedR", "--format", "html").stdout
+    page = invoke("agree", *four, "--metrics", "R@1,MedR", "--format", "html", *FEW).stdout
     assert page.startswith("<!doctype html>") and "Agreement of metrics on custom" in page
 
 
@@ -107,14 +102,14 @@ def test_threads_and_seed(four: list[str]) -> None:
     ],
 )
 def test_what_is_refused(four: list[str], args: list[str], pinned: Pinned) -> None:
-    result = invoke(*four, *args)
+    result = invoke("agree", *four, *args, *FEW)
     assert result.exit_code == 2
     pinned(result.stderr)
 
 
 def test_two_systems_are_too_few(four: list[str], tmp_path: Path) -> None:
-    result = invoke(*four[:2])
+    result = invoke("agree", *four[:2], *FEW)
     assert result.exit_code == 2 and "2 reports given, 3 needed" in result.stderr
     bare = reports.write(tmp_path / "bare.json", reports.report(1.0), per_query=False)
-    result = invoke(*four[:2], bare)
+    result = invoke("agree", *four[:2], bare, *FEW)
     assert result.exit_code == 3 and "has no per-query values" in result.stderr

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests import commands, reports
 from tests import oracle_stats as oracle
-from tests import reports
 from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.report.format import signed
@@ -26,14 +26,11 @@ FEW = ["--permutations", "1000", "--resamples", "50"]
 
 
 def invoke(*args: str) -> Result:
-    return CliRunner().invoke(app, ["compare", *args, *FEW])
+    return commands.invoke("compare", *args, *FEW)
 
 
-def found(*args: str) -> dict[str, Any]:
-    result = invoke(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    document: dict[str, Any] = json.loads(result.stdout)
-    return document
+def found(*args: object) -> dict[str, Any]:
+    return commands.document("compare", *args, *FEW)
 
 
 @pytest.fixture(scope="module")

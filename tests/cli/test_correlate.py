@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
+from tests import commands
 from tests import human_files as files
 from tests.messages import Pinned
-from vsebench.cli import app
 from vsebench.errors import BAD_INPUT, MISSING_PACKAGE, OK, USAGE
 from vsebench.human import sources
 from vsebench.types import Float, Int, Split
@@ -51,14 +50,11 @@ def flickr(tmp_path: Path) -> str:
 
 
 def invoke(*args: str) -> Result:
-    return CliRunner().invoke(app, ["correlate", *args])
+    return commands.invoke("correlate", *args)
 
 
 def document(*args: str) -> dict[str, Any]:
-    result = invoke(*args, "--json")
-    assert result.exit_code == OK, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    return commands.document("correlate", *args)
 
 
 def test_the_table(flickr: str) -> None:

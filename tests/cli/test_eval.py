@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
+from tests.commands import document, invoke
 from tests.hostile import good
-from vsebench.cli import app
 from vsebench.errors import UsageError
 from vsebench.evaluation.plan import _refuse_misses
 from vsebench.metrics.suites import expand
@@ -23,19 +22,6 @@ from vsebench.types import Split
 
 TOP = ["schema", "split", "signature", "provenance", "warnings", "intervals", "results", "parts", "per_query"]
 RESULT = ["metric", "direction", "value", "n", "undefined", "interval"]
-
-
-def invoke(*args: str) -> Result:
-    """Run the command line in this process."""
-    return CliRunner().invoke(app, list(args))
-
-
-def report(*args: str) -> dict[str, Any]:
-    """The JSON document a command prints."""
-    result = invoke(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    document: dict[str, Any] = json.loads(result.stdout)
-    return document
 
 
 def values(document: dict[str, Any]) -> dict[tuple[str, str | None], float]:
@@ -128,7 +114,7 @@ def test_means_of_per_query_values_are_the_results(coco_file: dict[str, Any]) ->
 def test_saved_lists_give_the_same_numbers(coco_file: dict[str, Any]) -> None:
     words = "R@1,R@5,R@10,Recall@10,eccv:R@1,cxc:R@1,cxc:R@10,R-P,mAP@R"
     direct = values(json.loads(coco_file["stdout"]))
-    again = report("eval", "--run", str(coco_file["folder"] / "top.json"), "--metrics", words)
+    again = document("eval", "--run", str(coco_file["folder"] / "top.json"), "--metrics", words)
     assert again["split"] == "coco-5k" and len(again["results"]) == 18
     for key, value in values(again).items():
         assert value == direct[key], key
@@ -136,14 +122,14 @@ def test_saved_lists_give_the_same_numbers(coco_file: dict[str, Any]) -> None:
 
 def test_coco_1k_is_the_view_of_coco_5k(coco_file: dict[str, Any]) -> None:
     direct = values(json.loads(coco_file["stdout"]))
-    folds = report("eval", coco_file["file"], "--split", "coco-1k", "--metrics", "R@1,R@10,MedR,MeanR,RSum")
+    folds = document("eval", coco_file["file"], "--split", "coco-1k", "--metrics", "R@1,R@10,MedR,MeanR,RSum")
     assert folds["split"] == "coco-1k" and "coco-1k#" in folds["signature"]
     assert values(folds) == {(m, d): direct[f"1k:{m}", d] for m, d in values(folds)}
 
 
 def test_queries_without_positives_may_count_as_misses(coco_file: dict[str, Any]) -> None:
-    document = report("eval", coco_file["file"], "--metrics", "cxc:R@1", "--no-positive", "miss", "--direction", "t2i")
-    (result,) = document["results"]
+    words = ["--metrics", "cxc:R@1", "--no-positive", "miss", "--direction", "t2i"]
+    (result,) = document("eval", coco_file["file"], *words)["results"]
     direct = values(json.loads(coco_file["stdout"]))["cxc:R@1", "t2i"]
     assert (result["n"], result["undefined"]) == (25000, 0)
     assert result["value"] == pytest.approx(direct * 24972 / 25000, abs=1e-12)
@@ -256,8 +242,8 @@ def test_no_colour(small: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_one_direction(small: str) -> None:
-    both = values(report("eval", small))
-    one = values(report("eval", small, "--direction", "t2i"))
+    both = values(document("eval", small))
+    one = values(document("eval", small, "--direction", "t2i"))
     assert one == {key: value for key, value in both.items() if key[1] == "t2i"}
     assert ("RSum", None) in both
 
@@ -265,18 +251,18 @@ def test_one_direction(small: str) -> None:
 def test_tie_rules(tmp_path: Path) -> None:
     x = np.repeat(np.eye(4, dtype=np.float32), 2, axis=0)
     file = good.bare(tmp_path, x, np.repeat(x, 5, axis=0))[1]
-    ranks = {t: values(report("eval", file, "--ties", t, "--metrics", "MeanR"))["MeanR", "t2i"] for t in (
+    ranks = {t: values(document("eval", file, "--ties", t, "--metrics", "MeanR"))["MeanR", "t2i"] for t in (
         "index", "optimistic", "pessimistic", "expected", "mean-rank"
     )}  # fmt: skip
     assert ranks == {"index": 1.5, "optimistic": 1.0, "pessimistic": 2.0, "expected": 1.5, "mean-rank": 1.5}
-    assert values(report("eval", file, "--ties", "optimistic", "--metrics", "R@1"))["R@1", "t2i"] == 1.0
-    assert values(report("eval", file, "--ties", "pessimistic", "--metrics", "R@1"))["R@1", "t2i"] == 0.0
+    assert values(document("eval", file, "--ties", "optimistic", "--metrics", "R@1"))["R@1", "t2i"] == 1.0
+    assert values(document("eval", file, "--ties", "pessimistic", "--metrics", "R@1"))["R@1", "t2i"] == 0.0
 
 
 def test_similarity(tmp_path: Path) -> None:
     x, y = good.vectors()
     file = good.bare(tmp_path, x * np.geomspace(1, 1000, 60)[:, None].astype("f4"), y)[1]
-    auto, cosine, dot = (values(report("eval", file, "--similarity", s)) for s in ("auto", "cosine", "dot"))
+    auto, cosine, dot = (values(document("eval", file, "--similarity", s)) for s in ("auto", "cosine", "dot"))
     assert auto == cosine and auto["RSum", None] > dot["RSum", None] + 1
     assert "similarity" not in invoke("eval", file, "--similarity", "dot").stderr.replace("--similarity", "")
 
@@ -290,7 +276,7 @@ def test_rows_and_threads_change_nothing(small: str, tmp_path: Path) -> None:
         text_embeddings=a["text_embeddings"][columns], text_ids=a["text_ids"][columns],
         image_of_text=a["image_ids"][a["image_of_text"]][columns],
     )[1]  # fmt: skip
-    first, second = report("eval", small, "--threads", "1"), report("eval", other, "--threads", "3")
+    first, second = document("eval", small, "--threads", "1"), document("eval", other, "--threads", "3")
     assert values(first) == values(second)
     assert first["signature"] == second["signature"]
 
@@ -298,7 +284,7 @@ def test_rows_and_threads_change_nothing(small: str, tmp_path: Path) -> None:
 def test_score_matrix_equals_embeddings(small: str, tmp_path: Path) -> None:
     x, y = good.vectors()
     args = good.scores(tmp_path, (x.astype(np.float64) @ y.T.astype(np.float64)))
-    assert values(report(*args)) == values(report("eval", small, "--similarity", "dot"))
+    assert values(document(*args)) == values(document("eval", small, "--similarity", "dot"))
 
 
 def test_save_run_of_a_custom_file(small: str, tmp_path: Path) -> None:

@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
 import pytest
-from typer.testing import CliRunner, Result
 
+from tests.commands import document, invoke
 from tests.messages import Pinned
-from vsebench.cli import app
 from vsebench.metrics import families, parse
 from vsebench.metrics.suites import INTRA, SUITES
 from vsebench.relevance import JUDGEMENTS
 
 LISTED = [s for s in SUITES.values() if not s.intra]
-
-
-def invoke(*args: str) -> Result:
-    """Run the command line in this process."""
-    return CliRunner().invoke(app, list(args))
-
-
-def document(*args: str) -> dict[str, Any]:
-    """The JSON document a command prints; stdout contains nothing else."""
-    result = invoke(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
 
 
 def test_metrics_lists_all(monkeypatch: pytest.MonkeyPatch) -> None:

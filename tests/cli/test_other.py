@@ -12,30 +12,17 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
+from tests.commands import document, invoke
 from tests.hostile import good
-from vsebench.cli import app, health, terminal
+from vsebench.cli import health, terminal
 from vsebench.cli.terminal import encodable
 from vsebench.errors import EXIT_CODES, printable
 from vsebench.types import Split
 
 COMMANDS = (["eval"], ["unimodal"], ["inspect"], ["metrics"], ["data"], ["data", "list"], ["data", "build"],
             ["data", "verify"], ["doctor"], ["demo"])  # fmt: skip
-
-
-def invoke(*args: str) -> Result:
-    """Run the command line in this process."""
-    return CliRunner().invoke(app, list(args))
-
-
-def document(*args: str, code: int = 0) -> dict[str, Any]:
-    """The JSON document a command prints; stdout contains nothing else."""
-    result = invoke(*args, "--json")
-    assert result.exit_code == code, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
 
 
 def words(text: str) -> str:

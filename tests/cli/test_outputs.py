@@ -15,18 +15,15 @@ from typing import Any
 import numpy as np
 import pytest
 from typer.main import get_command
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 from tests import reports
+from tests.commands import invoke
 from tests.hostile import good
 from vsebench.cli import app
 from vsebench.cli.command import WRITTEN
 from vsebench.data.atomic import refuse_overwriting, write_atomically
 from vsebench.errors import DISK, EXIT_CODES, USAGE, DiskError, UsageError
-
-
-def invoke(*args: object) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in args])
 
 
 def error(result: Result) -> str:

@@ -11,11 +11,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
+from tests.commands import invoke, printed
 from tests.messages import Pinned
-from vsebench.cli import app
 from vsebench.data.atomic import hidden_of
 from vsebench.data.scenes import folder
 from vsebench.data.scenes.build import build
@@ -31,16 +30,6 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty cache for every test."""
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-def invoke(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in args])
-
-
-def printed(*args: str | Path) -> str:
-    done = invoke(*args)
-    assert done.exit_code == 0, done.output
-    return done.stdout
 
 
 def refused(*args: str | Path) -> tuple[int, str]:

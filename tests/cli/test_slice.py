@@ -14,8 +14,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import vsebench
+from tests import commands, reports
 from tests import oracle_stats as oracle
-from tests import reports
 from tests.messages import Pinned
 from vsebench.analysis import systems
 from vsebench.cli import app
@@ -30,15 +30,13 @@ CAPTION_IDS = reports.split().caption_ids.tolist()
 
 
 def invoke(*args: str) -> Result:
-    return CliRunner().invoke(app, ["slice", *args, "--resamples", "40"])
+    return commands.invoke("slice", *args, "--resamples", 40)
 
 
-def found(*args: str) -> list[dict[str, Any]]:
-    result = invoke(*args, "--json")
-    assert result.exit_code == 0, result.stderr
-    document = json.loads(result.stdout)
-    assert document["schema"] == "vsebench/slices/1"
-    slices: list[dict[str, Any]] = document["slices"]
+def found(*args: object) -> list[dict[str, Any]]:
+    got = commands.document("slice", *args, "--resamples", 40)
+    assert got["schema"] == "vsebench/slices/1"
+    slices: list[dict[str, Any]] = got["slices"]
     return slices
 
 

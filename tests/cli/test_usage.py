@@ -8,17 +8,15 @@ from typing import Any
 import numpy as np
 import pytest
 import typer
-from typer.testing import CliRunner
 
 from tests import human_files
+from tests.commands import invoke
 from tests.messages import Pinned
 from vsebench.cli import app
 from vsebench.errors import MISSING_PACKAGE, USAGE, MissingPackage
 from vsebench.options import INPUT, MEASURED, RESULT
 
-
-def invoke(*args: str, **env: str) -> Any:
-    return CliRunner().invoke(app, list(args), env=env)
+NARROW = {"COLUMNS": "80", "TERMINAL_WIDTH": "80"}
 
 
 @pytest.fixture
@@ -37,7 +35,7 @@ def options() -> set[str]:
 
 
 def test_the_help_of_eval_fits_a_terminal() -> None:
-    result = invoke("eval", "--help", COLUMNS="80", TERMINAL_WIDTH="80")
+    result = invoke("eval", "--help", env=NARROW)
     lines = result.stdout.splitlines()
     assert result.exit_code == 0 and len(lines) <= 60 and max(map(len, lines)) <= 80
     titles = [line.split("─ ")[1].split(" ─")[0] for line in lines if line.startswith("╭─")]
@@ -46,12 +44,12 @@ def test_the_help_of_eval_fits_a_terminal() -> None:
     for usual in ("--metrics", "--split", "--gains", "--output", "--scores", "--run", "--ci"):
         assert f" {usual} " in result.stdout
     assert "--seed" not in result.stdout
-    short = invoke("eval", "-h", COLUMNS="80", TERMINAL_WIDTH="80")
+    short = invoke("eval", "-h", env=NARROW)
     assert short.stdout == result.stdout
 
 
 def test_all_options_are_in_the_complete_help_and_in_the_docs() -> None:
-    text = invoke("eval", "--help-all", COLUMNS="200", TERMINAL_WIDTH="200").stdout
+    text = invoke("eval", "--help-all", env={"COLUMNS": "200", "TERMINAL_WIDTH": "200"}).stdout
     page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text(encoding="utf-8")
     assert len(options()) > 30
     assert [o for o in options() if o not in text] == []

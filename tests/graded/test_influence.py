@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.graded.test_run import FOLDED, NAMES
 
 from tests import oracle_graded
+from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, measured, spec_of
 from vsebench.graded.engine import from_lists, run
 from vsebench.graded.influence import random_order

@@ -18,11 +18,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
 
 import vsebench
 from tests import clip_models
-from vsebench.cli import app
+from tests.commands import invoke
 from vsebench.data import store
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.pretrained import encode as encoding
@@ -64,10 +63,6 @@ def sentence_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def data(tmp_path: Path) -> tuple[Path, Path]:
     """A folder of five images and the captions of each, two an image."""
     return clip_models.photos(tmp_path / "photos", FILES), clip_models.captions_csv(tmp_path / "captions.csv", FILES)
-
-
-def cli(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, [str(a) for a in args])
 
 
 def pixels(folder: Path) -> list[Any]:
@@ -133,7 +128,7 @@ def test_sentence_transformers_against_transformers(sentence_model, data):
 
 
 def test_the_file_is_evaluated_by_its_ids(open_clip_model, data):
-    done = cli("encode", open_clip_model, "--images", data[0], "--captions", data[1], "-o", "emb.npz", "--json")
+    done = invoke("encode", open_clip_model, "--images", data[0], "--captions", data[1], "-o", "emb.npz", "--json")
     assert done.exit_code == 0, done.stderr
     document = json.loads(done.stdout)
     assert (document["images"], document["captions"], document["split"]) == (5, 10, "custom")
@@ -157,7 +152,7 @@ def test_the_file_is_evaluated_by_its_ids(open_clip_model, data):
     for direction in ("i2t", "t2i"):
         for metric in ("R@1", "cider:NCS@1"):
             assert mixed[metric, direction].value == want[metric, direction].value
-    assert "encoded by open_clip:tiny-clip" in cli("inspect", "emb.npz").stdout
+    assert "encoded by open_clip:tiny-clip" in invoke("inspect", "emb.npz").stdout
 
 
 def test_the_weights_identify_the_model(open_clip_model, data, tmp_path):
@@ -259,13 +254,13 @@ def test_damaged_parts_are_not_used(open_clip_model, data, read):
 
 
 def test_a_file_that_cannot_be_written_loses_no_vectors(open_clip_model, data, read, monkeypatch):
-    from vsebench.pretrained import encoded
-
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(encoded.np, "savez", full)
-    done = cli("encode", open_clip_model, "--images", data[0], "--captions", data[1], "-o", "emb.npz", "--batch", "2")
+    monkeypatch.setattr(np, "savez", full)
+    done = invoke(
+        "encode", open_clip_model, "--images", data[0], "--captions", data[1], "-o", "emb.npz", "--batch", "2"
+    )
     assert done.exit_code == 6 and "emb.npz: cannot be written: No space left on device" in done.stderr
     monkeypatch.undo()
 
@@ -329,8 +324,8 @@ def test_a_table_with_ids_and_names_of_files(open_clip_model, data, tmp_path):
 
 
 def test_a_declared_split(open_clip_model, data):
-    assert cli("data", "build", "my-photos", "--from", data[1]).exit_code == 0
-    done = cli("encode", open_clip_model, "--images", data[0], "--split", "my-photos")
+    assert invoke("data", "build", "my-photos", "--from", data[1]).exit_code == 0
+    done = invoke("encode", open_clip_model, "--images", data[0], "--split", "my-photos")
     assert done.exit_code == 0, done.stderr
     assert "tiny-clip-my-photos.npz: 5 images and 10 captions of my-photos" in done.stdout
     with np.load("tiny-clip-my-photos.npz") as file:
@@ -368,16 +363,16 @@ def test_what_does_not_work_is_named(open_clip_model, more, code, pinned):
     Path("empty").mkdir()
     Path("broken").mkdir()
     Path("broken/a.png").write_bytes(Path("photos/a.png").read_bytes()[:60])
-    done = cli("encode", open_clip_model, *more)
+    done = invoke("encode", open_clip_model, *more)
     assert done.exit_code == code and not list(Path().glob("*.npz"))
     pinned(done.stderr)
 
 
 def test_options_of_pretrained_models_do_not_go_with_checkpoints():
-    done = cli("encode", "nowhere", "--images", "photos")
+    done = invoke("encode", "nowhere", "--images", "photos")
     assert done.exit_code == 2 and "'nowhere' is no model, and no such file exists" in done.stderr
     Path("run").mkdir()
-    done = cli("encode", "run", "--split", "coco-5k")
+    done = invoke("encode", "run", "--split", "coco-5k")
     assert done.exit_code == 2 and "--split has no meaning for 'run'" in done.stderr
     with pytest.raises(UsageError, match="'run' is no model that is known"):
         vsebench.encode("run", "photos", "captions.csv")
@@ -530,7 +525,7 @@ def test_the_text_of_a_model_is_shown_as_text(rng):
     about = {"model": "a\x1b[31m\nb", "weights_sha256": "<script>", "library": "x" * 5000}
     sides = {"images": rng.standard_normal((60, 8)), "texts": rng.standard_normal((300, 8))}
     np.savez("other.npz", **sides, encoder=np.array(json.dumps(about)))
-    done = cli("eval", "other.npz", "--metrics", "R@1", "--trust", "--ci", "0")
+    done = invoke("eval", "other.npz", "--metrics", "R@1", "--trust", "--ci", "0")
     assert "encoded by a\\x1b[31m\\nb (weights <script>" in done.stderr and "x" * 300 not in done.stderr
 
 

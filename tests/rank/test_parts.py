@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.graded.test_run import FOLDED, NAMES
 
 from tests import oracle
+from tests.graded.test_engine import FOLDED, NAMES
 from tests.graded_worlds import FakeGains, graded_worlds, large_world, same_found, vector_world
 from tests.memory import peak
 from tests.worlds import World, own, relevance, same_fold, splits, tied_world, worlds

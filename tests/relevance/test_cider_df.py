@@ -11,7 +11,8 @@ import pytest
 
 from tests import oracle_cider
 from tests.messages import Pinned
-from tests.relevance.test_cider import WHITESPACE, everything, load, split_of
+from tests.relevance.test_cider import WHITESPACE, load, split_of
+from tests.word_world import whole
 from vsebench.errors import BadInput, UsageError
 from vsebench.relevance.cider.frequencies import corpus_df, save_df
 
@@ -44,7 +45,7 @@ def test_frequencies_of_a_corpus(tmp_path: Path, kind: str) -> None:
     tokens = [[c.split() for c in captions] for captions in EVALUATED]
     df = oracle_cider.document_frequency([[c.split() for c in captions] for captions in CORPUS])
     want = [[oracle_cider.cider(c, r, df, len(CORPUS)) for r in tokens] for mine in tokens for c in mine]
-    assert everything(gains) == pytest.approx(np.array(want), abs=2e-6)
+    assert pytest.approx(np.array(want), abs=2e-6) == whole(gains).T
     assert gains.settings["df"].startswith(path.name + "#") and len(gains.settings["df"]) == len(path.name) + 13
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import vsebench
+from tests import commands
 from tests.conftest import SCENES
 from vsebench import relevance
-from vsebench.cli import app
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance.kinds import load_gains
 from vsebench.relevance.scenes.ratings import Ratings, rated, ratings_of, sampled
@@ -129,13 +128,12 @@ def test_incomplete_judgements_punish_a_perfect_model(scenes_split: Split, truth
 
 
 def correlate(*args: str | Path) -> Result:
-    return CliRunner().invoke(app, ["correlate", f"{SCENES}-test", *map(str, args)])
+    return commands.invoke("correlate", f"{SCENES}-test", *args)
 
 
 def rows(*args: str | Path) -> dict[tuple[str, str, str], dict[str, Any]]:
-    done = correlate(*args, "--json", "--ci", "0")
-    assert done.exit_code == 0, done.output
-    return {(r["task"], r["subset"], r["relevance"]): r for r in json.loads(done.stdout)["rows"]}
+    found = commands.document("correlate", f"{SCENES}-test", *args, "--ci", "0")["rows"]
+    return {(r["task"], r["subset"], r["relevance"]): r for r in found}
 
 
 def test_correlations_are_those_of_scipy(scenes_split: Split, ratings: Ratings) -> None:

@@ -6,7 +6,6 @@ Then what is made of it: gains, judgements, and every command that reads them.
 from __future__ import annotations
 
 import itertools
-import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typer.testing import CliRunner
 
 import vsebench
 from tests import oracle_scenes as oracle
+from tests.commands import document, printed
 from tests.conftest import SCENES
 from tests.scene_worlds import encoded, renamed, small_facts, small_scenes, world
 from tests.word_world import whole
@@ -225,15 +225,8 @@ def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:
     return path
 
 
-def ran(*args: str | Path) -> str:
-    done = CliRunner().invoke(app, [str(a) for a in args])
-    assert done.exit_code == 0, done.output
-    return done.stdout
-
-
-def evaluated(*args: str | Path) -> dict[str, Any]:
-    report: dict[str, Any] = json.loads(ran("eval", *args, "--json", "--ci", 0))
-    return report
+def evaluated(*args: object) -> dict[str, Any]:
+    return document("eval", *args, "--ci", 0)
 
 
 def test_a_perfect_model_has_the_largest_values(scenes_split: Split, tmp_path: Path) -> None:
@@ -265,15 +258,15 @@ def test_every_command_reads_truth_and_entailment(scenes_split: Split, tmp_path:
     } <= measured
     assert {"entails:R-P", "judged:mAP@R", "R@1"} <= measured
     assert not any(metric.startswith("truth:MLD") for metric in measured)
-    assert "Entailment" in ran("eval", files[0], *common, "--metrics", "entails,truth:ncs,cider:NCS@10")
-    assert "Entailment" not in ran("eval", files[0], *common)
+    assert "Entailment" in printed("eval", files[0], *common, "--metrics", "entails,truth:ncs,cider:NCS@10")
+    assert "Entailment" not in printed("eval", files[0], *common)
     saved = [tmp_path / f"{n}.json" for n in range(3)]
     for file, path in zip(files, saved, strict=True):
-        ran("eval", file, *common, "--metrics", "entails:mAP@R,truth:NCS@10,R@1", "-o", path)
-    table = ran("compare", *saved[:2], "--metrics", "entails:mAP@R,truth:NCS@10")
+        printed("eval", file, *common, "--metrics", "entails:mAP@R,truth:NCS@10,R@1", "-o", path)
+    table = printed("compare", *saved[:2], "--metrics", "entails:mAP@R,truth:NCS@10")
     assert "mAP@R" in table and "NCS@10" in table
-    assert "mean words in the caption" in ran("slice", saved[0], "--by", "length")
-    assert "NCS@10" in ran("agree", *saved)
+    assert "mean words in the caption" in printed("slice", saved[0], "--by", "length")
+    assert "NCS@10" in printed("agree", *saved)
 
 
 def test_other_splits_have_no_entailment(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner, Result
 
+from tests import commands
 from tests.hostile import good
 from tests.spice_fake import fake_worker, requested
 from vsebench.cli import app
@@ -50,16 +51,11 @@ def captions(tmp_path: Path) -> str:
 
 
 def invoke(*args: str, **options: Any) -> Result:
-    """Run ``vsebench relevance`` in this process."""
-    return CliRunner().invoke(app, ["relevance", *args], **options)
+    return commands.invoke("relevance", *args, **options)
 
 
 def document(*args: str, code: int = 0) -> dict[str, Any]:
-    """The JSON document a command prints."""
-    result = invoke(*args, "--json")
-    assert result.exit_code == code, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    return commands.document("relevance", *args, code=code)
 
 
 def words(text: str) -> str:

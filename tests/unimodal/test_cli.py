@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from typer.testing import Result
 
 import vsebench
+from tests import commands
 from tests.messages import Pinned
-from vsebench.cli import app
 from vsebench.metrics import parse
 from vsebench.report import document
 
@@ -26,16 +26,11 @@ def files(tmp_path: Path, rng: np.random.Generator) -> tuple[Path, Path]:
 
 
 def invoke(files: tuple[Path, Path], *args: str) -> Result:
-    """Run the command in this process."""
-    return CliRunner().invoke(app, ["unimodal", str(files[0]), "--labels", str(files[1]), *args])
+    return commands.invoke("unimodal", files[0], "--labels", files[1], *args)
 
 
 def printed(files: tuple[Path, Path], *args: str) -> dict[str, Any]:
-    """The JSON document that the command prints."""
-    result = invoke(files, *args, "--json")
-    assert result.exit_code == 0, result.stderr
-    found: dict[str, Any] = json.loads(result.stdout)
-    return found
+    return commands.document("unimodal", files[0], "--labels", files[1], *args)
 
 
 def test_the_table(files: tuple[Path, Path]) -> None:
