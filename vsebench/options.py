@@ -147,17 +147,18 @@ def spell(name: str, value: object = None) -> str:
 
     Args:
         name: of the field or argument.
-        value: its value; True for a flag, None to name the option alone. Text in capitals, such as ``FILE`` or
-            ``FILE.npy``, stands for a value.
+        value: its value; True for a flag, None to name the option alone. One of ``PLACEHOLDERS``, as in ``FILE.npy``,
+            stands for a value.
     """
     if _COMMAND:
         flag = "--" + FLAGS.get(name, name.replace("_", "-"))
         return flag if value is None or value is True else f"{flag} {value}"
     if value is None:
         return name
-    stands = isinstance(value, str) and value.partition(".")[0].isupper()
+    stands = isinstance(value, str) and value.partition(".")[0] in PLACEHOLDERS
     return f"{name}={value if stands else repr(value)}"
 
 
+PLACEHOLDERS = ("FILE", "FOLDER", "KEY", "N", "NAME", "NAMES", "PATH")  # what stands for a value
 # Options whose flag is not the name of the argument.
 FLAGS: Mapping[str, str] = {"style": "format", "as_json": "json", "source": "from"}

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import typer
+from typer.testing import CliRunner
 
 import vsebench as vb
 from tests.messages import Pinned
@@ -63,14 +66,29 @@ def test_messages_name_an_option_in_the_words_of_the_caller() -> None:
         ("no_positive", "miss"),
         ("ci", 0),
         ("captions", "FILE"),
-        ("gains", "A.npy"),
+        ("only", "LANG=DE"),
+        ("gains", "FILE.npy"),
         ("style",),
     )
     assert [spell(*o) for o in options] == [
-        "trust=True", "no_positive='miss'", "ci=0", "captions=FILE", "gains=A.npy", "style",
+        "trust=True", "no_positive='miss'", "ci=0", "captions=FILE", "only='LANG=DE'", "gains=FILE.npy", "style",
     ]  # fmt: skip
     with command_line():
         assert [spell(*o) for o in options] == [
-            "--trust", "--no-positive miss", "--ci 0", "--captions FILE", "--gains A.npy", "--format",
+            "--trust", "--no-positive miss", "--ci 0", "--captions FILE", "--only LANG=DE",
+            "--gains FILE.npy", "--format",
         ]  # fmt: skip
     assert spell("trust") == "trust"
+
+
+def test_an_empty_list_of_gains_is_refused(tmp_path: Path) -> None:
+    np.savez(tmp_path / "e.npz", image_embeddings=np.eye(3), text_embeddings=np.repeat(np.eye(3), 5, axis=0))
+    done = CliRunner().invoke(app, ["eval", str(tmp_path / "e.npz"), "--gains", ""])
+    assert done.exit_code == 2 and done.stderr.startswith("error: --gains is empty\n  fix: name a kind of gains")
+
+
+def test_the_help_says_where_intervals_can_be_left_out() -> None:
+    help_of = {
+        name: CliRunner().invoke(app, [name, "--help"], env={"COLUMNS": "200"}).stdout for name in ("eval", "compare")
+    }
+    assert "0 for none" in help_of["eval"] and "0 for none" not in help_of["compare"].split("--ci")[1].split("--")[0]

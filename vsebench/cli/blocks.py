@@ -4,7 +4,7 @@ A command is a function of a ``Terminal``, its own arguments, and what its block
 
     @command                             # --json, --quiet, --no-progress; errors and exit codes
     @result_options                      # --format, --output: what the function returns is printed or written
-    @options_of(Options, INTERVAL)       # --ci, --resamples, --seed, --threads
+    @options_of(Options, INTERVAL)       # --resamples, --seed, --threads
     def run(terminal, reports, **more): ...
 """
 
@@ -23,7 +23,7 @@ from ..options import RESULT, declared, option
 
 Function = Callable[..., Any]
 
-INTERVAL = ("ci", "resamples", "seed", "threads")  # of ``evaluation.options.Options``, for analyses of reports
+INTERVAL = ("resamples", "seed", "threads")  # of ``evaluation.options.Options``, for analyses of reports
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,6 +43,7 @@ class Selected:
         None, "Names or suites separated by commas; by default all that they share.", reads=str
     )
     force: bool = option(False, "Also systems that were not measured alike, on what they share.")
+    ci: float = option(95.0, "Level of the intervals in percent.", value="PERCENT")
 
 
 @dataclass(frozen=True, kw_only=True)

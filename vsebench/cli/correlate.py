@@ -16,7 +16,7 @@ from .terminal import Terminal
 
 @command
 @options_of(Result)
-@options_of(Options, INTERVAL)
+@options_of(Options, ("ci", *INTERVAL))
 def run(
     terminal: Terminal,
     data: Annotated[

@@ -54,8 +54,8 @@ def run(
     from ..evaluation import saved_run
     from ..evaluation.provenance import with_command
 
-    gains, save_run = ",".join(given.pop("gains") or ()), given["save_run"]
-    given |= {"run": given["run"] or None, "gains": gains or ()}
+    gains, save_run = given.pop("gains"), given["save_run"]
+    given |= {"run": given["run"] or None, "gains": ",".join(gains) if gains else ()}
     systems = systems_of(files or [], given.pop("texts"), given["scores"] is not None or bool(given["run"]), save_run)
     runs = {} if save_run is None else saved_run.files(save_run)
     reports: dict[str, Report] = {}

@@ -16,7 +16,7 @@ from .terminal import Terminal
 
 @command
 @result_options
-@options_of(Selected, ["force"])
+@options_of(Selected, ["force", "ci"])
 @options_of(Options, INTERVAL)
 def run(
     terminal: Terminal,

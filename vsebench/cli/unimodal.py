@@ -16,7 +16,7 @@ from .terminal import Terminal
 
 @command
 @report_options
-@options_of(Options, (*INTERVAL, "interval"))
+@options_of(Options, ("ci", *INTERVAL, "interval"))
 def run(
     terminal: Terminal,
     file: Annotated[Path, typer.Argument(help="Vectors of one modality: .npy, .npz, .safetensors, .pt or .h5.")],
