@@ -44,11 +44,11 @@ def command(function: Function) -> Function:
 
     def run(*, as_json: bool, quiet: bool, no_progress: bool, **kwargs: Any) -> Any:
         try:
-            check_environment()
-            in_files = check_files(kwargs)
-            if isinstance(sys.stdout, ClosedStdout):
-                sys.stdout.needed = not in_files
             with command_line():
+                check_environment()
+                in_files = check_files(kwargs)
+                if isinstance(sys.stdout, ClosedStdout):
+                    sys.stdout.needed = not in_files
                 return function(Terminal(as_json, quiet, no_progress), **kwargs)
         except VsebenchError as error:
             _fail(message_of(error), error.exit_code)
