@@ -146,5 +146,5 @@ def test_a_sentence_too_long_for_the_memory_is_isolated():
     noted: list[str] = []
     done = spice_build.build(["A man is riding a brown horse.", sentence], heap="512M", threads=1, note=noted.append)
     assert list(done.broken) == [normal(sentence)]
-    assert "Java ran out of memory (more: --java-heap)" in done.broken[normal(sentence)]
+    assert "Java ran out of memory (more: java_heap)" in done.broken[normal(sentence)]
     assert tuple_cache.load_tuples(["A man is riding a brown horse."]).tuples[0]
