@@ -13,7 +13,6 @@ from ..errors import UsageError
 Part = Literal["train", "val", "test"]
 PARTS: tuple[Part, ...] = get_args(Part)
 GENERATOR = 2  # version of what the settings generate, raised when the same settings give other bytes
-DEFAULT = "scenes-10k"
 TINY = 200  # images of scenes-tiny
 CAPTIONS = 5  # of an image
 MOST_IMAGES = 1_000_000
