@@ -14,7 +14,7 @@ from tests.graded_worlds import FakeGains
 from tests.oracle_graded import World
 from vsebench.graded.engine import Found, run
 from vsebench.metrics import parse
-from vsebench.metrics.discounted import label_distance, ndcg
+from vsebench.metrics.discounted import discounted_gain, label_distance
 from vsebench.metrics.gain_order import gain_order
 from vsebench.metrics.tau import kendall
 from vsebench.rank.scorers import Matrix
@@ -151,8 +151,9 @@ def test_ndcg_mld_2x6(golden: Golden) -> None:
     order = np.argsort(-scores, axis=1, kind="stable")
     best = -np.sort(-1 / (1 + distance), axis=1)
     retrieved = np.take_along_axis(1 / (1 + distance), order, 1)
-    direct = ndcg(retrieved, best, ks).mean(0)
-    means = label_distance(np.take_along_axis(distance, order, 1), np.full(n, distance.shape[1]), ks).mean(0)
+    complete = np.full(n, distance.shape[1])
+    direct = discounted_gain(retrieved, complete, best, ks).mean(0)
+    means = label_distance(np.take_along_axis(distance, order, 1), complete, ks).mean(0)
     for i, k in enumerate(ks):
         assert found[parse(f"nDCG@{k}"), "i2t"].mean == pytest.approx(case["expected"]["ndcg"][str(k)], rel=1e-6)
         assert direct[i] == pytest.approx(case["expected"]["ndcg"][str(k)], rel=1e-12)

@@ -151,8 +151,8 @@ def test_the_random_order_follows_the_ids() -> None:
 
 @pytest.mark.parametrize("name", ["NCS@3", "CS[captions=all]@50", "Kendall"])
 def test_a_sample_of_the_queries_is_that_of_its_images(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for most in ("MOST_IMAGES", "LEAST_IMAGES"):
-        monkeypatch.setattr(f"vsebench.graded.influence.{most}", 8)
+    for limit, value in (("MOST_STEPS", 1), ("MOST_PLACES", 1), ("LEAST_IMAGES", 8)):
+        monkeypatch.setattr(f"vsebench.graded.influence.{limit}", value)
     world = large_world(20, 3, seed=9)
     agree(world, name, sample=8)
 

@@ -16,7 +16,7 @@ from hypothesis.extra.numpy import arrays
 from tests import oracle_unimodal as oracle
 from vsebench import evaluate_unimodal
 from vsebench.errors import BadInput, UsageError
-from vsebench.metrics.discounted import gain_of_distance, label_distance, ndcg
+from vsebench.metrics.discounted import discounted_gain, gain_of_distance, label_distance
 from vsebench.report.report import Report
 from vsebench.types import Embeddings
 from vsebench.unimodal.distances import euclidean, precomputed
@@ -258,12 +258,12 @@ def test_worked_values() -> None:
     gains = gain_of_distance(np.array([[1.0, 0.0, 3.0]]))
     assert gains.tolist() == [[0.5, 1.0, 0.25]]
     ideal = np.array([[1.0, 0.5, 0.25]])
-    first, third = ndcg(gains, ideal, [1, 3])[0]
+    first, third = discounted_gain(gains, np.array([3]), ideal, [1, 3])[0]
     assert first == 0.5
     log3 = np.log2(3)
     assert third == pytest.approx((0.5 + 1 / log3 + 0.25 / 2) / (1 + 0.5 / log3 + 0.25 / 2), abs=1e-15)
     assert label_distance(np.array([[1.0, 0.0, 3.5]]), np.array([3]), [3, 1]).tolist() == [[1.5, 1.0]]
-    assert (ndcg(np.zeros((1, 2)), np.zeros((1, 2)), [1, 2]) == 0).all()
+    assert (discounted_gain(np.zeros((1, 2)), np.array([2]), np.zeros((1, 2)), [1, 2]) == 0).all()
 
 
 @pytest.mark.real_data

@@ -16,6 +16,7 @@ from ..types import Bool, Direction, Float, Int, Vectors
 from .rankings import Group, Ranking, Subset
 
 SPARSE = 16  # complete rows of gains are made where more than one gain in so many is read
+NONE = np.iinfo(np.int32).max  # place of an item that is not among the best
 SCATTERED = 8  # rows of gains are made in one call where at least one query in so many is needed
 
 
@@ -24,26 +25,43 @@ class Retrieved:
     """The retrieved items and the items with the largest gains.
 
     Attributes:
-        rows: (query,) int64 rows of the block that the queries are.
         ranking: their gains and ties.
         items: (query, depth) int32 gallery positions of the retrieved items.
         best: (query, ideal depth) int32 gallery positions of the items with the largest gains.
         candidates: (query,) int64 number of candidates.
-        removed: (query,) int64 images whose items are no candidates, besides a ground truth that is left out; or None.
     """
 
-    rows: Int
     ranking: GradedRanking
     items: Items
     best: Items
     candidates: Int
-    removed: Int | None = None
 
     def cut(self, depth: int) -> Retrieved:
         """The same, no deeper than ``depth``: a metric of the top must not pay for one of complete rankings."""
         r = self.ranking
         ranking = replace(r, gains=r.gains[:, :depth], tied=r.tied[:, :depth], count=np.minimum(r.count, depth))
         return replace(self, ranking=ranking, items=self.items[:, :depth])
+
+
+@dataclass(frozen=True, eq=False)
+class Largest:
+    """The items or images with the largest gains of some queries, in descending order.
+
+    Attributes:
+        image: (query, largest) int64 image of each.
+        positive: (query, largest) bool, its gain is above 0.
+        size: (query, largest) int64 number of gallery items that a positive one stands for, 0 for the others.
+        place: (query, depth) int32 place of each retrieved item among the positive ones, or ``NONE``.
+    """
+
+    image: Int
+    positive: Bool
+    size: Int
+    place: npt.NDArray[np.int32]
+
+    def number(self, m: int) -> Int:
+        """(query,) int64 how many items the first ``m`` stand for."""
+        return np.asarray(self.size[:, :m].sum(axis=1), np.int64)
 
 
 class Block:
@@ -126,9 +144,9 @@ class Block:
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(order, gains)
             candidates -= ranking.ground_truth[self.start : self.stop]
-        count, rows = np.minimum(candidates, items.shape[1]), np.arange(len(items))
+        count = np.minimum(candidates, items.shape[1])
         if best is None:
-            return Retrieved(rows, GradedRanking(gains, tied, count), items, best_items, candidates)
+            return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
         if without_ground_truth:
             best_items, _, best = self._without_ground_truth(Order(best_items, np.zeros(best.shape, np.bool_)), best)
             # Where candidates are fewer than wanted, the best of them fills the places behind the last.
@@ -136,7 +154,7 @@ class Block:
             best_items = np.where(inside, best_items, best_items[:, :1])
         best_items, best = best_items[:, :ideal], best[:, :ideal]
         best[np.arange(ideal) >= candidates[:, None]] = 0
-        return Retrieved(rows, GradedRanking(gains, tied, count, best), items, best_items, candidates)
+        return Retrieved(GradedRanking(gains, tied, count, best), items, best_items, candidates)
 
     def graded_ranking(self, found: Retrieved, group: Group) -> GradedRanking:
         """What the metrics of a group read, with the order of gains or the pseudo-positives where they need them."""
@@ -146,37 +164,34 @@ class Block:
             ranking = replace(ranking, gain_order=replace(order, device=self.ranking.device))
         if not m:
             return ranking
-        if group.by_image:
-            chosen, number = self._pseudo_positive_images(found, group)
-        else:
-            assert ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
-            positive = ranking.ideal[:, :m] > 0
-            chosen = _is_among(found.items, found.best[:, :m], positive, len(self.ranking.gallery))
-            number = positive.sum(axis=1)
-        if group.view in self.ranking.judged:  # a query without positives has no value, as with other judgements
-            ranking = replace(ranking, count=np.where(number > 0, ranking.count, 0))
-        else:  # it has the value 0, unless it has no candidates either
-            number = np.maximum(number, found.candidates > 0)
-        return replace(ranking, pseudo_positive=chosen, pseudo_positives=number)
+        largest = self.largest(found, group)
+        number = self.known(group, largest.number(m), found.candidates)
+        count = np.where(number > 0, ranking.count, 0)
+        return replace(ranking, count=count, pseudo_positive=largest.place < m, pseudo_positives=number)
 
-    def best_images(self, found: Retrieved, group: Group) -> tuple[Items, Bool]:
-        """The images with the largest gains, summed over the captions of the query's image.
+    def known(self, group: Group, number: Int, candidates: Int) -> Int:
+        """(query,) numbers of pseudo-positives, 0 for a query without a value.
 
-        Returns:
-            (query, m) positions among the ranking's images, fewer than m where there are no more candidates, and
-            (query, m) whether their sums are above 0.
+        A query without positives has none, as with other judgements, where the gains are judgements. With other gains
+        it has the value 0, unless it has no candidates either.
         """
+        return number if group.view in self.ranking.judged else np.maximum(number, candidates > 0)
+
+    def largest(self, found: Retrieved, group: Group, spare: int = 0) -> Largest:
+        """The items, or images, with the largest gains: as many as there are pseudo-positives, and ``spare`` more."""
+        ranking, most = self.ranking, group.pseudo_positives + spare
+        if not group.by_image:
+            assert found.ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
+            best, positive = found.best[:, :most], found.ranking.ideal[:, :most] > 0
+            place = _places(found.items, best, positive, len(ranking.gallery))
+            return Largest(ranking.image_of[1][best], positive, positive.astype(np.int64), place)
         total, order, of_query = self._image_gains(group.without_ground_truth)
-        removed = found.removed is not None
-        limit = min(group.pseudo_positives, len(self.ranking.images) - group.without_ground_truth - removed)
-        row = of_query[found.rows]
-        best = order[row, : limit + removed]
-        if found.removed is not None:
-            place = np.searchsorted(self.ranking.images, found.removed)
-            # the removed image goes behind the others, whether it is among them or not
-            gone = best == place[:, None]
-            best = np.take_along_axis(best, np.argsort(gone, axis=1, kind="stable"), axis=1)[:, :limit]
-        return best, total[row[:, None], best] > 0
+        best = order[of_query, : min(most, len(ranking.images) - group.without_ground_truth)]
+        positive = total[of_query[:, None], best] > 0
+        image = np.searchsorted(ranking.images, ranking.image_of[1])
+        size = np.bincount(image, minlength=len(ranking.images))[best] * positive
+        place = _places(image[found.items], best, positive, len(ranking.images))
+        return Largest(ranking.images[best], positive, size, place)
 
     def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int]:
         """The gains of all images, summed over the captions of each query image of the block; made once.
@@ -198,14 +213,6 @@ class Block:
             order = np.argsort(-total, axis=1, kind="stable").astype(np.int32)
             self._images[without_ground_truth] = total, order, of_query
         return self._images[without_ground_truth]
-
-    def _pseudo_positive_images(self, found: Retrieved, group: Group) -> tuple[Bool, Int]:
-        """(query, depth) whether a retrieved item is of one of the best images; (query,) how many items these have."""
-        ranking, (best, positive) = self.ranking, self.best_images(found, group)
-        position = np.searchsorted(ranking.images, ranking.image_of[1])
-        items = np.bincount(position, minlength=len(ranking.images))[best]
-        chosen = _is_among(position[found.items], best, positive, len(ranking.images))
-        return chosen, (items * positive).sum(axis=1)
 
     def _without_ground_truth(self, order: Order, gains: Vectors) -> tuple[Items, Bool, Vectors]:
         """The order without a query's own items; what is behind the last candidate is undefined."""
@@ -234,11 +241,14 @@ def gains_rows(gains: Gains, direction: Direction, queries: Int, gallery: Int) -
     return np.require(rows, np.float32, ["C", "W"])
 
 
-def _is_among(items: npt.NDArray[Any], chosen: npt.NDArray[Any], positive: Bool, size: int) -> Bool:
-    """(query, depth) whether an item is a positive one of the chosen (query, m) of its query; both are below ``size``.
+def _places(items: npt.NDArray[Any], best: npt.NDArray[Any], positive: Bool, size: int) -> npt.NDArray[np.int32]:
+    """(query, depth) int32 places of items among the best (query, m) of their query, ``NONE`` where they are not.
 
-    Positive ones are in front of the others.
+    Items are below ``size``. Positive ones are in front of the others, which count as not among the best.
     """
-    flag = np.zeros((len(items), size), np.bool_)
-    np.put_along_axis(flag, np.where(positive, chosen, chosen[:, :1]), positive.any(axis=1, keepdims=True), axis=1)
-    return np.take_along_axis(flag, items, axis=1)
+    place = np.full((len(items), size), NONE, np.int32)
+    # The others must not be written: behind the last candidate the first item is listed again.
+    own = np.where(positive, best, best[:, :1])
+    rank = np.where(positive, np.arange(best.shape[1], dtype=np.int32), np.where(positive[:, :1], 0, NONE))
+    np.put_along_axis(place, own, rank.astype(np.int32), axis=1)
+    return np.take_along_axis(place, items, axis=1)

@@ -26,10 +26,10 @@ from ..metrics.declare import Metric
 from ..types import Bool, Float, Ids, Int
 from .rankings import Ranking, is_tau
 
-MOST_IMAGES = 1000  # query images in the sample that influences are computed from
-LEAST_IMAGES = 100
+LEAST_IMAGES = 100  # query images in the sample that influences are computed from
+MOST_STEPS = 10_000_000  # of the sample: the square of the depth for an image, whose lists have so many images
+MOST_PLACES = 500_000  # of the sample, for Kendall's tau: the depth for an image
 LARGEST = 2.0**18  # label distances beyond it have no influence
-MOST_PLACES = 250_000  # of all lists of the sample, where images are left out of long lists
 
 
 def random_order(image_ids: Ids) -> Int:
@@ -54,6 +54,7 @@ class Influence:
     def __init__(self, ranking: Ranking):
         place = random_order(ranking.split.image_ids)
         self.place = place[ranking.image_of[0]]  # (query,)
+        self.all_images = len(place)
         self.gallery = len(ranking.gallery)
         self._sums = {m: np.zeros((2, len(place)), np.int64) for g in ranking.influenced for m in g.metrics}
         self._too_large: set[Metric] = set()
@@ -61,10 +62,9 @@ class Influence:
 
     def images(self, metric: Metric) -> int:
         """How many images the sample of a metric has; the longer its lists, the less one image matters in each."""
-        if not is_tau(metric):
-            return MOST_IMAGES
         depth = min(metric.k or self.gallery, self.gallery)
-        return max(LEAST_IMAGES, min(MOST_IMAGES, MOST_PLACES // depth))
+        most = MOST_PLACES // depth if is_tau(metric) else MOST_STEPS // depth**2
+        return min(max(LEAST_IMAGES, most), self.all_images)
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:
         """(sampled,) int64, which of the queries ``start:stop`` are in its sample, counted from ``start``."""

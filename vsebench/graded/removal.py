@@ -1,28 +1,32 @@
 """The values of graded metrics without the items of one image, for the images among the first k.
 
-Only the images of the first k retrieved items, and of the k largest gains, can change the value of a query. For metrics
-of the top k the lists without the image are measured by the metric itself; the next candidate and the next ideal gain
-move up. For Kendall's tau the pairs that an image takes part in are subtracted, and none moves up.
+Only the images of the first k retrieved items, of the k largest gains and of the pseudo-positives can change the value
+of a query. Where one of them is left out, the next candidate, ideal gain and pseudo-positive take its place: sums over
+the list are computed for every pair of a query and an image, without a copy of the list (``Remaining``); only metrics
+that read more than such sums get copies. For Kendall's tau the pairs that an image takes part in are subtracted, and no
+candidate takes its place.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
 
 import numpy as np
 
 from ..metrics.declare import Metric
 from ..metrics.gain_order import gain_order
-from ..metrics.graded_ranking import GradedRanking
+from ..metrics.graded_ranking import GradedRanking, Remaining
 from ..metrics.tau import tau, without_groups
-from ..metrics.values import values
+from ..metrics.values import computed, values
 from ..types import Float, Int
-from .block import Block, Retrieved
+from .block import Block, Largest, Retrieved
 from .influence import Influence
 from .rankings import Group
 
-MOST_PAIRS = 1 << 16  # rows of queries without an image that are measured together
+MOST_PAIRS = 1 << 16  # pairs of queries and images that are measured together
 Known = Mapping[Metric, Float]
 
 
@@ -37,23 +41,68 @@ def measure(block: Block, found: Retrieved, groups: Sequence[Group], known: Know
         out: sums of influences.
     """
     for group in groups:
-        if group.of_tau:
-            for m in group.metrics:
-                _add_tau(block, found, m, known, out)
-    top = [g for g in groups if not g.of_tau]
-    if not top:
-        return
-    rows = out.sampled(top[0].metrics[0], block.start, block.stop)
-    # complete rankings, which another metric of this block may read, are not copied for every image
-    found = found.cut(max(g.depth for g in top) + block.ranking.spare)
-    own, gallery_image = block.ranking.image_of[0][block.start + rows], block.ranking.image_of[1]
-    k = max(m.k or 1 for g in top for m in g.metrics)
-    images = [gallery_image[found.items[rows, :k]], gallery_image[found.best[rows, : max(g.ideal for g in top)]]]
-    images += [block.ranking.images[block.best_images(found, g)[0][rows]] for g in top if g.by_image]
-    row, image = distinct(np.concatenate(images, axis=1), own)
+        for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 0), out.images):
+            if group.of_tau:
+                for m in metrics:
+                    _add_tau(block, found, m, known, out)
+            else:
+                _add_top(block, found, group, list(metrics), known, out)
+
+
+@dataclass(frozen=True, eq=False)
+class _Lists:
+    """The lists of some queries that metrics of the top k read, with further items that can move up.
+
+    Attributes:
+        query, own: (query,) int64 positions of the queries in the ranking, and their own images.
+        candidates: (query,) int64.
+        image, gains, tied: (query, depth) of the retrieved items.
+        best, ideal: (query, ideal depth) images and gains of the items with the largest gains.
+        largest: what the pseudo-positives are chosen from, or None.
+    """
+
+    query: Int
+    own: Int
+    candidates: Int
+    image: Int
+    gains: Any
+    tied: Any
+    best: Int
+    ideal: Any
+    largest: Largest | None
+
+
+def _lists(block: Block, found: Retrieved, group: Group, metrics: Sequence[Metric], out: Influence) -> _Lists:
+    ranking, spare = block.ranking, block.ranking.spare
+    found = found.cut(max(m.k or 1 for m in metrics) + spare)
+    rows = out.sampled(metrics[0], block.start, block.stop)
+    query_image, gallery_image = ranking.image_of
+    largest = block.largest(found, group, spare) if group.pseudo_positives else None
+    if largest is not None:
+        largest = Largest(largest.image[rows], largest.positive[rows], largest.size[rows], largest.place[rows])
+    best, r = found.best[rows, : group.ideal + spare], found.ranking
+    ideal = np.zeros(best.shape) if r.ideal is None else r.ideal[rows, : best.shape[1]]
+    return _Lists(
+        rows + block.start, query_image[block.start + rows], found.candidates[rows],
+        np.ascontiguousarray(gallery_image[found.items[rows]]), r.gains[rows], r.tied[rows],
+        np.ascontiguousarray(gallery_image[best]), ideal, largest,
+    )  # fmt: skip
+
+
+def _add_top(
+    block: Block, found: Retrieved, group: Group, metrics: Sequence[Metric], known: Known, out: Influence
+) -> None:
+    """Metrics of the top k."""
+    lists = _lists(block, found, group, metrics, out)
+    k = max(m.k or 1 for m in metrics)
+    images = [lists.image[:, :k], lists.best[:, :k]]
+    images += [] if lists.largest is None else [lists.largest.image[:, : group.pseudo_positives]]
+    row, image = distinct(np.concatenate(images, axis=1), lists.own)
     for at in range(0, len(row), MOST_PAIRS):
-        chosen = slice(at, at + MOST_PAIRS)
-        _add_top(block, found, top, rows[row[chosen]], image[chosen], known, out)
+        pairs = row[at : at + MOST_PAIRS], image[at : at + MOST_PAIRS]
+        left = _without(block, group, metrics, lists, *pairs)
+        query = lists.query[pairs[0]]
+        out.add(metrics, query, pairs[1], np.stack([known[m][query] for m in metrics], axis=1) - left)
 
 
 def distinct(images: Int, own: Int) -> tuple[Int, Int]:
@@ -70,40 +119,47 @@ def distinct(images: Int, own: Int) -> tuple[Int, Int]:
     return row, ordered[row, column]
 
 
-def _add_top(
-    block: Block, found: Retrieved, groups: Sequence[Group], row: Int, image: Int, known: Known, out: Influence
-) -> None:
-    """Metrics of the top k: ``row`` (pair,) of the block and ``image`` (pair,) that is left out."""
-    without = _leave_out(block, found, row, image)
-    query = row + block.start
-    for group in groups:
-        ranking = block.graded_ranking(without.cut(group.depth), group)
-        left = values(group.metrics, ranking)
-        before = np.stack([known[m][query] for m in group.metrics], axis=1)
-        out.add(group.metrics, query, image, before - left)
+def _without(block: Block, group: Group, metrics: Sequence[Metric], lists: _Lists, row: Int, image: Int) -> Float:
+    """(pair, metric) values of the queries ``row`` (pair,) of the lists without the items of ``image`` (pair,)."""
+    items = np.bincount(block.ranking.image_of[1], minlength=len(block.ranking.split.image_ids))
+    candidates = lists.candidates[row] - items[image]
+    fields: dict[str, Any] = dict.fromkeys(group.needs)
+    fields["count"] = np.minimum(candidates, lists.image.shape[1])
+    fields["gains"] = Remaining(lists.gains, lists.image, row, image)
+    fields["ideal"] = Remaining(lists.ideal, lists.best, row, image)
+    if "distance" in group.needs:
+        with np.errstate(divide="ignore"):  # a gain that is none of a distance; behind the last candidate
+            fields["distance"] = Remaining(1.0 / lists.gains.astype(np.float64) - 1.0, lists.image, row, image)
+    if lists.largest is not None:
+        m, largest = group.pseudo_positives, lists.largest
+        left = largest.image[row] != image[:, None]
+        chosen = left & (np.cumsum(left, axis=1) <= m)
+        # the pseudo-positives are in front of the first item or image behind the last of them
+        cut = np.where(chosen, np.arange(1, chosen.shape[1] + 1), 0).max(axis=1, initial=0)
+        number = block.known(group, (largest.size[row] * chosen).sum(axis=1), candidates)
+        fields["count"] = np.where(number > 0, fields["count"], 0)
+        ones = np.ones(lists.image.shape)
+        fields["pseudo_positive"] = Remaining(ones, lists.image, row, image, largest.place, cut)
+        fields["pseudo_positives"] = number
+    if metrics[0].family.of_sums:
+        return computed(metrics, fields, len(row))
+    return _copied(group, metrics, lists, fields, row, image)
 
 
-def _leave_out(block: Block, found: Retrieved, row: Int, image: Int) -> Retrieved:
-    """The lists of some rows without the items of an image each."""
-    from ..rank import sort_kernels
-
-    gallery_image, ranking = block.ranking.image_of[1], found.ranking
-    candidates = found.candidates[row] - np.bincount(gallery_image, minlength=int(image.max(initial=0)) + 1)[image]
-    items, tied = found.items[row], ranking.tied[row]
-    gains = ranking.gains[row] if ranking.gains.shape[1] else np.zeros(items.shape, ranking.gains.dtype)
-    listed, equal, gained = np.zeros_like(items), np.zeros_like(tied), np.zeros_like(gains)
-    sort_kernels.leave_out(items, tied, gains, image, gallery_image, listed, equal, gained)
-    count = np.minimum(candidates, items.shape[1])
-    left = GradedRanking(gained, equal, count)
-    best = found.best[row]
-    if ranking.ideal is not None and best.shape[1]:
-        ideal, nothing = ranking.ideal[row], np.zeros(best.shape, np.bool_)
-        kept, largest = np.zeros_like(best), np.zeros_like(ideal)
-        sort_kernels.leave_out(best, nothing, ideal, image, gallery_image, kept, nothing.copy(), largest)
-        inside = np.arange(best.shape[1]) < candidates[:, None]
-        best = np.where(inside, kept, kept[:, :1])
-        left = replace(left, ideal=np.where(inside, largest, 0))
-    return Retrieved(row, left, listed, best, candidates, image)
+def _copied(
+    group: Group, metrics: Sequence[Metric], lists: _Lists, fields: Mapping[str, Any], row: Int, image: Int
+) -> Float:
+    """As ``_without``, for metrics that need the lists themselves."""
+    depth, found = group.depth, {n: f for n, f in fields.items() if isinstance(f, Remaining)}
+    # Items remain tied where all items between them are left out.
+    run = Remaining(np.cumsum(~lists.tied, axis=1), lists.image, row, image).lists(depth)
+    tied = np.zeros(run.shape, np.bool_)
+    tied[:, 1:] = run[:, 1:] == run[:, :-1]
+    gains, count = np.ascontiguousarray(found["gains"].lists(depth)), np.minimum(fields["count"], depth)
+    positive = found["pseudo_positive"].lists(depth) if "pseudo_positive" in found else None
+    order = gain_order(gains, count) if "gain_order" in group.needs else None
+    ideal = found["ideal"].lists(lists.ideal.shape[1])
+    return values(metrics, GradedRanking(gains, tied, count, ideal, positive, fields.get("pseudo_positives"), order))
 
 
 def _add_tau(block: Block, found: Retrieved, m: Metric, known: Known, out: Influence) -> None:

@@ -23,6 +23,7 @@ CITE = ("biten2022semantic",)
     ks=(1, 5, 10),
     lowest_gain=0.0,
     expected="means",
+    of_sums=True,
 )
 def cumulative_semantics(
     gains: Vectors, count: Int, ideal: Vectors, pseudo_positive: Bool, ks: Sequence[int], eq5: str
@@ -37,8 +38,7 @@ def cumulative_semantics(
     if eq5 == "no":
         found, best = sums_at(gains, at), sums_at(ideal, at)
     else:
-        found = sums_at(np.where(pseudo_positive, gains, 0), at)
-        best = sums_at(ideal, np.minimum(np.full(at.shape, int(eq5)), ideal.shape[1]))
+        found, best = sums_at(gains, at, where=pseudo_positive), sums_at(ideal, np.full_like(at, int(eq5)))
     return np.where(at > 0, np.divide(found, best, out=np.zeros(found.shape), where=best > 0), np.nan)
 
 

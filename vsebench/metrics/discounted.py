@@ -22,6 +22,7 @@ KS = (1, 5, 10)
     ks=KS,
     lowest_gain=0.0,
     expected="means",
+    of_sums=True,
 )
 def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
     """Normalised discounted cumulative gain with the gains as they are (Kim et al., CVPR 2019, eq. 12).
@@ -29,12 +30,10 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     For a label distance d the gain of that equation is 2^(-log2(d + 1)) = 1 / (1 + d), which is how the relevances
     that come from distances are defined.
     """
-    width = max(gains.shape[1], 1)
-    inside = np.arange(width) < count[:, None]
-    found = np.where(inside, gains[:, :width], 0).astype(np.float64)
-    best = np.zeros(found.shape)
-    best[:, : ideal.shape[1]] = ideal[:, :width]
-    return np.where(count[:, None] > 0, ndcg(found, best, [min(k, width) for k in ks]), np.nan)
+    at = up_to(ks, count)
+    discount = 1.0 / elementary.log2(np.arange(2, int(at.max(initial=1)) + 2))
+    found, best = sums_at(gains, at, discount), sums_at(ideal, at, discount)
+    return np.where(at > 0, np.divide(found, best, out=np.zeros(found.shape), where=best > 0), np.nan)
 
 
 @metric(
@@ -47,32 +46,12 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     unit="distance",
     lowest_gain=0.0,
     expected="means",
+    of_sums=True,
 )
 def label_distance(distance: Float, count: Int, ks: Sequence[int]) -> Float:
     """Mean label distance of the top k (Kim et al., CVPR 2019), for gains 1 / (1 + d) of a label distance d."""
     at = up_to(ks, count)
     return np.where(at > 0, sums_at(distance, at) / np.maximum(at, 1), np.nan)
-
-
-def ndcg(retrieved: Float, ideal: Float, ks: Sequence[int]) -> Float:
-    """Discounted gain of the first k over the best possible: ``sum_i g_i / log2(i + 1)``, divided by that of the ideal.
-
-    Args:
-        retrieved: (query, depth) gains >= 0 in the order of the ranking.
-        ideal: (query, depth) the largest gains of the query's candidates, descending.
-        ks: list lengths from 1 to depth.
-
-    Returns:
-        (query, len(ks)) float64 from 0 to 1; 0 where no candidate has a gain.
-    """
-    at = np.asarray(ks) - 1
-    depth = max(ks, default=0)
-    retrieved, ideal = retrieved[:, :depth], ideal[:, :depth]
-    discount = 1.0 / elementary.log2(np.arange(2, depth + 2))
-    # Summed from the top in one fixed order, so that k = 10 is the same number whatever the deepest k is.
-    found = np.cumsum(retrieved * discount, axis=1)[:, at]
-    best = np.cumsum(ideal * discount, axis=1)[:, at]
-    return np.asarray(np.divide(found, best, out=np.zeros(found.shape), where=best > 0))
 
 
 def gain_of_distance(distance: Float) -> Float:

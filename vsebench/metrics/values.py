@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -38,15 +38,21 @@ def values(metrics: Sequence[Metric], ranking: GradedRanking) -> Float:
     if family.compute is None:
         raise UsageError(f"{first} is a sum over metrics and has no value for a single query")
     _check_gains(first, ranking)
-    ks = tuple(m.k for m in metrics)
     if "distance" in family.needs and ranking.distance is None:
-        deepest = up_to([k or 1 for k in ks], ranking.count).max(axis=1, initial=0)
+        deepest = up_to([m.k or 1 for m in metrics], ranking.count).max(axis=1, initial=0)
         ranking = replace(ranking, distance=label_distances(ranking.gains, deepest))
-    given: dict[str, Any] = {name: getattr(ranking, name) for name in family.needs}
-    given |= {key: first.option(key) for key in family.options if key in family.parameters}
-    if "ks" in family.parameters:
-        given["ks"] = ks
-    return np.asarray(family.compute(**given), np.float64).reshape(len(ranking.count), len(metrics))
+    return computed(metrics, {name: getattr(ranking, name) for name in family.needs}, len(ranking.count))
+
+
+def computed(metrics: Sequence[Metric], fields: Mapping[str, Any], queries: int) -> Float:
+    """(query, metric) float64 values of metrics that differ in k alone, from the fields that they read."""
+    first = metrics[0]
+    given = {name: fields[name] for name in first.family.needs}
+    given |= {key: first.option(key) for key in first.family.options if key in first.family.parameters}
+    if "ks" in first.family.parameters:
+        given["ks"] = tuple(m.k for m in metrics)
+    assert first.family.compute is not None
+    return np.asarray(first.family.compute(**given), np.float64).reshape(queries, len(metrics))
 
 
 def _check_gains(metric: Metric, ranking: GradedRanking) -> None:
