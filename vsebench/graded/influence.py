@@ -24,19 +24,18 @@ import numpy as np
 
 from ..metrics.declare import Metric
 from ..types import Bool, Float, Ids, Int
-from .rankings import Ranking, is_tau
+from .rankings import Ranking
 
-LEAST_IMAGES = 100  # query images in the sample that influences are computed from
-MOST_STEPS = 10_000_000  # of the sample: the square of the depth for an image, whose lists have so many images
-MOST_PLACES = 500_000  # of the sample, for Kendall's tau: the depth for an image
+LEAST_QUERIES = 200  # in the sample that influences are computed from
+MOST_PLACES = 200_000  # of all lists of the sample
 LARGEST = 2.0**18  # label distances beyond it have no influence
 
 
 def random_order(image_ids: Ids) -> Int:
     """(image,) int64: the place of every image in a random order.
 
-    The random numbers come from the ids, so that reports of the same images have the same samples and halves: the first
-    places are the sample, even and odd places the halves.
+    The random numbers come from the ids, so that reports of the same images have the same samples and halves: the
+    queries of the first places are the sample, even and odd places the halves.
     """
     digests = [hashlib.blake2b(str(i).encode("utf-8", "surrogatepass"), digest_size=8).digest() for i in image_ids]
     place = np.empty(len(image_ids), np.int64)
@@ -52,23 +51,26 @@ class Influence:
     """
 
     def __init__(self, ranking: Ranking):
-        place = random_order(ranking.split.image_ids)
-        self.place = place[ranking.image_of[0]]  # (query,)
-        self.all_images = len(place)
+        place, image = random_order(ranking.split.image_ids), ranking.image_of[0]
+        self.half = place[image] % 2  # (query,)
+        # One query of every image comes before the second of any: captions of one image are alike.
+        by_image = np.argsort(image, kind="stable")
+        first = np.searchsorted(image[by_image], image)
+        again = np.argsort(by_image) - first  # (query,) number of queries of the same image before it
+        self.place = np.argsort(np.lexsort((place[image], again)))  # (query,) in the order of the sample
         self.gallery = len(ranking.gallery)
         self._sums = {m: np.zeros((2, len(place)), np.int64) for g in ranking.influenced for m in g.metrics}
         self._too_large: set[Metric] = set()
         self._lock = threading.Lock()
 
-    def images(self, metric: Metric) -> int:
-        """How many images the sample of a metric has; the longer its lists, the less one image matters in each."""
+    def queries(self, metric: Metric) -> int:
+        """How many queries the sample of a metric has; the longer its lists, the less one image matters in each."""
         depth = min(metric.k or self.gallery, self.gallery)
-        most = MOST_PLACES // depth if is_tau(metric) else MOST_STEPS // depth**2
-        return min(max(LEAST_IMAGES, most), self.all_images)
+        return min(max(LEAST_QUERIES, MOST_PLACES // depth), len(self.place))
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:
         """(sampled,) int64, which of the queries ``start:stop`` are in its sample, counted from ``start``."""
-        return np.flatnonzero(self.place[start:stop] < self.images(metric))
+        return np.flatnonzero(self.place[start:stop] < self.queries(metric))
 
     def add(self, metrics: Sequence[Metric], query: Int, image: Int, added: Float) -> None:
         """Add what images add to the values of queries.
@@ -78,7 +80,7 @@ class Influence:
             query, image: (pair,) int64 positions of queries in the ranking, and indices of images of the split.
             added: (pair, metric) float64; NaN where the metric is undefined with or without the image, counts as 0.
         """
-        place = self.place[query] % 2 * self._sums[metrics[0]].shape[1] + image
+        place = self.half[query] * self._sums[metrics[0]].shape[1] + image
         for i, m in enumerate(metrics):
             if np.abs(added[:, i]).max(initial=0, where=~np.isnan(added[:, i])) >= LARGEST:
                 self._too_large.add(m)
@@ -113,7 +115,7 @@ class Influence:
         """
         if metric not in self._sums or metric in self._too_large:
             return None
-        sampled = int(((self.place < self.images(metric)) & ~np.isnan(values)).sum())
+        sampled = int(((self.place < self.queries(metric)) & ~np.isnan(values)).sum())
         return np.asarray(self._sums[metric] * (_unit(metric) / max(1, sampled)), np.float64)
 
 

@@ -41,7 +41,7 @@ def measure(block: Block, found: Retrieved, groups: Sequence[Group], known: Know
         out: sums of influences.
     """
     for group in groups:
-        for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 0), out.images):
+        for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 0), out.queries):
             if group.of_tau:
                 for m in metrics:
                     _add_tau(block, found, m, known, out)

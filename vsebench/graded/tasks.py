@@ -18,7 +18,7 @@ from .measure import Out, measure
 from .rankings import Ranking, SharedScores, Subset
 from .shared_product import SharedProduct, ranges
 
-MOST_SCORES, LEAST_SCORES = 2 << 20, 1 << 19  # of a tile
+MOST_SCORES, LEAST_SCORES = 1 << 20, 1 << 19  # of a tile
 ALL_TILES = 4 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
 

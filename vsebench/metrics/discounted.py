@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
 from ..numeric import elementary
-from ..types import Float, Int, Vectors
+from ..types import Float, Int, Vectors, frozen
 from .declare import metric
 from .graded_ranking import sums_at, up_to
 
@@ -31,8 +32,8 @@ def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int
     that come from distances are defined.
     """
     at = up_to(ks, count)
-    discount = 1.0 / elementary.log2(np.arange(2, int(at.max(initial=1)) + 2))
-    found, best = sums_at(gains, at, discount), sums_at(ideal, at, discount)
+    weights = discounts(int(at.max(initial=1)))
+    found, best = sums_at(gains, at, weights), sums_at(ideal, at, weights)
     return np.where(at > 0, np.divide(found, best, out=np.zeros(found.shape), where=best > 0), np.nan)
 
 
@@ -52,6 +53,12 @@ def label_distance(distance: Float, count: Int, ks: Sequence[int]) -> Float:
     """Mean label distance of the top k (Kim et al., CVPR 2019), for gains 1 / (1 + d) of a label distance d."""
     at = up_to(ks, count)
     return np.where(at > 0, sums_at(distance, at) / np.maximum(at, 1), np.nan)
+
+
+@cache
+def discounts(depth: int) -> Float:
+    """(depth,) float64 factors 1 / log2(rank + 1) of the gains, from rank 1 on."""
+    return frozen(1.0 / elementary.log2(np.arange(2, depth + 2)))
 
 
 def gain_of_distance(distance: Float) -> Float:
