@@ -27,7 +27,7 @@ from ..types import Bool, Float, Ids, Int
 from .rankings import Ranking
 
 LEAST_QUERIES = 200  # in the sample that influences are computed from
-MOST_PLACES = 200_000  # of all lists of the sample
+MOST_PLACES = 250_000  # of all lists of the sample
 LARGEST = 2.0**18  # label distances beyond it have no influence
 
 

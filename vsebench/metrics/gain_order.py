@@ -21,12 +21,14 @@ class GainOrder:
         items: (query, width) int32 indices; in a ``GradedRanking`` the ranks, counted from 0, of the retrieved items.
         gains: (query, width) float32.
         listed: (query,) int64, how many items of a query are listed.
+        ranked: (query, depth) float32 gains of all items by their index.
         device: of torch, where pairs of Kendall's tau are counted; None: by numba.
     """
 
     items: Items
     gains: Vectors
     listed: Int
+    ranked: Vectors
     device: str | None = None
 
 
@@ -42,10 +44,10 @@ def gain_order(gains: Vectors, count: Int) -> GainOrder:
     least = np.empty(len(gains), np.float32)
     equal = gain_order_kernels.smallest(gains, count, least)
     if equal * COMMON < count.sum():
-        return GainOrder(*order(gains, count), count)
+        return GainOrder(*order(gains, count), count, gains)
     item, gain = np.empty(gains.shape, np.int32), np.empty(gains.shape, np.float32)
     listed = np.empty(len(gains), np.int64)
     gain_order_kernels.above(gains, count, least, item, gain, listed)
     places, ordered = order(gain, listed)
     sort_kernels.pick(item, places, listed)
-    return GainOrder(places, ordered, listed)
+    return GainOrder(places, ordered, listed, gains)

@@ -8,13 +8,18 @@ tau-c = 2 (C - D) / (n^2 (m - 1) / m), m the smaller number of distinct values (
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Bool, Float, Int
+from ..numeric.sort import order as sorted_rows
+from ..types import Bool, Float, Int, Vectors
 from .gain_order import GainOrder
 
+CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)
+LONG_RUN = 16  # up to this length all pairs of a run of equal scores are compared
+MOST_TIED = 1 << 20  # items of rankings with longer runs that are counted together
 VARIANTS: dict[str, str] = {
     "a": "(C - D) / n0",
     "b": "(C - D) / sqrt((n0 - x) (n0 - y))",
@@ -35,16 +40,97 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> 
         from . import torch_tau
 
         return torch_tau.pair_counts(order, tied, count, ks, order.device)
-    from . import tau_kernels
+    out = np.zeros((len(tied), len(ks), 5), np.int64)
+    if not out.size:
+        return out
+    size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
+    less, same, again, listed = _sums(order, count, ks)
+    less -= listed * (listed - 1) // 2  # it has the places of the items, and so counts the listed items above too
+    left = size - listed  # have the smallest gain
+    ties = same + left * (left - 1) // 2
+    out[:, :, TIES_GAIN] = ties
+    out[:, :, CONCORD] = size * (size - 1) // 2 - 2 * less - ties
+    out[:, :, DISTINCT_GAINS] = listed - again + (left > 0)
+    out[:, :, DISTINCT_SCORES] = size
+    out -= _of_tied_scores(order, tied & (np.arange(tied.shape[1]) < count[:, None]), count, ks)
+    return out
+
+
+def _sums(order: GainOrder, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """(4, query, ks) from ``tau_kernels.count_pairs``."""
+    from . import tau_kernels as kernels
 
     by_depth = np.argsort(ks, kind="stable")
+    width = max(int(count.max(initial=0)), 1)
+    chunks = -(-width // int(kernels.PLACES))
+    behind = np.zeros((8, 8), np.uint16)
+    behind[np.triu_indices(8, 1)] = 1
+    out = np.empty((len(count), len(ks), 4), np.int64)
+    kernels.count_pairs(
+        order.items, order.gains, order.listed, count.astype(np.int64), np.asarray(ks, np.int64)[by_depth],
+        np.empty((chunks, 2), np.uint64), np.empty(chunks * kernels.WORDS, np.uint64),
+        np.empty(chunks * kernels.GROUPS, np.uint16), np.empty(chunks * kernels.WORDS, np.uint16),
+        behind.view(np.uint64), np.empty(width, np.uint32), np.empty(width, np.uint32), out,
+    )  # fmt: skip
+    return np.ascontiguousarray(np.moveaxis(out[:, np.argsort(by_depth, kind="stable")], 2, 0))
+
+
+def _of_tied_scores(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """(query, ks, 5) what pairs of equal scores have added to the counts, as of ``pair_counts``."""
+    row, place = np.nonzero(tied[:, 1:])
+    place += 1
+    before = np.zeros((3, len(row)), np.int64)  # items of the same score above: concordant less discordant, all, tied
+    before[2] = 1
+    open_runs = np.arange(len(row))
+    for apart in range(1, LONG_RUN + 1):
+        r, p = row[open_runs], place[open_runs]
+        above, own = order.ranked[r, p - apart], order.ranked[r, p]
+        before[0, open_runs] += (above > own).astype(np.int64) - (above < own)
+        before[1, open_runs] += 1
+        open_runs = open_runs[tied[r, p - apart] & (p > apart)]
+        if not len(open_runs):
+            break
     out = np.zeros((len(tied), len(ks), 5), np.int64)
-    if len(tied) and len(ks):
-        depths = np.asarray(ks, np.int64)[by_depth]
-        tied, count = np.ascontiguousarray(tied), count.astype(np.int64)
-        any_tied = tied.any(axis=1)
-        tau_kernels.count_pairs(order.items, order.gains, order.listed, tied, any_tied, count, depths, out)
-    return out[:, np.argsort(by_depth, kind="stable")]
+    for i, k in enumerate(ks):
+        inside = place < k
+        for what, sign, added in zip((CONCORD, TIES_SCORE, DISTINCT_SCORES), (1, -1, 1), before, strict=True):
+            out[:, i, what] = sign * np.bincount(row[inside], added[inside], len(tied))
+    rows = np.unique(row[open_runs])
+    step = max(1, MOST_TIED // max(tied.shape[1], 1))
+    for at in range(0, len(rows), step):
+        some = rows[at : at + step]
+        out[some] = _of_long_runs(order.ranked[some], tied[some], count[some], ks)
+    return out
+
+
+def _of_long_runs(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """As ``_of_tied_scores``, without comparing all pairs of a run; ``gains`` (query, depth) are by place.
+
+    Pairs are counted as in the complete list, but with the run before the gain, from the last run to the first: all
+    items of earlier runs then have a smaller one.
+    """
+    place = np.arange(tied.shape[1])
+    begin = np.maximum.accumulate(np.where(tied & (place > 0), 0, place), axis=1)
+    items, ordered = sorted_rows(np.ascontiguousarray(gains), count)
+    run = np.take_along_axis(begin, items, axis=1)
+    turn = np.argsort(np.where(place[: items.shape[1]] < count[:, None], -run, 1), axis=1, kind="stable")
+    items, ordered, run = (np.take_along_axis(x, turn, axis=1) for x in (items, ordered, run))
+    new = np.ones(items.shape, np.bool_)
+    new[:, 1:] = (ordered[:, 1:] != ordered[:, :-1]) | (run[:, 1:] != run[:, :-1])
+    keys = -np.cumsum(new, axis=1).astype(np.float32)
+    less, same, _, _ = _sums(GainOrder(items, keys, count, gains), count, ks)
+    size = np.minimum(np.asarray(ks, np.int64)[None, :], count[:, None])
+    less -= size * (size - 1) // 2
+
+    def up_to(x: npt.NDArray[Any]) -> npt.NDArray[np.int64]:
+        return np.take_along_axis(np.cumsum(x, axis=1, dtype=np.int64), size - 1, axis=1)
+
+    pairs = up_to(place - begin)
+    out = np.zeros((len(tied), len(ks), 5), np.int64)
+    out[:, :, CONCORD] = pairs - 2 * (less - up_to(begin)) - same
+    out[:, :, TIES_SCORE] = -pairs
+    out[:, :, DISTINCT_SCORES] = up_to(tied & (place > 0))
+    return out
 
 
 def tau(pairs: npt.NDArray[np.int64], size: Int, variant: str) -> Float:

@@ -11,7 +11,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..numeric import compiled as nb
-from .tau_kernels import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE
+
+CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)  # as in ``tau``, which is no kernel
 
 
 @nb.njit(nogil=True, cache=True)

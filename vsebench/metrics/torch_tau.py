@@ -41,7 +41,7 @@ def pair_counts(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int], dev
         step = max(1, most // share // width)
         for a in range(0, len(tied), step):
             own = slice(a, a + step)
-            some = GainOrder(order.items[own], order.gains[own], order.listed[own])
+            some = GainOrder(order.items[own], order.gains[own], order.listed[own], order.ranked[own])
             out[own] = _counts(some, tied[own, :width], count[own], ks, torch.device(device)).cpu().numpy()
 
     within_memory(device, work)
