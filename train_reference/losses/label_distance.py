@@ -14,7 +14,7 @@ import torch
 
 from . import loss
 from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
-from .pairwise import all_hinges, ordered_hinges
+from .pairwise import all_hinges, descending, ordered_hinges
 
 Similarity = Literal["cosine", "euclidean"]
 FLOOR = 1e-12  # of a squared distance, below which its root has no useful gradient
@@ -75,19 +75,18 @@ def _with_ties(u: torch.Tensor) -> torch.Tensor:
 
 def _without_ties(u: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
     """Sum over rows of the mean of (u_i - u_j)^2 over the pairs i < j with different labels."""
-    y, order = label.sort(dim=1)
-    # Differences of u to its mean, so that sums of squares lose no digits.
-    v = u.gather(1, order)
+    y, column = descending(label)
+    v, n = u.gather(1, column), u.shape[1]
     v = v - v.mean(dim=1, keepdim=True).detach()
-    n = v.shape[1]
-    first = torch.nn.functional.pad(y[:, 1:] != y[:, :-1], (1, 0))
-    group = first.cumsum(dim=1)  # the number of the group of equal labels
-    sums = [torch.zeros_like(v).scatter_add(1, group, part) for part in (torch.ones_like(v), v, v * v)]
-    count, total, squares = sums
-    pairs = (n * n - (count * count).sum(dim=1)) / 2
-    every = n * (v * v).sum(dim=1) - v.sum(dim=1) ** 2
-    tied = (count * squares - total * total).sum(dim=1)
-    return ((every - tied) / pairs.clamp(min=1)).sum()
+    with torch.no_grad():
+        group = torch.nn.functional.pad(y[:, 1:] != y[:, :-1], (1, 0)).cumsum(dim=1)  # of equal labels
+        total, count = (torch.zeros_like(v).scatter_add_(1, group, x).gather(1, group) for x in (v, torch.ones_like(v)))
+        others = n - count
+        pairs = others.sum(dim=1, keepdim=True)  # counted twice; a row where all labels are the same costs nothing
+        # The sum over the others j of v_i - v_j, as all v of a row add up to 0: half of the gradient of the squares.
+        slope = (others * v + total) * 2 / pairs.masked_fill(pairs == 0, torch.inf)
+    cost = (slope * v).sum()  # its gradient is only half of theirs, as ``slope`` has none
+    return 2 * cost - cost.detach()
 
 
 @loss("dense_triplet", cite="Kim et al., CVPR 2019, eq. 10-11")
