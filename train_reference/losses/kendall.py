@@ -135,7 +135,7 @@ def kendall_hard_samples(
 
 
 def _highest(s: torch.Tensor, column: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
-    """(b, window) the highest score of the first ``count`` (b, window) of ``column`` (b, b) candidates; -inf of none."""
+    """(b, window) the highest score of the first ``count`` (b, window) of ``column`` (b, b); -inf of none."""
     best = s.detach().gather(1, column).cummax(dim=1).indices
     at = column.gather(1, best.gather(1, (count - 1).clamp(min=0)))
     return s.gather(1, at).masked_fill(count == 0, -torch.inf)
