@@ -200,7 +200,7 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
     ("metrics", "options", "note"),
     [
         ("R@1,MedR,MeanR", {}, "(MedR, MeanR: complete rankings), and in the same pass the other metrics of binary"),
-        ("MRR,MedR", {}, "numpy ranked what a FAISS index does not list, or not as fast (MRR, MedR: complete rankings)"),
+        ("MRR,MedR", {}, "what a FAISS index does not list, or not as fast (MRR, MedR: complete rankings)"),
         ("R@1,R@30", {}, "(R@30: more than the first 24 items), and in the same pass"),
         ("R@1", {"depth": 30}, "(lists of 30: more than the first 24 items), and in the same pass"),
         ("R@1,Recall@3", {"ties": "expected"}, "not as fast (R@1, Recall@3: complete rankings)"),

@@ -23,7 +23,7 @@ from .faiss_index import MOST_ITEMS, FlatIndex
 from .full_order import parts_of
 
 MARGIN = 16  # candidates beyond k that are listed at first
-FAST = 100  # deepest lists made on a processor; FAISS keeps a heap of each, which takes longer than all scores from 200 on
+FAST = 100  # deepest lists made on a processor: the heaps of FAISS take longer than all scores from about 200 on
 
 
 @dataclass(frozen=True, eq=False)
