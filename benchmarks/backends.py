@@ -17,9 +17,15 @@ from .bench import Bench, Row, parser, positive, print_comparisons
 from .check import Comparison
 from .harness import Usage
 
-QUICK_IMAGES, DIM, LIMIT = 400, 1024, 1.5
+QUICK_IMAGES, DIM = 400, 1024
+# Times the wall time of numpy. What `top` reads FAISS lists itself, as a second way to the same digits.
+LIMITS = {("full", "faiss"): 1.3, ("binary", "torch:cpu"): 1.5, ("full", "torch:cpu"): 1.5}
 GRADED = ("CS[captions=all]@100", "CS[captions=all]@1000", "ncs", "sr", "R@1", "R@5", "R@10", "ndcg")
-REPORTS: dict[str, tuple[str, ...]] = {"binary": ("binary",), "full": ("binary", *(f"cider:{m}" for m in GRADED))}
+REPORTS: dict[str, tuple[str, ...]] = {
+    "binary": ("binary",),
+    "full": ("binary", *(f"cider:{m}" for m in GRADED)),
+    "top": ("R@1", "R@5", "R@10", "cider:CS[captions=all]@50"),
+}
 
 
 def names() -> list[str]:
@@ -47,16 +53,17 @@ def report(backend: str, which: str, images: int) -> Any:
 
 def differences(images: int) -> list[Comparison]:
     """Values of every query of every back-end that are not those of numpy."""
-    first, *others = (report(name, "full", images)[1]() for name in names())
     found = []
-    for name, other in zip(names()[1:], others, strict=True):
-        differ = [
-            f"{ours.metric} {ours.direction}"
-            for ours, theirs in zip(first.results, other.results, strict=True)
-            if ours.value != theirs.value
-            or (ours.per_query is not None and not np.array_equal(ours.per_query, theirs.per_query, equal_nan=True))
-        ]
-        found.append(Comparison(f"report by {name}", len(first.results), tuple(differ)))
+    for which in ("full", "top"):
+        first, *others = (report(name, which, images)[1]() for name in names())
+        for name, other in zip(names()[1:], others, strict=True):
+            differ = [
+                f"{ours.metric} {ours.direction}"
+                for ours, theirs in zip(first.results, other.results, strict=True)
+                if ours.value != theirs.value
+                or (ours.per_query is not None and not np.array_equal(ours.per_query, theirs.per_query, equal_nan=True))
+            ]
+            found.append(Comparison(f"{which} report by {name}", len(first.results), tuple(differ)))
     return found
 
 
@@ -72,7 +79,8 @@ def table(images: int, repeats: int, quick: bool) -> Bench:
             reference = reference or usage
             ratio, cpu = usage.seconds / reference.seconds, usage.cpu / reference.cpu
             row = Row(name, usage.seconds, usage.cpu, ratio, cpu, "x", usage.added_mib)
-            bench.add(row, f"<= {LIMIT:g} x" if name == "torch:cpu" else "", ratio <= LIMIT)
+            limit = LIMITS.get((which, name))
+            bench.add(row, f"<= {limit:g} x" if limit else "", ratio <= (limit or 0))
     bench.notes += ["multiples are of numpy; the memory is that of the process, not of a GPU"]
     return bench
 

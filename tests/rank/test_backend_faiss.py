@@ -190,7 +190,7 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
     assert not any("numpy ranked" in note for note in found.notes)
     found, _ = both(x, y, metrics="matrix:NCS@5,matrix:Kendall,R@1", **options)
     note = (
-        "numpy ranked what a FAISS index does not list (matrix:Kendall: complete rankings), "
+        "numpy ranked what a FAISS index does not list, or not as fast (matrix:Kendall: complete rankings), "
         "and in the same pass the other graded metrics"
     )
     assert note in found.notes
@@ -200,10 +200,10 @@ def test_graded_metrics_of_an_evaluation(tmp_path: Path) -> None:
     ("metrics", "options", "note"),
     [
         ("R@1,MedR,MeanR", {}, "(MedR, MeanR: complete rankings), and in the same pass the other metrics of binary"),
-        ("MRR,MedR", {}, "numpy ranked what a FAISS index does not list (MRR, MedR: complete rankings)"),
+        ("MRR,MedR", {}, "what a FAISS index does not list, or not as fast (MRR, MedR: complete rankings)"),
         ("R@1,R@30", {}, "(R@30: more than the first 24 items), and in the same pass"),
         ("R@1", {"depth": 30}, "(lists of 30: more than the first 24 items), and in the same pass"),
-        ("R@1,Recall@3", {"ties": "expected"}, "does not list (R@1, Recall@3: complete rankings)"),
+        ("R@1,Recall@3", {"ties": "expected"}, "not as fast (R@1, Recall@3: complete rankings)"),
     ],
 )
 def test_what_is_not_listed_is_ranked_by_numpy(
@@ -359,7 +359,8 @@ def test_threads_of_openmp_are_as_before() -> None:
 
 
 def test_depths_of_lists() -> None:
-    assert top_certified.deepest(2048) == 2048 and top_certified.deepest(2049) == 2032
+    assert top_certified.deepest(2048, gpu=True) == 2048 and top_certified.deepest(2049, gpu=True) == 2032
+    assert top_certified.deepest(90, gpu=False) == 90 and top_certified.deepest(2049, gpu=False) == 100
     x, y = small("normal", images=5)
     assert len(both(x, y, metrics="R@100", ci=0)[0].results) == 2  # k beyond the gallery
 

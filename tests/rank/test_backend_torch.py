@@ -30,14 +30,13 @@ from vsebench.rank.torch_backend import order, scan, settings, vectors  # noqa: 
 
 NO_GPU = "no CUDA device"
 on_gpu = pytest.param("cuda", marks=[pytest.mark.gpu, pytest.mark.skipif(not torch.cuda.is_available(), reason=NO_GPU)])
-DEVICES = ("cpu", "cpu by tensors", on_gpu)
+DEVICES = ("cpu", on_gpu)
 
 
 @pytest.fixture(params=DEVICES)
-def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Every test runs on the processor, there also with all of the code of a GPU, and on a GPU where there is one."""
-    monkeypatch.setattr(order, "BY_KERNELS", request.param != "cpu by tensors")
-    return settings.device_of(request.param.split()[0])
+def device(request: pytest.FixtureRequest) -> Any:
+    """Every test runs on the processor, with the code of a GPU, and on a GPU where there is one."""
+    return settings.device_of(request.param)
 
 
 def same_observations(scorer: Scorer, requests: list[Request], device: Any, **options: Any) -> None:
@@ -253,8 +252,7 @@ def test_products_are_not_of_reduced_precision(setting: str | None, device: Any)
     """In a process of its own: torch cannot forget which of its settings were used."""
     if setting and "fp32_precision" in setting and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
         pytest.skip("this torch has no such setting")
-    if order.BY_KERNELS or device.type != "cpu":  # both ways on the processor have these settings
-        subprocess.run([sys.executable, "-c", IN_A_PROCESS, setting or "", str(device)], check=True, timeout=200)
+    subprocess.run([sys.executable, "-c", IN_A_PROCESS, setting or "", str(device)], check=True, timeout=200)
 
 
 def failing_at_first(made: Callable[..., Any], attempts: int, error: Exception) -> tuple[list[Any], Callable[..., Any]]:
@@ -294,9 +292,8 @@ def test_too_little_memory_for_orders(attempts: int, error: Exception, monkeypat
     world = worlds.tied_world(40, 300, 3, 2, seed=1)
     scorer, queries, cpu = Dot(world.images, world.captions), np.arange(40), torch.device("cpu")
     want = full_order.order_of(scorer, "i2t", queries, 20, None)
-    monkeypatch.setattr(order, "BY_KERNELS", False)
-    calls, one = failing_at_first(order._by_tensors, attempts, error)
-    monkeypatch.setattr(order, "_by_tensors", one)
+    calls, one = failing_at_first(order._of_block, attempts, error)
+    monkeypatch.setattr(order, "_of_block", one)
     if attempts == 1:
         assert np.array_equal(order.order_of(cpu, scorer, "i2t", queries, 20, None).items, want.items)
         assert [len(arguments[3]) for arguments in calls] == [40, *[5] * 8]
@@ -308,8 +305,8 @@ def test_too_little_memory_for_orders(attempts: int, error: Exception, monkeypat
 
 def test_other_errors_are_no_want_of_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     scorer = Dot(np.eye(3, dtype=np.float32), np.eye(3, dtype=np.float32))
-    calls, one = failing_at_first(order._by_kernels, 1, RuntimeError("CUDA error: device-side assert triggered"))
-    monkeypatch.setattr(order, "_by_kernels", one)
+    calls, one = failing_at_first(order._of_block, 1, RuntimeError("CUDA error: device-side assert triggered"))
+    monkeypatch.setattr(order, "_of_block", one)
     with pytest.raises(RuntimeError, match="device-side assert"):
         order.order_of(torch.device("cpu"), scorer, "i2t", np.arange(3), 2, None)
     assert len(calls) == 1

@@ -129,6 +129,22 @@ def test_half_precision_scores_are_summed_in_single():
 
 
 @needs_torch
+@pytest.mark.parametrize("name", ["log_ratio", "kendall_sw_hs"])
+def test_single_precision_is_sorted_as_double(name):
+    """Numpy sorts float32 numbers, torch float64 ones; degrees tie."""
+    scores, positive, degree = batch(40)
+    degree = (degree * 8).round() / 8
+    found = []
+    for dtype in (torch.float64, torch.float32):
+        s = scores.to(dtype, copy=True).requires_grad_()
+        value = call(name, s, positive, degree.to(dtype))
+        value.backward()
+        found.append((value.item(), s.grad.numpy()))
+    assert found[1][0] == pytest.approx(found[0][0], rel=1e-5)
+    assert np.abs(found[1][1] - found[0][1]).max() <= 1e-4 * np.abs(found[0][1]).max()
+
+
+@needs_torch
 def test_names_aliases_and_facts():
     mh = losses.get_loss("mh")
     assert losses.get_loss("max_hinge") is mh

@@ -41,7 +41,7 @@ def graded(scores: torch.Tensor, degree: torch.Tensor) -> torch.Tensor:
         what = f"degree has shape {tuple(degree.shape)}, scores {tuple(scores.shape)}"
         raise UsageError(what, fix="give the relevance of every caption of the batch to every image: (b, b)")
     degree = degree.detach().to(scores)
-    if not degree.isfinite().all():
+    if not torch.stack(degree.aminmax()).isfinite().all():
         raise UsageError("degree holds values that are not finite", fix="check the gains")
     return degree
 

@@ -10,7 +10,7 @@ from vsebench.errors import UsageError
 
 from . import loss
 from .batch import Reduction, checked, diagonal, graded, reduced
-from .pairwise import all_hinges, ordered_hinges
+from .pairwise import all_hinges, descending, ordered_hinges
 from .smooth import triplet_smooth_negative
 
 EPS = 1e-6  # a relevance of 1 computed in float32 may be a little less
@@ -104,8 +104,8 @@ def kendall_hard_samples(
 ) -> torch.Tensor:
     """For every window of relevance the hinge of the lowest score above it and the highest below it; mean over windows.
 
-    A window without candidates on one side costs nothing, and still counts in the mean. Extremes of all windows come
-    from cumulative extremes over the bins between their bounds: b * (b + windows) steps.
+    A window without candidates on one side costs nothing, and still counts in the mean. Extremes of all windows are
+    cumulative extremes of the candidates in the order of their relevance: b * b log b steps.
 
     Args:
         scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
@@ -123,19 +123,22 @@ def kendall_hard_samples(
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     low, high = windows(degree, alpha, beta, start)
-    count, spared = len(low), positive | diagonal(scores)
-    # A candidate is below the windows from bin ``first_below`` on, and above those before bin ``above``.
-    degree = degree.contiguous()
-    first_below = torch.bucketize(degree, low, right=True).masked_fill(spared, count)
-    above = torch.bucketize(degree, high, right=True)
+    spared = positive | diagonal(scores)
     total = scores.new_zeros(())
-    for s, below_bin, above_bin in ((scores, first_below, above), (scores.T, first_below.T, above.T)):
-        shape = (len(s), count + 1)
-        highest = s.new_full(shape, -torch.inf).scatter_reduce(1, below_bin, s, "amax").cummax(dim=1).values[:, :-1]
-        lowest = s.new_full(shape, torch.inf).scatter_reduce(1, above_bin, s, "amin")
-        lowest = lowest.flip(1).cummin(dim=1).values.flip(1)[:, 1:]
-        total = total + (margin + highest - lowest).clamp(min=0).sum() / count
+    for s, r, no_negative in ((scores, degree, spared), (scores.T, degree.T, spared.T)):
+        relevance, column = descending(r)
+        not_below, above = (torch.searchsorted(-relevance, -x.expand(len(s), -1), right=True) for x in (low, high))
+        highest = _highest(s.masked_fill(no_negative, -torch.inf), column.flip(1), len(s) - not_below)
+        lowest = -_highest(-s, column, above)
+        total = total + (margin + highest - lowest).clamp(min=0).sum() / len(low)
     return reduced(total, len(scores), reduction)
+
+
+def _highest(s: torch.Tensor, column: torch.Tensor, count: torch.Tensor) -> torch.Tensor:
+    """(b, window) the highest score of the first ``count`` (b, window) of ``column`` (b, b); -inf of none."""
+    best = s.detach().gather(1, column).cummax(dim=1).indices
+    at = column.gather(1, best.gather(1, (count - 1).clamp(min=0)))
+    return s.gather(1, at).masked_fill(count == 0, -torch.inf)
 
 
 @loss("bcls", cite="BCLS, sections III-B and III-D")

@@ -14,7 +14,7 @@ import torch
 
 from . import loss
 from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
-from .pairwise import all_hinges, ordered_hinges
+from .pairwise import all_hinges, descending, ordered_hinges
 
 Similarity = Literal["cosine", "euclidean"]
 FLOOR = 1e-12  # of a squared distance, below which its root has no useful gradient
@@ -62,32 +62,26 @@ def log_ratio(
         distance = distance.clamp(min=FLOOR).sqrt()
     label = (1 - degree).clamp(min=0)
     u = (distance + eps).log() - (label + eps).log()
-    total = scores.new_zeros(())
-    for x, y in ((u, label), (u.T, label.T)):
-        total = total + (_without_ties(x, y) if ties == "drop" else _with_ties(x))
-    return reduced(total, len(scores), reduction)
+    slope = _slope(u.detach(), label, ties) + _slope(u.detach().T, label.T, ties).T
+    cost = (slope * u).sum()  # of a sum of squares; its gradient, as ``slope`` has none, is only half of theirs
+    return reduced(2 * cost - cost.detach(), len(scores), reduction)
 
 
-def _with_ties(u: torch.Tensor) -> torch.Tensor:
+def _slope(u: torch.Tensor, label: torch.Tensor, ties: str) -> torch.Tensor:
+    """Half of the gradient of the sum over rows of the mean over pairs i < j of (u_i - u_j)^2."""
     n = u.shape[1]
-    return (u.var(dim=1, unbiased=False) * 2 * n / max(n - 1, 1)).sum()
-
-
-def _without_ties(u: torch.Tensor, label: torch.Tensor) -> torch.Tensor:
-    """Sum over rows of the mean of (u_i - u_j)^2 over the pairs i < j with different labels."""
-    y, order = label.sort(dim=1)
-    # Differences of u to its mean, so that sums of squares lose no digits.
-    v = u.gather(1, order)
-    v = v - v.mean(dim=1, keepdim=True).detach()
-    n = v.shape[1]
-    first = torch.nn.functional.pad(y[:, 1:] != y[:, :-1], (1, 0))
-    group = first.cumsum(dim=1)  # the number of the group of equal labels
-    sums = [torch.zeros_like(v).scatter_add(1, group, part) for part in (torch.ones_like(v), v, v * v)]
-    count, total, squares = sums
-    pairs = (n * n - (count * count).sum(dim=1)) / 2
-    every = n * (v * v).sum(dim=1) - v.sum(dim=1) ** 2
-    tied = (count * squares - total * total).sum(dim=1)
-    return ((every - tied) / pairs.clamp(min=1)).sum()
+    v = u - u.mean(dim=1, keepdim=True)  # of every row the sum is 0
+    if ties == "keep":
+        return v * (2 / max(n - 1, 1))
+    y, column = descending(label)
+    v = v.gather(1, column)
+    group = torch.nn.functional.pad(y[:, 1:] != y[:, :-1], (1, 0)).cumsum(dim=1)  # of equal labels
+    same = torch.zeros_like(v).scatter_add_(1, group, v).gather(1, group)
+    others = n - torch.zeros_like(v).scatter_add_(1, group, torch.ones_like(v)).gather(1, group)
+    pairs = others.sum(dim=1, keepdim=True)  # counted twice; a row where all labels are the same costs nothing
+    # The sum over j with another label of v_i - v_j.
+    slope = same.addcmul_(others, v).mul_(2 / pairs.masked_fill(pairs == 0, torch.inf))
+    return torch.empty_like(slope).scatter_(1, column, slope)
 
 
 @loss("dense_triplet", cite="Kim et al., CVPR 2019, eq. 10-11")

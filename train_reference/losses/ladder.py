@@ -62,38 +62,38 @@ def ladder(
     scores, degree = checked(scores, positive), graded(scores, degree)
     _check(margins, thresholds, betas, sampling, positives)
     pairs = diagonal(scores)
-    spared = positive | pairs
+    negative = ~(positive | pairs)
     total = scores.new_zeros(())
-    for s, r, no_negative in ((scores, degree, spared), (scores.T, degree.T, spared.T)):
+    # All of a direction has the same strides, as mixed ones take twice the time.
+    for s, r, own, other in ((scores, degree, pairs, negative), (scores.T, degree.T, pairs.T, negative.T)):
         pair, above = s.diagonal(), torch.inf
-        total = total + betas[0] * _term(s, pairs, ~no_negative, margins[0], sampling, False)
+        first = all_hinges(s, own, other, margins[0]) if sampling == "sum" else _hinges(pair, s, other, margins[0])
+        total = total + betas[0] * first
         for level, threshold in enumerate(thresholds, start=1):
-            lower = (r < threshold) & ~no_negative
+            lower, margin = (r < threshold) & other, margins[level]
+            upper = (r >= threshold) | own if positives == "upper+gt" else (r >= threshold) & (r < above) & ~own
             if cumulative:
-                top = _highest(s, lower, negative_floor)
-                costs = (sum(margins[: level + 1]) - pair + top).clamp(min=0)
-                total = total + betas[level] * costs.sum()
-                continue
-            upper = (r >= threshold) | pairs if positives == "upper+gt" else (r >= threshold) & (r < above) & ~pairs
-            total = total + betas[level] * _term(s, upper, lower, margins[level], sampling, negative_floor)
+                term = _hinges(pair, s, lower, sum(margins[: level + 1]), negative_floor)
+            elif sampling == "sum":
+                term = all_hinges(s, upper, lower, margin)
+            else:
+                lowest = torch.where(upper, s, torch.inf).amin(dim=1)
+                term = _hinges(lowest, s, lower, margin, negative_floor)
+            total = total + betas[level] * term
             above = threshold
     return reduced(total, len(scores), reduction)
 
 
-def _term(
-    s: torch.Tensor, upper: torch.Tensor, lower: torch.Tensor, margin: float, sampling: str, floor: bool
+def _hinges(
+    upper: torch.Tensor, s: torch.Tensor, lower: torch.Tensor, margin: float, floor: bool = False
 ) -> torch.Tensor:
-    """The hinges of one level and direction; rows are anchors."""
-    if sampling == "sum":
-        return all_hinges(s, upper, lower, margin)
-    lowest = s.masked_fill(~upper, torch.inf).amin(dim=1)
-    return (margin - lowest + _highest(s, lower, floor)).clamp(min=0).sum()
+    """The hinges of a score of every row, (b,), and of the highest one of ``lower``; 0 where there is none.
 
-
-def _highest(s: torch.Tensor, lower: torch.Tensor, floor: bool) -> torch.Tensor:
-    """(b,) the highest score of the negatives; -inf, whose hinge is 0, where there are none."""
-    highest = s.masked_fill(~lower, -torch.inf).amax(dim=1)
-    return highest.clamp(min=0) if floor else highest
+    Args:
+        floor: the highest score is at least 0, also where there is none.
+    """
+    highest = torch.where(lower, s, -torch.inf).amax(dim=1)
+    return (margin - upper + (highest.clamp(min=0) if floor else highest)).clamp(min=0).sum()
 
 
 def _check(

@@ -1,12 +1,27 @@
-"""Sums of hinges over pairs of candidates of one anchor, without a (b, b, b) tensor."""
+"""Pairs of candidates of one anchor, without a (b, b, b) tensor: their order, and sums of hinges over them."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 
+from vsebench.numeric.sort import order
+
 CHUNK = 1 << 20  # elements of the largest tensor of one step
+
+
+def descending(values: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """(b, b) the numbers of every row, largest first, and int64 the columns that they are from; without a gradient.
+
+    Of float32 on the processor by numpy: 512 rows in 1 ms, where torch takes 12, half of a step of MH.
+    """
+    values = values.detach().contiguous()
+    if values.device.type != "cpu" or values.dtype != torch.float32:
+        return tuple(values.sort(dim=1, descending=True))
+    place, ordered = order(values.numpy(), np.full(len(values), values.shape[1]))
+    return torch.from_numpy(ordered), torch.from_numpy(place).long()
 
 
 def all_hinges(

@@ -105,4 +105,4 @@ def _note(reasons: Reasons, listed: backends.Listed, metrics: Sequence[Metric], 
     read = "; ".join(f"{some_names(names)}: {what}" for what, names in reasons.items())
     lost = {name for names in reasons.values() for name in names}
     others = "" if all(str(m) in lost for m in metrics) else f", and in the same pass the other {kind}"
-    return f"numpy ranked what {listed.name} does not list ({read}){others}"
+    return f"numpy ranked what {listed.name} does not list, or not as fast ({read}){others}"

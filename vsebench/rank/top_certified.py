@@ -23,6 +23,7 @@ from .faiss_index import MOST_ITEMS, FlatIndex
 from .full_order import parts_of
 
 MARGIN = 16  # candidates beyond k that are listed at first
+FAST = 100  # deepest lists made on a processor: the heaps of FAISS take longer than all scores from about 200 on
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,9 +53,10 @@ class Tops:
         return np.asarray(self.start[:-1, None] + np.arange(k))
 
 
-def deepest(gallery: int) -> int:
-    """The largest depth of lists from an index of a gallery."""
-    return gallery if gallery <= MOST_ITEMS else MOST_ITEMS - MARGIN
+def deepest(gallery: int, gpu: bool) -> int:
+    """The largest depth of lists from an index of a gallery, on a GPU or on the processor."""
+    most = gallery if gallery <= MOST_ITEMS else MOST_ITEMS - MARGIN
+    return most if gpu else min(most, FAST)
 
 
 def tops(index: FlatIndex, queries: Int, k: int) -> Iterator[Tops]:

@@ -2,8 +2,8 @@
 
 Scores are float32 products, or for deep orders float64 products with the mean of the query subtracted, rounded to
 float32, with the error bounds of ``full_order``. They are sorted, and runs of near-ties are sorted by canonical score.
-On the processor the products are those of torch, and the kernels of the reference order them: torch sorts seven times
-as slowly there (70 ns a number, not 9), and its search for the best takes longer than that sort.
+On the processor only the tests order by it: torch sorts seven times as slowly there (70 ns a number, not 9), and its
+search for the best takes longer than that sort.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ SPARE = 64  # candidates beyond k that are listed at first
 MANY = 16  # products are made again in float64 where more than one score in so many is a near-tie
 BLOCK = 1 << 24  # scores of a block of queries
 PIECE = 1 << 22  # numbers of the items that are converted to float64 together
-BY_KERNELS = True  # on the processor
 
 
 def order_of(
@@ -37,34 +36,20 @@ def order_of(
     Raises:
         DeviceMemory: the device has too little memory.
     """
-    one = _by_kernels if device.type == "cpu" and BY_KERNELS else _by_tensors
     width = scorer.shape[1 if direction == "i2t" else 0] if gallery is None else len(gallery)
 
     def work(share: int) -> list[Order]:
         # A task may have fewer scores than a block: what is divided is what it has.
         step = max(1, min(BLOCK, len(queries) * width) // share // max(width, 1))
-        return [one(device, scorer, direction, queries[a : a + step], k, gallery) for a in range(0, len(queries), step)]
+        blocks = [queries[a : a + step] for a in range(0, len(queries), step)]
+        return [_of_block(device, scorer, direction, block, k, gallery) for block in blocks]
 
     with exact(device):
         parts = within_memory(device, work)
     return Order(np.concatenate([p.items for p in parts]), np.concatenate([p.tied for p in parts]))
 
 
-def _by_kernels(
-    device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
-) -> Order:
-    if not isinstance(scorer, Dot):
-        return full_order.order_of(scorer, direction, queries, k, gallery)
-    of, query, items = resident(scorer, device), tensor(queries, device), _tensor(gallery, device)
-    if k <= full_order.SHALLOW:
-        rows, bound = _float32_rows(of, direction, query, items), full_order.float32_bound(scorer, direction, queries)
-    else:
-        rows = _float64_rows(of, direction, query, items)
-        bound = full_order.float64_bound(scorer, direction, queries, full_order.BEST)
-    return full_order.order_rows(scorer, direction, rows.numpy(), queries, k, bound, gallery)
-
-
-def _by_tensors(
+def _of_block(
     device: torch.device, scorer: Scorer, direction: Direction, queries: Int, k: int, gallery: Int | None
 ) -> Order:
     query, items = tensor(queries, device), _tensor(gallery, device)
