@@ -266,118 +266,44 @@ def count_columns(
 
 
 @nb.njit(nogil=True, cache=True)
-def _best(score, index, k):
-    """Positions of the k best by score descending, then index ascending."""
-    by_index = np.argsort(index)
-    order = np.argsort(-score[by_index], kind="mergesort")
-    return by_index[order[:k]]
-
-
-@nb.njit(nogil=True, cache=True)
-def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
-    """(n,) canonical scores of the first n candidates in a query's buffer."""
-    out, lane = np.empty(n), np.empty(LANES)
-    for i in range(n):
-        if x.shape[1] == 0:
-            out[i] = np.float64(value[i])
-        else:
-            r, c = (query, index[i]) if by_row else (index[i], query)
-            out[i] = dot64(x[r], y[c], lane) * row_scale[r] * col_scale[c]
-    return out
-
-
-@nb.njit(nogil=True, cache=True)
-def _keep_possible(value, index, n, k, slack):
-    """Remove candidates that cannot be among the k best; return the number that remains and the new floor."""
-    kth = np.partition(value[:n].copy(), n - k)[n - k]
-    # In the tile's dtype, rounded down.
-    limit = np.full(1, np.float64(kth) - slack).astype(value.dtype)
-    lowest = np.full(1, -np.inf).astype(value.dtype)
-    floor = np.nextafter(limit, lowest)[0]
-    kept = 0
-    for i in range(n):
-        score = value[i]
-        value[kept], index[kept] = score, index[i]
-        kept += score >= floor
-    return kept, floor
-
-
-@nb.njit(nogil=True, cache=True)
-def _prune(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
-    """``_keep_possible``, and where nearly all remain only the k best by canonical score."""
-    kept, floor = _keep_possible(value, index, n, k, slack)
-    if kept > n - n // 4:
-        # So many near-ties that the buffer would be full again at once: compare their canonical scores now.
-        chosen = _best(_canonical(x, y, row_scale, col_scale, value, index, kept, query, by_row), index[:kept], k)
-        keep_value, keep_index = value[chosen].copy(), index[chosen].copy()
-        value[:k] = keep_value
-        index[:k] = keep_index
-        kept = k
-    return kept, floor
-
-
-@nb.njit(nogil=True, cache=True)
-def _any_above(strip, floor):
+def _any_reaching(piece, floor):
     hits = np.int32(0)
-    for c in range(STRIP):
-        hits = np.int32(hits + np.int32(strip[c] >= floor[c]))
-    return hits
+    for c in range(PIECE):
+        hits = np.int32(hits + np.int32(piece[c] >= floor))
+    return hits > 0
 
 
 @nb.njit(nogil=True, cache=True)
-def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, floor, slack, k):
-    """Add the scores of a tile that may be among the k best of its queries ``start:stop`` to their buffers.
+def collect(rows, g0, done, value, index, fill, floor):
+    """Add scores that may be among the k best of their queries to the buffers of these, until a buffer is full.
 
     Args:
-        tile: (query, gallery) view of scores of queries from ``q0`` and items from ``g0`` on.
-        by_row: whether the queries are images, the rows of the scorer.
+        rows: (query, item) scores of items from ``g0`` on.
+        done: (query,) int64, how many of these scores are added already; increased.
         value, index: (query, capacity) buffers of scores and gallery indices; ``fill`` (query,) is their length.
         floor: (query,) the least score that can be among the k best.
-        slack: (query,) float64, twice the error bound.
     """
-    capacity = value.shape[1]
-    width = tile.shape[1]
-    limit = np.empty(STRIP, tile.dtype)
-    for r in range(start, stop):
-        q = r + q0
-        row = np.ascontiguousarray(tile[r])
-        values, indices, n, least = value[q], index[q], fill[q], floor[q]
-        for s in range(0, width, STRIP):
-            e = min(s + STRIP, width)
-            if e - s == STRIP:
-                limit[:] = least
-                if _any_above(row[s:e], limit) == 0:
-                    continue
-            for f in range(s, e, PIECE):
-                if n + PIECE > capacity:
-                    n, least = _prune(x, y, row_scale, col_scale, values, indices, n, k, slack[q], q, by_row)
-                for c in range(f, min(f + PIECE, e)):
+    for q in range(rows.shape[0]):
+        row, values, indices, n, least, f = rows[q], value[q], index[q], fill[q], floor[q], done[q]
+        while f < row.shape[0] and n + PIECE <= values.shape[0]:
+            e = min(f + PIECE, row.shape[0])
+            if e - f < PIECE or _any_reaching(row[f:e], least):
+                for c in range(f, e):
                     # Every score is written and only a possible one is kept: there is no branch to be predicted.
                     values[n] = row[c]
                     indices[n] = c + g0
                     n += row[c] >= least
-        fill[q], floor[q] = n, least
+            f = e
+        fill[q], done[q] = n, f
 
 
 @nb.njit(nogil=True, cache=True)
-def keep_possible(start, stop, value, index, fill, slack, k):
-    """Remove from the buffers of queries ``start:stop`` what cannot be among the k best."""
-    for q in range(start, stop):
-        fill[q], _ = _keep_possible(value[q], index[q], fill[q], k, slack[q])
-
-
-@nb.njit(nogil=True, cache=True)
-def conclude(start, stop, exact, offset, index, fill, k, items, scores):
-    """Write the k best of the buffers of queries ``start:stop``, by canonical score, then lower index.
-
-    Args:
-        exact: (candidate,) float64 canonical scores of the candidates of all queries, one query after the other.
-        offset: (query,) int64 where those of a query begin.
-    """
-    for q in range(start, stop):
-        n = fill[q]
-        own = exact[offset[q] : offset[q] + n]
-        chosen = _best(own, index[q, :n], k)
-        for i in range(k):
-            items[q, i] = index[q, chosen[i]]
-            scores[q, i] = own[chosen[i]]
+def shorten(queries, value, index, fill, floor):
+    """Remove what is below the floor from the buffers of some queries."""
+    for q in queries:
+        values, indices, kept = value[q], index[q], 0
+        for i in range(fill[q]):
+            score = values[i]
+            values[kept], indices[kept] = score, indices[i]
+            kept += score >= floor[q]
+        fill[q] = kept
