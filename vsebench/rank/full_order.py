@@ -377,9 +377,9 @@ def _in_float32(bound: ErrorBound) -> tuple[np.float32, Vectors]:
 
 def exact_scores(scorer: Scorer, direction: Direction, queries: Int, items: Int) -> Float:
     """(pair,) canonical scores of pairs of a query and an item."""
-    # Sorted by item: loading the vector of the item takes most of the time of a canonical score.
-    short = items.astype(np.uint16) if scorer.shape[1 if direction == "i2t" else 0] <= 1 << 16 else items
-    turn = np.argsort(short, kind="stable")
+    # Sorted by item, or by a few items: loading the vector of the item takes most of the time of a canonical score.
+    few = max(0, (scorer.shape[1 if direction == "i2t" else 0] - 1).bit_length() - 16)
+    turn = np.argsort((items >> few).astype(np.uint16), kind="stable")  # 16 bits are sorted in a tenth of the time
     rows, cols = (queries[turn], items[turn]) if direction == "i2t" else (items[turn], queries[turn])
     out = np.empty(len(turn))
     out[turn] = scorer.pairs(rows, cols, 1)

@@ -20,6 +20,7 @@ STRIP = 128  # columns compared in one loop; a constant trip count lets the comp
 ROWS = 4  # image rows compared with the same thresholds at once, so that bounds and counts are loaded once
 SPAN = 128  # columns of a row whose largest score is computed first, to skip spans below a threshold
 PIECE = 32  # columns compared again when a strip has an uncertain score
+ADDED = 16  # scores of which all or none are added to a buffer
 
 
 @nb.njit(nogil=True, cache=True, inline="always")
@@ -268,7 +269,7 @@ def count_columns(
 @nb.njit(nogil=True, cache=True)
 def _any_reaching(piece, floor):
     hits = np.int32(0)
-    for c in range(PIECE):
+    for c in range(ADDED):
         hits = np.int32(hits + np.int32(piece[c] >= floor))
     return hits > 0
 
@@ -285,9 +286,9 @@ def collect(rows, g0, done, value, index, fill, floor):
     """
     for q in range(rows.shape[0]):
         row, values, indices, n, least, f = rows[q], value[q], index[q], fill[q], floor[q], done[q]
-        while f < row.shape[0] and n + PIECE <= values.shape[0]:
-            e = min(f + PIECE, row.shape[0])
-            if e - f < PIECE or _any_reaching(row[f:e], least):
+        while f < row.shape[0] and n + ADDED <= values.shape[0]:
+            e = min(f + ADDED, row.shape[0])
+            if e - f < ADDED or _any_reaching(row[f:e], least):
                 for c in range(f, e):
                     # Every score is written and only a possible one is kept: there is no branch to be predicted.
                     values[n] = row[c]

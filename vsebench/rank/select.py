@@ -19,15 +19,15 @@ from ..numeric.parallel import default_threads, in_turn
 from ..types import Direction, Float, Int, TopK
 from . import full_order
 from .full_order import ErrorBound
-from .kernels import PIECE, collect, shorten
+from .kernels import ADDED, collect, shorten
 from .scorers import SQUARE, Dot, Scorer
 
-TOGETHER = 256  # queries that are ranked together
-PAIRS = 1 << 20  # candidates of lists that are scored together
+TOGETHER = 256  # queries to whose lists a tile is added together
+PAIRS = 1 << 20  # candidates of lists that are sorted, or scored, together
 
 
 def _capacity(k: int, gallery: int) -> int:
-    return min(2 * k + 128, gallery + PIECE)  # at least ``PIECE`` places are free after candidates are removed
+    return min(2 * k + 128, gallery + ADDED)  # at least ``ADDED`` places are free after candidates are removed
 
 
 def buffer_bytes(k: int, gallery: int, itemsize: int) -> int:
@@ -125,7 +125,8 @@ class Selector:
             self._list(queries, (places, ordered, count))
 
         n = len(self.fill)
-        blocks = [slice(a, min(a + TOGETHER, n)) for a in range(0, n, TOGETHER) if self.fill[a : a + TOGETHER].any()]
+        step = max(1, min(-(-n // threads), PAIRS // self.value.shape[1]))
+        blocks = [slice(a, min(a + step, n)) for a in range(0, n, step) if self.fill[a : a + step].any()]
         in_turn(blocks, lambda _: conclude, threads, None)
         return TopK(self.items, scores_of(self.scorer, self.direction))
 
