@@ -23,7 +23,7 @@ PIECE = 32  # columns compared again when a strip has an uncertain score
 ADDED = 16  # scores of which all or none are added to a buffer
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def dot64(x, y, lane):
     """Canonical inner product of two float32 rows, float64; ``lane`` (LANES,) float64 is scratch."""
     n = x.shape[0]
@@ -51,11 +51,8 @@ def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def norms64(x, out):
-    """Euclidean length of every row in float64."""
-    lane = np.empty(LANES)
-    for r in range(x.shape[0]):
-        out[r] = np.sqrt(dot64(x[r], x[r], lane))
+def _larger(a, b):
+    return a if a > b else b  # ``max`` takes a fifth of a second to compile
 
 
 @nb.njit(nogil=True, cache=True)
@@ -64,16 +61,16 @@ def _span_maxima(row, a, b, lane, out):
     for i in range((b - a) // SPAN):
         span = row[a + i * SPAN : a + (i + 1) * SPAN]
         for j in range(PIECE):
-            lane[j] = max(max(span[j], span[j + PIECE]), max(span[j + 2 * PIECE], span[j + 3 * PIECE]))
+            lane[j] = _larger(_larger(span[j], span[j + PIECE]), _larger(span[j + 2 * PIECE], span[j + 3 * PIECE]))
         width = PIECE // 2
         while width:
             for j in range(width):
-                lane[j] = max(lane[j], lane[j + width])
+                lane[j] = _larger(lane[j], lane[j + width])
             width //= 2
         out[i] = lane[0]
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _row_span(strip, high, low):
     """The numbers of scores, among SPAN, that are certainly above and that are not certainly below."""
     over = np.int32(0)
@@ -84,7 +81,7 @@ def _row_span(strip, high, low):
     return over, possible
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _row_piece(piece, high, low):
     """The number of uncertain scores among PIECE."""
     uncertain = np.int32(0)
@@ -93,7 +90,7 @@ def _row_piece(piece, high, low):
     return uncertain
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _column_strip(block, s, high, low, over):
     """Add to ``over`` the scores of four rows that are certainly above; return the number of uncertain scores."""
     one, two, three, four = block[0, s:], block[1, s:], block[2, s:], block[3, s:]
@@ -109,7 +106,7 @@ def _column_strip(block, s, high, low, over):
     return uncertain
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _column_piece(piece, high, low):
     """The number of uncertain scores among PIECE, each with its own thresholds."""
     uncertain = np.int32(0)
@@ -118,7 +115,7 @@ def _column_piece(piece, high, low):
     return uncertain
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0, sums):
     # A score matrix has no vectors: its own entries are the canonical scores.
     if x.shape[1] == 0:
@@ -128,10 +125,10 @@ def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0, sums):
 
 @nb.njit(nogil=True, cache=True)
 def count_rows(
-    tile, r0, c0, start, stop, indptr, item, exact, high, low, first, last,
+    tile, r0, c0, indptr, item, exact, high, low, first, last,
     x, y, row_scale, col_scale, above, before, after,
 ):  # fmt: skip
-    """Add the counts of the pairs of image queries over rows ``start:stop`` of a tile.
+    """Add the counts of the pairs of image queries over the rows of a tile.
 
     Args:
         tile: (image, caption) scores of images from ``r0`` and captions from ``c0`` on.
@@ -144,7 +141,7 @@ def count_rows(
     """
     width = tile.shape[1]
     maxima, lane, sums = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype), np.empty(LANES)
-    for r in range(start, stop):
+    for r in range(tile.shape[0]):
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
             continue
@@ -220,28 +217,34 @@ def _compare_rows(
 
 @nb.njit(nogil=True, cache=True)
 def count_columns(
-    tile, r0, c0, start, stop, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
-    item, exact, first, last, x, y, row_scale, col_scale, above, before, after,
+    tile, r0, c0, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_from, extra_high, extra_low,
+    item, exact, first, last, x, y, row_scale, col_scale, lead_over, extra_over, before, after,
 ):  # fmt: skip
-    """Add the counts of the pairs of caption queries over rows ``start:stop`` of a tile.
+    """Add the counts of the pairs of caption queries over the rows of a tile.
 
     The first pair of every caption is compared with complete rows, the further pairs with scores gathered from them.
 
     Args:
         lead: (width,) first pair of every column, -1 for none; ``lead_col``, ``lead_high`` and ``lead_low`` (width,)
             are the columns and their thresholds.
-        extra: further pairs, -1 for padding; ``extra_col`` are their columns, ascending.
+        extra: further pairs, -1 for padding; ``extra_col`` are their columns, ascending; those from column c on begin
+            at ``extra_from[c]``, (width + 1,).
         first, last: (image,) int64, image r is a candidate of captions ``first[r]:last[r]``.
-        above, before, after: (pair,) int64, increased as by ``count_rows``; not shared with other threads.
+        lead_over, extra_over: (width,) and (extra,) int32, increased by the numbers of candidates that score higher.
+        before, after: (pair,) int32, increased as by ``count_rows``; not shared with other threads.
     """
     width = tile.shape[1]
-    lead_over, extra_over = np.zeros(width, np.int32), np.zeros(len(extra), np.int32)
     gathered, sums = np.empty((ROWS, len(extra)), tile.dtype), np.empty(LANES)
-    r = start
-    while r < stop:
+    r = np.int64(0)  # a literal is a type of its own, for which functions are compiled again
+    while r < tile.shape[0]:
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         n = 1
-        while n < ROWS and r + n < stop and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
+        while (
+            n < ROWS
+            and r + n < tile.shape[0]
+            and first[r + n + r0] == first[r + r0]
+            and last[r + n + r0] == last[r + r0]
+        ):
             n += 1
         if a < b:
             block = tile[r : r + n]
@@ -249,7 +252,7 @@ def count_columns(
                 block, n, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
-            ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
+            ea, eb = extra_from[a], extra_from[b]
             # Rows beyond n repeat the last one and are not compared.
             one, two, three, four = block[0], block[min(1, n - 1)], block[min(2, n - 1)], block[n - 1]
             for k in range(ea, eb):
@@ -260,10 +263,6 @@ def count_columns(
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
         r += n
-    for pair, over in ((lead, lead_over), (extra, extra_over)):
-        for k in range(len(pair)):
-            if pair[k] >= 0:
-                above[pair[k]] += over[k]
 
 
 @nb.njit(nogil=True, cache=True)

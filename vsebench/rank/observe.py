@@ -273,9 +273,7 @@ class Counter:
         if not len(t.query):
             return
         if self.direction == "i2t":
-            kernels.count_rows(
-                tile, r0, c0, 0, len(tile), t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts
-            )
+            kernels.count_rows(tile, r0, c0, t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts)
             return
         c1 = c0 + tile.shape[1]
         # Unsigned columns: numba gathers them without a check for negative indices.
@@ -288,10 +286,14 @@ class Counter:
         extra_high, extra_low = (
             np.where(extra >= 0, bound[extra], np.inf).astype(tile.dtype) for bound in (t.high, t.low)
         )
+        lead_over, extra_over = np.zeros(len(lead), np.int32), np.zeros(len(extra), np.int32)
         kernels.count_columns(
-            tile, r0, c0, 0, len(tile), lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
-            t.item, t.exact, t.first, t.last, *exact, *counts,
+            tile, r0, c0, lead, lead_col, lead_high, lead_low, extra, extra_col,
+            np.searchsorted(extra_col, np.arange(c1 - c0 + 1)), extra_high, extra_low, t.item, t.exact, t.first,
+            t.last, *exact, lead_over, extra_over, *counts[1:],
         )  # fmt: skip
+        for pair, over in ((lead, lead_over), (extra, extra_over)):
+            counts[0, pair[pair >= 0]] += over[pair >= 0]
 
     def ranks(self, request: Request, gallery: int, ties: str) -> Ranks:
         """Ranks of the relevant items of a request of this group, from the counts, under a tie rule."""
