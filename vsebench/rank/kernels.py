@@ -82,15 +82,6 @@ def _row_span(strip, high, low):
 
 
 @nb.njit(nogil=True, cache=True)
-def _row_piece(piece, high, low):
-    """The number of uncertain scores among PIECE."""
-    uncertain = np.int32(0)
-    for c in range(PIECE):
-        uncertain = np.int32(uncertain + np.int32(np.int32(piece[c] >= low) - np.int32(piece[c] > high)))
-    return uncertain
-
-
-@nb.njit(nogil=True, cache=True)
 def _column_strip(block, s, high, low, over):
     """Add to ``over`` the scores of four rows that are certainly above; return the number of uncertain scores."""
     one, two, three, four = block[0, s:], block[1, s:], block[2, s:], block[3, s:]
@@ -167,18 +158,14 @@ def count_rows(
                     uncertain -= 1
                 if uncertain == 0:
                     continue
-                for f in range(s, e, PIECE):
-                    g = min(f + PIECE, e)
-                    if g - f == PIECE and _row_piece(row[f:g], hi, lo) == 0:
-                        continue
-                    for c in range(f, g):
-                        if row[c] >= lo and not row[c] > hi and c + c0 != own:
-                            value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0, sums)
-                            if value > score:
-                                total += 1
-                            elif value == score:
-                                side = before if c + c0 < own else after
-                                side[p] += 1
+                for c in range(s, e):
+                    if row[c] >= lo and not row[c] > hi and c + c0 != own:
+                        value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0, sums)
+                        if value > score:
+                            total += 1
+                        elif value == score:
+                            side = before if c + c0 < own else after
+                            side[p] += 1
             above[p] += total
 
 
@@ -239,12 +226,8 @@ def count_columns(
     while r < tile.shape[0]:
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         n = 1
-        while (
-            n < ROWS
-            and r + n < tile.shape[0]
-            and first[r + n + r0] == first[r + r0]
-            and last[r + n + r0] == last[r + r0]
-        ):
+        most = min(ROWS, tile.shape[0] - r)
+        while n < most and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
             n += 1
         if a < b:
             block = tile[r : r + n]
@@ -253,11 +236,10 @@ def count_columns(
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
             ea, eb = extra_from[a], extra_from[b]
-            # Rows beyond n repeat the last one and are not compared.
-            one, two, three, four = block[0], block[min(1, n - 1)], block[min(2, n - 1)], block[n - 1]
-            for k in range(ea, eb):
-                c = extra_col[k]
-                gathered[0, k], gathered[1, k], gathered[2, k], gathered[3, k] = one[c], two[c], three[c], four[c]
+            for i in range(ROWS):
+                row = block[min(i, n - 1)]  # rows beyond n repeat the last one and are not compared
+                for k in range(ea, eb):
+                    gathered[i, k] = row[extra_col[k]]
             _compare_rows(
                 gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
