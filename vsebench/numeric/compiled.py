@@ -37,7 +37,8 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         inner = function.__name__.startswith("_")
-        dispatcher = numba.njit(**options, no_cpython_wrapper=inner, no_cfunc_wrapper=inner)(function)
+        wrappers = dict.fromkeys(("no_cpython_wrapper", "no_cfunc_wrapper"), inner)
+        dispatcher = numba.njit(**{**options, **wrappers})(function)
         dispatcher._cache = _cache(function)
         return dispatcher
 
