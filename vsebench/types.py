@@ -396,11 +396,21 @@ class TopK:
 
     Attributes:
         items: (query, k) int64 gallery indices, best first; k is at most the number of candidates.
-        scores: (query, k) float64 canonical scores.
+        scored: (query, k) float64 canonical scores, or what makes those of the first items of every query: they take
+            longer than deep lists, and are mostly not read.
     """
 
     items: Int
-    scores: Float
+    scored: Float | Callable[[Int], Float]
+
+    @cached_property
+    def scores(self) -> Float:
+        """(query, k) float64 canonical scores."""
+        return self.scored(self.items) if callable(self.scored) else self.scored
+
+    def cut(self, k: int | None) -> TopK:
+        """The first k of every list."""
+        return TopK(self.items[:, :k], self.scored if callable(self.scored) else self.scored[:, :k])
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests import oracle
 from tests.worlds import World, tied_world, worlds
-from vsebench.rank import full_order
+from vsebench.rank import full_order, sort_kernels
 from vsebench.rank.scorers import Dot, Matrix, Scorer
 from vsebench.types import DIRECTIONS, Direction
 
@@ -202,3 +202,11 @@ def test_inputs_are_not_changed(rng: np.random.Generator) -> None:
         order(Matrix(scores), direction, 3)
     full_order.largest(scores, 3)
     assert (scores == copy).all()
+
+
+def test_a_run_of_near_ties_ends_behind_the_k_best() -> None:
+    ordered = np.linspace(1, 0, 1001, dtype=np.float32)[None]  # every two neighbours are near-ties, those in 3 are not
+    room = np.empty((500, 3), np.int32)
+    error = np.float32(0), np.full(1, 0.0012, np.float32)
+    found = [sort_kernels.find_runs(ordered, np.array([1001]), k, *error, room) for k in (10, 1001)]
+    assert found == [(1, 12), (1, 1001)]

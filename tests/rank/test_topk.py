@@ -12,7 +12,7 @@ from tests.worlds import World, tied_world, worlds
 from vsebench.errors import UsageError
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot, Matrix
-from vsebench.types import DIRECTIONS, Direction, TopK
+from vsebench.types import DIRECTIONS, Direction, Float, Int, TopK
 
 
 def check(scorer: Dot | Matrix, world: World, depth: dict[Direction, int]) -> None:
@@ -66,6 +66,38 @@ def test_gallery_in_the_worst_order(order: str) -> None:
         top = observe(scorer, [], depth={direction: 7})[direction].top  # type: ignore[dict-item, index]
         want = [1999 - i for i in range(7)] if order == "ascending" else list(range(7))
         assert top is not None and top.items.tolist() == [want]
+
+
+# With k = 3 tiles are float32 products, with k = 150 rounded float64 ones; small tiles do not have complete galleries.
+@pytest.mark.parametrize("tile_shape", [None, (25, 130)])
+@pytest.mark.parametrize("k", [3, 150])
+def test_near_ties_are_in_float64_order(k: int, tile_shape: tuple[int, int] | None) -> None:
+    rng = np.random.default_rng(k)
+    images, captions = ((1 + 1e-6 * rng.standard_normal((n, 48))).astype(np.float32) for n in (200, 900))
+    scorer = Dot(images, captions)
+    rows, cols = np.indices(scorer.shape).reshape(2, -1)
+    scores = scorer.pairs(rows, cols, 1).reshape(scorer.shape)
+    observed = observe(scorer, [], depth={"i2t": k, "t2i": k}, tile_shape=tile_shape)
+    for direction, own in (("i2t", scores), ("t2i", scores.T)):
+        top = observed[direction].top  # type: ignore[index]
+        want = np.argsort(-own, axis=1, kind="stable")[:, :k]
+        assert top is not None and np.array_equal(top.items, want)
+        assert np.array_equal(top.scores, np.take_along_axis(own, want, 1))
+
+
+def test_scores_are_computed_when_they_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored: list[int] = []
+    pairs = Dot.pairs
+
+    def counted(self: Dot, rows: Int, cols: Int, threads: int) -> Float:
+        scored.append(len(rows))
+        return pairs(self, rows, cols, threads)
+
+    monkeypatch.setattr(Dot, "pairs", counted)
+    vectors = np.linspace(1, 2, 40, dtype=np.float32)[:, None]  # no near-ties
+    top = observe(Dot(vectors, vectors), [], depth={"i2t": 30})["i2t"].top
+    assert top is not None and top.items[0].tolist() == list(range(39, 9, -1)) and not sum(scored)
+    assert np.array_equal(top.cut(2).scores[:, 0], vectors[:, 0] * 2.0) and sum(scored) == 80
 
 
 def test_depth_is_clipped_to_the_gallery() -> None:

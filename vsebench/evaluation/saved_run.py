@@ -41,22 +41,22 @@ def write(path: Path, split: Split, observed: Mapping[Direction, Observation], d
     Raises:
         UsageError: a TREC run of ids with white space, or the file cannot be written.
     """
-    found = {d: o.top for d, o in observed.items() if o.top is not None}
+    found = {d: o.top.cut(depth) for d, o in observed.items() if o.top is not None}
     sides = {"i2t": (split.image_ids, split.caption_ids), "t2i": (split.caption_ids, split.image_ids)}
     targets = files(path, tuple(found))
     if "" in targets:
         document = {}
         for direction, top in found.items():
             queries, items = sides[direction]
-            rows = items[top.items[:, :depth]].tolist()
+            rows = items[top.items].tolist()
             document[direction] = {str(q): row for q, row in zip(queries.tolist(), rows, strict=True)}
         with _text(targets[""]) as stream:
             json.dump(document, stream)
         return
     for direction, top in found.items():
         queries, items = sides[direction]
-        rows = (items[row].tolist() for row in top.items[:, :depth])
-        scores = (row.tolist() for row in top.scores[:, :depth])
+        rows = (items[row].tolist() for row in top.items)
+        scores = (row.tolist() for row in top.scores)
         with _text(targets[direction]) as stream:
             write_trec(stream, queries.tolist(), rows, scores, targets[direction])
 

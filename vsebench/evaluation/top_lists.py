@@ -53,7 +53,8 @@ def _top(
         top = observed[direction].top
         assert top is not None  # plan.depth is at least plan.lists
         most = np.finfo(np.float32).max
-        return top.items[:, : plan.lists], top.scores[:, : plan.lists].clip(-most, most).astype(np.float32)
+        top = top.cut(plan.lists)
+        return top.items, top.scores.clip(-most, most).astype(np.float32)
     sizes = (len(plan.split.image_ids), len(plan.split.caption_ids))
     queries, gallery = sizes if direction == "i2t" else sizes[::-1]
     items = np.full((queries, min(plan.lists, gallery)), NOTHING, np.int64)

@@ -8,9 +8,10 @@ every query (``types.Observation``), or the canonical order of complete gallerie
       stream.stream                                   tiles of float32 scores, in threads
         scorers.Scorer.tile                           one matrix product, or a part of a given matrix
         kernels.count_rows, kernels.count_columns     candidates above each threshold; near-ties compared in float64
-        select.Selector.add -> kernels.collect        candidates for the top k
+        select.Selector.add                           top k of a complete gallery, else -> kernels.collect: candidates
       order.ranks_from_counts                         ranks under a tie rule
-      select.Selector.finish -> kernels.conclude      top k by canonical score
+      select.Selector.finish                          top k of the candidates
+        full_order.canonical_order                    as below
 
     full_order.order_rows(scorer, direction, tile)    order of a block of queries, for graded metrics
       full_order.rows_of                              float32 products, or float64 ones for deep orders, with a bound

@@ -13,8 +13,8 @@ import numpy as np
 
 from ..memory import RELEASED, release, releases_pages
 from ..numeric.parallel import default_threads, spread
-from ..types import Float, Int, Vectors
-from .kernels import norms64, pair_dots
+from ..types import Float, Int, Vectors, frozen
+from .kernels import pair_dots
 
 UNIT_ROUNDOFF = 2.0**-24
 PAGES = 1 << 16  # bytes that the system maps around a number
@@ -22,14 +22,8 @@ PAGES = 1 << 16  # bytes that the system maps around a number
 
 def norms(x: Vectors) -> Float:
     """(item,) float64 Euclidean lengths of float32 rows, by the canonical product."""
-    out = np.empty(len(x))
-    for first, last in _pieces(len(x), x.shape[1], x):
-
-        def work(start: int, stop: int, _part: int, first: int = first) -> None:
-            norms64(x[first + start : first + stop], out[first + start : first + stop])
-
-        spread(work, last - first, default_threads())
-    return out
+    every, one = np.arange(len(x)), np.ones(len(x))
+    return np.sqrt(exact_pairs(frozen(x), frozen(x), every, every, one, one, default_threads()))
 
 
 def _pieces(n: int, dim: int, *mapped: Vectors) -> Iterator[tuple[int, int]]:

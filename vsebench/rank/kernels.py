@@ -20,9 +20,10 @@ STRIP = 128  # columns compared in one loop; a constant trip count lets the comp
 ROWS = 4  # image rows compared with the same thresholds at once, so that bounds and counts are loaded once
 SPAN = 128  # columns of a row whose largest score is computed first, to skip spans below a threshold
 PIECE = 32  # columns compared again when a strip has an uncertain score
+ADDED = 16  # scores of which all or none are added to a buffer
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def dot64(x, y, lane):
     """Canonical inner product of two float32 rows, float64; ``lane`` (LANES,) float64 is scratch."""
     n = x.shape[0]
@@ -50,11 +51,8 @@ def pair_dots(x, y, rows, cols, row_scale, col_scale, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def norms64(x, out):
-    """Euclidean length of every row in float64."""
-    lane = np.empty(LANES)
-    for r in range(x.shape[0]):
-        out[r] = np.sqrt(dot64(x[r], x[r], lane))
+def _larger(a, b):
+    return a if a > b else b  # ``max`` takes a fifth of a second to compile
 
 
 @nb.njit(nogil=True, cache=True)
@@ -63,16 +61,16 @@ def _span_maxima(row, a, b, lane, out):
     for i in range((b - a) // SPAN):
         span = row[a + i * SPAN : a + (i + 1) * SPAN]
         for j in range(PIECE):
-            lane[j] = max(max(span[j], span[j + PIECE]), max(span[j + 2 * PIECE], span[j + 3 * PIECE]))
+            lane[j] = _larger(_larger(span[j], span[j + PIECE]), _larger(span[j + 2 * PIECE], span[j + 3 * PIECE]))
         width = PIECE // 2
         while width:
             for j in range(width):
-                lane[j] = max(lane[j], lane[j + width])
+                lane[j] = _larger(lane[j], lane[j + width])
             width //= 2
         out[i] = lane[0]
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _row_span(strip, high, low):
     """The numbers of scores, among SPAN, that are certainly above and that are not certainly below."""
     over = np.int32(0)
@@ -83,16 +81,7 @@ def _row_span(strip, high, low):
     return over, possible
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
-def _row_piece(piece, high, low):
-    """The number of uncertain scores among PIECE."""
-    uncertain = np.int32(0)
-    for c in range(PIECE):
-        uncertain = np.int32(uncertain + np.int32(np.int32(piece[c] >= low) - np.int32(piece[c] > high)))
-    return uncertain
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _column_strip(block, s, high, low, over):
     """Add to ``over`` the scores of four rows that are certainly above; return the number of uncertain scores."""
     one, two, three, four = block[0, s:], block[1, s:], block[2, s:], block[3, s:]
@@ -108,7 +97,7 @@ def _column_strip(block, s, high, low, over):
     return uncertain
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _column_piece(piece, high, low):
     """The number of uncertain scores among PIECE, each with its own thresholds."""
     uncertain = np.int32(0)
@@ -117,7 +106,7 @@ def _column_piece(piece, high, low):
     return uncertain
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0, sums):
     # A score matrix has no vectors: its own entries are the canonical scores.
     if x.shape[1] == 0:
@@ -127,10 +116,10 @@ def _exact(tile, x, y, row_scale, col_scale, r, c, r0, c0, sums):
 
 @nb.njit(nogil=True, cache=True)
 def count_rows(
-    tile, r0, c0, start, stop, indptr, item, exact, high, low, first, last,
+    tile, r0, c0, indptr, item, exact, high, low, first, last,
     x, y, row_scale, col_scale, above, before, after,
 ):  # fmt: skip
-    """Add the counts of the pairs of image queries over rows ``start:stop`` of a tile.
+    """Add the counts of the pairs of image queries over the rows of a tile.
 
     Args:
         tile: (image, caption) scores of images from ``r0`` and captions from ``c0`` on.
@@ -143,7 +132,7 @@ def count_rows(
     """
     width = tile.shape[1]
     maxima, lane, sums = np.empty(width // SPAN + 1, tile.dtype), np.empty(PIECE, tile.dtype), np.empty(LANES)
-    for r in range(start, stop):
+    for r in range(tile.shape[0]):
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         if a >= b or indptr[r + r0] == indptr[r + r0 + 1]:
             continue
@@ -169,18 +158,14 @@ def count_rows(
                     uncertain -= 1
                 if uncertain == 0:
                     continue
-                for f in range(s, e, PIECE):
-                    g = min(f + PIECE, e)
-                    if g - f == PIECE and _row_piece(row[f:g], hi, lo) == 0:
-                        continue
-                    for c in range(f, g):
-                        if row[c] >= lo and not row[c] > hi and c + c0 != own:
-                            value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0, sums)
-                            if value > score:
-                                total += 1
-                            elif value == score:
-                                side = before if c + c0 < own else after
-                                side[p] += 1
+                for c in range(s, e):
+                    if row[c] >= lo and not row[c] > hi and c + c0 != own:
+                        value = _exact(tile, x, y, row_scale, col_scale, r + r0, c + c0, r0, c0, sums)
+                        if value > score:
+                            total += 1
+                        elif value == score:
+                            side = before if c + c0 < own else after
+                            side[p] += 1
             above[p] += total
 
 
@@ -219,28 +204,30 @@ def _compare_rows(
 
 @nb.njit(nogil=True, cache=True)
 def count_columns(
-    tile, r0, c0, start, stop, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
-    item, exact, first, last, x, y, row_scale, col_scale, above, before, after,
+    tile, r0, c0, lead, lead_col, lead_high, lead_low, extra, extra_col, extra_from, extra_high, extra_low,
+    item, exact, first, last, x, y, row_scale, col_scale, lead_over, extra_over, before, after,
 ):  # fmt: skip
-    """Add the counts of the pairs of caption queries over rows ``start:stop`` of a tile.
+    """Add the counts of the pairs of caption queries over the rows of a tile.
 
     The first pair of every caption is compared with complete rows, the further pairs with scores gathered from them.
 
     Args:
         lead: (width,) first pair of every column, -1 for none; ``lead_col``, ``lead_high`` and ``lead_low`` (width,)
             are the columns and their thresholds.
-        extra: further pairs, -1 for padding; ``extra_col`` are their columns, ascending.
+        extra: further pairs, -1 for padding; ``extra_col`` are their columns, ascending; those from column c on begin
+            at ``extra_from[c]``, (width + 1,).
         first, last: (image,) int64, image r is a candidate of captions ``first[r]:last[r]``.
-        above, before, after: (pair,) int64, increased as by ``count_rows``; not shared with other threads.
+        lead_over, extra_over: (width,) and (extra,) int32, increased by the numbers of candidates that score higher.
+        before, after: (pair,) int32, increased as by ``count_rows``; not shared with other threads.
     """
     width = tile.shape[1]
-    lead_over, extra_over = np.zeros(width, np.int32), np.zeros(len(extra), np.int32)
     gathered, sums = np.empty((ROWS, len(extra)), tile.dtype), np.empty(LANES)
-    r = start
-    while r < stop:
+    r = np.int64(0)  # a literal is a type of its own, for which functions are compiled again
+    while r < tile.shape[0]:
         a, b = max(first[r + r0] - c0, 0), min(last[r + r0] - c0, width)
         n = 1
-        while n < ROWS and r + n < stop and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
+        most = min(ROWS, tile.shape[0] - r)
+        while n < most and first[r + n + r0] == first[r + r0] and last[r + n + r0] == last[r + r0]:
             n += 1
         if a < b:
             block = tile[r : r + n]
@@ -248,136 +235,57 @@ def count_columns(
                 block, n, a, b, lead, lead_col, lead_high, lead_low, lead_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
-            ea, eb = np.searchsorted(extra_col, a), np.searchsorted(extra_col, b)
-            # Rows beyond n repeat the last one and are not compared.
-            one, two, three, four = block[0], block[min(1, n - 1)], block[min(2, n - 1)], block[n - 1]
-            for k in range(ea, eb):
-                c = extra_col[k]
-                gathered[0, k], gathered[1, k], gathered[2, k], gathered[3, k] = one[c], two[c], three[c], four[c]
+            ea, eb = extra_from[a], extra_from[b]
+            for i in range(ROWS):
+                row = block[min(i, n - 1)]  # rows beyond n repeat the last one and are not compared
+                for k in range(ea, eb):
+                    gathered[i, k] = row[extra_col[k]]
             _compare_rows(
                 gathered, n, ea, eb, extra, extra_col, extra_high, extra_low, extra_over, r, tile, r0, c0, item, exact,
                 x, y, row_scale, col_scale, before, after, sums,
             )  # fmt: skip
         r += n
-    for pair, over in ((lead, lead_over), (extra, extra_over)):
-        for k in range(len(pair)):
-            if pair[k] >= 0:
-                above[pair[k]] += over[k]
 
 
 @nb.njit(nogil=True, cache=True)
-def _best(score, index, k):
-    """Positions of the k best by score descending, then index ascending."""
-    by_index = np.argsort(index)
-    order = np.argsort(-score[by_index], kind="mergesort")
-    return by_index[order[:k]]
-
-
-@nb.njit(nogil=True, cache=True)
-def _canonical(x, y, row_scale, col_scale, value, index, n, query, by_row):
-    """(n,) canonical scores of the first n candidates in a query's buffer."""
-    out, lane = np.empty(n), np.empty(LANES)
-    for i in range(n):
-        if x.shape[1] == 0:
-            out[i] = np.float64(value[i])
-        else:
-            r, c = (query, index[i]) if by_row else (index[i], query)
-            out[i] = dot64(x[r], y[c], lane) * row_scale[r] * col_scale[c]
-    return out
-
-
-@nb.njit(nogil=True, cache=True)
-def _keep_possible(value, index, n, k, slack):
-    """Remove candidates that cannot be among the k best; return the number that remains and the new floor."""
-    kth = np.partition(value[:n].copy(), n - k)[n - k]
-    # In the tile's dtype, rounded down.
-    limit = np.full(1, np.float64(kth) - slack).astype(value.dtype)
-    lowest = np.full(1, -np.inf).astype(value.dtype)
-    floor = np.nextafter(limit, lowest)[0]
-    kept = 0
-    for i in range(n):
-        score = value[i]
-        value[kept], index[kept] = score, index[i]
-        kept += score >= floor
-    return kept, floor
-
-
-@nb.njit(nogil=True, cache=True)
-def _prune(x, y, row_scale, col_scale, value, index, n, k, slack, query, by_row):
-    """``_keep_possible``, and where nearly all remain only the k best by canonical score."""
-    kept, floor = _keep_possible(value, index, n, k, slack)
-    if kept > n - n // 4:
-        # So many near-ties that the buffer would be full again at once: compare their canonical scores now.
-        chosen = _best(_canonical(x, y, row_scale, col_scale, value, index, kept, query, by_row), index[:kept], k)
-        keep_value, keep_index = value[chosen].copy(), index[chosen].copy()
-        value[:k] = keep_value
-        index[:k] = keep_index
-        kept = k
-    return kept, floor
-
-
-@nb.njit(nogil=True, cache=True)
-def _any_above(strip, floor):
+def _any_reaching(piece, floor):
     hits = np.int32(0)
-    for c in range(STRIP):
-        hits = np.int32(hits + np.int32(strip[c] >= floor[c]))
-    return hits
+    for c in range(ADDED):
+        hits = np.int32(hits + np.int32(piece[c] >= floor))
+    return hits > 0
 
 
 @nb.njit(nogil=True, cache=True)
-def collect(tile, q0, g0, start, stop, by_row, x, y, row_scale, col_scale, value, index, fill, floor, slack, k):
-    """Add the scores of a tile that may be among the k best of its queries ``start:stop`` to their buffers.
+def collect(rows, g0, done, value, index, fill, floor):
+    """Add scores that may be among the k best of their queries to the buffers of these, until a buffer is full.
 
     Args:
-        tile: (query, gallery) view of scores of queries from ``q0`` and items from ``g0`` on.
-        by_row: whether the queries are images, the rows of the scorer.
+        rows: (query, item) scores of items from ``g0`` on.
+        done: (query,) int64, how many of these scores are added already; increased.
         value, index: (query, capacity) buffers of scores and gallery indices; ``fill`` (query,) is their length.
         floor: (query,) the least score that can be among the k best.
-        slack: (query,) float64, twice the error bound.
     """
-    capacity = value.shape[1]
-    width = tile.shape[1]
-    limit = np.empty(STRIP, tile.dtype)
-    for r in range(start, stop):
-        q = r + q0
-        row = np.ascontiguousarray(tile[r])
-        values, indices, n, least = value[q], index[q], fill[q], floor[q]
-        for s in range(0, width, STRIP):
-            e = min(s + STRIP, width)
-            if e - s == STRIP:
-                limit[:] = least
-                if _any_above(row[s:e], limit) == 0:
-                    continue
-            for f in range(s, e, PIECE):
-                if n + PIECE > capacity:
-                    n, least = _prune(x, y, row_scale, col_scale, values, indices, n, k, slack[q], q, by_row)
-                for c in range(f, min(f + PIECE, e)):
+    for q in range(rows.shape[0]):
+        row, values, indices, n, least, f = rows[q], value[q], index[q], fill[q], floor[q], done[q]
+        while f < row.shape[0] and n + ADDED <= values.shape[0]:
+            e = min(f + ADDED, row.shape[0])
+            if e - f < ADDED or _any_reaching(row[f:e], least):
+                for c in range(f, e):
                     # Every score is written and only a possible one is kept: there is no branch to be predicted.
                     values[n] = row[c]
                     indices[n] = c + g0
                     n += row[c] >= least
-        fill[q], floor[q] = n, least
+            f = e
+        fill[q], done[q] = n, f
 
 
 @nb.njit(nogil=True, cache=True)
-def keep_possible(start, stop, value, index, fill, slack, k):
-    """Remove from the buffers of queries ``start:stop`` what cannot be among the k best."""
-    for q in range(start, stop):
-        fill[q], _ = _keep_possible(value[q], index[q], fill[q], k, slack[q])
-
-
-@nb.njit(nogil=True, cache=True)
-def conclude(start, stop, exact, offset, index, fill, k, items, scores):
-    """Write the k best of the buffers of queries ``start:stop``, by canonical score, then lower index.
-
-    Args:
-        exact: (candidate,) float64 canonical scores of the candidates of all queries, one query after the other.
-        offset: (query,) int64 where those of a query begin.
-    """
-    for q in range(start, stop):
-        n = fill[q]
-        own = exact[offset[q] : offset[q] + n]
-        chosen = _best(own, index[q, :n], k)
-        for i in range(k):
-            items[q, i] = index[q, chosen[i]]
-            scores[q, i] = own[chosen[i]]
+def shorten(queries, value, index, fill, floor):
+    """Remove what is below the floor from the buffers of some queries."""
+    for q in queries:
+        values, indices, kept = value[q], index[q], 0
+        for i in range(fill[q]):
+            score = values[i]
+            values[kept], indices[kept] = score, indices[i]
+            kept += score >= floor[q]
+        fill[q] = kept

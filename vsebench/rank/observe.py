@@ -33,9 +33,10 @@ from ..types import (
     Without,
 )
 from . import kernels, thresholds
+from .full_order import MANY
 from .order import ranks_from_counts
-from .scorers import Scorer, part_of
-from .select import Selector, buffer_bytes
+from .scorers import Dot, Scorer, part_of
+from .select import Selector, buffer_bytes, scores_of
 from .stream import TILE_BYTES, stream
 from .thresholds import Thresholds
 from .ties import check_ties
@@ -137,7 +138,9 @@ def scan_tiles(
         depth: per direction, how many items to list for every query.
         threads, tile_shape, progress: as for ``observe``.
     """
-    selectors = {d: Selector(scorer, d, k) for d, k in depth.items()}
+    entries = sum(min(k, scorer.shape[d == "i2t"]) * scorer.shape[d == "t2i"] for d, k in depth.items())
+    rounded = isinstance(scorer, Dot) and MANY * entries > scorer.shape[0] * scorer.shape[1]
+    selectors = {d: Selector(scorer, d, k, rounded) for d, k in depth.items()}
 
     def observe_tile(tile: Array, r0: int, c0: int, part: int) -> None:
         for counter in counters:
@@ -145,7 +148,7 @@ def scan_tiles(
         for selector in selectors.values():
             selector.add(tile, r0, c0)
 
-    stream(scorer, observe_tile, threads, tile_shape, progress)
+    stream(scorer, observe_tile, threads, tile_shape, progress, rounded)
     return {d: selector.finish(threads) for d, selector in selectors.items()}
 
 
@@ -167,7 +170,7 @@ def in_memory(scan: Scan) -> Scan:
             lists = scan(scorer, counters, at_once, threads, tile_shape, progress)
         for d in depth.keys() - at_once.keys():
             each = [scan(part_of(scorer, d, *p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
-            lists[d] = TopK(np.concatenate([t.items for t in each]), np.concatenate([t.scores for t in each]))
+            lists[d] = TopK(np.concatenate([top.items for top in each]), scores_of(scorer, d))
         return lists
 
     return in_parts
@@ -270,9 +273,7 @@ class Counter:
         if not len(t.query):
             return
         if self.direction == "i2t":
-            kernels.count_rows(
-                tile, r0, c0, 0, len(tile), t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts
-            )
+            kernels.count_rows(tile, r0, c0, t.indptr, t.item, t.exact, t.high, t.low, t.first, t.last, *exact, *counts)
             return
         c1 = c0 + tile.shape[1]
         # Unsigned columns: numba gathers them without a check for negative indices.
@@ -285,10 +286,14 @@ class Counter:
         extra_high, extra_low = (
             np.where(extra >= 0, bound[extra], np.inf).astype(tile.dtype) for bound in (t.high, t.low)
         )
+        lead_over, extra_over = np.zeros(len(lead), np.int32), np.zeros(len(extra), np.int32)
         kernels.count_columns(
-            tile, r0, c0, 0, len(tile), lead, lead_col, lead_high, lead_low, extra, extra_col, extra_high, extra_low,
-            t.item, t.exact, t.first, t.last, *exact, *counts,
+            tile, r0, c0, lead, lead_col, lead_high, lead_low, extra, extra_col,
+            np.searchsorted(extra_col, np.arange(c1 - c0 + 1)), extra_high, extra_low, t.item, t.exact, t.first,
+            t.last, *exact, lead_over, extra_over, *counts[1:],
         )  # fmt: skip
+        for pair, over in ((lead, lead_over), (extra, extra_over)):
+            counts[0, pair[pair >= 0]] += over[pair >= 0]
 
     def ranks(self, request: Request, gallery: int, ties: str) -> Ranks:
         """Ranks of the relevant items of a request of this group, from the counts, under a tie rule."""

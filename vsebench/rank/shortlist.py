@@ -141,10 +141,8 @@ class Shortlist:
         """The k best of images ``start:stop`` in canonical order, in positions among the captions."""
         queries = np.arange(start, stop)
         bound = self.bound.take(queries)
-        order = full_order.canonical_order(
-            self.scorer, "i2t", self._sorted(queries), queries, self.k, bound, self.captions
-        )
-        return order or full_order.float64_order(self.scorer, "i2t", queries, self.k, self.captions)
+        found = self._sorted(queries)
+        return full_order.canonical_order(self.scorer, "i2t", found, queries, self.k, bound, self.captions)
 
     def _sorted(self, queries: Int) -> tuple[Items, Vectors, Int]:
         from ..numeric import sort_kernels as sorting_kernels

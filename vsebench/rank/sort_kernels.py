@@ -171,6 +171,8 @@ def find_runs(ordered, count, k, rate, base, runs):
                 apart = PAIRS
             elif i == m or score[i - 1] - score[i] > rate * (abs(score[i]) + abs(score[i - 1])) + twice:
                 apart = 1
+            elif i >= k and score[k - 1] - score[i] > rate * (abs(score[i]) + abs(score[k - 1])) + twice:
+                apart = 1  # behind the k best for certain, although near-ties lead from one to the next
             if apart:
                 if i - first > 1:
                     runs[found, 0] = q

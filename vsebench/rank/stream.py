@@ -14,7 +14,8 @@ import numpy.typing as npt
 
 from ..memory import Pages
 from ..numeric.parallel import Progress, in_turn
-from .scorers import Scorer
+from .full_order import float64_rows
+from .scorers import Dot, Scorer
 
 TILE_COLUMNS = 1280
 TILE_BYTES = 64 << 20  # of all tiles together
@@ -29,7 +30,12 @@ def tiles(shape: tuple[int, int], itemsize: int, threads: int) -> tuple[int, int
 
 
 def stream(
-    scorer: Scorer, process: Process, threads: int, tile_shape: tuple[int, int] | None, progress: Progress | None
+    scorer: Scorer,
+    process: Process,
+    threads: int,
+    tile_shape: tuple[int, int] | None,
+    progress: Progress | None,
+    rounded: bool = False,
 ) -> None:
     """Compute every tile once and call ``process(tile, first row, first column, thread number)``.
 
@@ -41,6 +47,7 @@ def stream(
         threads: number of threads.
         tile_shape: (image, caption) size; None for the size from ``tiles``.
         progress: called with (tiles done, tiles in all).
+        rounded: tiles are float64 products of the vectors rounded to float32.
     """
     n_image, n_caption = scorer.shape
     height, width = tile_shape or tiles(scorer.shape, np.dtype(scorer.dtype).itemsize, threads)
@@ -54,7 +61,12 @@ def stream(
             r0, c0 = corner
             r1, c1 = min(r0 + height, n_image), min(c0 + width, n_caption)
             out = buffer[: (r1 - r0) * (c1 - c0)].reshape(r1 - r0, c1 - c0)
-            process(scorer.tile(r0, r1, c0, c1, out), r0, c0, part)
+            if rounded:
+                assert isinstance(scorer, Dot)
+                float64_rows(scorer, "i2t", np.arange(r0, r1), np.arange(c0, c1), out, centred=False)
+            else:
+                out = scorer.tile(r0, r1, c0, c1, out)
+            process(out, r0, c0, part)
             pages.add(r1 - r0 + c1 - c0)
 
         return work
