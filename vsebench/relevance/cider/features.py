@@ -71,14 +71,15 @@ class Features:
             captions = first + np.argsort(self.length[first:last], kind="stable")
             caption_rows(
                 captions, first, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
-                self.reference, self.start, self._references, self.penalty, *self._table, self.scale, out,
+                self.reference, self.start, self._references, self.penalty, *self._table,
+                np.empty((self.frequent, len(self.scale))), np.empty(len(self.scale)), self.scale, out,
             )  # fmt: skip
         else:
             out = np.empty((last - first, len(self.length)), np.float32)
             image_rows(
                 first, last, *self.captions_of, self.row, self.shared, self.query, self.reference, *self._by_image,
-                self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, *self._runs,
-                self._dense, self.scale, out,
+                self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, self.frequent,
+                self._dense, np.empty((len(self.penalty), self.frequent)), np.empty(len(self.length)), self.scale, out,
             )  # fmt: skip
         return out
 
@@ -108,7 +109,7 @@ class Features:
 
     def prepare(self, use: Direction | Literal["pairs"]) -> None:
         """Compute the arrays that rows of a direction, or pairs, are computed from, in one thread at a time."""
-        needed = {"t2i": ("_table",), "i2t": ("_by_image", "_runs", "_dense"), "pairs": ("_by_image",)}
+        needed = {"t2i": ("_table",), "i2t": ("_by_image", "_dense"), "pairs": ("_by_image",)}
         with _PREPARING:
             for name in needed[use]:
                 getattr(self, name)
@@ -162,16 +163,6 @@ class Features:
         return posting
 
     @cached_property
-    def _runs(self) -> tuple[Int32, Int32]:
-        """Starts of the runs of postings of equal length, of the frequent features."""
-        from .kernels import length_runs
-
-        start = self.start[: self.frequent + 1]
-        run_start, run = np.empty(len(start), np.int32), np.empty(int(start[-1]) + 1, np.int32)
-        used = length_runs(start, self._candidates, run_start, run)
-        return run_start, run[: used + 1].copy()
-
-    @cached_property
     def _dense(self) -> Float:
         """(feature, caption) weights of the most frequent features, captions sorted by length."""
         size, n = np.diff(self.start[: self.frequent + 1]), len(self.length)
@@ -185,15 +176,18 @@ class Features:
     @cached_property
     def _table(self) -> tuple[Int32, npt.NDArray[np.float64]]:
         """(length,) row in the table or -1, and the table (row, frequent feature, image) of summed weights."""
-        from .kernels import image_weights
-
         n = np.bincount(self.length)
         capacity = TABLE_BYTES // (8 * max(self.frequent * len(self.scale), 1))
         common = np.argsort(-n, kind="stable")[: min(capacity, int((n > 0).sum()))]
         slot = np.full(len(self.penalty), -1, np.int32)
         slot[common] = np.arange(len(common))
         table = np.zeros((len(common), self.frequent, len(self.scale)))
-        image_weights(common, self.start, self._references, self.penalty, table)
+        posting = self._references[: self.start[self.frequent]]
+        sizes = np.diff(self.start[: self.frequent + 1])
+        cell = np.repeat(np.arange(self.frequent), sizes) * len(self.scale) + posting["image"]
+        for size, sums in zip(common, table, strict=True):
+            values = posting["weight"] * self.penalty[np.abs(size - posting["length"])]
+            sums.flat = np.bincount(cell, values, sums.size)  # adds in the order of the postings, as the kernels
         return slot, table
 
 
