@@ -11,7 +11,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from ..types import Int
+
 SHORT = 1 << 14  # rows up to this length have keys of 32 bits; in longer ones too few bits would remain for the number
+
+
+def ascending(*keys: npt.NDArray[Any]) -> Int:
+    """Indices that sort (n,) integers from 0 to 2^32 - 1, ties by the key before, then by position; see ``lexsort``.
+
+    In halves of 16 bits, which numpy sorts by radix: 0.9 million n-grams in 11 ms, and 37 as integers of 32 bits.
+    """
+    halves = []
+    for key in keys:
+        halves += [key.astype(np.uint16), (key >> 16).astype(np.uint16)][: 1 + (int(key.max(initial=0)) >= 1 << 16)]
+    return np.lexsort(halves)
 
 
 def order(

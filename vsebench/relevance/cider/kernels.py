@@ -23,113 +23,17 @@ SEEN = 4096  # entries of the table of ``pair_values``, a power of 2
 
 
 @nb.njit(nogil=True, cache=True)
-def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, query, reference):
-    """Features of every caption, ascending, with their weights, without n-grams of weight 0; returns how many.
-
-    With ``clip``, the product min(a, b) b of two counts is written as a sum of b over t < min(a, b), so that a feature
-    is an n-gram and a t: t = 0 has the number of the n-gram, t > 0 the number ``first_repeat`` + t - 1.
-    """
-    at = 0
-    for c in range(pointer.shape[0] - 1):
-        row[c] = at
-        norm = np.zeros(4)
-        for e in range(pointer[c], pointer[c + 1]):
-            norm[order[gram[e]]] += (count[e] * idf[gram[e]]) ** 2
-        for n in range(4):
-            norm[n] = np.sqrt(norm[n])
-        for repeat in range(2 if clip else 1):
-            for e in range(pointer[c], pointer[c + 1]):
-                g = gram[e]
-                if idf[g] == 0.0:
-                    continue
-                weight = count[e] * idf[g] / norm[order[g]]
-                once = idf[g] / norm[order[g]] if clip else weight
-                for t in range(repeat, (count[e] if repeat else 1)):
-                    feature[at] = first_repeat[g] + t - 1 if repeat else g
-                    query[at], reference[at] = once, weight
-                    at += 1
-    row[pointer.shape[0] - 1] = at
-    return at
-
-
-@nb.njit(nogil=True, cache=True)
-def renumber(row, number, n_shared, feature, query, reference):
-    """Renumber the features, sort those of every caption again, and return where its unshared features start."""
-    shared = np.empty(row.shape[0] - 1, np.int64)
-    for c in range(row.shape[0] - 1):
-        low, high = row[c], row[c + 1]
-        shared[c] = low
-        for e in range(low, high):
-            feature[e] = number[feature[e]]
-            shared[c] += feature[e] < n_shared
-        stride = (high - low) // 2
-        while stride > 0:  # Shell sort
-            for e in range(low + stride, high):
-                f, q, r, at = feature[e], query[e], reference[e], e
-                while at >= low + stride and feature[at - stride] > f:
-                    before = at - stride
-                    feature[at], query[at], reference[at] = feature[before], query[before], reference[before]
-                    at = before
-                feature[at], query[at], reference[at] = f, q, r
-            stride = 1 if stride == 2 else stride * 5 // 11
-    return shared
-
-
-@nb.njit(nogil=True, cache=True)
-def reference_postings(image_start, captions, row, shared, feature, weight, length, fill, posting):
-    """Postings of references by feature, then image, then caption: records of weight, image and length.
-
-    Covers the entries ``row[c]`` to ``shared[c]``. ``fill`` (feature,) is where each feature starts, and is advanced.
-    """
-    for i in range(image_start.shape[0] - 1):
-        for k in range(image_start[i], image_start[i + 1]):
-            c = captions[k]
-            for e in range(row[c], shared[c]):
-                at = fill[feature[e]]
-                fill[feature[e]] += 1
-                posting[at].weight = weight[e]
-                posting[at].image = i
-                posting[at].length = length[c]
-
-
-@nb.njit(nogil=True, cache=True)
-def candidate_postings(captions, row, shared, feature, weight, length, fill, posting):
-    """Postings of captions by feature, in the order of ``captions``: records of weight, position in it and length."""
-    for k in range(captions.shape[0]):
-        c = captions[k]
-        for e in range(row[c], shared[c]):
-            at = fill[feature[e]]
-            fill[feature[e]] += 1
-            posting[at].weight = weight[e]
-            posting[at].position = k
-            posting[at].length = length[c]
-
-
-@nb.njit(nogil=True, cache=True)
-def by_image(start, posting, count, image_row, feature_of, posting_of):
-    """The features of every image, ascending, and where their postings of this image start.
-
-    With ``count``, counts them into ``image_row`` (image + 1,); without, fills the other two arrays from the starts in
-    ``image_row``, which are advanced.
-    """
-    for f in range(start.shape[0] - 1):
-        before = -1
-        for p in range(start[f], start[f + 1]):
-            i = posting[p].image
-            if i != before:
-                if not count:
-                    feature_of[image_row[i]], posting_of[image_row[i]] = f, p
-                image_row[i + 1 if count else i] += 1
-                before = i
-
-
-@nb.njit(nogil=True, cache=True)
 def _add_rows(rows, first, which, weight, total):
     """Add ``weight[k] * rows[which[k], first:]`` to ``total``, in the order of k, four in one pass."""
     n = which.shape[0] - which.shape[0] % 4
     for k in range(0, n, 4):
         w0, w1, w2, w3 = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
-        r0, r1, r2, r3 = rows[which[k], first:], rows[which[k + 1], first:], rows[which[k + 2], first:], rows[which[k + 3], first:]
+        r0, r1, r2, r3 = (
+            rows[which[k], first:],
+            rows[which[k + 1], first:],
+            rows[which[k + 2], first:],
+            rows[which[k + 3], first:],
+        )
         for j in range(total.shape[0]):
             total[j] = (((total[j] + r0[j] * w0) + r1[j] * w1) + r2[j] * w2) + r3[j] * w3
     for k in range(n, which.shape[0]):
