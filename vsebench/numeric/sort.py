@@ -1,8 +1,4 @@
-"""Sorting rows of float32 numbers, largest first, ties by position.
-
-A number is mapped to an integer, monotonically but with fewer digits, and packed with its position into one key; rows
-of keys are sorted by numpy, whose sort of integers is vectorised. Numbers with equal integers are then sorted by value.
-"""
+"""Sorting integers, and rows of float32 numbers, largest first, ties by position."""
 
 from __future__ import annotations
 
@@ -13,7 +9,7 @@ import numpy.typing as npt
 
 from ..types import Int
 
-SHORT = 1 << 14  # rows up to this length have keys of 32 bits; in longer ones too few bits would remain for the number
+DIGIT = 11  # bits; the tallies of both digits then fit in the fastest cache
 
 
 def ascending(*keys: npt.NDArray[Any]) -> Int:
@@ -39,12 +35,12 @@ def order(
     from . import sort_kernels
 
     width = max(int(count.max(initial=0)), 1)
-    bits = max((width - 1).bit_length(), 1)
-    keys: npt.NDArray[Any] = np.empty((len(values), width), np.uint32 if width <= SHORT else np.uint64)
     places, ordered = np.zeros((len(values), width), np.int32), np.empty((len(values), width), np.float32)
-    sort_kernels.pack(values, count, bits, keys)
-    keys.sort(axis=1)
-    sort_kernels.unpack(values, count, bits, keys, places, ordered)
+    digit = min(max((width - 1).bit_length() - 2, 4), DIGIT)
+    sort_kernels.sort_rows(
+        values, count, digit, np.empty((2, 1 << digit), np.uint32), np.empty(width + 1, np.float32),
+        np.empty(width, np.uint64), np.empty(width, np.uint64), places, ordered,
+    )  # fmt: skip
     for row in np.flatnonzero((places[:, 0] < 0) & (count > 0)).tolist():  # too many numbers with equal integers
         n = count[row]
         places[row, :n] = np.argsort(-values[row, :n], kind="stable")

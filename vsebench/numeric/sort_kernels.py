@@ -1,7 +1,9 @@
-"""Compiled: numbers packed with their positions into integer keys, and the order of numbers from sorted keys.
+"""Compiled: rows of numbers in descending order.
 
-Scores are distributed symmetrically about their mean, so their integers are linear in the number. Gains are at least
-zero and spread over orders of magnitude, so their integers are about linear in the logarithm.
+A number is mapped to an integer, linear in the bits of its distance from the smallest of the row, so about in the
+logarithm of this distance: gains are at least zero and spread over orders of magnitude, and most scores are in the
+upper half of their range. Integers are sorted by radix, their two digits one after the other, and numbers with equal
+integers by insertion.
 """
 
 # mypy: allow-untyped-defs
@@ -11,144 +13,83 @@ import numpy as np
 
 from . import compiled as nb
 
-CODE_BITS = 24  # of 64: a float32 has no more digits
-LANES = 16  # partial results of a sum or a limit, which let the compiler vectorise
-WIDE = np.float32(3.5)  # standard deviations about the mean that get most of the integers
-SKIP = 4  # the limits of a long row are estimated from one number in so many
+SAMPLE = 1024  # numbers of a row, about, from which its range is estimated
+SCORE_BITS, GAIN_BITS = 3, 5  # of the exponent: distances below 1/256, or 2^-32, of the range get the same integer
+ABOVE = 1 << 22  # integers are left for numbers up to 1.5 times the range
 MOST = np.float32(3e38)
-ZERO = np.float32(0)
 MOST_MOVES = 8  # times the length of a row
 
 
 @nb.njit(nogil=True, cache=True)
-def _limits(v, n):
-    """Approximate finite minimum and maximum of ``v[:n]``, and the limits of the range that most numbers are in."""
-    low = np.full(LANES, np.inf, np.float32)
-    high = np.full(LANES, -np.inf, np.float32)
-    total = np.zeros(LANES, np.float32)
-    squares = np.zeros(LANES, np.float32)
-    origin = v[n // 2] if abs(v[n // 2]) < MOST else np.float32(0)
-    sampled = 0
-    for s in range(0, n, LANES * (SKIP if n > SKIP * SKIP * LANES else 1)):
-        part = v[min(s, max(n - LANES, 0)) : n]
-        sampled += min(LANES, n)
-        for j in range(min(LANES, n)):
-            x = part[j] if abs(part[j]) < MOST else origin
-            low[j] = min(low[j], x)
-            high[j] = max(high[j], x)
-            total[j] += x - origin
-            squares[j] += (x - origin) * (x - origin)
-    lowest, highest = low.min(), high.max()
-    mean, square = total.sum() / np.float32(sampled), squares.sum() / np.float32(sampled)
-    spread = WIDE * np.sqrt(max(square - mean * mean, np.float32(0)))
-    mean += origin
-    return lowest, highest, max(mean - spread, lowest), min(mean + spread, highest)
+def sort_rows(values, count, digit, tally, distance, keys, other, places, ordered):
+    """Fill ``places`` int32 and ``ordered`` float32 (row, width) with positions and numbers in descending order.
 
-
-@nb.njit(nogil=True, cache=True)
-def _rate(codes, width):
-    """Integers per unit of a range of this width; 0 for a range that is empty or beyond float32."""
-    if not (width > np.float32(1e-30) and width < np.float32(1e30)):
-        return np.float32(0)
-    return np.float32(codes - 1) / width
-
-
-@nb.njit(nogil=True, cache=True)
-def _by_digits(v, n, low, high, bits, codes, key):
-    """Keys linear in the bit patterns of numbers, about in their logarithms; negative numbers get the lowest code."""
-    kind = key.dtype.type
-    shift = kind(bits)
-    pattern = v.view(np.int32)
-    limits = np.array([low, high], np.float32).view(np.int32)
-    least, most = np.int32(limits[0] & np.int32(0x7FFFFFFF)), limits[1]
-    drop = np.int32(0)
-    while np.int32(most - least) >> drop >= codes:
-        drop += np.int32(1)
-    top = np.int32(codes - 1)
-    for j in range(n):
-        code = np.int32(min(max(pattern[j], least), most) - least) >> drop
-        key[j] = kind(kind(np.int32(top - code)) << shift) | kind(j)
-
-
-@nb.njit(nogil=True, cache=True)
-def _by_size(v, n, low, high, start, end, bits, codes, key):
-    """Keys linear in the numbers from ``start`` to ``end``, with fewer integers outside this range."""
-    kind = key.dtype.type
-    shift = kind(bits)
-    tail = np.int32(codes // np.int32(16))
-    bulk = np.int32(codes - np.int32(2) * tail)
-    first, last, final, most = np.float32(tail), np.float32(tail + bulk), np.float32(tail - 1), np.float32(bulk - 1)
-    below, inside, above = _rate(tail, start - low), _rate(bulk, end - start), _rate(tail, high - end)
-    if not end - start < MOST:
-        below, inside, above, low, high, start, end = ZERO, ZERO, ZERO, ZERO, ZERO, ZERO, ZERO
-    top = np.int32(codes - 1)
-    # The three ranges have disjoint integers, so the mapping is monotonic.
-    for j in range(n):
-        x = v[j]
-        under = min((x - low) * below, final)
-        under = under if under > ZERO else ZERO
-        over = (x - end) * above
-        over = last + (over if over < final else final)
-        code = first + min((x - start) * inside, most)
-        code = under if x < start else code
-        code = over if x > end else code
-        key[j] = kind(kind(np.int32(top - np.int32(code))) << shift) | kind(j)
-
-
-@nb.njit(nogil=True, cache=True)
-def pack(values, count, bits, keys):
-    """Pack numbers and their positions into keys that ascend while the numbers descend.
+    A row that would take more than ``MOST_MOVES`` moves a number is left out: its first place is -1.
 
     Args:
         values: (row, width) float32 without NaN; a row has ``count[row]`` numbers.
-        bits: lower bits of a key, which are the position.
-        keys: (row, width) of an unsigned type, filled; behind the numbers with the largest key.
+        digit: bits of half of an integer.
+        tally: (2, 2 ** digit) uint32, overwritten, as are the following.
+        distance: (width + 1,) float32.
+        keys, other: (width,) uint64; an integer in the upper, the position in the lower half.
     """
-    codes = np.int32(1) << np.int32(min(8 * keys.itemsize - bits, CODE_BITS))
+    pattern, half = distance.view(np.int32), np.uint64(32)
+    top, mask = np.int32((1 << 2 * digit) - 1), np.uint32((1 << digit) - 1)
+    low_tally, high_tally = tally[0], tally[1]
     for q in range(values.shape[0]):
-        v, key, n = values[q], keys[q], count[q]
-        for j in range(n, keys.shape[1]):
-            key[j] = ~keys.dtype.type(0)
-        if n == 0:
-            continue
-        low, high, start, end = _limits(v, n)
-        if low >= 0:
-            _by_digits(v, n, low, high, bits, codes, key)
-        else:
-            _by_size(v, n, low, high, start, end, bits, codes, key)
-
-
-@nb.njit(nogil=True, cache=True)
-def unpack(values, count, bits, keys, places, ordered):
-    """Fill ``places`` int32 and ``ordered`` float32 (row, width) with the positions and numbers in descending order.
-
-    The sorted keys are nearly in this order; the rest is an insertion sort of the numbers. A row that would take more
-    than ``MOST_MOVES`` moves a number is left out: its first place is -1.
-    """
-    mask = keys.dtype.type((np.int64(1) << bits) - 1)
-    for q in range(values.shape[0]):
-        v, key, place, out, n = values[q], keys[q], places[q], ordered[q], count[q]
-        left = MOST_MOVES * n
-        last = np.float32(np.inf)
+        v, n, place, out = values[q], count[q], places[q], ordered[q]
+        low, high = MOST, -MOST
+        for j in range(0, n, 1 + n // SAMPLE):
+            if v[j] < low and v[j] > -MOST:
+                low = v[j]
+            if v[j] > high and v[j] < MOST:
+                high = v[j]
+        if high < low:  # no finite number
+            low = high = np.float32(0)
         for j in range(n):
-            at = np.uint32(key[j] & mask)
-            x = v[at]
-            if x <= last:
-                place[j] = np.int32(at)
-                out[j] = x
-                last = x
-                continue
-            i = j
-            while i > 0 and out[i - 1] < x:
-                place[i] = place[i - 1]
-                out[i] = out[i - 1]
-                i -= 1
-            place[i] = np.int32(at)
-            out[i] = x
-            left -= j - i
-            if left < 0:
-                place[0] = -1
-                break
+            distance[j] = v[j] - low
+        distance[n] = high - low
+        drop = np.int32(23 + (SCORE_BITS if low < 0 else GAIN_BITS) - 2 * digit)
+        last = np.int32(pattern[n] + ABOVE)
+        first = np.int32(last - (top << drop))
+        if first < 0:  # 0 and -0 get the same integer
+            first = np.int32(0)
+        for j in range(low_tally.shape[0]):
+            low_tally[j] = high_tally[j] = 0
+        for j in range(n):
+            x = pattern[j]
+            x = first if x < first else last if x > last else x
+            code = np.uint32(top - (np.int32(x - first) >> drop))
+            keys[j] = (np.uint64(code) << half) | np.uint64(j)
+            low_tally[code & mask] += 1
+            high_tally[code >> np.uint32(digit)] += 1
+        before = after = 0
+        for j in range(low_tally.shape[0]):  # from numbers of keys to the place of the first
+            before, low_tally[j] = before + low_tally[j], before
+            after, high_tally[j] = after + high_tally[j], after
+        for j in range(n):
+            at = np.uint32(keys[j] >> half) & mask
+            other[low_tally[at]] = keys[j]
+            low_tally[at] += 1
+        for j in range(n):
+            at = np.uint32(other[j] >> (half + np.uint64(digit)))
+            keys[high_tally[at]] = other[j]
+            high_tally[at] += 1
+        left, least = MOST_MOVES * n, np.float32(np.inf)
+        for j in range(n):
+            at = np.uint32(keys[j])
+            i, x = j, v[at]
+            if x > least:
+                while i > 0 and out[i - 1] < x:
+                    place[i], out[i] = place[i - 1], out[i - 1]
+                    i -= 1
+                left -= j - i
+                if left < 0:
+                    place[0] = -1
+                    break
+            else:
+                least = x
+            place[i], out[i] = np.int32(at), x
 
 
 @nb.njit(nogil=True, cache=True)
