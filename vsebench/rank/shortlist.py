@@ -98,9 +98,9 @@ class Shortlist:
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
             consecutive = chosen[-1] - chosen[0] + 1 == len(chosen)
-            part = tile[:, chosen[0] : chosen[-1] + 1] if consecutive else np.take(tile, chosen, axis=1)
+            part, left = (tile, chosen[0]) if consecutive else (np.take(tile, chosen, axis=1), 0)
             start = np.empty(images + 1, np.int64)
-            shortlist_kernels.keep(part, self.least, self.shift, self.origin, start, room)
+            shortlist_kernels.keep(part, left, len(chosen), self.least, self.shift, self.origin, start, room)
             n = int(start[-1])
             with self._lock:
                 self._count_bytes(BYTES * n + 4 * len(start))

@@ -11,32 +11,31 @@ MOST = np.int32((1 << 24) - 1)  # above the origin
 
 
 @nb.njit(nogil=True, cache=True)
-def keep(tile, limit, shift, origin, start, out):
+def keep(tile, left, width, limit, shift, origin, start, out):
     """List the scores of every row that are at least its limit, each packed into an integer with its column.
 
     A score minus the shift of its row is positive, so bit patterns are in the order of the numbers. The upper 24 bits
     of the integer are the difference of the pattern and the origin, without its last bit; the lower 8 are the column.
 
     Args:
-        tile: (row, column) float32, at most 256 columns.
+        tile: (row, column) float32, of which ``width`` columns from ``left`` on are used, at most 256.
         limit, shift: (row,) float32.
         origin: (row,) int32, the bits of the limit minus the shift.
         start: (row + 1,) int64, filled; row r is packed in ``out[start[r]:start[r + 1]]``.
         out: uint32, filled; one longer than the number of scores of the tile.
     """
-    width = tile.shape[1]
     shifted = np.empty(width, np.float32)
     bits = shifted.view(np.int32)
     code = np.empty(width, np.uint32)
     n = 0
     start[0] = 0
     for r in range(limit.shape[0]):
-        row, least, offset, first = tile[r], limit[r], shift[r], origin[r]
+        row, least, offset, first = tile[r, left : left + width], limit[r], shift[r], origin[r]
         for c in range(width):
             shifted[c] = row[c] - offset
         for c in range(width):
-            above = min(np.int32(bits[c] - first) >> np.int32(1), MOST)
-            code[c] = (np.uint32(above) << np.uint32(8)) | np.uint32(c)
+            above = np.int32(bits[c] - first) >> np.int32(1)
+            code[c] = (np.uint32(above if above < MOST else MOST) << np.uint32(8)) | np.uint32(c)
         # Always written and kept by advancing n: a branch would be mispredicted.
         for c in range(width):
             out[n] = code[c]

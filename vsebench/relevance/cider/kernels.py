@@ -28,12 +28,8 @@ def _add_rows(rows, first, which, weight, total):
     n = which.shape[0] - which.shape[0] % 4
     for k in range(0, n, 4):
         w0, w1, w2, w3 = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
-        r0, r1, r2, r3 = (
-            rows[which[k], first:],
-            rows[which[k + 1], first:],
-            rows[which[k + 2], first:],
-            rows[which[k + 3], first:],
-        )
+        r0, r1 = rows[which[k], first:], rows[which[k + 1], first:]
+        r2, r3 = rows[which[k + 2], first:], rows[which[k + 3], first:]
         for j in range(total.shape[0]):
             total[j] = (((total[j] + r0[j] * w0) + r1[j] * w1) + r2[j] * w2) + r3[j] * w3
     for k in range(n, which.shape[0]):
@@ -65,7 +61,7 @@ def caption_rows(
             e += 1
         for i in range(total.shape[0]):
             total[i] = 0.0
-        _add_rows(rows, 0, feature[row[c] : e], query[row[c] : e], total)
+        _add_rows(rows, np.int64(0), feature[row[c] : e], query[row[c] : e], total)
         while e < last:
             q = query[e]
             for p in range(start[feature[e]], start[feature[e] + 1]):
