@@ -8,14 +8,14 @@ _started = 0
 
 def start() -> None:
     """A compilation begins."""
-    global _running, _started  # noqa: PLW0603
+    global _running, _started
     _started += _running == 0
     _running += 1
 
 
 def end() -> None:
     """The last compilation that began is over."""
-    global _running  # noqa: PLW0603
+    global _running
     _running -= 1
 
 
