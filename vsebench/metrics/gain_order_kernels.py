@@ -16,13 +16,12 @@ def smallest(gains, count, least):
     """
     equal = 0
     for q in range(gains.shape[0]):
-        row, n, limit, found = gains[q], count[q], np.float32(np.inf), np.int32(0)
+        row, n, limit = gains[q], count[q], np.float32(np.inf)
         for j in range(n):
             limit = row[j] if row[j] < limit else limit
         for j in range(n):
-            found = np.int32(found + np.int32(row[j] == limit))
+            equal += row[j] == limit
         least[q] = limit
-        equal += found
     return equal
 
 

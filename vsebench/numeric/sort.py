@@ -37,8 +37,9 @@ def order(
     width = max(int(count.max(initial=0)), 1)
     places, ordered = np.zeros((len(values), width), np.int32), np.empty((len(values), width), np.float32)
     digit = min(max((width - 1).bit_length() - 2, 4), DIGIT)
+    distance = np.empty(width + 1, np.float32)
     sort_kernels.sort_rows(
-        values, count, digit, np.empty((2, 1 << digit), np.uint32), np.empty(width + 1, np.float32),
+        values, count, digit, np.empty((2, 1 << digit), np.uint32), distance, distance.view(np.int32),
         np.empty(width, np.uint64), np.empty(width, np.uint64), places, ordered,
     )  # fmt: skip
     for row in np.flatnonzero((places[:, 0] < 0) & (count > 0)).tolist():  # too many numbers with equal integers

@@ -21,7 +21,7 @@ MOST_MOVES = 8  # times the length of a row
 
 
 @nb.njit(nogil=True, cache=True)
-def sort_rows(values, count, digit, tally, distance, keys, other, places, ordered):
+def sort_rows(values, count, digit, tally, distance, pattern, keys, other, places, ordered):
     """Fill ``places`` int32 and ``ordered`` float32 (row, width) with positions and numbers in descending order.
 
     A row that would take more than ``MOST_MOVES`` moves a number is left out: its first place is -1.
@@ -30,11 +30,10 @@ def sort_rows(values, count, digit, tally, distance, keys, other, places, ordere
         values: (row, width) float32 without NaN; a row has ``count[row]`` numbers.
         digit: bits of half of an integer.
         tally: (2, 2 ** digit) uint32, overwritten, as are the following.
-        distance: (width + 1,) float32.
+        distance, pattern: (width + 1,) float32, and its bits as int32.
         keys, other: (width,) uint64; an integer in the upper, the position in the lower half.
     """
-    pattern, half = distance.view(np.int32), np.uint64(32)
-    top, mask = np.int32((1 << 2 * digit) - 1), np.uint32((1 << digit) - 1)
+    half, top, mask = np.uint64(32), np.int32((1 << 2 * digit) - 1), np.uint32((1 << digit) - 1)
     low_tally, high_tally = tally[0], tally[1]
     for q in range(values.shape[0]):
         v, n, place, out = values[q], count[q], places[q], ordered[q]

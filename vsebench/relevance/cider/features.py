@@ -187,7 +187,8 @@ class Features:
         cell = np.repeat(np.arange(self.frequent), sizes) * len(self.scale) + posting["image"]
         for size, sums in zip(common, table, strict=True):
             values = posting["weight"] * self.penalty[np.abs(size - posting["length"])]
-            sums.flat = np.bincount(cell, values, sums.size)  # adds in the order of the postings, as the kernels
+            # Added in the order of the postings, as in the kernels.
+            sums[:] = np.bincount(cell, values, sums.size).reshape(sums.shape)
         return slot, table
 
 

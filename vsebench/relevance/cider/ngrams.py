@@ -70,7 +70,7 @@ def grams(tokens: Tokens) -> Grams:
     return Grams(tokens, *rows, start, gram[:entries].copy(), count[:entries].copy(), (keys, values, shift))
 
 
-def image_frequency(item: Int32, image: Int, n: int) -> Int32:
+def image_frequency(item: Int | Int32, image: Int, n: int) -> Int32:
     """(item below ``n``,) int32 number of different images among those of (entry,) items."""
     order = ascending(image, item)
     item, image = item[order], image[order]
