@@ -318,3 +318,26 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(
     for silent in (terminal.Terminal(quiet=True), terminal.Terminal(no_progress=True)):
         with silent.progress("ranking") as update:
             assert update is None
+
+
+@pytest.mark.parametrize("tty", [False, True])
+def test_progress_says_that_kernels_are_compiled_and_only_then(
+    tty: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from vsebench.numeric import compiled
+
+    @compiled.numba.njit
+    def kernel(x: Any) -> Any:
+        return np.sort(x)[::-1].sum()  # takes a second to compile
+
+    monkeypatch.setattr(terminal, "EVERY", 0.01)
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: tty, raising=False)
+    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("TERM", "xterm")
+    said = []
+    for number in (3.0, 2.0):
+        with terminal.Terminal().progress("ranking"):
+            assert kernel(np.array([number])) == number
+        said.append(capsys.readouterr().err)
+    assert re.search(r"ranking.*compiling kernels, once after installation: \d+", said[0])
+    assert "compiling" not in said[1]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vsebench.numeric.sort import SHORT, order
+from vsebench.numeric.sort import SHORT, ascending, order
 
 Array = npt.NDArray[Any]
 NUMBERS = st.one_of(
@@ -57,3 +57,11 @@ def test_long_rows(shape: str, width: int, rng: np.random.Generator) -> None:
 def test_an_empty_row_is_left_alone() -> None:
     places, ordered = order(np.ones((2, 3), np.float32), np.array([0, 0]))
     assert places.shape == ordered.shape == (2, 1)
+
+
+@given(st.lists(st.integers(0, (1 << 32) - 1) | st.integers(0, 5), max_size=30), st.integers(1, 10))
+def test_integers_ascending(numbers: list[int], most: int) -> None:
+    last = np.array(numbers, np.int64)
+    first = np.arange(len(last)) * 7 % most
+    expected = sorted(range(len(last)), key=lambda i: (last[i], first[i], i))
+    assert ascending(first, last).tolist() == expected

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..errors import VsebenchError, printable
+from ..numeric import compiling
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -107,7 +108,10 @@ class Terminal:
 
     @contextlib.contextmanager
     def progress(self, words: str) -> Iterator[Callable[[int, int], None] | None]:
-        """A progress bar on stderr; where that is no terminal, such as a log file, a line every ``EVERY`` seconds."""
+        """A progress bar on stderr; where that is no terminal, such as a log file, a line every ``EVERY`` seconds.
+
+        Both say so while kernels are compiled.
+        """
         if self.quiet or self.no_progress:
             yield None
             return
@@ -123,6 +127,13 @@ class Terminal:
             TimeElapsedColumn,
             TimeRemainingColumn,
         )
+        from rich.text import Text
+
+        class Compiling(TextColumn):
+            """Rendered ten times a second, whatever the work reports."""
+
+            def render(self, task: Any) -> Text:
+                return Text(compiling.words())
 
         columns = (
             TextColumn("{task.description}", markup=False),
@@ -130,6 +141,7 @@ class Terminal:
             MofNCompleteColumn(),
             TimeElapsedColumn(),
             TimeRemainingColumn(),
+            Compiling(""),
         )
         with Progress(*columns, console=self.err, transient=True) as bar:
             task = bar.add_task(printable(words), total=None)
@@ -151,7 +163,8 @@ def _lines(words: str, say: Callable[[str], None]) -> Iterator[Callable[[int, in
             share = f"{done:,} of {total:,} ({done / total:.0%}), " if total else ""
             left = f", about {_duration(spent * (total - done) / done)} left" if 0 < done < total else ""
             with contextlib.suppress(OSError, ValueError):  # a closed stderr is no reason to fail
-                say(f"{words}: {share}{_duration(spent)}{left}")
+                kernels = f", {compiling.words()}" if compiling.words() else ""
+                say(f"{words}: {share}{_duration(spent)}{left}{kernels}")
 
     thread = threading.Thread(target=report, daemon=True)
     thread.start()

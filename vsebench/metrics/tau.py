@@ -65,12 +65,13 @@ def _sums(order: GainOrder, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int
     chunks = -(-width // int(kernels.PLACES))
     behind = np.zeros((8, 8), np.uint16)
     behind[np.triu_indices(8, 1)] = 1
+    groups, words = (np.empty(chunks * n, np.uint16) for n in (kernels.GROUPS, kernels.WORDS))
     out = np.empty((len(count), len(ks), 4), np.int64)
     kernels.count_pairs(
         order.items, order.gains, order.listed, count.astype(np.int64), np.asarray(ks, np.int64)[by_depth],
-        np.empty((chunks, 2), np.uint64), np.empty(chunks * kernels.WORDS, np.uint64),
-        np.empty(chunks * kernels.GROUPS, np.uint16), np.empty(chunks * kernels.WORDS, np.uint16),
-        behind.view(np.uint64), np.empty(width, np.uint32), np.empty(width, np.uint32), out,
+        np.empty((chunks, 2), np.uint64), np.empty(chunks * kernels.WORDS, np.uint64), groups, words,
+        groups.view(np.uint64), words.view(np.uint64), behind.view(np.uint64), np.empty(width, np.uint32),
+        np.empty(width, np.uint32), out,
     )  # fmt: skip
     return np.ascontiguousarray(np.moveaxis(out[:, np.argsort(by_depth, kind="stable")], 2, 0))
 

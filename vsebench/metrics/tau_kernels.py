@@ -56,7 +56,9 @@ def _add(place, chunks, bits, groups, words, behind):
 
 
 @nb.njit(nogil=True, cache=True)
-def count_pairs(place, gains, listed, count, ks, chunks, bits, groups, words, behind, less, same, out):
+def count_pairs(
+    place, gains, listed, count, ks, chunks, bits, groups, words, groups_of, words_of, behind, less, same, out
+):
     """What the pairs of gains are counted from, for every query and depth.
 
     Args:
@@ -69,13 +71,13 @@ def count_pairs(place, gains, listed, count, ks, chunks, bits, groups, words, be
         chunks: (chunk, 2) uint64, the number of items before each chunk, and the counters of its parts.
         bits, groups, words: (chunk * WORDS,) uint64, (chunk * GROUPS,) uint16 and (chunk * WORDS,) uint16, the set and
             its counters.
+        groups_of, words_of: the same counters, four in a uint64.
         behind: (8, 2) uint64, see ``_add``.
         less, same: (depth,) uint32, by place.
         out: (query, ks, 4) int64, filled with sums over the listed items of the top k: of the place plus the number of
             listed items above with a smaller gain; of the number of listed items above with an equal gain; of those for
             which there is one; and of the items themselves.
     """
-    groups_of, words_of = groups.view(np.uint64), words.view(np.uint64)
     for q in range(place.shape[0]):
         row, gain, n, i = place[q], gains[q], count[q], listed[q] - 1
         less[:n] = np.uint32(0)

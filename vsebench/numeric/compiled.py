@@ -17,7 +17,9 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba.core import caching
+from numba.core import caching, event
+
+from . import compiling
 
 VARIABLE = "NUMBA_CACHE_DIR"
 FIX = f"set {VARIABLE} to a folder of yours"
@@ -48,6 +50,19 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 def notes() -> list[str]:
     """What did not work so far, one sentence each."""
     return list(_notes)
+
+
+class _Listener(event.Listener):
+    """Counts what numba compiles, which is nothing where all of it is in the cache."""
+
+    def on_start(self, _event: Any) -> None:
+        compiling.start()
+
+    def on_end(self, _event: Any) -> None:
+        compiling.end()
+
+
+event.register("numba:compile", _Listener())
 
 
 class TolerantCache(caching.FunctionCache):

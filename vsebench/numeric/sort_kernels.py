@@ -31,17 +31,17 @@ def _starts(count):
 
 @nb.njit(nogil=True, cache=True)
 def radix(bits, count, places, ordered):
-    """Fill ``places`` int32 and ``ordered`` float32 (row, width) with positions and numbers in descending order.
+    """Fill ``places`` int32 and ``ordered`` uint32 (row, width) with positions and numbers in descending order.
 
-    ``bits`` (row, width) uint32 are those of float32 numbers without NaN, of which a row has ``count[row]``. Equal
-    numbers keep their order. -0 is sorted as 0 and becomes 0.
+    ``bits`` (row, width) uint32 are those of float32 numbers without NaN, of which a row has ``count[row]``; ``ordered``
+    likewise. Equal numbers keep their order. -0 is sorted as 0 and becomes 0.
     """
     width = bits.shape[1]
     key, other = np.empty(width, np.uint32), np.empty(width, np.uint32)
     item = np.empty(width, np.int32)
     low, middle, high = np.empty(BINS, np.int32), np.empty(BINS, np.int32), np.empty(BINS, np.int32)
     for q in range(bits.shape[0]):
-        n, place, out = count[q], places[q], ordered[q].view(np.uint32)
+        n, place, out = count[q], places[q], ordered[q]
         low[:] = 0
         middle[:] = 0
         high[:] = 0

@@ -95,12 +95,16 @@ class Shortlist:
             return
         images = len(self.limit)
         room = np.empty(images * min(PIECE, b - a) + 1, np.uint32)
+        shifted, code = np.empty(PIECE, np.float32), np.empty(PIECE, np.uint32)
         for p in range(a, b, PIECE):
             chosen = self.captions[p : min(p + PIECE, b)] - c0
             consecutive = chosen[-1] - chosen[0] + 1 == len(chosen)
-            part = tile[:, chosen[0] : chosen[-1] + 1] if consecutive else np.take(tile, chosen, axis=1)
+            part, left = (tile, chosen[0]) if consecutive else (np.take(tile, chosen, axis=1), 0)
             start = np.empty(images + 1, np.int64)
-            shortlist_kernels.keep(part, self.least, self.shift, self.origin, start, room)
+            shortlist_kernels.keep(
+                part, left, len(chosen), self.least, self.shift, self.origin, shifted, shifted.view(np.int32), code,
+                start, room,
+            )  # fmt: skip
             n = int(start[-1])
             with self._lock:
                 self._count_bytes(BYTES * n + 4 * len(start))
@@ -154,7 +158,9 @@ class Shortlist:
         items, scores = np.empty((len(queries), width), np.int32), np.empty((len(queries), width), np.float32)
         count = np.zeros(len(queries), np.int64)
         for p in self.pieces:
-            shortlist_kernels.append(p.start, p.kept, p.first, self.shift, self.origin, queries, items, scores, count)
+            shortlist_kernels.append(
+                p.start, p.kept, p.first, self.shift, self.origin, queries, items, scores, scores.view(np.int32), count
+            )
         for i, (item, score) in complete.items():
             items[i, : len(item)], scores[i, : len(item)], count[i] = item, score, len(item)
         places, ordered = order(scores, count)
@@ -172,8 +178,11 @@ class Shortlist:
         margin = 2 * sort_kernels.REACH * (rate * np.abs(limit) + base) * (1 + 4 * rate)
         sure = np.nextafter((limit + margin).astype(np.float32), np.float32(np.inf))
         count = np.zeros(len(sure), np.int64)
-        for piece in self.pieces:
-            shortlist_kernels.count_over(piece.start, piece.kept, self.shift, self.origin, sure, count)
+        some = np.empty(PIECE, np.float32)
+        for p in self.pieces:
+            shortlist_kernels.count_over(
+                p.start, p.kept, self.shift, self.origin, sure, some, some.view(np.int32), count
+            )
         for images in full_order.parts_of(np.flatnonzero((count < self.k) & estimated), self.scorer.shape[1]):
             rows = _rows(self.scorer, self.k, images, self.captions)
             items, scores = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.float32)

@@ -11,32 +11,30 @@ MOST = np.int32((1 << 24) - 1)  # above the origin
 
 
 @nb.njit(nogil=True, cache=True)
-def keep(tile, limit, shift, origin, start, out):
+def keep(tile, left, width, limit, shift, origin, shifted, bits, code, start, out):
     """List the scores of every row that are at least its limit, each packed into an integer with its column.
 
     A score minus the shift of its row is positive, so bit patterns are in the order of the numbers. The upper 24 bits
     of the integer are the difference of the pattern and the origin, without its last bit; the lower 8 are the column.
 
     Args:
-        tile: (row, column) float32, at most 256 columns.
+        tile: (row, column) float32, of which ``width`` columns from ``left`` on are used, at most 256.
         limit, shift: (row,) float32.
         origin: (row,) int32, the bits of the limit minus the shift.
+        shifted, bits, code: (256,) float32, its bits as int32, and uint32; overwritten. Made here, they would take
+            0.4 s more to compile.
         start: (row + 1,) int64, filled; row r is packed in ``out[start[r]:start[r + 1]]``.
         out: uint32, filled; one longer than the number of scores of the tile.
     """
-    width = tile.shape[1]
-    shifted = np.empty(width, np.float32)
-    bits = shifted.view(np.int32)
-    code = np.empty(width, np.uint32)
     n = 0
     start[0] = 0
     for r in range(limit.shape[0]):
-        row, least, offset, first = tile[r], limit[r], shift[r], origin[r]
+        row, least, offset, first = tile[r, left : left + width], limit[r], shift[r], origin[r]
         for c in range(width):
             shifted[c] = row[c] - offset
         for c in range(width):
-            above = min(np.int32(bits[c] - first) >> np.int32(1), MOST)
-            code[c] = (np.uint32(above) << np.uint32(8)) | np.uint32(c)
+            above = np.int32(bits[c] - first) >> np.int32(1)
+            code[c] = (np.uint32(above if above < MOST else MOST) << np.uint32(8)) | np.uint32(c)
         # Always written and kept by advancing n: a branch would be mispredicted.
         for c in range(width):
             out[n] = code[c]
@@ -45,7 +43,7 @@ def keep(tile, limit, shift, origin, start, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def append(start, kept, base, shift, origin, rows, items, scores, count):
+def append(start, kept, base, shift, origin, rows, items, scores, patterns, count):
     """Append the kept scores of some rows to their lists.
 
     Args:
@@ -53,14 +51,14 @@ def append(start, kept, base, shift, origin, rows, items, scores, count):
         base: added to the columns.
         rows: (list,) int64, the rows.
         items, scores: (list, width) int32 and float32, filled from ``count`` on.
+        patterns: the bits of ``scores`` as int32.
         count: (list,) int64, lengths of the lists; increased.
     """
     for i in range(rows.shape[0]):
         r, n = rows[i], count[i]
         packed = kept[start[r] : start[r + 1]]
         item, score = items[i, n : n + packed.shape[0]], scores[i, n : n + packed.shape[0]]
-        bits = score.view(np.int32)
-        first, offset = origin[r], shift[r]
+        bits, first, offset = patterns[i, n : n + packed.shape[0]], origin[r], shift[r]
         for j in range(packed.shape[0]):
             item[j] = np.int32(packed[j] & np.uint32(255)) + base
             bits[j] = first + (np.int32(packed[j] >> np.uint32(8)) << np.int32(1)) + np.int32(1)
@@ -70,10 +68,11 @@ def append(start, kept, base, shift, origin, rows, items, scores, count):
 
 
 @nb.njit(nogil=True, cache=True)
-def count_over(start, kept, shift, origin, limit, count):
-    """Add to ``count`` (row,) the number of kept scores of every row that are at least ``limit`` (row,)."""
-    some = np.empty(256, np.float32)
-    bits = some.view(np.int32)
+def count_over(start, kept, shift, origin, limit, some, bits, count):
+    """Add to ``count`` (row,) the number of kept scores of every row that are at least ``limit`` (row,).
+
+    ``some`` (256,) float32 and ``bits``, its bits as int32, are overwritten.
+    """
     for r in range(limit.shape[0]):
         packed = kept[start[r] : start[r + 1]]
         for j in range(packed.shape[0]):

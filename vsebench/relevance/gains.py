@@ -132,5 +132,11 @@ def shape_of(split: Split) -> tuple[int, int]:
 
 def captions_of(image_of: Int, images: int) -> tuple[Int, Int]:
     """(image + 1,) starts and (caption,) captions of every image, in order."""
-    start = np.concatenate([[0], np.cumsum(np.bincount(image_of, minlength=images))])
-    return start, np.argsort(image_of, kind="stable")
+    return offsets(np.bincount(image_of, minlength=images)), np.argsort(image_of, kind="stable")
+
+
+def offsets(lengths: npt.NDArray[Any]) -> Int:
+    """(n + 1,) int64 row pointers of ragged lists with these lengths."""
+    ptr = np.zeros(len(lengths) + 1, np.int64)
+    np.cumsum(lengths, out=ptr[1:])
+    return ptr

@@ -58,7 +58,7 @@ def load(split: Split, argument: None, settings: Mapping[str, str], progress: Pr
 def _weights(found: Grams, split: Split, source: str, tokens: str) -> tuple[Float, str, tuple[str, ...]]:
     """(n-gram,) float64 log N - log max(1, df); the corpus, for the signature; notes."""
     if source == "split":
-        df: npt.NDArray[np.int32] = image_frequency(found, split.image_of, len(split.image_ids))
+        df: npt.NDArray[np.int32] = image_frequency(found.gram, split.image_of[found.caption], len(found))
         images, corpus, where = len(split.image_ids), "split", "the split"
     else:
         from .frequencies import corpus_df, fingerprint

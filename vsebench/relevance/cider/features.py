@@ -11,10 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from ...numeric import elementary
+from ...numeric.sort import ascending
 from ...text.tokens import Int32
 from ...types import Direction, Float, Int, Vectors
-from ..gains import captions_of
-from .ngrams import Grams
+from ..gains import captions_of, offsets
+from .ngrams import Grams, image_frequency
 
 FREQUENT = 0.15  # fraction of the images from which a feature is frequent, and is added as a dense row over images
 DENSE = 0.15  # fraction of the captions from which a feature is added as a dense row over captions
@@ -71,14 +72,15 @@ class Features:
             captions = first + np.argsort(self.length[first:last], kind="stable")
             caption_rows(
                 captions, first, self.image_of, self.length, self.row, self.shared, self.feature, self.query,
-                self.reference, self.start, self._references, self.penalty, *self._table, self.scale, out,
+                self.reference, self.start, self._references, self.penalty, *self._table,
+                np.empty((self.frequent, len(self.scale))), np.empty(len(self.scale)), self.scale, out,
             )  # fmt: skip
         else:
             out = np.empty((last - first, len(self.length)), np.float32)
             image_rows(
                 first, last, *self.captions_of, self.row, self.shared, self.query, self.reference, *self._by_image,
-                self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, *self._runs,
-                self._dense, self.scale, out,
+                self.start, self._references, self.penalty, *self._by_length[1:], self._candidates, self.frequent,
+                self._dense, np.empty((len(self.penalty), self.frequent)), np.empty(len(self.length)), self.scale, out,
             )  # fmt: skip
         return out
 
@@ -108,7 +110,7 @@ class Features:
 
     def prepare(self, use: Direction | Literal["pairs"]) -> None:
         """Compute the arrays that rows of a direction, or pairs, are computed from, in one thread at a time."""
-        needed = {"t2i": ("_table",), "i2t": ("_by_image", "_runs", "_dense"), "pairs": ("_by_image",)}
+        needed = {"t2i": ("_table",), "i2t": ("_by_image", "_dense"), "pairs": ("_by_image",)}
         with _PREPARING:
             for name in needed[use]:
                 getattr(self, name)
@@ -120,27 +122,28 @@ class Features:
 
     @cached_property
     def _references(self) -> Records:
-        """Postings of references, by feature, then image: weight, image, length."""
-        from .kernels import reference_postings
+        """Postings of references, by feature, then image, then caption: weight, image, length."""
+        caption, entry = self._entries
+        order = ascending(self.image_of[caption], self.feature[entry])
+        caption, entry = caption[order], entry[order]
+        return _records(REFERENCE, self.reference[entry], self.image_of[caption], self.length[caption])
 
-        posting = np.empty(int(self.start[-1]), REFERENCE)
-        fill = self.start[:-1].copy()
-        reference_postings(
-            *self.captions_of, self.row, self.shared, self.feature, self.reference, self.length, fill, posting
-        )
-        return posting
+    @cached_property
+    def _entries(self) -> tuple[Int, Int]:
+        """(shared entry,) captions, ascending, and indices in ``feature``, ``query`` and ``reference``."""
+        caption = np.repeat(np.arange(len(self.shared)), self.shared - self.row[:-1])
+        starts = self.row[:-1] - offsets(self.shared - self.row[:-1])[:-1]
+        return caption, np.arange(len(caption)) + starts[caption]
 
     @cached_property
     def _by_image(self) -> tuple[Int, Int32, Int32]:
         """(image + 1,) starts; the features of every image, ascending; the first posting of each in this image."""
-        from .kernels import by_image
-
-        row, none = np.zeros(len(self.scale) + 1, np.int64), np.empty(0, np.int32)
-        by_image(self.start, self._references, True, row, none, none)
-        row = np.cumsum(row)
-        feature, posting = np.empty(row[-1], np.int32), np.empty(row[-1], np.int32)
-        by_image(self.start, self._references, False, row[:-1].copy(), feature, posting)
-        return row, feature, posting
+        image = self._references["image"]
+        feature = np.repeat(np.arange(len(self.start) - 1, dtype=np.int32), np.diff(self.start))
+        first = np.flatnonzero((np.diff(feature, prepend=-1) != 0) | (np.diff(image, prepend=-1) != 0))
+        posting = first[ascending(image[first])]
+        row = offsets(np.bincount(image[first], minlength=len(self.scale)))
+        return row, feature[posting], posting.astype(np.int32)
 
     @cached_property
     def _by_length(self) -> tuple[Int, Int, Int32, Int]:
@@ -154,22 +157,10 @@ class Features:
     @cached_property
     def _candidates(self) -> Records:
         """Postings of captions, by feature, then position in ``_by_length``: weight, position, length."""
-        from .kernels import candidate_postings
-
-        posting = np.empty(int(self.start[-1]), CANDIDATE)
-        fill, order = self.start[:-1].copy(), self._by_length[0]
-        candidate_postings(order, self.row, self.shared, self.feature, self.query, self.length, fill, posting)
-        return posting
-
-    @cached_property
-    def _runs(self) -> tuple[Int32, Int32]:
-        """Starts of the runs of postings of equal length, of the frequent features."""
-        from .kernels import length_runs
-
-        start = self.start[: self.frequent + 1]
-        run_start, run = np.empty(len(start), np.int32), np.empty(int(start[-1]) + 1, np.int32)
-        used = length_runs(start, self._candidates, run_start, run)
-        return run_start, run[: used + 1].copy()
+        caption, entry = self._entries
+        order = ascending(self._by_length[1][caption], self.feature[entry])
+        caption, entry = caption[order], entry[order]
+        return _records(CANDIDATE, self.query[entry], self._by_length[1][caption], self.length[caption])
 
     @cached_property
     def _dense(self) -> Float:
@@ -185,15 +176,19 @@ class Features:
     @cached_property
     def _table(self) -> tuple[Int32, npt.NDArray[np.float64]]:
         """(length,) row in the table or -1, and the table (row, frequent feature, image) of summed weights."""
-        from .kernels import image_weights
-
         n = np.bincount(self.length)
         capacity = TABLE_BYTES // (8 * max(self.frequent * len(self.scale), 1))
         common = np.argsort(-n, kind="stable")[: min(capacity, int((n > 0).sum()))]
         slot = np.full(len(self.penalty), -1, np.int32)
         slot[common] = np.arange(len(common))
         table = np.zeros((len(common), self.frequent, len(self.scale)))
-        image_weights(common, self.start, self._references, self.penalty, table)
+        posting = self._references[: self.start[self.frequent]]
+        sizes = np.diff(self.start[: self.frequent + 1])
+        cell = np.repeat(np.arange(self.frequent), sizes) * len(self.scale) + posting["image"]
+        for size, sums in zip(common, table, strict=True):
+            values = posting["weight"] * self.penalty[np.abs(size - posting["length"])]
+            # Added in the order of the postings, as in the kernels.
+            sums[:] = np.bincount(cell, values, sums.size).reshape(sums.shape)
         return slot, table
 
 
@@ -208,39 +203,48 @@ def features(found: Grams, image_of: Int, images: int, idf: Float, *, clip: bool
         clip: True for CIDEr-D, with the minimum of the counts and the penalty of length; False for plain CIDEr.
         sigma: width of the penalty, in bigrams.
     """
-    from .kernels import renumber, weigh
-
-    most = np.ones(len(found), np.int64)
-    np.maximum.at(most, found.gram[found.count > 1], found.count[found.count > 1])
-    first_repeat = len(found) + np.cumsum(most - 1) - (most - 1)
-    n_feature = len(found) + (int((most - 1).sum()) if clip else 0)
-    entries = int(found.count.sum()) if clip else len(found.gram)
-    row, feature = np.empty(len(found.start), np.int64), np.empty(entries, np.int32)
-    query, reference = np.empty(entries), np.empty(entries)
-    used = weigh(
-        found.start, found.gram, found.count, found.order, idf, first_repeat, clip, row, feature, query, reference
-    )
-    feature, query, reference = feature[:used], query[:used], reference[:used]
-    start, frequent, number = _numbering(row, feature, n_feature, image_of, images)
-    shared = renumber(row, number, len(start) - 1, feature, query, reference)
+    again = found.count - 1 if clip else np.zeros_like(found.count)
+    most = np.zeros(len(found), np.int64)
+    np.maximum.at(most, found.gram[again > 0], again[again > 0])
+    first_repeat = (len(found) + offsets(most)).astype(np.int32)
+    weight = found.count * idf[found.gram]
+    cell = 4 * found.caption + found.order[found.gram]
+    norm = np.sqrt(np.bincount(cell, weight**2))
+    entry = np.flatnonzero(weight)
+    repeated = np.repeat(entry, again[entry])
+    t = np.arange(len(repeated), dtype=np.int32) - np.repeat(offsets(again[entry])[:-1], again[entry])  # from 0
+    feature = np.concatenate([found.gram[entry], first_repeat[found.gram[repeated]] + t])
+    entry = np.concatenate([entry, repeated])
+    caption, norm = found.caption[entry], norm[cell[entry]]
+    start, frequent, number = _numbering(feature, image_of[caption], int(first_repeat[-1]), images)
+    feature = number[feature]
+    order = ascending(feature, caption)
+    reference = (weight[entry] / norm)[order]
+    query = (idf[found.gram[entry]] / norm)[order] if clip else reference
+    row = offsets(np.bincount(caption, minlength=len(image_of)))
+    shared = row[:-1] + np.bincount(caption[feature < len(start) - 1], minlength=len(image_of))
     length = np.maximum(found.tokens.length - 1, 0).astype(np.int32) if clip else np.zeros(len(shared), np.int32)
     distance = np.arange(int(length.max(initial=0)) + 1, dtype=np.float64)
     penalty = elementary.exp(-(distance**2) / (2 * sigma**2))
     scale = 10.0 / 4.0 / np.maximum(np.bincount(image_of, minlength=images), 1)
-    return Features(image_of, length, row, shared, feature, query, reference, start, frequent, penalty, scale)
+    return Features(image_of, length, row, shared, feature[order], query, reference, start, frequent, penalty, scale)
 
 
-def _numbering(row: Int, feature: Int32, n_feature: int, image_of: Int, images: int) -> tuple[Int, int, Int32]:
+def _numbering(feature: Int, image: Int, n_feature: int, images: int) -> tuple[Int, int, Int32]:
     """Starts of the postings in the new order, the number of frequent features, and the new number of each feature."""
-    from .ngram_kernels import document_frequency
-
-    images_with = np.zeros(n_feature, np.int32)
-    document_frequency(*captions_of(image_of, images), row, feature, images_with)
     size = np.bincount(feature, minlength=n_feature)
-    frequent = (images_with > FREQUENT * images) & (size > 1)
+    often = np.flatnonzero(size[feature] > FREQUENT * images)  # the others cannot be frequent
+    frequent = (image_frequency(feature[often], image[often], n_feature) > FREQUENT * images) & (size > 1)
     order = np.lexsort((-size, ~frequent))
     number = np.empty(n_feature, np.int32)
     number[order] = np.arange(n_feature)
     size = size[order]
-    start = np.concatenate([[0], np.cumsum(size[: int((size > 1).sum())])])
-    return start, int(frequent.sum()), number
+    return offsets(size[: int((size > 1).sum())]), int(frequent.sum()), number
+
+
+def _records(kind: np.dtype[np.void], *columns: npt.NDArray[Any]) -> Records:
+    """Records of a dtype from its columns."""
+    found = np.empty(len(columns[0]), kind)
+    for name, column in zip(kind.fields or (), columns, strict=True):
+        found[name] = column
+    return found

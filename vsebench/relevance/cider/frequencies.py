@@ -79,7 +79,7 @@ def corpus_df(path: str | os.PathLike[str], tokens: str) -> Frequencies:
         if not isinstance(document, dict) or "df" not in document:
             images, captions = _captions(text, document, path)
             found = grams(tokenise(captions, tokens))
-            df = image_frequency(found, np.array(images, np.int64), max(images) + 1)
+            df = image_frequency(found.gram, np.array(images, np.int64)[found.caption], len(found))
             return Frequencies(tokens, max(images) + 1, found.tokens.words, found.parent, found.last, df)
         stored = _from_json(document, path)
     if stored.tokens != tokens:

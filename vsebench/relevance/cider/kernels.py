@@ -23,163 +23,45 @@ SEEN = 4096  # entries of the table of ``pair_values``, a power of 2
 
 
 @nb.njit(nogil=True, cache=True)
-def weigh(pointer, gram, count, order, idf, first_repeat, clip, row, feature, query, reference):
-    """Features of every caption, ascending, with their weights, without n-grams of weight 0; returns how many.
-
-    With ``clip``, the product min(a, b) b of two counts is written as a sum of b over t < min(a, b), so that a feature
-    is an n-gram and a t: t = 0 has the number of the n-gram, t > 0 the number ``first_repeat`` + t - 1.
-    """
-    at = 0
-    for c in range(pointer.shape[0] - 1):
-        row[c] = at
-        norm = np.zeros(4)
-        for e in range(pointer[c], pointer[c + 1]):
-            norm[order[gram[e]]] += (count[e] * idf[gram[e]]) ** 2
-        for n in range(4):
-            norm[n] = np.sqrt(norm[n])
-        for repeat in range(2 if clip else 1):
-            for e in range(pointer[c], pointer[c + 1]):
-                g = gram[e]
-                if idf[g] == 0.0:
-                    continue
-                weight = count[e] * idf[g] / norm[order[g]]
-                once = idf[g] / norm[order[g]] if clip else weight
-                for t in range(repeat, (count[e] if repeat else 1)):
-                    feature[at] = first_repeat[g] + t - 1 if repeat else g
-                    query[at], reference[at] = once, weight
-                    at += 1
-    row[pointer.shape[0] - 1] = at
-    return at
-
-
-@nb.njit(nogil=True, cache=True)
-def renumber(row, number, n_shared, feature, query, reference):
-    """Renumber the features, sort those of every caption again, and return where its unshared features start."""
-    shared = np.empty(row.shape[0] - 1, np.int64)
-    for c in range(row.shape[0] - 1):
-        low, high = row[c], row[c + 1]
-        shared[c] = low
-        for e in range(low, high):
-            feature[e] = number[feature[e]]
-            shared[c] += feature[e] < n_shared
-        stride = (high - low) // 2
-        while stride > 0:  # Shell sort
-            for e in range(low + stride, high):
-                f, q, r, at = feature[e], query[e], reference[e], e
-                while at >= low + stride and feature[at - stride] > f:
-                    before = at - stride
-                    feature[at], query[at], reference[at] = feature[before], query[before], reference[before]
-                    at = before
-                feature[at], query[at], reference[at] = f, q, r
-            stride = 1 if stride == 2 else stride * 5 // 11
-    return shared
-
-
-@nb.njit(nogil=True, cache=True)
-def reference_postings(image_start, captions, row, shared, feature, weight, length, fill, posting):
-    """Postings of references by feature, then image, then caption: records of weight, image and length.
-
-    Covers the entries ``row[c]`` to ``shared[c]``. ``fill`` (feature,) is where each feature starts, and is advanced.
-    """
-    for i in range(image_start.shape[0] - 1):
-        for k in range(image_start[i], image_start[i + 1]):
-            c = captions[k]
-            for e in range(row[c], shared[c]):
-                at = fill[feature[e]]
-                fill[feature[e]] += 1
-                posting[at].weight = weight[e]
-                posting[at].image = i
-                posting[at].length = length[c]
-
-
-@nb.njit(nogil=True, cache=True)
-def candidate_postings(captions, row, shared, feature, weight, length, fill, posting):
-    """Postings of captions by feature, in the order of ``captions``: records of weight, position in it and length."""
-    for k in range(captions.shape[0]):
-        c = captions[k]
-        for e in range(row[c], shared[c]):
-            at = fill[feature[e]]
-            fill[feature[e]] += 1
-            posting[at].weight = weight[e]
-            posting[at].position = k
-            posting[at].length = length[c]
-
-
-@nb.njit(nogil=True, cache=True)
-def by_image(start, posting, count, image_row, feature_of, posting_of):
-    """The features of every image, ascending, and where their postings of this image start.
-
-    With ``count``, counts them into ``image_row`` (image + 1,); without, fills the other two arrays from the starts in
-    ``image_row``, which are advanced.
-    """
-    for f in range(start.shape[0] - 1):
-        before = -1
-        for p in range(start[f], start[f + 1]):
-            i = posting[p].image
-            if i != before:
-                if not count:
-                    feature_of[image_row[i]], posting_of[image_row[i]] = f, p
-                image_row[i + 1 if count else i] += 1
-                before = i
-
-
-@nb.njit(nogil=True, cache=True, inline="always")
-def _image_weight(posting, p, stop, length, penalty):
-    """W = sum w p of the image at posting ``p``, and where the postings of the next image start."""
-    i, total = posting[p].image, 0.0
-    while p < stop and posting[p].image == i:
-        total += posting[p].weight * penalty[abs(length - posting[p].length)]
-        p += 1
-    return total, p
-
-
-@nb.njit(nogil=True, cache=True)
-def image_weights(lengths, start, posting, penalty, table):
-    """W of the frequent features for candidates of some lengths; fills ``table`` (length, feature, image)."""
-    for k in range(lengths.shape[0]):
-        for f in range(table.shape[1]):
-            p = start[f]
-            while p < start[f + 1]:
-                i = posting[p].image
-                table[k, f, i], p = _image_weight(posting, p, start[f + 1], lengths[k], penalty)
+def _add_rows(rows, first, which, weight, total):
+    """Add ``weight[k] * rows[which[k], first:]`` to ``total``, in the order of k, four in one pass."""
+    n = which.shape[0] - which.shape[0] % 4
+    for k in range(0, n, 4):
+        w0, w1, w2, w3 = weight[k], weight[k + 1], weight[k + 2], weight[k + 3]
+        r0, r1 = rows[which[k], first:], rows[which[k + 1], first:]
+        r2, r3 = rows[which[k + 2], first:], rows[which[k + 3], first:]
+        for j in range(total.shape[0]):
+            total[j] = (((total[j] + r0[j] * w0) + r1[j] * w1) + r2[j] * w2) + r3[j] * w3
+    for k in range(n, which.shape[0]):
+        w, row = weight[k], rows[which[k], first:]
+        for j in range(total.shape[0]):
+            total[j] += row[j] * w
 
 
 @nb.njit(nogil=True, cache=True)
 def caption_rows(
     captions, first, image_of, length, row, shared, feature, query, reference, start, posting, penalty, slot, table,
-    scale, out,
+    spare, total, scale, out,
 ):  # fmt: skip
     """Values of captions with every image; fills ``out[c - first]`` (image,) float32.
 
     ``table[slot[size]]`` are the rows of W for captions of length ``size``; ``slot[size]`` is -1 where there are none.
+    ``spare`` (frequent feature, image) and ``total`` (image,) float64 are overwritten.
     """
-    n_image, n_frequent = scale.shape[0], table.shape[1]
-    total = np.empty(n_image, np.float64)
-    even = scale[0] if (scale == scale[0]).all() else 0.0  # when all images have the same factor
     for c in captions:
-        total[:] = 0.0
         size, e, last = length[c], row[c], shared[c]
-        if slot[size] >= 0:
-            rows = table[slot[size]]
-            while e + 4 <= last and feature[e + 3] < n_frequent:  # four in one pass, added in order
-                w0, w1, w2, w3 = rows[feature[e]], rows[feature[e + 1]], rows[feature[e + 2]], rows[feature[e + 3]]
-                q0, q1, q2, q3 = query[e], query[e + 1], query[e + 2], query[e + 3]
-                for i in range(n_image):
-                    total[i] = (((total[i] + q0 * w0[i]) + q1 * w1[i]) + q2 * w2[i]) + q3 * w3[i]
-                e += 4
-            while e < last and feature[e] < n_frequent:
-                w, q = rows[feature[e]], query[e]
-                for i in range(n_image):
-                    total[i] += q * w[i]
-                e += 1
-        else:
-            while e < last and feature[e] < n_frequent:  # no rows of W for this length
-                p, stop, q = start[feature[e]], start[feature[e] + 1], query[e]
-                while p < stop:
-                    i = posting[p].image
-                    weight, p = _image_weight(posting, p, stop, size, penalty)
-                    total[i] += q * weight
-                e += 1
+        rows = table[slot[size]] if slot[size] >= 0 else spare
+        while e < last and feature[e] < spare.shape[0]:
+            if slot[size] < 0:  # no rows of W for this length
+                weight = spare[feature[e]]
+                for i in range(weight.shape[0]):
+                    weight[i] = 0.0
+                for p in range(start[feature[e]], start[feature[e] + 1]):
+                    weight[posting[p].image] += posting[p].weight * penalty[abs(size - posting[p].length)]
+            e += 1
+        for i in range(total.shape[0]):
+            total[i] = 0.0
+        _add_rows(rows, np.int64(0), feature[row[c] : e], query[row[c] : e], total)
         while e < last:
             q = query[e]
             for p in range(start[feature[e]], start[feature[e] + 1]):
@@ -188,92 +70,58 @@ def caption_rows(
         for e in range(last, row[c + 1]):
             total[image_of[c]] += query[e] * reference[e]
         values = out[c - first]
-        if even > 0.0:
-            for i in range(n_image):
-                values[i] = np.float32(total[i] * even)
-        else:
-            for i in range(n_image):
-                values[i] = np.float32(total[i] * scale[i])
+        for i in range(total.shape[0]):
+            values[i] = np.float32(total[i] * scale[i])
 
 
 @nb.njit(nogil=True, cache=True)
 def image_rows(
     first, last, image_start, captions_of, row, shared, query, reference, image_row, feature_of, posting_of, start,
-    posting, penalty, position_of, lengths, bounds, candidate, run_start, run, dense, scale, out,
+    posting, penalty, position_of, lengths, bounds, candidate, n_frequent, dense, weight, total, scale, out,
 ):  # fmt: skip
     """Values of images ``first:last`` with every caption; fills ``out`` (last - first, caption) float32.
 
     Captions are sorted by length, caption c at ``position_of[c]``; those of ``lengths[b]`` are at
-    ``bounds[b]:bounds[b + 1]``. A frequent feature is added length by length, with one W for all captions of a length:
-    the most frequent ones as rows of ``dense``, the others by runs of postings.
+    ``bounds[b]:bounds[b + 1]``. A frequent feature is added with one W for all captions of a length: the most frequent
+    ones as rows of ``dense``, the others posting by posting. ``weight`` (difference, frequent feature) and ``total``
+    (caption,) float64 are overwritten.
     """
-    n, n_dense, n_frequent = position_of.shape[0], dense.shape[0], run_start.shape[0] - 1
-    total = np.empty(n, np.float64)
-    cursor = np.empty(n_frequent, np.int64)
     for i in range(first, last):
-        cursor[:] = run_start[:-1]
-        stop, k = image_row[i + 1], image_row[i]
+        k, stop, n_dense = image_row[i], image_row[i + 1], image_row[i]
+        while k < stop and feature_of[k] < n_frequent:
+            for b in range(lengths.shape[0]):
+                w, r = 0.0, posting_of[k]
+                while r < start[feature_of[k] + 1] and posting[r].image == i:
+                    w += posting[r].weight * penalty[abs(lengths[b] - posting[r].length)]
+                    r += 1
+                weight[lengths[b], k - image_row[i]] = w
+            k += 1
+            n_dense += feature_of[k - 1] < dense.shape[0]
+        for j in range(total.shape[0]):
+            total[j] = 0.0
+        which = feature_of[image_row[i] : n_dense]
         for b in range(lengths.shape[0]):
-            size, low, high = lengths[b], bounds[b], bounds[b + 1]
-            part = total[low:high]
-            part[:] = 0.0
-            k = image_row[i]
-            while k + 4 <= stop and feature_of[k + 3] < n_dense:  # four in one pass, added in order
-                f0, f1, f2, f3 = feature_of[k], feature_of[k + 1], feature_of[k + 2], feature_of[k + 3]
-                w0, _ = _image_weight(posting, posting_of[k], start[f0 + 1], size, penalty)
-                w1, _ = _image_weight(posting, posting_of[k + 1], start[f1 + 1], size, penalty)
-                w2, _ = _image_weight(posting, posting_of[k + 2], start[f2 + 1], size, penalty)
-                w3, _ = _image_weight(posting, posting_of[k + 3], start[f3 + 1], size, penalty)
-                q0, q1, q2, q3 = dense[f0], dense[f1], dense[f2], dense[f3]
-                q0, q1, q2, q3 = q0[low:high], q1[low:high], q2[low:high], q3[low:high]
-                for j in range(part.shape[0]):
-                    part[j] = (((part[j] + q0[j] * w0) + q1[j] * w1) + q2[j] * w2) + q3[j] * w3
-                k += 4
-            while k < stop and feature_of[k] < n_frequent:
-                f = feature_of[k]
-                r = cursor[f]
-                if r < run_start[f + 1] and candidate[run[r]].length == size:
-                    cursor[f] += 1
-                    weight, _ = _image_weight(posting, posting_of[k], start[f + 1], size, penalty)
-                    if f < n_dense:
-                        q = dense[f][low:high]
-                        for j in range(part.shape[0]):
-                            part[j] += q[j] * weight
-                    else:
-                        for p in range(run[r], run[r + 1]):
-                            total[candidate[p].position] += candidate[p].weight * weight
-                k += 1
+            part = total[bounds[b] : bounds[b + 1]]
+            _add_rows(dense, bounds[b], which, weight[lengths[b], : which.shape[0]], part)
+        for m in range(n_dense, k):
+            for p in range(start[feature_of[m]], start[feature_of[m] + 1]):
+                w = weight[candidate[p].length, m - image_row[i]]
+                total[candidate[p].position] += candidate[p].weight * w
         while k < stop:
             f, r = feature_of[k], posting_of[k]
             while r < start[f + 1] and posting[r].image == i:
-                weight, size = posting[r].weight, posting[r].length
                 for p in range(start[f], start[f + 1]):
-                    apart = abs(candidate[p].length - size)
-                    total[candidate[p].position] += candidate[p].weight * weight * penalty[apart]
+                    apart = abs(candidate[p].length - posting[r].length)
+                    total[candidate[p].position] += candidate[p].weight * posting[r].weight * penalty[apart]
                 r += 1
             k += 1
         for k in range(image_start[i], image_start[i + 1]):
             c = captions_of[k]
             for e in range(shared[c], row[c + 1]):
                 total[position_of[c]] += query[e] * reference[e]
-        values, factor = out[i - first], scale[i]
-        for c in range(n):
-            values[c] = np.float32(total[position_of[c]] * factor)
-
-
-@nb.njit(nogil=True, cache=True)
-def length_runs(start, posting, run_start, run):
-    """Starts of runs of postings of equal length, ended by the number of postings; returns the number of runs."""
-    at = 0
-    for f in range(start.shape[0] - 1):
-        run_start[f] = at
-        for p in range(start[f], start[f + 1]):
-            if p == start[f] or posting[p].length != posting[p - 1].length:
-                run[at] = p
-                at += 1
-    run_start[start.shape[0] - 1] = at
-    run[at] = start[start.shape[0] - 1]
-    return at
+        values = out[i - first]
+        for c in range(total.shape[0]):
+            values[c] = np.float32(total[position_of[c]] * scale[i])
 
 
 @nb.njit(nogil=True, cache=True)
@@ -308,7 +156,10 @@ def pair_values(
                 continue
             r, stop, size = posting_of[k], start[f + 1], length[c]
             if f < n_frequent:
-                weight, _ = _image_weight(posting, r, stop, size, penalty)
+                weight = 0.0
+                while r < stop and posting[r].image == i:
+                    weight += posting[r].weight * penalty[abs(size - posting[r].length)]
+                    r += 1
                 total += query[e] * weight
             else:
                 while r < stop and posting[r].image == i:

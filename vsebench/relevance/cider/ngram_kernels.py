@@ -94,17 +94,3 @@ def find_grams(keys, values, shift, n_words, parent, last, to):
             slot = _slot(keys, shift, np.uint64(to[parent[g]]) * np.uint64(n_words) + np.uint64(last[g]))
             if keys[slot] != EMPTY:
                 to[g] = values[slot]
-
-
-@nb.njit(nogil=True, cache=True)
-def document_frequency(image_pointer, captions, pointer, gram, df):
-    """Add to ``df`` (n-gram,) int32 the number of images with the n-gram in a caption."""
-    seen = np.full(df.shape[0], -1, np.int32)
-    for i in range(image_pointer.shape[0] - 1):
-        for k in range(image_pointer[i], image_pointer[i + 1]):
-            c = captions[k]
-            for e in range(pointer[c], pointer[c + 1]):
-                g = gram[e]
-                if seen[g] != i:
-                    seen[g] = i
-                    df[g] += 1

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from ...numeric.sort import ascending
 from ...text.tokens import Int32, Tokens
 from ...types import Int
-from ..gains import captions_of
 
 LONGEST = 4
 
@@ -45,6 +46,11 @@ class Grams:
     def __len__(self) -> int:
         return len(self.parent)
 
+    @cached_property
+    def caption(self) -> Int:
+        """(entry,) int64."""
+        return np.repeat(np.arange(len(self.start) - 1), np.diff(self.start))
+
 
 def grams(tokens: Tokens) -> Grams:
     """Number and count the n-grams of captions."""
@@ -64,10 +70,9 @@ def grams(tokens: Tokens) -> Grams:
     return Grams(tokens, *rows, start, gram[:entries].copy(), count[:entries].copy(), (keys, values, shift))
 
 
-def image_frequency(found: Grams, image_of: Int, images: int) -> Int32:
-    """(n-gram,) int32 number of images that have an n-gram in a caption."""
-    from .ngram_kernels import document_frequency
-
-    df = np.zeros(len(found), np.int32)
-    document_frequency(*captions_of(image_of, images), found.start, found.gram, df)
-    return df
+def image_frequency(item: Int | Int32, image: Int, n: int) -> Int32:
+    """(item below ``n``,) int32 number of different images among those of (entry,) items."""
+    order = ascending(image, item)
+    item, image = item[order], image[order]
+    first = (np.diff(item, prepend=-1) != 0) | (np.diff(image, prepend=-1) != 0)
+    return np.bincount(item[first], minlength=n).astype(np.int32)

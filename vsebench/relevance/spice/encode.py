@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, pairwise
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ import numpy.typing as npt
 from ...errors import BadInput
 from ...numeric.parallel import default_threads, spread
 from ...types import Int
+from ..gains import offsets
 
 Int32 = npt.NDArray[np.int32]
 StringTuples = Sequence[Sequence[Sequence[str]]]  # of every caption, its tuples in the order of the parser
@@ -196,13 +196,6 @@ def similar_concepts(encoded: Encoded, graphs: Graphs) -> tuple[Int, Int32]:
     back_ptr, back = transpose(ptr, of, width)
     similar_ptr, similar = compose(ptr, of, back_ptr, back, n_concept)
     return similar_ptr, similar
-
-
-def offsets(lengths: npt.NDArray[Any]) -> Int:
-    """(n + 1,) int64 row pointers of ragged lists with these lengths."""
-    ptr = np.zeros(len(lengths) + 1, np.int64)
-    np.cumsum(lengths, out=ptr[1:])
-    return ptr
 
 
 def grouped(key: Int32, value: Int32, n: int) -> tuple[Int, Int32]:

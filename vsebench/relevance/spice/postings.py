@@ -17,8 +17,8 @@ import numpy as np
 
 from ...numeric.parallel import default_threads, spread
 from ...types import Direction, Int, Vectors
-from ..gains import Progress, captions_of
-from .encode import Encoded, Int32, build, grouped, offsets, similar_concepts, take_rows, transpose
+from ..gains import Progress, captions_of, offsets
+from .encode import Encoded, Int32, build, grouped, similar_concepts, take_rows, transpose
 
 FORMAT = "vsebench/spice-graphs/1"
 OWN_CHUNK = 4096  # captions whose images are merged without them at a time, to limit the memory
