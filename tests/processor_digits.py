@@ -18,7 +18,7 @@ import vsebench as vb
 from tests.scene_worlds import world
 from vsebench.human import models
 from vsebench.human.protocols import Task
-from vsebench.metrics.discounted import ndcg
+from vsebench.metrics.discounted import discounted_gain
 from vsebench.numeric import elementary
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
@@ -83,7 +83,9 @@ def main() -> None:
     n = np.arange(1, 30_000)
     found["functions"] = digest(elementary.log(n), elementary.log2(n), elementary.exp(-(n[:300] ** 2) / 72))
     gained = rng.random((20, 5000)).astype(np.float64)
-    found["nDCG"] = digest(ndcg(gained, -np.sort(-gained, axis=1), [10, 1620, 2000, 5000]))
+    found["nDCG"] = digest(
+        discounted_gain(gained, np.full(20, 5000), -np.sort(-gained, axis=1), [10, 1620, 2000, 5000])
+    )
     images = rng.standard_normal((IMAGES, DIM)).astype(np.float32)
     of_texts = np.repeat(images, EACH, axis=0) + 3 * rng.standard_normal((IMAGES * EACH, DIM)).astype(np.float32)
     split = Split("custom", np.arange(IMAGES), np.arange(len(of_texts)), np.arange(len(of_texts)) // EACH)

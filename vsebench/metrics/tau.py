@@ -178,10 +178,12 @@ def without_groups(
     """
     from . import tau_removal_kernels
 
-    most = int(np.minimum(k, count).sum())
+    count = np.minimum(k, count)
+    most = int(count.sum())
     row, which, size = (np.empty(most, np.int64) for _ in range(3))
-    out = np.empty((most, 5), np.int64)
+    out, room = np.empty((most, 5), np.int64), np.empty((8, tied.shape[1] + 2), np.int64)
+    last = np.full(int(group.max(initial=0)) + 1, -1, np.int64)
     n = tau_removal_kernels.leave_out(
-        order.items, order.gains, order.listed, tied, count, k, group, row, which, size, out
+        order.items, order.gains, order.listed, tied, count, group, room, last, row, which, size, out
     )
     return row[:n], which[:n], out[:n], size[:n]

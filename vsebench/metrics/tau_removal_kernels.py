@@ -37,7 +37,7 @@ def _levels(place, gains, listed, n, level):
     return number
 
 
-@nb.njit(nogil=True, cache=True, inline="always")
+@nb.njit(nogil=True, cache=True)
 def _below(tree, level):
     """How many added items have a level below this one."""
     total = 0
@@ -79,28 +79,24 @@ def _concord(level, tied, n, number, tree, smaller, at_level, out):
 
 
 @nb.njit(nogil=True, cache=True)
-def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out):
+def leave_out(place, gains, listed, tied, count, group, room, last, row, which, size, out):
     """Counts of pairs without the items of a group; returns how many rows are filled.
 
     Args:
         place, gains, listed: the order of gains, see ``tau_kernels.count_pairs``.
         tied: (query, depth) bool, the score is that of the item before.
-        count: (query,) int64 number of items of a query.
-        k: the depth.
+        count: (query,) int64 number of items of a query that count, at most depth.
         group: (query, depth) int64, at least 0.
+        room: (8, depth + 2) int64, overwritten.
+        last: (groups,) int64, -1; and so it is in the end.
         row, which, size: (pair,) int64, filled: the query, the group and the number of items without it.
         out: (pair, 5) int64, filled, see ``tau_kernels.count_pairs``.
     """
-    width = min(k, tied.shape[1])
-    level, concord, run = np.empty(width, np.int64), np.empty(width, np.int64), np.empty(width, np.int64)
-    tree, smaller = np.empty(width + 2, np.int64), np.empty(width + 2, np.int64)
-    at_level = np.empty(width + 2, np.int64)
-    last = np.full(group.max() + 1 if group.size else 1, -1, np.int64)  # of a group
-    before = np.empty(width, np.int64)  # the item of the same group before
-    runs = np.empty(width + 1, np.int64)  # lengths of the runs of equal scores
+    level, concord, run, before, runs = room[0], room[1], room[2], room[3], room[4]
+    tree, smaller, at_level = room[5], room[6], room[7]
     pair = 0
     for q in range(place.shape[0]):
-        n = min(k, count[q])
+        n = count[q]
         number = _levels(place[q], gains[q], listed[q], n, level)
         at_level[: number + 1] = 0
         tree[: number + 1] = 0
@@ -117,7 +113,7 @@ def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out
         number_runs, ties_score = 0, 0
         for i in range(n):
             total += concord[i]
-            if i == 0 or not tied[q, i]:
+            if i == 0 or not tied[q, i]:  # lengths of the runs of equal scores
                 runs[number_runs] = 0
                 number_runs += 1
             run[i] = number_runs - 1
@@ -126,7 +122,7 @@ def leave_out(place, gains, listed, tied, count, k, group, row, which, size, out
         total //= 2
         for i in range(n):
             x = group[q, i]
-            before[i] = last[x]
+            before[i] = last[x]  # the item of the same group before
             last[x] = i
         for i in range(n):
             x = group[q, i]

@@ -33,8 +33,8 @@ def _starts(count):
 def radix(bits, count, places, ordered):
     """Fill ``places`` int32 and ``ordered`` uint32 (row, width) with positions and numbers in descending order.
 
-    ``bits`` (row, width) uint32 are those of float32 numbers without NaN, of which a row has ``count[row]``; ``ordered``
-    likewise. Equal numbers keep their order. -0 is sorted as 0 and becomes 0.
+    ``bits`` (row, width) uint32 are those of float32 numbers without NaN, of which a row has ``count[row]``, and so are
+    those of ``ordered``. Equal numbers keep their order. -0 is sorted as 0 and becomes 0.
     """
     width = bits.shape[1]
     key, other = np.empty(width, np.uint32), np.empty(width, np.uint32)
