@@ -400,3 +400,28 @@ def test_numba_is_imported_in_one_place():
         if any(line.strip().startswith(("import numba", "from numba")) for line in path.read_text("utf-8").splitlines())
     ]
     assert found == ["vsebench.numeric.compiled"]
+
+
+def test_inner_compiled_functions_are_called_by_compiled_ones():
+    """They have no wrapper for calls from Python, which would end the process, see ``numeric.compiled``."""
+    wrong = []
+    for module, path in sources(ROOT, (*PACKAGES, "tests", "benchmarks")):
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        functions = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
+        compiled = [f for f in functions if any("njit" in ast.unparse(d) for d in f.decorator_list)]
+        inner = {f.name for f in compiled if f.name.startswith("_")}
+        calls = {id(node) for f in compiled for node in ast.walk(f)}
+        wrong += [
+            f"{module}:{node.lineno} calls {node.func.id}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if node.func.id in inner and id(node) not in calls
+        ]
+        wrong += [
+            f"{module}:{node.lineno} imports {alias.name}"
+            for node in ast.walk(tree)
+            if isinstance(node, ast.ImportFrom) and (node.module or "").endswith("kernels")
+            for alias in node.names
+            if alias.name.startswith("_")
+        ]
+    assert wrong == []

@@ -295,15 +295,15 @@ def canonical_order(
         assert isinstance(scorer, Dot)
         return float64_order(scorer, direction, queries, k, gallery)
     runs = room[:n]
-    rows, cols = np.empty(members, np.int64), np.empty(members, np.int64)
-    sort_kernels.run_members(places, runs, rows, cols)
+    size = runs[:, 2] - runs[:, 1]
+    ends = np.cumsum(size)
+    rows = np.repeat(runs[:, 0], size)
+    cols = places[rows, np.arange(members) - np.repeat(ends - runs[:, 2], size)]
     if tile is not None and isinstance(scorer, Matrix):
         exact = tile[rows, cols].astype(np.float64)
     else:
         exact = exact_scores(scorer, direction, queries[rows], cols if gallery is None else gallery[cols])
     tied = np.zeros((len(places), k), np.bool_)
-    size = runs[:, 2] - runs[:, 1]
-    ends = np.cumsum(size)
     for r in np.flatnonzero(size > sort_kernels.LONG_RUN).tolist():
         q, first, last = runs[r]
         own = slice(ends[r] - size[r], ends[r])
@@ -334,26 +334,61 @@ def best_of(values: Vectors, k: int, bound: ErrorBound) -> tuple[Items, Vectors,
     """All items that can be among the k best of every row, best first, their scores, and (row,) their number."""
     from ..numeric import sort_kernels as sorting_kernels
     from ..numeric.sort import order
-    from . import sort_kernels
 
     n, gallery = values.shape
     if 2 * k >= gallery:
         count = np.full(n, gallery)
         return *order(values, count), count
-    items, scores, count = np.empty((n, gallery), np.int32), np.empty((n, gallery), np.float32), np.empty(n, np.int64)
-    sort_kernels.candidates(values, k, samples(values, k), *_in_float32(bound), items, scores, count)
+    items, scores, count = candidates(values, k, bound)
     places, ordered = order(scores, count)
     sorting_kernels.pick(items, places, count)
     return places, ordered, count
 
 
-def samples(values: Vectors, k: int) -> Vectors:
-    """(query, sample) some scores of every row, ascending, from which its k-th best is estimated; none for small k."""
+def candidates(values: Vectors, k: int, bound: ErrorBound) -> tuple[Items, Vectors, Int]:
+    """All items that can be among the k best of every row, by index, their scores, and (row,) their number.
+
+    Returns:
+        (row, gallery) int32 and float32, of which a row's number is filled, and (row,) int64.
+    """
+    from . import sort_kernels
+
+    rate, base = _in_float32(bound)
+    limit = _reached(values, k)
+    with np.errstate(over="ignore", invalid="ignore"):
+        # below every score that can be above the limit in canonical order
+        least = np.nextafter(
+            limit - np.float32(sort_kernels.REACH) * (rate * np.abs(limit) + base), np.float32(-np.inf)
+        )
+    least = np.where(np.isfinite(least), least, np.float32(-np.inf))
+    items, scores, count = (
+        np.empty(values.shape, np.int32),
+        np.empty(values.shape, np.float32),
+        np.empty(len(values), np.int64),
+    )
+    sort_kernels.candidates(values, least, k * 32 < values.shape[1], items, scores, count)
+    return items, scores, count
+
+
+def _reached(values: Vectors, k: int) -> Vectors:
+    """(row,) float32 scores that k or a few more of every row reach."""
     from .sort_kernels import FEW, SAMPLE
 
     if k <= FEW:
-        return np.empty((len(values), 0), np.float32)
-    return np.sort(values[:, :: max(values.shape[1] // SAMPLE, 1)], axis=1)
+        return np.take_along_axis(values, largest(values, k)[:, -1:], axis=1)[:, 0]
+    some = np.sort(values[:, :: max(values.shape[1] // SAMPLE, 1)], axis=1)
+    size, part = some.shape[1], k / values.shape[1]
+    margin = int(2 * np.sqrt(size * part * (1 - part))) + 1
+    # An estimate of the k-th best score, lowered until at least k scores reach it.
+    limit, short = np.full(len(values), -np.inf, np.float32), np.arange(len(values))
+    for rank in range(int(part * size) + margin, size, margin):
+        limit[short] = some[short, size - rank]
+        enough = np.count_nonzero(values[short] >= limit[short, None], axis=1) >= k
+        short = short[~enough]
+        if not len(short):
+            return limit
+    limit[short] = -np.inf
+    return limit
 
 
 def parts_of(queries: Int, width: int) -> list[Int]:

@@ -185,11 +185,7 @@ class Shortlist:
             )
         for images in full_order.parts_of(np.flatnonzero((count < self.k) & estimated), self.scorer.shape[1]):
             rows = _rows(self.scorer, self.k, images, self.captions)
-            items, scores = np.empty(rows.shape, np.int32), np.empty(rows.shape, np.float32)
-            found, wide = np.empty(len(rows), np.int64), base[images].astype(np.float32)
-            sort_kernels.candidates(
-                rows, self.k, full_order.samples(rows, self.k), np.float32(rate), wide, items, scores, found
-            )
+            items, scores, found = full_order.candidates(rows, self.k, self.bound.take(images))
             for i, image in enumerate(images.tolist()):
                 self.complete[image] = items[i, : found[i]].copy(), scores[i, : found[i]].copy()
             self._count_bytes(8 * int(found.sum()))

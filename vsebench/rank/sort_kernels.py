@@ -61,75 +61,31 @@ def _count_reaching(piece, least):
 
 
 @nb.njit(nogil=True, cache=True)
-def _below(score, rate, base):
-    """A limit below every score that can be above ``score`` in canonical order."""
-    least = np.nextafter(np.float32(score - np.float32(REACH) * (rate * abs(score) + base)), np.float32(-np.inf))
-    return least if np.isfinite(least) else np.float32(-np.inf)
-
-
-@nb.njit(nogil=True, cache=True)
-def _list_reaching(value, least, few, item, score):
-    """List the scores that reach a limit by index, return their number; ``few``: most scores are below it."""
-    n = value.shape[0]
-    kept = 0
-    few = few and least > -np.inf
-    for s in range(0, n, PIECE):
-        e = min(s + PIECE, n)
-        if few and e - s == PIECE and _count_reaching(value[s:e], least) == 0:
-            continue
-        for j in range(s, e):
-            # Always written and kept by counting: a branch would be mispredicted.
-            item[kept] = j
-            score[kept] = value[j]
-            kept += value[j] >= least
-    return kept
-
-
-@nb.njit(nogil=True, cache=True)
-def _count_all_reaching(value, limit):
-    """The number of values that reach a limit."""
-    found = np.int32(0)
-    for j in range(value.shape[0]):
-        found = np.int32(found + np.int32(value[j] >= limit))
-    return found
-
-
-@nb.njit(nogil=True, cache=True)
-def _limit_reached_by(value, k, sample):
-    """A score that k or a few more of a row reach; ``sample`` are some of its scores, ascending."""
-    n = value.shape[0]
-    size = sample.shape[0]
-    fraction = k / n
-    margin = int(2 * np.sqrt(size * fraction * (1 - fraction))) + 1
-    # An estimate of the k-th best score, lowered until at least k scores reach it.
-    rank = int(fraction * size) + margin
-    while rank < size and _count_all_reaching(value, sample[size - rank]) < k:
-        rank += margin
-    return sample[size - rank] if rank < size else np.float32(-np.inf)
-
-
-@nb.njit(nogil=True, cache=True)
-def candidates(values, k, samples, rate, base, items, scores, count):
-    """List by index the items that can be among the k best of every row.
+def candidates(values, least, few, items, scores, count):
+    """List by index the items whose score reaches a limit.
 
     Args:
         values: (query, gallery) float32 scores.
-        k: depth.
-        samples: (query, sample) some scores of every row, ascending; read where k is beyond ``FEW``.
-        rate, base: the error of a score s is at most ``rate * |s| + base[query]``; ``base`` is (query,) float32.
+        least: (query,) float32 limits.
+        few: most scores are below them.
         items, scores: (query, gallery) int32 and float32; the first ``count[query]`` of a row are filled.
         count: (query,) int64, filled.
     """
-    best = np.empty(min(k, FEW), np.float32)
-    place = np.empty(min(k, FEW), np.int32)
-    few = k * 32 < values.shape[1]
+    n = values.shape[1]
     for q in range(values.shape[0]):
-        if k <= FEW:
-            _best(values[q], best, place)
-            limit = best[best.shape[0] - 1]
-        else:
-            limit = _limit_reached_by(values[q], k, samples[q])
-        count[q] = _list_reaching(values[q], _below(limit, rate, base[q]), few, items[q], scores[q])
+        value, limit, item, score = values[q], least[q], items[q], scores[q]
+        skip = few and limit > -np.inf
+        kept = np.int64(0)
+        for s in range(0, n, PIECE):
+            e = min(s + PIECE, n)
+            if skip and e - s == PIECE and _count_reaching(value[s:e], limit) == 0:
+                continue
+            for j in range(s, e):
+                # Always written and kept by counting: a branch would be mispredicted.
+                item[kept] = j
+                score[kept] = value[j]
+                kept += np.int64(value[j] >= limit)
+        count[q] = kept
 
 
 @nb.njit(nogil=True, cache=True)
@@ -188,18 +144,6 @@ def find_runs(ordered, count, k, rate, base, runs):
 
 
 @nb.njit(nogil=True, cache=True)
-def run_members(items, runs, rows, cols):
-    """Fill ``rows`` and ``cols`` with query and item of the members of all runs."""
-    at = 0
-    for r in range(runs.shape[0]):
-        q = runs[r, 0]
-        for i in range(runs[r, 1], runs[r, 2]):
-            rows[at] = q
-            cols[at] = items[q, i]
-            at += 1
-
-
-@nb.njit(nogil=True, cache=True)
 def _sort_run(item, score):
     """Sort one run by score descending, then index ascending, by insertion."""
     for j in range(1, item.shape[0]):
@@ -220,7 +164,7 @@ def sort_runs(items, runs, exact, k, tied):
     Args:
         items: (query, width) int32, best first by float32 scores, reordered in place.
         runs: (run, 3) int32 from ``find_runs``.
-        exact: (pair,) float64 canonical scores, as listed by ``run_members``; sorted in the same way.
+        exact: (pair,) float64 canonical scores, run by run; sorted in the same way.
         k: depth to which ties are marked.
         tied: (query, k) bool, set where the canonical score is that of the item before.
     """

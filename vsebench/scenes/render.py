@@ -57,12 +57,12 @@ def render(scene: Scene, size: int, draws: Draws) -> Pixels:
     light = np.array([draws.between(-LIGHT, LIGHT) for _ in range(2)])
     noise = np.frombuffer(draws.bytes(size * size * 3), np.uint8)
     pixels = np.empty((size, size, 3), np.uint8)
-    _develop(samples, np.array(palette, np.int32), light, noise, pixels)
+    develop(samples, np.array(palette, np.int32), light, noise, pixels)
     return pixels
 
 
 @nb.njit(nogil=True, cache=True)
-def _develop(samples, palette, light, noise, pixels):
+def develop(samples, palette, light, noise, pixels):
     """Compiled: average the colours of the samples of every pixel, add light and noise; integers only.
 
     Args:
