@@ -298,7 +298,7 @@ def canonical_order(
     size = runs[:, 2] - runs[:, 1]
     ends = np.cumsum(size)
     rows = np.repeat(runs[:, 0], size)
-    cols = places[rows, np.arange(members) - np.repeat(ends - runs[:, 2], size)]
+    cols = places[rows, np.arange(members) - np.repeat(ends - runs[:, 2], size)].astype(np.int64)
     if tile is not None and isinstance(scorer, Matrix):
         exact = tile[rows, cols].astype(np.float64)
     else:
