@@ -91,10 +91,10 @@ class Bench:
         row = Row(what, usage.seconds, usage.cpu, usage.ratio, cpu, "F")
         self.add(row, "" if limit is None else f"<= {limit:g} F", usage.ratio <= (limit or 0))
 
-    def memory(self, what: str, mib: float | None) -> None:
+    def memory(self, what: str, mib: float | None, goal: float = MEMORY_GOAL) -> None:
         """Add a row of memory, if it is known."""
         if mib is not None:
-            self.add(Row(what, mib=mib), f"<= {MEMORY_GOAL:g} MiB", mib <= MEMORY_GOAL)
+            self.add(Row(what, mib=mib), f"<= {goal:g} MiB", mib <= goal)
 
     def against_us(self, what: str, theirs: Usage, ours: Usage, times: float = 0, memory: float = 0) -> None:
         """Add a row of a peer as a multiple of the time of the library, which should be at least ``times``.

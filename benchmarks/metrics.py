@@ -48,8 +48,8 @@ FULL = (
     ),
 )
 REPORTS: dict[str, tuple[str, tuple[str, ...], float | None]] = {
-    "report": ("full report from vectors and raw captions, SPICE from cached tuples", FULL, 5.5),
-    "all": ("`--metrics all --gains cider,spice`: with Kendall of complete galleries", ("all",), None),
+    "report": ("full report from vectors and raw captions, SPICE from cached tuples", FULL, 8.0),
+    "all": ("`--metrics all --gains cider,spice`: with Kendall of complete galleries", ("all",), 12.0),
 }
 Array = npt.NDArray[Any]
 
@@ -227,7 +227,7 @@ def table(images: int, repeats: int, quick: bool) -> Bench:
     seconds, off = against_loops(images)
     ratio = seconds / times["memory"]
     what = "loops over the same: scipy, a query and a k at a time (E)"
-    bench.add(Row(what, seconds, ratio=ratio, unit="x"), ">= 30 x", ratio >= 30)
+    bench.add(Row(what, seconds, ratio=ratio, unit="x"), ">= 35 x", ratio >= 35)
     reports(bench)
     bench.notes += [
         "two products: one for each direction; F is one product of the same vectors on all cores",
@@ -249,11 +249,8 @@ def reports(bench: Bench) -> None:
     for name, (what, _, limit) in REPORTS.items():
         usage = measured(bench, name)
         bench.against_floor(what, usage, limit)
-        bench.memory("  memory over the inputs", usage.added_mib)
-        rest = usage.ratio - features.ratio
-        bench.add(
-            Row("  of it beside the features", ratio=rest, unit="F"), "" if limit is None else "<= 4 F", rest <= 4
-        )
+        bench.memory("  memory over the inputs", usage.added_mib, 250)
+        bench.add(Row("  of it beside the features", ratio=usage.ratio - features.ratio, unit="F"))
     usage = measured(bench, "resamples")
     what = f"intervals of all its metrics, {RESAMPLES:,} resamples"
     cpu = usage.cpu / usage.floor_cpu if usage.floor_cpu else None

@@ -36,7 +36,7 @@ def dimension(bench: Bench, dim: int, folder: Path, peers: bool, full: bool) -> 
     evaluation = harness.in_child("evaluate", path=str(path), split=world.split_name, repeats=bench.repeats)
     detail = evaluation.detail
     bench.add(Row("loading: read, audit, match", float(detail["loading"]), float(detail["loading_cpu"])))
-    with_memory(bench, f"evaluation, all {detail['metrics']} results", evaluation, 3.0)
+    with_memory(bench, f"evaluation, all {detail['metrics']} results", evaluation, 1.5)
     command_line(bench, world, path)
     if peers:
         against_peers(bench, given, ranks, full)
