@@ -1,8 +1,9 @@
 """One matrix product for both directions.
 
 Captions are queries of blocks of scores with all images; each image keeps, from block to block, the scores that can be
-among its best (``rank.shortlist``). On COCO 5K this saves a fifth of the CPU time of ``--metrics cs,ncs`` and of a report with
-CS@5000, and takes up to 120 MiB. Metrics that read deeper than ``DEEPEST`` would keep nearly every score: then images are scored apart.
+among its best (``rank.shortlist``). On COCO 5K this saves a fifth of the CPU time of ``--metrics cs,ncs``, and of a
+report with CS@5000, and takes up to 120 MiB. Metrics that read deeper than ``DEEPEST`` would keep nearly every score:
+then images are scored apart.
 The captions of deep orders are scored by a float64 product, for both directions (``rank.full_order``).
 """
 
