@@ -34,9 +34,9 @@ def expected(world: oracle_graded.World, name: str, direction: Direction, sample
         queries, gallery = world.items(spec, direction, fold)
         own = {q: q if direction == "i2t" else int(split.image_of[q]) for q in queries}
         values = {q: world.value(spec, direction, q, gallery, fold) for q in queries}
-        # one query of every image before the second of any, images in random order
-        turn = sorted(queries, key=lambda q: ([p for p in queries if own[p] == own[q]].index(q), place[own[q]]))
-        known = [q for q in turn[:sample] if not math.isnan(values[q])]
+        ids = split.image_ids if direction == "i2t" else split.caption_ids
+        turn = np.argsort(random_order(ids[np.array(queries, int)]))
+        known = [queries[i] for i in turn[:sample] if not math.isnan(values[queries[i]])]
         part = np.zeros((2, n))
         for image in {int(i) for i in (split.image_of[gallery] if direction == "i2t" else gallery)}:
             less = replace(world, removed=image)

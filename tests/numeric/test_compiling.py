@@ -19,7 +19,7 @@ rng = np.random.default_rng(0)
 images, texts = rng.standard_normal((300, 40)), rng.standard_normal((1500, 40))
 captions = [" ".join(rng.choice(["a", "red", "dog", "on", "grass", "near", "two", "cats"], 7)) for _ in texts]
 options = {"captions_per_image": 5, "captions": captions, "trust": True, "backend": "numpy"}
-vb.evaluate(images, texts, metrics="recall,cs,ncs", **options)
+vb.evaluate(images, texts, metrics="recall,cs,ncs,ndcg,sr,NCS@3", **options)
 modules = [module for name, module in sys.modules.items() if name.startswith("vsebench") and name.endswith("kernels")]
 found = {}
 for module in modules:

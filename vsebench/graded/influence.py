@@ -24,21 +24,21 @@ import numpy as np
 
 from ..metrics.declare import Metric
 from ..types import Bool, Float, Ids, Int
-from .rankings import Ranking
+from .rankings import Ranking, pseudo_positives
 
 LEAST_QUERIES = 200  # in the sample that influences are computed from
 MOST_PLACES = 250_000  # of all lists of the sample
 LARGEST = 2.0**18  # label distances beyond it have no influence
 
 
-def random_order(image_ids: Ids) -> Int:
-    """(image,) int64: the place of every image in a random order.
+def random_order(ids: Ids) -> Int:
+    """(item,) int64: the place of every image or caption in a random order.
 
-    The random numbers come from the ids, so that reports of the same images have the same samples and halves: the
-    queries of the first places are the sample, even and odd places the halves.
+    The random numbers come from the ids, so that reports of the same items have the same samples and halves, whatever
+    the order of the rows: queries of the first places are the sample, images of even and odd places the halves.
     """
-    digests = [hashlib.blake2b(str(i).encode("utf-8", "surrogatepass"), digest_size=8).digest() for i in image_ids]
-    place = np.empty(len(image_ids), np.int64)
+    digests = [hashlib.blake2b(str(i).encode("utf-8", "surrogatepass"), digest_size=8).digest() for i in ids]
+    place = np.empty(len(ids), np.int64)
     order = np.argsort(np.array([int.from_bytes(d, "little") for d in digests], np.uint64), kind="stable")
     place[order] = np.arange(len(order))
     return place
@@ -51,13 +51,11 @@ class Influence:
     """
 
     def __init__(self, ranking: Ranking):
-        place, image = random_order(ranking.split.image_ids), ranking.image_of[0]
+        split, (image, _) = ranking.split, ranking.image_of
+        ids = split.image_ids if ranking.direction == "i2t" else split.caption_ids
+        place = random_order(split.image_ids)
         self.half = place[image] % 2  # (query,)
-        # One query of every image comes before the second of any: captions of one image are alike.
-        by_image = np.argsort(image, kind="stable")
-        first = np.searchsorted(image[by_image], image)
-        again = np.argsort(by_image) - first  # (query,) number of queries of the same image before it
-        self.place = np.argsort(np.lexsort((place[image], again)))  # (query,) in the order of the sample
+        self.place = random_order(ids[ranking.queries])  # (query,) in the order of the sample
         self.gallery = len(ranking.gallery)
         self._sums = {m: np.zeros((2, len(place)), np.int64) for g in ranking.influenced for m in g.metrics}
         self._too_large: set[Metric] = set()
@@ -65,7 +63,7 @@ class Influence:
 
     def queries(self, metric: Metric) -> int:
         """How many queries the sample of a metric has; the longer its lists, the less one image matters in each."""
-        depth = min(metric.k or self.gallery, self.gallery)
+        depth = min(max(metric.k or self.gallery, pseudo_positives(metric)), self.gallery)
         return min(max(LEAST_QUERIES, MOST_PLACES // depth), len(self.place))
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:

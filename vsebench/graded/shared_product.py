@@ -22,7 +22,7 @@ from ..rank.shortlist import Shortlist
 from ..types import Int
 from .rankings import SharedScores
 
-MOST_BYTES = 256 << 20  # memory of all kept scores
+MOST_BYTES = 160 << 20  # memory of all kept scores
 DEEPEST = 0.3  # share of the captions
 NARROWEST = 64  # captions of a tile: products of narrower tiles are slow
 

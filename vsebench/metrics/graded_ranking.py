@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..types import Bool, Float, Int
+from ..types import Bool, Float, Int, frozen
 from .gain_order import GainOrder
 
 ALL_ZERO = (
@@ -84,10 +84,20 @@ class Remaining:
         place = np.zeros(numbers.shape, np.int32) if chosen.place is None else chosen.place
         cut = np.ones(len(self.row), np.int64) if chosen.cut is None else chosen.cut
         if weights is None:
-            weights = np.ones(numbers.shape[1])
+            weights = frozen(np.ones(numbers.shape[1]))
         ascending = np.argsort(at.max(axis=0, initial=0), kind="stable")
         out = np.empty(at.shape)
-        sums_without(numbers, self.image, place, weights, self.row, self.left_out, cut, at[:, ascending], out)
+        sums_without(
+            numbers,
+            self.image,
+            place,
+            weights,
+            self.row,
+            self.left_out,
+            cut,
+            np.ascontiguousarray(at[:, ascending]),
+            out,
+        )
         return out[:, np.argsort(ascending)]
 
     def lists(self, depth: int) -> npt.NDArray[Any]:

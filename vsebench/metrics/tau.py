@@ -18,7 +18,7 @@ from ..types import Bool, Float, Int, Vectors
 from .gain_order import GainOrder
 
 CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)
-LONG_RUN = 16  # up to this length all pairs of a run of equal scores are compared
+LONG_RUN = 1024  # up to this length all pairs of a run of equal scores are compared
 MOST_TIED = 1 << 20  # items of rankings with longer runs that are counted together
 VARIANTS: dict[str, str] = {
     "a": "(C - D) / n0",
@@ -78,40 +78,41 @@ def _sums(order: GainOrder, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int
 
 def _of_tied_scores(order: GainOrder, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
     """(query, ks, 5) what pairs of equal scores have added to the counts, as of ``pair_counts``."""
-    row, place = np.nonzero(tied[:, 1:])
-    place += 1
-    before = np.zeros((3, len(row)), np.int64)  # items of the same score above: concordant less discordant, all, tied
-    before[2] = 1
-    open_runs = np.arange(len(row))
-    for apart in range(1, LONG_RUN + 1):
-        r, p = row[open_runs], place[open_runs]
-        above, own = order.ranked[r, p - apart], order.ranked[r, p]
-        before[0, open_runs] += (above > own).astype(np.int64) - (above < own)
-        before[1, open_runs] += 1
-        open_runs = open_runs[tied[r, p - apart] & (p > apart)]
-        if not len(open_runs):
-            break
     out = np.zeros((len(tied), len(ks), 5), np.int64)
-    for i, k in enumerate(ks):
-        inside = place < k
-        for what, sign, added in zip((CONCORD, TIES_SCORE, DISTINCT_SCORES), (1, -1, 1), before, strict=True):
-            out[:, i, what] = sign * np.bincount(row[inside], added[inside], len(tied))
-    rows = np.unique(row[open_runs])
+    rows = np.flatnonzero(tied[:, 1:].any(axis=1))
     step = max(1, MOST_TIED // max(tied.shape[1], 1))
     for at in range(0, len(rows), step):
         some = rows[at : at + step]
-        out[some] = _of_long_runs(order.ranked[some], tied[some], count[some], ks)
+        place = np.arange(tied.shape[1])
+        begin = np.maximum.accumulate(np.where(tied[some], 0, place), axis=1)
+        long = (place - begin).max(axis=1) > LONG_RUN
+        for own, counted in ((some[~long], _of_runs), (some[long], _of_long_runs)):
+            if len(own):
+                out[own] = counted(order.ranked[own], tied[own], count[own], ks)
+    return out
+
+
+def _of_runs(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
+    """As ``_of_tied_scores``, by comparing all pairs of a run; ``gains`` (query, depth) are by place."""
+    from . import tau_kernels
+
+    by_depth = np.argsort(ks, kind="stable")
+    found = np.empty((len(tied), len(ks), 3), np.int64)
+    tau_kernels.compare_runs(gains, tied, count.astype(np.int64), np.asarray(ks, np.int64)[by_depth], found)
+    out = np.zeros((len(tied), len(ks), 5), np.int64)
+    out[:, by_depth, CONCORD], out[:, by_depth, DISTINCT_SCORES] = found[:, :, 0], found[:, :, 2]
+    out[:, by_depth, TIES_SCORE] = -found[:, :, 1]
     return out
 
 
 def _of_long_runs(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> npt.NDArray[np.int64]:
-    """As ``_of_tied_scores``, without comparing all pairs of a run; ``gains`` (query, depth) are by place.
+    """As ``_of_runs``, without comparing all pairs.
 
     Pairs are counted as in the complete list, but with the run before the gain, from the last run to the first: all
     items of earlier runs then have a smaller one.
     """
     place = np.arange(tied.shape[1])
-    begin = np.maximum.accumulate(np.where(tied & (place > 0), 0, place), axis=1)
+    begin = np.maximum.accumulate(np.where(tied, 0, place), axis=1)
     items, ordered = sorted_rows(np.ascontiguousarray(gains), count)
     run = np.take_along_axis(begin, items, axis=1)
     turn = np.argsort(np.where(place[: items.shape[1]] < count[:, None], -run, 1), axis=1, kind="stable")
@@ -130,7 +131,7 @@ def _of_long_runs(gains: Vectors, tied: Bool, count: Int, ks: Sequence[int]) -> 
     out = np.zeros((len(tied), len(ks), 5), np.int64)
     out[:, :, CONCORD] = pairs - 2 * (less - up_to(begin)) - same
     out[:, :, TIES_SCORE] = -pairs
-    out[:, :, DISTINCT_SCORES] = up_to(tied & (place > 0))
+    out[:, :, DISTINCT_SCORES] = up_to(tied)
     return out
 
 

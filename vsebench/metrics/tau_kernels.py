@@ -122,3 +122,38 @@ def count_pairs(
             out[q, i, SAME] = equal
             out[q, i, AGAIN] = again
             out[q, i, LISTED] = _above(np.uint32(k), chunks, bits, groups, words) if k < n else listed[q]
+
+
+@nb.njit(nogil=True, cache=True)
+def compare_runs(gains, tied, count, ks, out):
+    """Compare the gains of all items of equal scores.
+
+    Args:
+        gains: (query, depth) float32 by place.
+        tied: (query, depth) bool, the score is that of the item before; the first item's is not.
+        count: (query,) int64, number of items of a query.
+        ks: (ks,) int64, ascending.
+        out: (query, ks, 3) int64, filled for the top k: concordant less discordant pairs as if the place decided; all
+            pairs; items whose score is that of the item before.
+    """
+    for q in range(gains.shape[0]):
+        gain, n = gains[q], count[q]
+        start, done = np.int64(0), np.int64(0)
+        agree, pairs, items = np.int64(0), np.int64(0), np.int64(0)
+        for i in range(ks.shape[0]):
+            k = min(ks[i], n)
+            for p in range(done, k):
+                if not tied[q, p]:
+                    start = np.int64(p)
+                    continue
+                own, more, less = gain[p], np.int32(0), np.int32(0)
+                for r in range(start, p):
+                    more += np.int32(gain[r] > own)
+                    less += np.int32(gain[r] < own)
+                agree += np.int64(more) - np.int64(less)
+                pairs += p - start
+                items += np.int64(1)
+            done = k
+            out[q, i, 0] = agree
+            out[q, i, 1] = pairs
+            out[q, i, 2] = items

@@ -11,8 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..numeric import compiled as nb
-
-CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)  # as in ``tau``, which is no kernel
+from .tau import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE
 
 
 @nb.njit(nogil=True, cache=True)
@@ -90,7 +89,7 @@ def leave_out(place, gains, listed, tied, count, group, room, last, row, which, 
         room: (8, depth + 2) int64, overwritten.
         last: (groups,) int64, -1; and so it is in the end.
         row, which, size: (pair,) int64, filled: the query, the group and the number of items without it.
-        out: (pair, 5) int64, filled, see ``tau_kernels.count_pairs``.
+        out: (pair, 5) int64, filled, see ``tau.pair_counts``.
     """
     level, concord, run, before, runs = room[0], room[1], room[2], room[3], room[4]
     tree, smaller, at_level = room[5], room[6], room[7]

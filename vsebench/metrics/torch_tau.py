@@ -1,4 +1,4 @@
-"""Pairs of Kendall's tau as tensor code: the integers of ``tau_kernels.count_pairs``.
+"""Pairs of Kendall's tau as tensor code: the integers of ``tau.pair_counts``.
 
 How many items above a place of the ranking have a smaller gain is counted by a radix sort, from the highest bit of the
 ranks of the gains to the lowest. At every bit the items with equal higher bits form a group, in the order of the

@@ -170,7 +170,7 @@ def in_memory(scan: Scan) -> Scan:
             lists = scan(scorer, counters, at_once, threads, tile_shape, progress)
         for d in depth.keys() - at_once.keys():
             each = [scan(part_of(scorer, d, *p), [], {d: depth[d]}, threads, tile_shape, progress)[d] for p in parts[d]]
-            lists[d] = TopK(np.concatenate([top.items for top in each]), scores_of(scorer, d))
+            lists[d] = TopK(np.concatenate([top.items for top in each]), scores_of(scorer, d, threads))
         return lists
 
     return in_parts

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..numeric.parallel import default_threads, in_turn
+from ..numeric.parallel import in_turn
 from ..types import Direction, Float, Int, TopK
 from . import full_order
 from .full_order import ErrorBound
@@ -128,7 +128,7 @@ class Selector:
         step = max(1, min(-(-n // threads), PAIRS // self.value.shape[1]))
         blocks = [slice(a, min(a + step, n)) for a in range(0, n, step) if self.fill[a : a + step].any()]
         in_turn(blocks, lambda _: conclude, threads, None)
-        return TopK(self.items, scores_of(self.scorer, self.direction))
+        return TopK(self.items, scores_of(self.scorer, self.direction, threads))
 
 
 def _transposed(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
@@ -148,7 +148,7 @@ def _bound(scorer: Scorer, direction: Direction, n: int, rounded: bool) -> tuple
     return bound_of(scorer, direction, queries), full_order.largest_score(scorer, direction, queries)
 
 
-def scores_of(scorer: Scorer, direction: Direction) -> Callable[[Int], Float]:
+def scores_of(scorer: Scorer, direction: Direction, threads: int) -> Callable[[Int], Float]:
     """What makes the (query, k) canonical scores of lists, (query, k) indices of items of every query."""
 
     def scores(items: Int) -> Float:
@@ -161,7 +161,7 @@ def scores_of(scorer: Scorer, direction: Direction) -> Callable[[Int], Float]:
                 some.shape
             )
 
-        in_turn(range(0, len(items), step), lambda _: score, default_threads(), None)
+        in_turn(range(0, len(items), step), lambda _: score, threads, None)
         return found
 
     return scores
