@@ -24,10 +24,11 @@ import numpy as np
 
 from ..metrics.declare import Metric
 from ..types import Bool, Float, Ids, Int
-from .rankings import Ranking, pseudo_positives
+from .rankings import Ranking, is_tau, pseudo_positives
 
 LEAST_QUERIES = 200  # in the sample that influences are computed from
-MOST_PLACES = 250_000  # of all lists of the sample
+MOST_PLACES = 100_000  # of all lists of the sample
+MOST_OF_TAU = 250_000  # the same for Kendall's tau, where an image takes less time
 LARGEST = 2.0**18  # label distances beyond it have no influence
 
 
@@ -64,7 +65,8 @@ class Influence:
     def queries(self, metric: Metric) -> int:
         """How many queries the sample of a metric has; the longer its lists, the less one image matters in each."""
         depth = min(max(metric.k or self.gallery, pseudo_positives(metric)), self.gallery)
-        return min(max(LEAST_QUERIES, MOST_PLACES // depth), len(self.place))
+        most = MOST_OF_TAU if is_tau(metric) else MOST_PLACES
+        return min(max(LEAST_QUERIES, most // depth), len(self.place))
 
     def sampled(self, metric: Metric, start: int, stop: int) -> Int:
         """(sampled,) int64, which of the queries ``start:stop`` are in its sample, counted from ``start``."""

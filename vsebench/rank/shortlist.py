@@ -27,7 +27,7 @@ MARGIN = 2.0  # standard deviations; one image in forty then needs a complete ro
 BYTES = 4  # a kept score and its position
 LOSS = 1.05 * 2.0**-22  # relative error of a score that was kept, and of its shift: the last bit, and two roundings
 SPAN = 13.0  # largest shifted score over the smallest; 14 fits four powers of two and 24 bits
-TOO_MUCH = 2  # times the expected memory; a larger list is dropped
+TOO_MUCH = 4  # times the expected memory; a larger list is dropped
 BLOCK = 33 << 20  # bytes allocated at a time; blocks this large are returned to the system when freed
 SPARE = 4 << 20  # bytes that a list may take whatever is expected
 
