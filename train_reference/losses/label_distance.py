@@ -63,7 +63,10 @@ def log_ratio(
     label = (1 - degree).clamp(min=0)
     u = (distance + eps).log() - (label + eps).log()
     slope = _slope(u.detach(), label, ties) + _slope(u.detach().T, label.T, ties).T
-    cost = (slope * u).sum()  # of a sum of squares; its gradient, as ``slope`` has none, is only half of theirs
+    # slopes add up to 0: without their mean, large numbers lose no digits
+    cost = (
+        slope * (u - u.detach().mean())
+    ).sum()  # of a sum of squares; its gradient, as ``slope`` has none, is only half of theirs
     return reduced(2 * cost - cost.detach(), len(scores), reduction)
 
 

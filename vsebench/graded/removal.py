@@ -4,7 +4,7 @@ Only the images of the first k retrieved items, of the k largest gains and of th
 of a query. Where one of them is left out, the next candidate, ideal gain and pseudo-positive take its place: sums over
 the list are computed for every pair of a query and an image, without a copy of the list (``Remaining``); only metrics
 that read more than such sums get copies. For Kendall's tau the pairs that an image takes part in are subtracted, and no
-candidate takes its place.
+candidate takes its place. Gains are checked for the values themselves; what moves up is not checked again.
 """
 
 from __future__ import annotations

@@ -9,7 +9,8 @@ of what was retrieved) for graded metrics. Out: one value a query.
 - ``recall``, ``place``, ``precision``, ``sums``: metrics of binary judgements
 - ``coherent``, ``cumulative``, ``semantic``, ``discounted``: graded metrics; ``tau``, ``gain_order`` and their kernels
   compute Kendall's tau
-- ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries
+- ``graded_ranking``, ``values``: what graded metrics read, and their values for a block of queries; ``sums_at`` adds up
+  the top of lists, also without the items of an image (``sums_kernels``)
 
 Importing the package declares every metric.
 """

@@ -5,7 +5,7 @@ every query (``types.Observation``), or the canonical order of complete gallerie
 
     observe.observe(scorer, requests)                 ranks of relevant items, top k; scores are not kept
       thresholds.score, thresholds.make               canonical scores of the relevant pairs, and error bounds
-      stream.stream                                   tiles of float32 scores, in threads
+      stream.stream                                   tiles of scores, in threads
         scorers.Scorer.tile                           one matrix product, or a part of a given matrix
         kernels.count_rows, kernels.count_columns     candidates above each threshold; near-ties compared in float64
         select.Selector.add                           top k of a complete gallery, else -> kernels.collect: candidates
@@ -21,9 +21,10 @@ every query (``types.Observation``), or the canonical order of complete gallerie
     shortlist.Shortlist                               the same for images, from scores kept while captions are queries
 
 What is exact: the canonical score of a pair is a float64 inner product summed in one fixed order (``exact``), and
-equal scores are in the order of the gallery index. Tiles are float32 products of any BLAS; each has a bound on its
-error. A comparison that the bound does not decide, a near-tie, is made between canonical scores. Therefore block
-size, threads, BLAS and hardware do not change a rank. The entries of a given score matrix are canonical themselves.
+equal scores are in the order of the gallery index. Tiles are float32 products of any BLAS, or float64 ones rounded to
+float32 where lists are deep; each has a bound on its error. A comparison that the bound does not decide, a near-tie, is
+made between canonical scores. Therefore block size, threads, BLAS and hardware do not change a rank. The entries of a
+given score matrix are canonical themselves.
 
 - scores: ``scorers`` (``Dot``, ``Matrix``), ``exact``, ``stream``
 - ranks and top lists: ``observe``, ``thresholds``, ``select``, ``order``, ``kernels``; of retrieved lists: ``lists``

@@ -127,7 +127,7 @@ def count_rows(
         item, exact, high, low: (pair,) caption, canonical score and thresholds.
         first, last: (image,) int64, the candidates of image r are captions ``first[r]:last[r]``.
         x, y, row_scale, col_scale: what a canonical score is computed from (``Scorer.exact_arguments``).
-        above, before, after: (pair,) int64; increased by the numbers of candidates that score higher, tie at a lower
+        above, before, after: (pair,) int32; increased by the numbers of candidates that score higher, tie at a lower
             index, and tie at a higher index.
     """
     width = tile.shape[1]
