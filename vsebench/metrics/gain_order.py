@@ -10,6 +10,7 @@ import numpy.typing as npt
 from ..types import Int, Vectors
 
 COMMON = 8  # items with the smallest gain are left out of the sort where they are one in so many
+CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)  # what ``tau.pair_counts`` counts
 Items = npt.NDArray[np.int32]
 
 

@@ -15,9 +15,8 @@ import numpy.typing as npt
 
 from ..numeric.sort import order as sorted_rows
 from ..types import Bool, Float, Int, Vectors
-from .gain_order import GainOrder
+from .gain_order import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE, GainOrder
 
-CONCORD, TIES_SCORE, TIES_GAIN, DISTINCT_SCORES, DISTINCT_GAINS = range(5)
 LONG_RUN = 1024  # up to this length all pairs of a run of equal scores are compared
 MOST_TIED = 1 << 20  # items of rankings with longer runs that are counted together
 VARIANTS: dict[str, str] = {

@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..numeric import compiled as nb
-from .tau import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE
+from .gain_order import CONCORD, DISTINCT_GAINS, DISTINCT_SCORES, TIES_GAIN, TIES_SCORE
 
 
 @nb.njit(nogil=True, cache=True)

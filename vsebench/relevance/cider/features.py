@@ -128,7 +128,7 @@ class Features:
         caption, entry = caption[order], entry[order]
         return _records(REFERENCE, self.reference[entry], self.image_of[caption], self.length[caption])
 
-    @cached_property
+    @property
     def _entries(self) -> tuple[Int, Int]:
         """(shared entry,) captions, ascending, and indices in ``feature``, ``query`` and ``reference``."""
         caption = np.repeat(np.arange(len(self.shared)), self.shared - self.row[:-1])
