@@ -49,19 +49,13 @@ class Largest:
 
     Attributes:
         image: (query, largest) int64 image of each.
-        positive: (query, largest) bool, its gain is above 0.
-        size: (query, largest) int64 number of gallery items that a positive one stands for, 0 for the others.
-        place: (query, depth) int32 place of each retrieved item among the positive ones, or ``NONE``.
+        size: (query, largest) int64 number of gallery items that one of gain above 0 stands for, 0 for the others.
+        place: (query, depth) int32 place of each retrieved item among those of gain above 0, or ``NONE``.
     """
 
     image: Int
-    positive: Bool
     size: Int
     place: npt.NDArray[np.int32]
-
-    def number(self, m: int) -> Int:
-        """(query,) int64 how many items the first ``m`` stand for."""
-        return np.asarray(self.size[:, :m].sum(axis=1), np.int64)
 
 
 class Block:
@@ -165,9 +159,9 @@ class Block:
         if not m:
             return ranking
         largest = self.largest(found, group)
-        number = self.known(group, largest.number(m), found.candidates)
+        number = self.known(group, largest.size.sum(axis=1), found.candidates)
         count = np.where(number > 0, ranking.count, 0)
-        return replace(ranking, count=count, pseudo_positive=largest.place < m, pseudo_positives=number)
+        return replace(ranking, count=count, pseudo_positive=largest.place < NONE, pseudo_positives=number)
 
     def known(self, group: Group, number: Int, candidates: Int) -> Int:
         """(query,) numbers of pseudo-positives, 0 for a query without a value.
@@ -184,14 +178,14 @@ class Block:
             assert found.ranking.ideal is not None  # pseudo-positives are chosen among the ideal items
             best, positive = found.best[:, :most], found.ranking.ideal[:, :most] > 0
             place = _places(found.items, best, positive, len(ranking.gallery))
-            return Largest(ranking.image_of[1][best], positive, positive.astype(np.int64), place)
+            return Largest(ranking.image_of[1][best], positive.astype(np.int64), place)
         total, order, of_query = self._image_gains(group.without_ground_truth)
         best = order[of_query, : min(most, len(ranking.images) - group.without_ground_truth)]
         positive = total[of_query[:, None], best] > 0
         image = np.searchsorted(ranking.images, ranking.image_of[1])
         size = np.bincount(image, minlength=len(ranking.images))[best] * positive
         place = _places(image[found.items], best, positive, len(ranking.images))
-        return Largest(ranking.images[best], positive, size, place)
+        return Largest(ranking.images[best], size, place)
 
     def _image_gains(self, without_ground_truth: bool) -> tuple[Float, Items, Int]:
         """The gains of all images, summed over the captions of each query image of the block; made once.

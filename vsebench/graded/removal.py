@@ -41,12 +41,13 @@ def measure(block: Block, found: Retrieved, groups: Sequence[Group], known: Know
         out: sums of influences.
     """
     for group in groups:
-        for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 0), out.queries):
-            if group.of_tau:
-                for m in metrics:
-                    _add_tau(block, found, m, known, out)
-            else:
-                _add_top(block, found, group, list(metrics), known, out)
+        if group.of_tau:
+            for m in group.metrics:
+                _add_tau(block, found, m, known, out)
+            continue
+        lists = _lists(block, found, group)
+        for _, metrics in groupby(sorted(group.metrics, key=lambda m: m.k or 1), out.queries):
+            _add_top(block, lists, group, list(metrics), known, out)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +55,13 @@ class _Lists:
     """The lists of some queries that metrics of the top k read, with further items that can move up.
 
     Attributes:
-        query, own: (query,) int64 positions of the queries in the ranking, and their own images.
+        own: (query,) int64 images of the queries.
         candidates: (query,) int64.
         image, gains, tied: (query, depth) of the retrieved items.
         best, ideal: (query, ideal depth) images and gains of the items with the largest gains.
         largest: what the pseudo-positives are chosen from, or None.
     """
 
-    query: Int
     own: Int
     candidates: Int
     image: Int
@@ -71,37 +71,42 @@ class _Lists:
     ideal: Any
     largest: Largest | None
 
+    def cut(self, rows: Int, depth: int) -> _Lists:
+        """Those of some queries, no deeper than ``depth``."""
+        found = self.largest
+        return _Lists(
+            self.own[rows], self.candidates[rows], np.ascontiguousarray(self.image[rows, :depth]),
+            self.gains[rows, :depth], self.tied[rows, :depth], self.best[rows], self.ideal[rows],
+            found and Largest(found.image[rows], found.size[rows], np.ascontiguousarray(found.place[rows, :depth])),
+        )  # fmt: skip
 
-def _lists(block: Block, found: Retrieved, group: Group, metrics: Sequence[Metric], out: Influence) -> _Lists:
+
+def _lists(block: Block, found: Retrieved, group: Group) -> _Lists:
     ranking, spare = block.ranking, block.ranking.spare
-    found = found.cut(max(m.k or 1 for m in metrics) + spare)
-    rows = out.sampled(metrics[0], block.start, block.stop)
+    # complete rankings, which another metric of this block may read, are not needed
+    found = found.cut(group.depth + spare)
     query_image, gallery_image = ranking.image_of
-    largest = block.largest(found, group, spare) if group.pseudo_positives else None
-    if largest is not None:
-        largest = Largest(largest.image[rows], largest.positive[rows], largest.size[rows], largest.place[rows])
-    best, r = found.best[rows, : group.ideal + spare], found.ranking
-    ideal = np.zeros(best.shape) if r.ideal is None else r.ideal[rows, : best.shape[1]]
+    best, r = found.best[:, : group.ideal + spare], found.ranking
+    ideal = np.zeros(best.shape) if r.ideal is None else r.ideal[:, : best.shape[1]]
     return _Lists(
-        rows + block.start, query_image[block.start + rows], found.candidates[rows],
-        np.ascontiguousarray(gallery_image[found.items[rows]]), r.gains[rows], r.tied[rows],
-        np.ascontiguousarray(gallery_image[best]), ideal, largest,
+        query_image[block.start : block.stop], found.candidates, gallery_image[found.items], r.gains, r.tied,
+        gallery_image[best], ideal, block.largest(found, group, spare) if group.pseudo_positives else None,
     )  # fmt: skip
 
 
 def _add_top(
-    block: Block, found: Retrieved, group: Group, metrics: Sequence[Metric], known: Known, out: Influence
+    block: Block, lists: _Lists, group: Group, metrics: Sequence[Metric], known: Known, out: Influence
 ) -> None:
-    """Metrics of the top k."""
-    lists = _lists(block, found, group, metrics, out)
-    k = max(m.k or 1 for m in metrics)
+    """Metrics of the top k that are measured on the same queries."""
+    k, rows = metrics[-1].k or 1, out.sampled(metrics[0], block.start, block.stop)
+    lists = lists.cut(rows, k + block.ranking.spare)
     images = [lists.image[:, :k], lists.best[:, :k]]
     images += [] if lists.largest is None else [lists.largest.image[:, : group.pseudo_positives]]
     row, image = distinct(np.concatenate(images, axis=1), lists.own)
     for at in range(0, len(row), MOST_PAIRS):
         pairs = row[at : at + MOST_PAIRS], image[at : at + MOST_PAIRS]
         left = _without(block, group, metrics, lists, *pairs)
-        query = lists.query[pairs[0]]
+        query = rows[pairs[0]] + block.start
         out.add(metrics, query, pairs[1], np.stack([known[m][query] for m in metrics], axis=1) - left)
 
 

@@ -361,11 +361,8 @@ def candidates(values: Vectors, k: int, bound: ErrorBound) -> tuple[Items, Vecto
             limit - np.float32(sort_kernels.REACH) * (rate * np.abs(limit) + base), np.float32(-np.inf)
         )
     least = np.where(np.isfinite(least), least, np.float32(-np.inf))
-    items, scores, count = (
-        np.empty(values.shape, np.int32),
-        np.empty(values.shape, np.float32),
-        np.empty(len(values), np.int64),
-    )
+    items, scores = np.empty(values.shape, np.int32), np.empty(values.shape, np.float32)
+    count = np.empty(len(values), np.int64)
     sort_kernels.candidates(values, least, k * 32 < values.shape[1], items, scores, count)
     return items, scores, count
 
@@ -383,7 +380,8 @@ def _reached(values: Vectors, k: int) -> Vectors:
     limit, short = np.full(len(values), -np.inf, np.float32), np.arange(len(values))
     for rank in range(int(part * size) + margin, size, margin):
         limit[short] = some[short, size - rank]
-        enough = np.count_nonzero(values[short] >= limit[short, None], axis=1) >= k
+        rows = values if len(short) == len(values) else values[short]
+        enough = np.count_nonzero(rows >= limit[short, None], axis=1) >= k
         short = short[~enough]
         if not len(short):
             return limit

@@ -20,7 +20,7 @@ from ..types import Direction, Float, Int, TopK
 from . import full_order
 from .full_order import ErrorBound
 from .kernels import ADDED, collect, shorten
-from .scorers import SQUARE, Dot, Scorer
+from .scorers import Dot, Scorer
 
 TOGETHER = 256  # queries to whose lists a tile is added together
 PAIRS = 1 << 20  # candidates of lists that are sorted, or scored, together
@@ -71,7 +71,9 @@ class Selector:
         n = len(view)
         for place in range(q0 // TOGETHER, -(-(q0 + n) // TOGETHER)):
             a, b = max(place * TOGETHER, q0), min((place + 1) * TOGETHER, q0 + n)
-            rows = view[a - q0 : b - q0] if self.direction == "i2t" else _transposed(tile[:, a - q0 : b - q0])
+            rows = (
+                view[a - q0 : b - q0] if self.direction == "i2t" else np.ascontiguousarray(tile[:, a - q0 : b - q0].T)
+            )
             if rows.shape[1] == self.gallery:
                 with np.errstate(over="ignore"):
                     values = rows.astype(np.float32, copy=False)
@@ -129,14 +131,6 @@ class Selector:
         blocks = [slice(a, min(a + step, n)) for a in range(0, n, step) if self.fill[a : a + step].any()]
         in_turn(blocks, lambda _: conclude, threads, None)
         return TopK(self.items, scores_of(self.scorer, self.direction, threads))
-
-
-def _transposed(tile: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """A copy of the transposed tile, in squares that fit the cache."""
-    out = np.empty(tile.shape[::-1], tile.dtype)
-    for r in range(0, len(tile), SQUARE):
-        out[:, r : r + SQUARE] = tile[r : r + SQUARE].T
-    return out
 
 
 def _bound(scorer: Scorer, direction: Direction, n: int, rounded: bool) -> tuple[ErrorBound, Float]:
