@@ -21,6 +21,7 @@ from .shared_product import SharedProduct, ranges
 MOST_SCORES, LEAST_SCORES = 1 << 20, 1 << 19  # of a tile
 ALL_TILES = 4 << 20  # scores of the tiles of all threads together
 MOST_QUERIES = 2048
+SEARCHED = 128  # queries of a block that another back-end ranks: FAISS multiplies fewer than 100 one by one, 6 x slower
 
 Outs = Mapping[Ranking, Out]
 OrderWithin = Callable[[Subset, int], Order]  # of some queries of a block, up to a depth
@@ -211,6 +212,8 @@ def row_tasks(
     """
     ranking = shared.first
     most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
+    if order_of is not None:
+        most = max(most, min(SEARCHED, ALL_TILES // len(ranking.gallery)))
     begin, end = queries or (0, len(ranking.queries))
     edges = [(begin + a, begin + b) for a, b in ranges(end - begin, block or most, threads if block is None else 1)]
     if order_of is not None:
