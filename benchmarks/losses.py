@@ -19,7 +19,7 @@ from .harness import Usage
 DIM = 1024
 SIZES = (128, 512)
 GOALS = {"ladder": 1.2, "kendall_sw_hs": 1.5, "log_ratio": 1.2}
-REAL = {"sam": "cider", "ladder": "truth", "kendall_sw_hs": "truth", "log_ratio": "truth"}
+REAL = {"sam": "cider", "ladder": "match", "kendall_sw_hs": "match", "log_ratio": "match"}
 REAL_GOAL = 1.3  # times the complete step of MH
 PAIRS = 1280  # of the complete steps that are timed together
 SLOW = ("kendall", "dense_triplet", "kendall_sw")  # repeated less

@@ -23,8 +23,8 @@ GAINS_IN_WORDS = """\
 ## Gains
 
 A gain compares a caption with the captions of an image, so it measures similarity of text; the pictures have no part
-in it. Only `truth` compares a caption with what an image shows, which is known of scenes. The gain of an image and a
-caption is the same number in both directions.
+in it. Only `holds` and `match` compare a caption with what an image shows, which is known of scenes. The gain of an
+image and a caption is the same number in both directions.
 
 """
 NAMING_GAINS = """\
@@ -58,9 +58,13 @@ FURTHER = {
     "declared split, or for a custom split in the order of the text vectors.\n",
     "wmd": "\nAn exact distance takes tens of microseconds a pair of captions. Metrics need all pairs of a test set, "
     "and are refused for splits of more than 100,000 pairs of an image and a caption.\n",
-    "truth": "\nFacts are the attributes and numbers of groups of objects, their relations, and the background. Where "
-    "the words of a caption fit several groups, those are meant of which the most facts hold; all ways are tried. A "
-    "caption that is true of an image and says little has a small gain; the judgements `entails` ask for no more.\n",
+    "holds": "\nFacts are the attributes and numbers of groups of objects, their relations, and the background. Where "
+    "the words of a caption fit several groups, those are meant of which the most facts hold; all ways are tried. The "
+    "gain is 1 exactly for the pairs of the judgements `entails`, however little a caption states. A caption that "
+    "states no fact has no value as a query.\n",
+    "match": "\nFacts are those of `holds`. A caption that is wholly true of an image and says little has a small "
+    "gain, often smaller than that of a long caption of which half is false: it orders captions by how well they "
+    "describe an image, and not by how much of them holds. A caption that states no fact has no value as a query.\n",
     "matrix": "\nRows and columns are matched by the ids in the file. Without ids they are in the order of a "
     "declared split, or for a custom split in the order of the vectors.\n",
 }

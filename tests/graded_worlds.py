@@ -16,7 +16,7 @@ from tests.worlds import splits
 from vsebench.graded.engine import Found, run
 from vsebench.metrics import Metric, parse
 from vsebench.rank.scorers import Dot, Matrix, Scorer
-from vsebench.types import DIRECTIONS, Direction, Int, Split, Vectors
+from vsebench.types import DIRECTIONS, Bool, Direction, Int, Split, Vectors
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,6 +29,7 @@ class FakeGains:
     notes: tuple[str, ...] = ()
     lowest: float | None = None
     rows_affordable: bool = True
+    no_query: Bool | None = None
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -79,14 +79,18 @@ def report(noise: float = 1.5, seed: int = 0, images: int = 60, metrics: str = "
     return vsebench.evaluate(truth, captions, captions_per_image=5, metrics=metrics, resamples=200, trust=True)
 
 
-def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True) -> dict[str, Any]:
-    """A summary of a suite of two variants."""
+def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True, spread: float | None = 0.01) -> dict[str, Any]:
+    """A summary of a suite of two variants; with ``spread`` None it has no ``results``."""
     rng = np.random.default_rng(3)
     runs = {}
     for seed in seeds:
         for variant, level in (("mh", 0.5), ("sh", 0.4)):
-            values = {name: round(level + rng.normal(0, 0.005), 6) for name in ("R@1", "truth:NCS@10", "entails:mAP@R")}
-            runs[f"scenes-10k/{variant}-seed{seed}"] = {
+            values = {name: round(level + rng.normal(0, 0.005), 6) for name in ("R@1", "match:NCS@10", "entails:mAP@R")}
+            results = [
+                {"metric": name, "direction": d, "value": round(value + sign * 0.02, 6), "spread": spread}
+                for name, value in values.items() for d, sign in (("i2t", 1), ("t2i", -1))
+            ] + [{"metric": "RSum", "direction": None, "value": 3 * level, "spread": spread}]  # fmt: skip
+            runs[f"scenes-10k/{variant}-seed{seed}"] = ({} if spread is None else {"results": results}) | {
                 "data": "scenes-10k", "variant": variant, "loss": variant, "seed": seed, "epochs": 5, "seconds": 10.0,
                 "values": values | {"RSum": 3 * level}, "config": {"loss": {"name": variant}, "train": {"seed": seed}},
                 "signature": "vsebench:0.1.0|split:scenes-10k-test#4f2453ee|score:dot|order:f64|ties:index|empty:skip",

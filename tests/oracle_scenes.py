@@ -19,7 +19,7 @@ def matched(facts: Any, scene: Any) -> int:
     return max(_true(facts, scene, meaning) for meaning in _meanings(len(facts.mentions), len(scene.groups)))
 
 
-def truth(facts: Any, scene: Any) -> Fraction:
+def match(facts: Any, scene: Any) -> Fraction:
     """Twice the matched facts over the facts of the caption and those of the scene."""
     groups = range(len(scene.groups))
     relations = sum(related(scene, r, a, b) for r in range(3) for a in groups for b in groups if a != b)

@@ -23,6 +23,7 @@ from vsebench.numeric import elementary
 from vsebench.numeric.parallel import one_blas_thread
 from vsebench.relevance.gains import Gains
 from vsebench.relevance.kinds import GAINS, load_gains
+from vsebench.relevance.scenes.shares import holds, match
 from vsebench.relevance.scenes.truth import Truth
 from vsebench.relevance.spice.spice import gains as spice_gains
 from vsebench.relevance.spice.tuples import Tuples
@@ -66,7 +67,8 @@ def every_kind(folder: Path, rng: np.random.Generator) -> Iterator[tuple[str, An
     )
     yield "spice", spice_gains(split, parsed)
     truth = Truth(*world()[2:])
-    yield "truth", Gains("truth", {}, (len(truth.scenes), len(truth.facts)), truth)
+    for name, share in (("match", match(truth)), ("holds", holds(truth))):
+        yield name, Gains(name, {}, (len(truth.scenes), len(truth.facts)), share)
 
 
 def main() -> None:

@@ -74,7 +74,8 @@ class Model:
         image: ``linear`` (a projection of vectors; of a set of regions, of their mean), ``cnn`` (small, of pixels), or
             ``vgg19`` or ``resnet152`` of torchvision (of image files), with a projection.
         pretrained: whether the network of torchvision begins with ImageNet weights.
-        finetune: whether it is trained; otherwise only the projection is.
+        finetune: whether it is trained; otherwise only the projection is, and the network is in evaluation mode
+            (without dropout, with the batch statistics of its weights).
         crop: of image files, ``center``, ``ten`` (mean of ten crops) or ``random`` (in training).
         text: ``gru``, ``bigru`` (mean of both directions) or ``mean`` (of word vectors, with a projection).
         dim: of the embeddings.

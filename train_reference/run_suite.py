@@ -27,6 +27,7 @@ from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.run_folder import ABOUT, RESULT, SUMMARY
 from vsebench.errors import BadInput, Diverged, UsageError
 from vsebench.evaluation.provenance import versions
+from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
 from vsebench.report.report import Report
 
@@ -196,6 +197,7 @@ def _results(plan: Planned, folder: Path) -> dict[str, Any]:
     return {
         "epochs": log.read_bytes().count(b"\n") if log.is_file() else 0,
         "values": {key: round(value, 6) for key, value in means(report).items()},
+        "results": results_of(report),  # both directions, each with its spread over the test images
         "signature": report.signature,
         "config": config,
     }

@@ -60,8 +60,8 @@ class Measures:
 
 # Metrics by data. The test parts of scenes-tiny have 50 images, fewer than the k of CS@100.
 MEASURES = {
-    "scenes-tiny": Measures("truth", "entails:mAP@R", deep=50),
-    "scenes-10k": Measures("truth", "entails:mAP@R"),
+    "scenes-tiny": Measures("match", "entails:mAP@R", deep=50),
+    "scenes-10k": Measures("match", "entails:mAP@R"),
     "coco-objects": Measures("cider", "eccv:mAP@R"),
 }
 
@@ -222,7 +222,7 @@ def configured(loss: str, data: str) -> Config:
     if (FOLDER / data / f"{loss}.toml").is_file():
         return start.configured(loss, f"{data}/{loss}", data=data)
     found = override(start.configured(loss, data=data), loss_fingerprint=fingerprint(loss))
-    if not data.startswith("scenes") and found.loss.relevance == "truth":
+    if not data.startswith("scenes") and found.loss.relevance == "match":
         return override(found, loss_relevance="cider", loss_scale=0.5, loss_own="one")
     return found
 

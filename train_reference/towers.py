@@ -30,6 +30,11 @@ class Crops(nn.Module):
         super().__init__()
         self.network, self.normalise = network, normalise
 
+    def train(self, mode: bool = True) -> Crops:
+        """A network without trained weights stays in evaluation mode: no dropout, and its own batch statistics."""
+        super().train(mode and any(weight.requires_grad for weight in self.parameters()))
+        return self
+
     def forward(self, images: torch.Tensor) -> torch.Tensor:
         """(image, width) features of (image, 3, height, width) or (image, crop, 3, height, width)."""
         out: torch.Tensor = self.network(images.flatten(0, -4))

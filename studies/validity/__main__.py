@@ -3,6 +3,7 @@
 python -m studies.validity                 all of it; writes the numbers, the figures and the page
 python -m studies.validity --page          only the figures and the page, from the stored numbers
 python -m studies.validity --quick --out FOLDER    a tiny world and few systems, to see that it works
+python -m studies.validity --parts FOLDER  keep every measured system there: a run that was stopped goes on
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--quick", action="store_true", help="a tiny world and few systems")
     parser.add_argument("--page", action="store_true", help="only the figures and the page")
     parser.add_argument("--out", type=Path, help="folder; by default the repository, with --quick build/study")
+    parser.add_argument("--parts", type=Path, help="folder of the systems measured so far, by the same code")
     given = parser.parse_args(arguments)
     out = given.out or (ROOT / "build" / "study" if given.quick else ROOT)
     started = time.perf_counter()
@@ -35,7 +37,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         print(f"{time.perf_counter() - started:6.0f} s  {words}", file=sys.stderr, flush=True)
 
     if not given.page:
-        document.write(document.study(document.QUICK if given.quick else document.FULL, said), out / NUMBERS)
+        size = document.QUICK if given.quick else document.FULL
+        document.write(document.study(size, said, given.parts), out / NUMBERS)
     record = json.loads((out / NUMBERS).read_text(encoding="utf-8"))
     (out / PAGES).mkdir(parents=True, exist_ok=True)
     figures.write(record, out / PAGES)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 import vsebench
 from studies.validity import findings
@@ -49,7 +50,7 @@ class Size:
         mixed: systems with several corruptions.
         levels: of a family, with the base.
         resamples: bootstrap samples.
-        dimensions: of the oracle embeddings that are compared with the truth.
+        dimensions: of the oracle embeddings that are compared with ``match``.
     """
 
     split: str
@@ -64,12 +65,13 @@ FULL = Size("scenes-10k-test", 3, 60, 7, 1000, (32, 64, 128, 256, 512, 1000))
 QUICK = Size("scenes-tiny-test", 1, 3, 3, 50, (16, 32))
 
 
-def study(size: Size, said: Callable[[str], None]) -> Record:
+def study(size: Size, said: Callable[[str], None], parts: Path | None = None) -> Record:
     """Run the study and return its numbers.
 
     Args:
         size: ``FULL`` or ``QUICK``.
         said: gets lines of progress.
+        parts: see ``measure``.
     """
     world = open_world(size.split)
     oracle = Oracle(world)
@@ -78,7 +80,7 @@ def study(size: Size, said: Callable[[str], None]) -> Record:
     pool = pool_systems()
     positive = pooled(world, oracle, pool)
     with registered(positive):
-        measured = measure(world, systems, oracle, size.resamples, said)
+        measured = measure(world, systems, oracle, size.resamples, said, parts)
     said("findings")
     return {
         "schema": SCHEMA,
@@ -87,7 +89,8 @@ def study(size: Size, said: Callable[[str], None]) -> Record:
         "settings": _settings(size, pool),
         "world": _world(world),
         "oracle": [_oracle(world, d) for d in size.dimensions],
-        "exact truth": _exact(world),
+        "match as scores": _exact(world),
+        "match of true pairs": {d: _of_true_pairs(world, d) for d in DIRECTIONS},
         "pool": _pool(world, positive),
         "systems": _systems(measured),
         "order": findings.recovered(measured),
@@ -152,6 +155,7 @@ def _settings(size: Size, pool: list[System]) -> Record:
         "small test set": SMALL,
         "small test sets": DRAWS,
         "first results": FIRST,
+        "judged by": findings.JUDGED_BY,
         "equal quality": findings.EQUAL,
         "pool": [s.corruption.as_json() for s in pool],
         "pool depth": DEPTH,
@@ -177,25 +181,38 @@ def _spread(counts: Any) -> Record:
 
 
 def _oracle(world: World, dimensions: int) -> Record:
-    """How nearly an embedding of so many dimensions orders candidates as truth does."""
-    images, captions = decomposed(world.truth, dimensions)
+    """How nearly an embedding of so many dimensions orders candidates as ``match`` does."""
+    images, captions = decomposed(world.match, dimensions)
     tiny = np.random.default_rng(0)  # captions that state nothing have a vector of zeros, which is no embedding
     captions = captions + 1e-9 * tiny.standard_normal(captions.shape)
-    names = ["truth:Kendall[tau=b]", "truth:NCS@10"]
+    names = ["match:Kendall[tau=b]", "match:NCS@10"]
     report = vsebench.evaluate(
-        images, captions, split=world.split, metrics=names, gains="truth", similarity="dot", trust=True, ci=0
+        images, captions, split=world.split, metrics=names, gains="match", similarity="dot", trust=True, ci=0
     )
     found = {name: [report[name, d].value for d in DIRECTIONS] for name in names}
     return {"dimensions": dimensions, "tau": found[names[0]], "NCS@10": found[names[1]]}
 
 
 def _exact(world: World) -> Record:
-    """The metrics of a system whose scores are the truth itself, ties resolved at random."""
+    """The metrics of a system whose scores are ``match`` itself, ties resolved at random."""
     names = ["R@1", "R@5", "R@10", "RSum", "entails:R@1", "entails:mAP@R"]
     report = vsebench.evaluate(
-        scores=world.truth.astype(np.float32), split=world.split, metrics=names, ties="expected", trust=True, ci=0
+        scores=world.match.astype(np.float32), split=world.split, metrics=names, ties="expected", trust=True, ci=0
     )
     return {f"{r.metric} {r.direction or 'both'}": r.value for r in report.results}
+
+
+def _of_true_pairs(world: World, direction: Direction) -> float:
+    """How often a true candidate has a larger ``match`` than one that is not (the area under the ROC curve).
+
+    The mean over the queries that have both; ties count half.
+    """
+    match, true = (x if direction == "i2t" else x.T for x in (world.match, world.entails))
+    count = true.sum(axis=1)
+    both = (count > 0) & (count < true.shape[1])
+    match, true, count = match[both], true[both], count[both]
+    above = np.where(true, rankdata(match, axis=1), 0).sum(axis=1) - count * (count + 1) / 2
+    return float((above / (count * (true.shape[1] - count))).mean())
 
 
 def _pool(world: World, positive: dict[Direction, Bool]) -> Record:
@@ -240,11 +257,11 @@ def _false_negatives(measured: Measured) -> Record:
     pairs = {
         "R@1 and entails:R@1": (recall, found),
         "R@1 and entails:mAP@R": (recall, every),
-        "R@1 and truth:NCS@10": (recall, ("truth:NCS@10", "both")),
-        "entails:mAP@R and truth:NCS@10": (every, ("truth:NCS@10", "both")),
+        **{f"R@1 and {g}:NCS@10": (recall, (f"{g}:NCS@10", "both")) for g in ("holds", "match")},
+        **{f"entails:mAP@R and {g}:NCS@10": (every, (f"{g}:NCS@10", "both")) for g in ("holds", "match")},
         "pooled:mAP@R and entails:mAP@R": (pool, every),
     }
-    keys = [recall, found, every, pool, ("truth:NCS@10", "both"), ("cider:NCS@10", "both")]
+    keys = [recall, found, every, pool, *((f"{gains}:NCS@10", "both") for gains in GAINS)]
     return {
         "agreement": {name: findings.agreement_of(measured, *two) for name, two in pairs.items()},
         "equal quality": findings.of_equal_quality(measured, keys),

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from studies.validity.findings import EVEN, EVEN_FAMILIES
+from studies.validity.findings import EVEN, EVEN_FAMILIES, JUDGED_BY
 from studies.validity.systems import FAMILIES, MIXED, TITLES
 from vsebench.data.atomic import write_atomically
 
@@ -31,27 +31,36 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "cider:CS@100",
         "cider:Kendall",
     ),
-    "truth itself": (
-        "truth:NCS@10",
-        "truth:NCS[gt=out]@10",
-        "truth:nDCG@10",
-        "truth:SR@10",
-        "truth:CS@100",
-        "truth:Kendall",
+    "facts that hold": (
+        "holds:NCS@10",
+        "holds:NCS[gt=out]@10",
+        "holds:nDCG@10",
+        "holds:SR@10",
+        "holds:CS@100",
+        "holds:Kendall",
+    ),
+    "facts of both": (
+        "match:NCS@10",
+        "match:NCS[gt=out]@10",
+        "match:nDCG@10",
+        "match:SR@10",
+        "match:CS@100",
+        "match:Kendall",
     ),
 }
 ROWS = tuple(name for names in GROUPS.values() for name in names)
 QUALITIES = {
-    "truth of the first": "mean truth of the first",
-    "truth of ten": "mean truth of the first ten",
+    "holds of the first": "mean holds of the first",
+    "holds of ten": "mean holds of the first ten",
     "true of ten": "true ones of the first ten",
+    "match of ten": "mean match of the first ten",
 }
 HEADS = {
     "noise": " |noise", "removed": "missing|attributes", "popularity": "popularity|bias", "hubness": " |hubness",
     "vague": "bias to|vague captions", "pair": "overfitting|to the pairs", MIXED: "across|families",
 }  # fmt: skip
 LINES = {
-    "truth of ten": "mean truth of the first ten",
+    JUDGED_BY: QUALITIES[JUDGED_BY],
     "R@1": "R@1",
     "entails:mAP@R": "entails:mAP@R",
     "cider:NCS@10": "cider:NCS@10",
@@ -198,16 +207,16 @@ def _inside(value: float | None, domain: list[int]) -> float:
 
 
 def quality(record: Record) -> Any:
-    """Metrics against the mean truth of the first ten results, a point a system."""
+    """Metrics against the mean of holds of the first ten results, a point a system."""
     import altair as alt
 
-    shown = ("R@1", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10", "truth:NCS@10")
+    shown = ("R@1", "pooled:mAP@R", "entails:mAP@R", "cider:NCS@10", "cider:NCS[gt=out]@10", "holds:NCS@10")
     systems = record["systems"]["systems"]
-    true = values_of(record, "truth of ten")
+    good = values_of(record, JUDGED_BY)
     names = {**TITLES, "base": "base", MIXED: "several"}
     domain = [*(TITLES[f] for f in families(record)), "several"]
     points = [
-        {"metric": name, "truth": true[n], "value": v, "family": names[s["family"]]}
+        {"metric": name, "good": good[n], "value": v, "family": names[s["family"]]}
         for name in shown
         for n, (s, v) in enumerate(zip(systems, values_of(record, name), strict=True))
         if s["family"] != "base"
@@ -218,7 +227,7 @@ def quality(record: Record) -> Any:
         alt.Chart(alt.Data(values=points), width=200, height=190)
         .mark_point(size=26, filled=True, opacity=0.8)
         .encode(
-            x=alt.X("truth:Q", title="mean truth of the first ten", scale=alt.Scale(zero=False)),
+            x=alt.X("good:Q", title=QUALITIES[JUDGED_BY], scale=alt.Scale(zero=False)),
             y=alt.Y("value:Q", title=None, scale=alt.Scale(zero=False)),
             color=alt.Color("family:N", sort=domain, title=None, scale=colours),
             shape=alt.Shape("family:N", sort=domain, title=None, scale=shapes),
@@ -232,13 +241,16 @@ def quality(record: Record) -> Any:
 def _styled(chart: Any) -> Any:
     """Sizes of text, a white background, light grids."""
     return (
-        chart.properties(background="white", padding=8)
+        # Room for fonts that are wider than the one that the sizes of labels are computed with.
+        chart.properties(background="white", padding={"left": 40, "top": 8, "right": 30, "bottom": 8})
         .configure(font="sans-serif", aria=False)
         .configure_axis(
             labelFontSize=TEXT, titleFontSize=TEXT, titleFontWeight="normal", gridColor="#e8e8e8", labelLimit=220
         )
         .configure_header(labelFontSize=TEXT + 1, labelFontWeight="bold")
-        .configure_legend(labelFontSize=TEXT, titleFontSize=TEXT, orient="bottom", labelLimit=260, symbolSize=90)
+        .configure_legend(
+            labelFontSize=TEXT, titleFontSize=TEXT, orient="bottom", labelLimit=260, symbolSize=90, columnPadding=26
+        )
         .configure_view(stroke="#d0d0d0")
     )
 

@@ -2,7 +2,8 @@
 
 The true order of two systems is that of their corruptions (``Corruption.better_than``), which no relevance enters. Tau
 is (pairs in the true order - pairs in the opposite order) / pairs that have a true order; ties of a metric are neither.
-Intervals are percentiles over bootstrap samples of the images, the same for all systems.
+Intervals are from bootstrap samples of the images, the same for all systems. Resamples swap systems that are close, so
+that their taus are below the value, and percentiles of them can leave it out: only their standard deviation is used.
 """
 
 from __future__ import annotations
@@ -19,11 +20,14 @@ from studies.validity.systems import FAMILIES, MIXED, System
 from vsebench.types import Float, Int
 
 Z_LEVEL = 1.959964  # normal quantile of a two-sided test at 5 %
+TINY = 1e-12  # in place of a standard error of 0
 Z = Z_LEVEL + 0.841621  # and of a power of 80 %
 ALL = "all"
 EVEN = "even"  # the families that lose knowledge of all content alike
 EVEN_FAMILIES = ("noise", "removed", "popularity", "hubness")
-EQUAL = 0.005  # systems whose mean truth of ten differs by less are equally good
+PLAIN = "plain"  # systems without the cue of the pairs and without the bias to vague captions
+JUDGED_BY = "holds of ten"  # the quality that systems are judged by where one is needed
+EQUAL = 0.005  # systems whose quality differs by less are equally good
 Record = dict[str, Any]
 
 
@@ -97,9 +101,8 @@ def recovered(measured: Measured) -> Record:
     for k, (metric, direction) in enumerate(measured.keys):
         value, sample, small = (_signs(v[..., k], pairs) for v in (measured.values, measured.samples, measured.small))
         for name, at in where.items():
-            low, high = np.quantile(sample[:, at].mean(axis=1), [0.025, 0.975])
-            found = [value[at].mean(), low, high, small[:, at].mean()]
-            out.setdefault(metric, {}).setdefault(direction, {})[name] = [float(x) for x in found]
+            found = [*tau_interval(value[at].mean(), sample[:, at].mean(axis=1)), float(small[:, at].mean())]
+            out.setdefault(metric, {}).setdefault(direction, {})[name] = found
     for quality, values in measured.quality.items():
         signs = _signs(values, pairs)
         out[f"quality: {quality}"] = {"both": {name: [float(signs[at].mean())] for name, at in where.items()}}
@@ -112,12 +115,24 @@ def _signs(values: npt.NDArray[Any], pairs: Pairs) -> npt.NDArray[np.int8]:
     return np.asarray((first > second).astype(np.int8) - (first < second))
 
 
+def tau_interval(value: float, samples: Float) -> list[float]:
+    """A tau with its 95 % interval, which has it inside: normal on the scale of the arcsine.
+
+    A tau is 2 p - 1 of the share p of the pairs in the true order; the arcsine has nearly the same variance for every
+    share, and an end at -1 and 1.
+    """
+    middle, half = np.arcsin(value), Z_LEVEL * np.arcsin(np.clip(samples, -1, 1)).std()
+    low, high = np.sin(np.clip([middle - half, middle + half], -np.pi / 2, np.pi / 2))
+    return [float(x) for x in (value, min(low, value), max(high, value))]
+
+
 def sizes_needed(measured: Measured) -> Record:
     """How many images tell neighbours apart, by metric (the mean of both directions) and family or ``even``.
 
     Returns:
-        ``images``: median over the pairs of neighbours of the images that a paired test at 5 % needs for a power of
-        80 %, with its interval; None where no number suffices, as the metric has them in the opposite order or equal.
+        ``images``: how many a paired test at 5 % needs for a power of 80 %, of the median over the pairs of neighbours
+        of the difference in standard errors, with the interval of that median, which is normal; None where no number
+        suffices, as the metric has them in the opposite order or equal.
         ``right``, ``wrong``: share of the pairs that all images tell apart, in the true and in the opposite order.
     """
     groups = neighbours(measured.systems)
@@ -129,11 +144,11 @@ def sizes_needed(measured: Measured) -> Record:
             value = measured.values[pairs.better, k] - measured.values[pairs.worse, k]
             samples = measured.samples[:, pairs.better, k].astype(np.float64) - measured.samples[:, pairs.worse, k]
             error = samples.std(axis=0)
-            needed = np.median(images_needed(value, error, images))
-            of_samples = np.median(images_needed(samples, error, images), axis=1)
-            low, high = np.quantile(of_samples, [0.025, 0.975], method="nearest")  # some are infinite
+            apart = np.maximum(error, TINY)
+            middle, half = np.median(value / apart), Z_LEVEL * np.median(samples / apart, axis=1).std()
+            needed = images_needed(np.array([middle, middle + half, middle - half]), np.ones(3), images)
             record = {
-                "images": [_finite(needed), _finite(low), _finite(high)],
+                "images": [_finite(n) for n in needed],
                 "right": float((value > Z_LEVEL * error).mean()),
                 "wrong": float((value < -Z_LEVEL * error).mean()),
             }
@@ -166,18 +181,38 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
+def quality_groups(systems: tuple[System, ...]) -> dict[str, Int]:
+    """The systems whose order by a metric is compared with that by a quality: all, ``PLAIN``, and by family.
+
+    The base belongs to every family; ``mixed`` are the mixed systems alone.
+    """
+    family = np.array([s.family for s in systems])
+    plain = np.array([not (s.corruption.pair or s.corruption.vague) for s in systems])
+    found = {ALL: np.arange(len(systems)), PLAIN: np.flatnonzero(plain)}
+    for name in (*FAMILIES, MIXED):
+        if (family == name).any():
+            found[name] = np.flatnonzero((family == name) | (family == ("base" if name != MIXED else name)))
+    return found
+
+
 def agreement_with_quality(measured: Measured) -> Record:
-    """``{metric: {quality: [tau, low, high]}}``: tau-a over all pairs of systems, of the means of both directions."""
+    """``{metric: {quality: {group: [tau, low, high]}}}``: tau-a over all pairs of systems of a group.
+
+    Metrics are means of both directions; pairs of one strength, which have no true order, count too.
+    """
     first, second = np.triu_indices(len(measured.systems), 1)
     pairs = Pairs(first, second)
-    order = {name: _signs(values, pairs) for name, values in measured.quality.items()}
+    order = {name: _signs(values, pairs).astype(np.float32) for name, values in measured.quality.items()}
+    groups = quality_groups(measured.systems)
+    where = {name: np.flatnonzero(np.isin(first, at) & np.isin(second, at)) for name, at in groups.items()}
     out: Record = {}
     for k, metric in _of_both(measured):
         value, sample = _signs(measured.values[:, k], pairs), _signs(measured.samples[..., k], pairs)
-        for name, sign in order.items():
-            low, high = np.quantile((sample @ sign.astype(np.float32)) / len(pairs), [0.025, 0.975])
-            found = [float(x) for x in ((value * sign).mean(), low, high)]
-            out.setdefault(metric, {})[name] = found
+        for name, at in where.items():
+            chosen = sample[:, at].astype(np.float32)
+            for quality, sign in order.items():
+                found = tau_interval((value[at] * sign[at]).mean(), chosen @ sign[at] / len(at))
+                out.setdefault(metric, {}).setdefault(quality, {})[name] = found
     return out
 
 
@@ -197,9 +232,8 @@ def agreement_of(measured: Measured, first: Key, second: Key) -> Record:
     for k in keys:
         difference = measured.samples[:, a, k] - measured.samples[:, b, k]
         clear &= np.abs(measured.values[a, k] - measured.values[b, k]) > Z_LEVEL * difference.std(axis=0)
-    low, high = np.quantile(samples.mean(axis=1), [0.025, 0.975])
     return {
-        "tau": [float(product.mean()), float(low), float(high)],
+        "tau": tau_interval(product.mean(), samples.mean(axis=1)),
         "clear": float(clear.mean()),
         "opposite": float((clear & (product < 0)).mean()),
         "pairs": len(pairs),
@@ -207,13 +241,13 @@ def agreement_of(measured: Measured, first: Key, second: Key) -> Record:
 
 
 def of_equal_quality(measured: Measured, keys: list[Key]) -> Record:
-    """How far a metric separates pairs of systems that are equally good: mean truths of ten differ by less than EQUAL.
+    """How far a metric separates pairs of systems that are equally good: ``JUDGED_BY`` differs by less than EQUAL.
 
     Returns:
         The number of ``pairs``; by metric the median, the 95th percentile and the maximum of the differences, in units
         of the metric's standard deviation over all systems.
     """
-    quality = measured.quality["truth of ten"]
+    quality = measured.quality[JUDGED_BY]
     a, b = np.triu_indices(len(quality), 1)
     equal = np.abs(quality[a] - quality[b]) < EQUAL
     a, b = a[equal], b[equal]

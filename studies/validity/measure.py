@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +17,8 @@ import numpy.typing as npt
 import vsebench
 from studies.validity.systems import Oracle, System, vectors
 from studies.validity.world import World
+from vsebench.data.atomic import write_atomically
+from vsebench.errors import UsageError
 from vsebench.evaluation.intervals import column, population
 from vsebench.metrics import Metric, parse
 from vsebench.report.report import Report
@@ -22,14 +26,17 @@ from vsebench.stats.bootstrap import resample
 from vsebench.stats.columns import Column, evaluate, prepare
 from vsebench.types import DIRECTIONS, Float, Split, Vectors
 
-GAINS = ("truth", "cider")
+GAINS = ("holds", "match", "cider")
 # All metrics that the split has, and those that leave the ground truth out of rankings and ideals.
 METRICS = ("all", *(f"{gains}:{name}[gt=out]@10" for gains in GAINS for name in ("NCS", "nDCG")))
 SMALL = 100  # images of a small test set
 DRAWS = 200  # small test sets
 FIRST = 10  # results of a query that the quality of a system is judged by
 
+QUALITIES = ("holds of the first", "holds of ten", "true of ten", "match of ten")  # see ``quality_of``
+
 Key = tuple[str, str]  # name of a metric; i2t, t2i or both
+Row = dict[str, npt.NDArray[Any]]  # one system, arrays by name
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,7 +73,12 @@ class Measured:
 
 
 def measure(
-    world: World, systems: Sequence[System], oracle: Oracle, resamples: int, said: Callable[[str], None]
+    world: World,
+    systems: Sequence[System],
+    oracle: Oracle,
+    resamples: int,
+    said: Callable[[str], None],
+    parts: Path | None = None,
 ) -> Measured:
     """Evaluate all systems.
 
@@ -76,29 +88,57 @@ def measure(
         oracle: of the world.
         resamples: number of bootstrap samples.
         said: gets a line of progress.
+        parts: folder in which every system is kept once it is measured, so that a run that was stopped goes on.
     """
-    keys: tuple[Key, ...] = ()
-    rows, quality, errors = [], [], []
+    rows = []
     for number, system in enumerate(systems, 1):
-        images, captions = vectors(system, oracle)
-        # Influences of the images as candidates come with the intervals, which are made anew below for all systems.
-        report = vsebench.evaluate(
-            images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS), similarity="dot",
-            trust=True, resamples=10,
-        )  # fmt: skip
-        keys, row = sampled(report, world.split, resamples)
-        rows.append(row)
-        scores = images @ captions.T
-        quality.append(quality_of(scores, world))
-        errors.append(errors_of(scores, world))
+        rows.append(_kept(parts, system, lambda s=system: _row(world, s, oracle, resamples)))  # type: ignore[misc]
         if number % 10 == 0 or number == len(systems):
             said(f"{number} of {len(systems)} systems")
-    values, samples, small = (np.stack(part, axis=-2) for part in zip(*rows, strict=True))
-    wrong, true = (np.array(part) for part in zip(*errors, strict=True))
-    named = {name: np.array([q[name] for q in quality]) for name in quality[0]}
-    return Measured(
-        tuple(systems), keys, values, samples, small, named, wrong, true, len(world.split.image_ids), report.signature
+    first = rows[0]
+    if any(row["keys"].tolist() != first["keys"].tolist() or row["signature"] != first["signature"] for row in rows):
+        raise UsageError(f"{parts} holds systems of another run", fix="remove that folder, and run again")
+    values, samples, small, quality, errors = (
+        [row[name] for row in rows] for name in ("values", "samples", "small", "quality", "errors")
     )
+    wrong, true = np.stack(errors, axis=1)
+    return Measured(
+        tuple(systems), tuple((metric, direction) for metric, direction in first["keys"].tolist()),
+        np.stack(values), np.stack(samples, axis=1), np.stack(small, axis=1),
+        dict(zip(QUALITIES, np.stack(quality, axis=1), strict=True)), wrong, true,
+        len(world.split.image_ids), str(first["signature"]),
+    )  # fmt: skip
+
+
+def _row(world: World, system: System, oracle: Oracle, resamples: int) -> Row:
+    """One system: the arrays that ``measure`` stacks."""
+    images, captions = vectors(system, oracle)
+    # Influences of the images as candidates come with the intervals, which are made anew for all systems.
+    report = vsebench.evaluate(
+        images, captions, split=world.split, metrics=list(METRICS), gains=list(GAINS), similarity="dot",
+        trust=True, resamples=10,
+    )  # fmt: skip
+    keys, (values, samples, small) = sampled(report, world.split, resamples)
+    scores = images @ captions.T
+    quality = list(quality_of(scores, world).values())
+    return {
+        "keys": np.array(keys), "values": values, "samples": samples, "small": small, "quality": np.array(quality),
+        "errors": np.array(errors_of(scores, world)), "signature": np.array(report.signature),
+    }  # fmt: skip
+
+
+def _kept(folder: Path | None, system: System, make: Callable[[], Row]) -> Row:
+    """What is kept of a system, or else what is made now, and kept."""
+    if folder is None:
+        return make()
+    path = folder / f"{system.name}.npz"
+    if not path.is_file():
+        row = make()
+        folder.mkdir(parents=True, exist_ok=True)
+        with write_atomically(path, "wb") as stream:
+            np.savez(stream, **row)
+    with np.load(path) as stored:
+        return dict(stored)
 
 
 def sampled(
@@ -139,20 +179,25 @@ def _without_influence(values: Column) -> Column:
 
 
 def quality_of(scores: Vectors, world: World) -> dict[str, float]:
-    """What a user gets from a system, from the complete truth and without a metric of the library; mean of directions.
+    """What a user gets from a system, from all facts and without a metric of the library; mean of both directions.
+
+    A caption that states no fact is no query.
 
     Returns:
-        ``truth of the first``: mean truth of the first result; ``truth of ten``: mean truth of the first ten;
-        ``true of ten``: share of the first ten that are true of the query.
+        ``holds of the first``: mean of ``holds`` of the first result; ``holds of ten``: of the first ten;
+        ``true of ten``: share of the first ten of which all facts hold; ``match of ten``: mean of ``match`` of the
+        first ten, which is large where captions state most of what is in the scene.
     """
     found = []
-    for axis in (1, 0):
-        ten = np.argpartition(-scores, FIRST - 1, axis=axis).take(range(FIRST), axis=axis)
-        best = np.expand_dims(scores.argmax(axis=axis), axis)
-        gains = [np.take_along_axis(world.truth, items, axis=axis).mean() for items in (best, ten)]
-        found.append((*gains, np.take_along_axis(world.entails, ten, axis=axis).mean()))
-    names = ("truth of the first", "truth of ten", "true of ten")
-    return dict(zip(names, map(float, np.mean(found, axis=0)), strict=True))
+    for axis, queries in ((1, np.arange(len(scores))), (0, np.flatnonzero(world.stated))):
+        asked, holds, match, entails = (
+            x.take(queries, axis=1 - axis) for x in (scores, world.holds, world.match, world.entails)
+        )
+        ten = np.argpartition(-asked, FIRST - 1, axis=axis).take(range(FIRST), axis=axis)
+        best = np.expand_dims(asked.argmax(axis=axis), axis)
+        pairs = ((holds, best), (holds, ten), (entails, ten), (match, ten))
+        found.append([np.take_along_axis(gains, items, axis=axis).mean() for gains, items in pairs])
+    return dict(zip(QUALITIES, map(float, np.mean(found, axis=0)), strict=True))
 
 
 def errors_of(scores: Vectors, world: World) -> tuple[list[float], list[float]]:

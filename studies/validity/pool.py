@@ -34,7 +34,7 @@ def pool_systems() -> list[System]:
 
 def pooled(world: World, oracle: Oracle, systems: Sequence[System], depth: int = DEPTH) -> dict[Direction, Bool]:
     """(image, caption) by direction: the pairs of the ground truth, and true ones among the first of a pool system."""
-    found: dict[Direction, Bool] = {d: np.zeros(world.truth.shape, bool) for d in ("i2t", "t2i")}
+    found: dict[Direction, Bool] = {d: np.zeros(world.entails.shape, bool) for d in ("i2t", "t2i")}
     for system in systems:
         images, captions = vectors(system, oracle)
         scores = images @ captions.T

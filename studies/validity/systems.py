@@ -1,9 +1,11 @@
 """Systems of graded quality: an oracle embedding, and what is done to it.
 
-The oracle has the truth of all pairs: its vectors are a truncated singular value decomposition of the matrix of truth,
-so that inner products order candidates nearly as truth does. A corruption takes knowledge of the content away, in one
-of six ways and with a strength each. System a is truly better than system b when no corruption of a is stronger and at
-least one is weaker: an order that no measure of relevance is needed for.
+The oracle knows the gains ``match`` of all pairs, the F-score of the facts of a caption and those of a scene: its
+vectors are a truncated singular value decomposition of their matrix, so that inner products order candidates nearly as
+``match`` does. It is not made from ``holds``, by which systems are judged: as that is 1 for every caption that is true,
+however little it states, an embedding of it would see no difference between these. A corruption takes knowledge of the
+content away, in one of six ways and with a strength each. System a is truly better than system b when no corruption of
+a is stronger and at least one is weaker: an order that no measure of relevance is needed for.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from studies.validity.world import REMOVABLE, World, truth
+from studies.validity.world import REMOVABLE, World, match
 from vsebench.types import Float, Vectors
 
 DIMENSIONS = 256  # of the oracle embedding, as far as there are as many images
@@ -139,9 +141,9 @@ class Oracle:
         self._known: dict[frozenset[str], tuple[Float, Float]] = {}
 
     def vectors(self, removed: frozenset[str] = frozenset()) -> tuple[Float, Float]:
-        """(image, dim) and (caption, dim) float64; inner products are nearly the truth when ``removed`` never match."""
+        """(image, dim) and (caption, dim) float64; inner products are nearly ``match`` without ``removed``."""
         if removed not in self._known:
-            self._known[removed] = decomposed(truth(self.world, removed), self.dimensions)
+            self._known[removed] = decomposed(match(self.world, removed), self.dimensions)
         return self._known[removed]
 
 

@@ -46,15 +46,19 @@ class World:
         return self.scenes[:, encode.SCENE_FACTS].astype(np.float64)
 
     @cached_property
-    def truth(self) -> Float:
-        """(image, caption) float64 in [0, 1], the truth of every pair."""
-        return truth(self)
+    def match(self) -> Float:
+        """(image, caption) float64 in [0, 1], the F-score of the facts of the caption and those of the scene."""
+        return match(self)
+
+    @cached_property
+    def holds(self) -> Float:
+        """(image, caption) float64 in [0, 1], the share of the caption's facts that hold; 0 where it states none."""
+        return np.asarray(matched_facts(self.scenes, self.facts) / np.maximum(self.stated, 1))
 
     @cached_property
     def entails(self) -> Bool:
-        """(image, caption), whether a caption is true of an image."""
-        matched = matched_facts(self.scenes, self.facts)
-        return np.asarray((matched == self.stated) & (self.stated > 0))
+        """(image, caption), whether a caption is true of an image: it states facts, and all of them hold."""
+        return np.asarray(self.holds == 1)
 
 
 def open_world(split: str) -> World:
@@ -68,8 +72,8 @@ def open_world(split: str) -> World:
     return World(load_split(split, captions=True), np.array(stored.scenes[images]), np.array(stored.facts[captions]))
 
 
-def truth(world: World, removed: frozenset[str] = frozenset()) -> Float:
-    """(image, caption) float64 in [0, 1]: the truth of every pair when facts of the kinds ``removed`` never match.
+def match(world: World, removed: frozenset[str] = frozenset()) -> Float:
+    """(image, caption) float64 in [0, 1]: the match of every pair when facts of the kinds ``removed`` never match.
 
     Without the number, all mentions are read as of one group; without an attribute, more groups fit a mention.
     """

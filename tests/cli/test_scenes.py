@@ -309,8 +309,8 @@ def test_damaged_content_is_refused_where_it_is_used(file: str, tmp_path: Path) 
     commands = {
         "data describe": ["data", "describe", SMALL],
         "eval": ["eval", given, "--metrics", "entails,judged:R@1", "--ci", "0"],
-        "eval of gains": ["eval", given, "--metrics", "truth:NCS@5", "--ci", "0"],
-        "correlate": ["correlate", f"{SMALL}-test", "--gains", "truth"],
+        "eval of gains": ["eval", given, "--metrics", "match:NCS@5", "--ci", "0"],
+        "correlate": ["correlate", f"{SMALL}-test", "--gains", "match"],
     }
     if file in ("captions.jsonl", "images.npy"):
         stored.stored_path(f"{SMALL}-val").unlink()

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.stats
 from typer.testing import CliRunner
 
 import vsebench
@@ -78,6 +79,24 @@ def test_vectors_scores_and_lists_give_the_same_values(tmp_path: Path, monkeypat
     for key, value in values(a).items():
         assert values(b)[key] == pytest.approx(value, abs=1e-12), key
         assert values(c)[key] == pytest.approx(value, abs=1e-12), key
+
+
+def test_cs_of_one_caption_an_image_is_that_of_the_authors_code(tmp_path: Path) -> None:
+    """``doTau`` of the ladder loss: every fifth caption, its similarity to every fifth caption, tau-b of the K best."""
+    split, images, captions = world()
+    vectors = unit(np.random.default_rng(4).standard_normal((60, 8))).astype(np.float32)
+    np.save(tmp_path / "vectors.npy", vectors)
+    scores, sts = images @ captions[::5].T, vectors[::5].astype(np.float64) @ vectors[::5].T.astype(np.float64)
+    options = {"split": split, "metrics": "CS@6", "ci": 0}
+    one, every = (
+        vsebench.evaluate(images, captions, gains=f"sentence:{tmp_path / 'vectors.npy'}{agg}", **options)
+        for agg in (":agg=first", "")
+    )
+    for direction, s in (("i2t", scores), ("t2i", scores.T)):
+        best = np.argsort(-s, axis=1)[:, :6]
+        taus = [scipy.stats.kendalltau(s[q, items], sts[q, items]).statistic for q, items in enumerate(best)]
+        assert one["CS@6", direction].value == pytest.approx(np.mean(taus), abs=1e-9)
+        assert abs(every["CS@6", direction].value - np.mean(taus)) > 0.01
 
 
 def test_short_lists_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -173,7 +192,7 @@ def test_folds_are_averaged() -> None:
 class _Part:
     """The gains of some images and captions."""
 
-    name, settings, notes, lowest, rows_affordable = "cider", {}, (), None, True
+    name, settings, notes, lowest, rows_affordable, no_query = "cider", {}, (), None, True, None
 
     def __init__(self, gains: Any, images: Any, captions: Any) -> None:
         self.table = np.concatenate([gains.rows("i2t", 0, gains.shape[0])])[np.ix_(images, captions)]

@@ -11,13 +11,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import vsebench
 from tests import leaderboard_worlds as worlds
 from tests.leaderboard_worlds import edit, run
 from vsebench.errors import BadInput, UsageError
-from vsebench.leaderboard import published, submit
+from vsebench.leaderboard import published, submit, suites
 from vsebench.leaderboard.store import check, read
+from vsebench.leaderboard.tables import tables_of
 
 ROOT = Path(__file__).resolve().parents[2]
 BOARD = ROOT / "leaderboards"
@@ -428,12 +430,68 @@ def test_means_over_seeds(tmp_path):
     board, wrong = check(folder)
     assert wrong == []
     (entry,) = [e for e in board.entries if e.id == "small-scenes-10k-mh"]
-    values = [run["values"]["R@1"] for run in suite["runs"].values() if run["variant"] == "mh"]
-    half = 4.302652729911275 * np.std(values, ddof=1) / math.sqrt(3)  # Student's t, 2 degrees of freedom
-    found = entry.value_of("R@1", "mean")
+    runs = [run for run in suite["runs"].values() if run["variant"] == "mh"]
+    values = [run["results"][0]["value"] for run in runs]
+    of_seeds = np.var(values, ddof=1) / 3
+    total = of_seeds + 0.01**2  # the same images for all seeds
+    half = stats.t.ppf(0.975, 2 * (total / of_seeds) ** 2) * math.sqrt(total)
+    found = entry.value_of("R@1", "i2t")
     assert found.value == pytest.approx(np.mean(values), abs=1e-6)
     assert found.interval == pytest.approx((np.mean(values) - half, np.mean(values) + half), abs=2e-6)
     assert entry.benchmark == "scenes-10k-test" and entry.value_of("RSum", None).value == pytest.approx(1.5)
+    same = entry.value_of("RSum", None).interval  # no variance of the seeds
+    assert same == pytest.approx((1.5 - 1.959964 * 0.01, 1.5 + 1.959964 * 0.01), abs=2e-6)
+    assert entry.value_of("R@1", "mean") is None and entry.value_of("R@1", "t2i").value < found.value
+    assert entry.facts["intervals"] == "95 %, over 3 seeds and the test images as queries"
+
+
+def test_an_interval_stays_in_the_range_of_its_metric(tmp_path):
+    suite = worlds.suite(spread=0.5)
+    worlds.write(worlds.folder(tmp_path) / "suites" / "small.json", suite)
+    assert check(tmp_path)[1] == []
+    (entry,) = [e for e in read(tmp_path).entries if e.id == "small-scenes-10k-mh"]
+    assert entry.value_of("R@1", "i2t").interval == (0.0, 1.0)
+
+
+def test_seeds_alone_give_no_interval(tmp_path):
+    """They would leave out the choice of the test images; of such a summary only means of directions are known."""
+    worlds.write(worlds.folder(tmp_path) / "suites" / "small.json", worlds.suite(spread=None))
+    reproduced = [e for e in read(tmp_path).entries if e.level == "reproduced"]
+    assert {v.interval for e in reproduced for v in e.values} == {None}
+    assert {(v.metric, v.direction) for v in reproduced[0].values} == {
+        ("R@1", "mean"), ("match:NCS@10", "mean"), ("entails:mAP@R", "mean"), ("RSum", None),
+    }  # fmt: skip
+    notes = [note for t in tables_of(read(tmp_path)) if t.group.level == "reproduced" for note in t.notes]
+    assert {note for note in notes if note.startswith("No ranks")} == {f"No ranks: {suites.NO_SPREAD}."}
+
+
+def test_the_spread_of_a_report_is_that_of_its_bootstrap():
+    report = worlds.report(images=400)
+    found = {(r["metric"], r["direction"]): r for r in suites.results_of(report)}
+    assert len(found) == len(report.results) == 9
+    for result in report.results:
+        one = found[str(result.metric), result.direction]
+        assert one["value"] == pytest.approx(result.value, abs=1e-6)
+        if str(result.metric) == "MedR":
+            assert one["spread"] is None  # no mean over images
+        else:
+            low, high = result.interval
+            assert one["spread"] == pytest.approx((high - low) / 3.92, rel=0.2)
+    hits = report["R@1", "t2i"].per_query.reshape(400, 5).mean(axis=1)
+    assert found["R@1", "t2i"]["spread"] == pytest.approx(hits.std(ddof=1) / 20, abs=1e-8)
+
+
+def test_reduced_training_data_are_named(tmp_path):
+    """Below the name of the model, where the table is read."""
+    found = {e.id: e.model.setting for e in read(BOARD).entries if e.level == "reproduced"}
+    assert found["small-coco-objects-mh"] == "object labels, 25 % of training captions"
+    assert found["small-scenes-10k-sam-3pc"] == "3 % of training captions"
+    assert found["small-scenes-10k-mh"] == ""
+    page = (BOARD / "site" / "coco-5k.html").read_text(encoding="utf-8")
+    assert page.count('<span class="setting"><bdi>object labels, 25 % of training captions</bdi>') == 28
+    assert (
+        '<a href="entries/small-coco-objects-mh.html"><bdi>mh</bdi></a></span>' in page
+    )  # once a chart says it of none
 
 
 def test_the_file_of_the_scheduled_suite_has_what_it_can_run():
@@ -454,10 +512,10 @@ def test_a_single_seed_has_no_interval(tmp_path):
 def test_a_damaged_suite_is_named(tmp_path):
     folder = worlds.folder(tmp_path)
     suite = worlds.suite()
-    next(iter(suite["runs"].values()))["values"]["R@1"] = 4.0
+    next(iter(suite["runs"].values()))["results"][0]["value"] = 6.0
     worlds.write(folder / "suites" / "small.json", suite)
     (fault,) = check(folder)[1]
-    assert fault.file == "suites/small.json" and "R@1 (mean) is" in fault.what
+    assert fault.file == "suites/small.json" and "R@1 (i2t) is" in fault.what
 
 
 def test_a_report_with_lists_is_an_entry_without_them(tmp_path):

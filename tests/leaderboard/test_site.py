@@ -357,6 +357,34 @@ def test_tables_say_what_their_ranks_rest_on(source):
     notes = {t.by[0]: t.notes[1] for t in tables_of(read(source)) if t.group.level == "recomputed"}
     assert "(95 %, by their difference on the same images)" in notes["RSum"]
     assert "(95 %, by their intervals)" in notes["MedR"]  # a median is no sum over images
+    reproduced = [t for t in tables_of(read(source)) if t.group.level == "reproduced"]
+    assert reproduced and all("They are not paired" in t.notes[-1] and t.ranked for t in reproduced)
+
+
+def test_notes_of_papers_stand_where_their_numbers_are(tmp_path):
+    folder = worlds.folder(tmp_path)
+    table = json.loads(json.dumps(worlds.TABLE))
+    table["rows"][1]["benchmark"] = "coco-1k"
+    worlds.write(folder / "published" / "doe2020thing-table-1.json", table)
+
+    def noted(**of) -> list[tuple[str, str]]:
+        papers = json.loads(json.dumps(worlds.PAPERS))
+        papers["papers"]["doe2020thing"]["notes"] = [{"says": "beware", **of}]
+        worlds.write(folder / "papers.json", papers)
+        found = tables_of(read(folder))
+        return [(t.group.benchmark, t.group.family) for t in found if "Thing: beware." in t.notes]
+
+    assert noted() == [("coco-5k", "recall"), ("coco-5k", "rank"), ("coco-1k", "recall")]
+    assert noted(benchmarks=["coco-1k"]) == [("coco-1k", "recall")]
+    assert noted(kinds=["rank"]) == [("coco-5k", "rank")] and check(folder)[1] == []
+    assert noted(benchmarks=["coco-1k"], kinds=["rank"]) == []
+    assert [f.what for f in check(folder)[1]] == ["doe2020thing: the note 'beware' is of no number of the paper"]
+
+
+def test_a_note_on_coco_1k_is_not_on_other_pages():
+    notes = {t.group.benchmark: t.notes for t in tables_of(read(BOARD)) if t.group.level == "published"}
+    about = [name for name, some in notes.items() if any("how COCO 1K is formed" in note for note in some)]
+    assert about == ["coco-1k-block"]
 
 
 def test_a_metric_stands_in_the_table_of_its_group():

@@ -28,48 +28,48 @@ def ratings(scenes_split: Split) -> Ratings:
 
 
 @pytest.fixture
-def truth(scenes_split: Split) -> Float:
-    """(image, caption) truth."""
-    return np.asarray(load_gains("truth", scenes_split).rows("i2t", 0, len(scenes_split.image_ids)), np.float64)
+def gains(scenes_split: Split) -> Float:
+    """(image, caption) ``match``."""
+    return np.asarray(load_gains("match", scenes_split).rows("i2t", 0, len(scenes_split.image_ids)), np.float64)
 
 
-def test_the_pairs_are_sampled_by_truth(scenes_split: Split, ratings: Ratings, truth: Float) -> None:
+def test_the_pairs_are_sampled_by_match(scenes_split: Split, ratings: Ratings, gains: Float) -> None:
     pairs = list(zip(ratings.image.tolist(), ratings.caption.tolist(), strict=True))
-    assert len(set(pairs)) == len(pairs) and ratings.truth.tolist() == [truth[pair] for pair in pairs]
+    assert len(set(pairs)) == len(pairs) and ratings.match.tolist() == [gains[pair] for pair in pairs]
     for image in range(len(scenes_split.image_ids)):
         chosen = ratings.caption[ratings.image == image]
         own = np.flatnonzero(scenes_split.image_of == image)
         assert chosen[:5].tolist() == own.tolist() and not np.isin(chosen[5:], own).any()
         assert (scenes_split.image_of[chosen] == image).tolist() == ratings.own[ratings.image == image].tolist()
-        others = np.sort(np.delete(truth[image], own))[::-1]
+        others = np.sort(np.delete(gains[image], own))[::-1]
         high, middle = (
             others[3],
             others[max(3, round(0.1 * len(others))) - 1],
-        )  # the 4th, and the last of the truest tenth
-        values = truth[image, chosen[5:]]
+        )  # the 4th, and the last of the best tenth
+        values = gains[image, chosen[5:]]
         among = [(values >= high).sum(), ((values < high) & (values >= middle)).sum(), (values < middle).sum()]
         assert among[0] == 4 and among[1] == min(3, ((others < high) & (others >= middle)).sum()) and among[2] == 3
 
 
-def test_ratings_follow_truth_with_errors(built_scenes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ratings_follow_match_with_errors(built_scenes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VSEBENCH_CACHE", str(built_scenes))
     found = [ratings_of(vsebench.load_split(f"{SCENES}-{part}")) for part in ("train", "val", "test")]
     scores = np.concatenate([r.scores for r in found])
-    truth = np.concatenate([r.truth for r in found]).astype(np.float64)
+    gains = np.concatenate([r.match for r in found]).astype(np.float64)
     assert scores.shape[1] == 5 and set(np.unique(scores)) == set(range(6))
-    inside = (truth > 0.2) & (truth < 0.5)  # so far from the ends that few ratings are cut off
-    error = scores[inside] / 5 - 1.5 * truth[inside, None]
+    inside = (gains > 0.2) & (gains < 0.5)  # so far from the ends that few ratings are cut off
+    error = scores[inside] / 5 - 1.5 * gains[inside, None]
     assert abs(error.mean()) < 0.03
     # The deviations of a rater's bias, of an error, and of rounding to a fifth.
     assert np.isclose(error.std(), np.sqrt(0.05**2 + 0.15**2 + 0.2**2 / 12), rtol=0.15)
-    assert stats.pearsonr(truth, scores.mean(1))[0] < 0.99
+    assert stats.pearsonr(gains, scores.mean(1))[0] < 0.99
 
 
 def test_ratings_are_the_same_on_every_machine() -> None:
-    truth = np.float32(np.arange(200) * 37 % 97 / 97)
-    chosen = sampled(truth, np.arange(200) < 5, Draws(0, "a", 1))
+    gains = np.float32(np.arange(200) * 37 % 97 / 97)
+    chosen = sampled(gains, np.arange(200) < 5, Draws(0, "a", 1))
     assert chosen.tolist() == [0, 1, 2, 3, 4, 55, 76, 152, 173, 102, 123, 165, 18, 64, 162]
-    scores = rated(truth[:9], np.array([0.0, 0.1, -0.1]), Draws(0, "b", 1))
+    scores = rated(gains[:9], np.array([0.0, 0.1, -0.1]), Draws(0, "b", 1))
     assert scores.dtype == np.int8 and scores.tolist() == [
         [0, 1, 0],
         [4, 5, 3],
@@ -85,7 +85,7 @@ def test_ratings_are_the_same_on_every_machine() -> None:
 
 def test_agreement_of_raters_is_krippendorffs(ratings: Ratings) -> None:
     units = ratings.scores[:60].tolist()
-    small = Ratings(ratings.image[:60], ratings.caption[:60], ratings.own[:60], ratings.truth[:60], ratings.scores[:60])
+    small = Ratings(ratings.image[:60], ratings.caption[:60], ratings.own[:60], ratings.match[:60], ratings.scores[:60])
     observed = np.mean([(a - b) ** 2 for unit in units for a, b in permutations(unit, 2)])
     expected = np.mean([(a - b) ** 2 for a, b in permutations([x for unit in units for x in unit], 2)])
     assert np.isclose(small.alpha, 1 - observed / expected)
@@ -118,11 +118,11 @@ def test_judged_are_the_pairs_rated_three_or_more(scenes_split: Split, ratings: 
     assert relevance.identities(scenes_split)["judged"].startswith("ratings#")
 
 
-def test_incomplete_judgements_punish_a_perfect_model(scenes_split: Split, truth: Float) -> None:
+def test_incomplete_judgements_punish_a_perfect_model(scenes_split: Split, gains: Float) -> None:
     report = vsebench.evaluate(
-        scores=truth, split=scenes_split.name, metrics="judged:mAP@R,judged:R@1,entails:R@1", ci=0
+        scores=gains, split=scenes_split.name, metrics="judged:mAP@R,judged:R@1,entails:R@1", ci=0
     )
-    # It ranks by truth; pairs as true as those that were found similar were not rated.
+    # It ranks by match, as the raters do; pairs as good as those that were found similar were not rated.
     assert report["judged:mAP@R", "i2t"].value < 0.9
     assert report["judged:R@1", "t2i"].value < 1
 
@@ -137,29 +137,29 @@ def rows(*args: str | Path) -> dict[tuple[str, str, str], dict[str, Any]]:
 
 
 def test_correlations_are_those_of_scipy(scenes_split: Split, ratings: Ratings) -> None:
-    found = rows("--gains", "truth,cider,binary")
+    found = rows("--gains", "match,cider,binary")
     assert len(found) == 2 * 2 * 3
     mean = ratings.scores.mean(1)
     cider = load_gains("cider", scenes_split).rows("i2t", 0, 22)[ratings.image, ratings.caption]
-    values = {"truth": ratings.truth, "cider": cider, "binary": ratings.own.astype(float)}
+    values = {"match": ratings.match, "cider": cider, "binary": ratings.own.astype(float)}
     for (task, subset, relevance_name), row in found.items():
         pairs = np.full(len(mean), True) if subset == "all" else ~ratings.own
-        x, y = values[relevance_name][pairs], (mean if task == "Judged" else ratings.truth)[pairs]
+        x, y = values[relevance_name][pairs], (mean if task == "Judged" else ratings.match)[pairs]
         assert row["pairs"] == row["points"] == pairs.sum()
         if relevance_name == "binary" and subset != "all":
             assert row["pearson"]["value"] is None
             continue
         for name, oracle in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr), ("kendall", stats.kendalltau)):
             assert np.isclose(row[name]["value"], oracle(x, y)[0], atol=1e-9)
-    assert found["Truth", "all", "truth"]["pearson"]["value"] == pytest.approx(1)
-    assert found["Judged", "all", "truth"]["pearson"]["value"] < 0.98
+    assert found["Match", "all", "match"]["pearson"]["value"] == pytest.approx(1)
+    assert found["Judged", "all", "match"]["pearson"]["value"] < 0.98
 
 
 def test_the_raters_are_described_and_tasks_can_be_chosen(scenes_split: Split, ratings: Ratings) -> None:
-    done = correlate("--gains", "truth", "--tasks", "judged", "--ci", "0")
+    done = correlate("--gains", "match", "--tasks", "judged", "--ci", "0")
     assert f"with an agreement of {ratings.alpha:.2f} (Krippendorff's alpha, intervals)" in done.stderr
-    assert f"{SCENES}-test Judged · {len(ratings.image)} pairs" in done.stdout and "Truth" not in done.stdout
-    study = vsebench.correlate(scenes_split.name, gains="truth", ci=0)
+    assert f"{SCENES}-test Judged · {len(ratings.image)} pairs" in done.stdout and "Match" not in done.stdout
+    study = vsebench.correlate(scenes_split.name, gains="match", ci=0)
     assert study.title == f"Agreement with simulated judgements · {scenes_split.name}"
 
 
@@ -170,7 +170,7 @@ def test_embeddings_are_correlated_with_ratings(scenes_split: Split, ratings: Ra
     a, b = images[ratings.image].astype(np.float32), texts[ratings.caption].astype(np.float32)
     cosine = (a * b).sum(1) / np.linalg.norm(a, axis=1) / np.linalg.norm(b, axis=1)
     found = rows("--embeddings", tmp_path / "model.npz")
-    assert set(found) == {(t, s, "model.npz") for t in ("Truth", "Judged") for s in ("all", "non-GT")}
+    assert set(found) == {(t, s, "model.npz") for t in ("Match", "Judged") for s in ("all", "non-GT")}
     row = found["Judged", "all", "model.npz"]
     assert np.isclose(row["spearman"]["value"], stats.spearmanr(cosine, ratings.scores.mean(1))[0], atol=1e-4)
     assert row["sampled_spearman"] is None
@@ -185,4 +185,4 @@ def test_what_is_refused(scenes_split: Split, tmp_path: Path, monkeypatch: pytes
         vsebench.correlate(scenes_split.name, human_data=tmp_path)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     with pytest.raises(MissingPackage, match=f"vsebench data build {SCENES}"):
-        vsebench.correlate(scenes_split.name, gains="truth")
+        vsebench.correlate(scenes_split.name, gains="match")

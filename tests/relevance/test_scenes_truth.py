@@ -1,4 +1,4 @@
-"""Truth of all pairs of scenes and captions: the kernel, the definition, and an oracle that shares no code.
+"""Which facts hold, of all pairs of scenes and captions: the kernel, the definition, and an oracle that shares no code.
 
 Then what is made of it: gains, judgements, and every command that reads them.
 """
@@ -6,6 +6,7 @@ Then what is made of it: gains, judgements, and every command that reads them.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from vsebench import relevance
 from vsebench.cli import app
 from vsebench.errors import BadInput, MissingPackage, UsageError
 from vsebench.relevance.kinds import load_gains, parse_spec
+from vsebench.relevance.scenes.shares import Share, holds, match
 from vsebench.relevance.scenes.truth import Truth
 from vsebench.scenes import facts as definition
 from vsebench.scenes.facts import Facts, Mention
@@ -39,8 +41,10 @@ def kernel(scene: Scene, facts: Facts) -> int:
     """Matched facts of one pair, by the rows of both directions and the pair itself."""
     truth = Truth(*encoded([scene], [facts]))
     a, b = (int(truth.matched_rows(direction, 0, 1)[0, 0]) for direction in DIRECTIONS)
-    pair = float(truth.pairs("t2i", np.array([0]), np.array([0]))[0])
+    first = np.array([0])
+    pair, share = (float(gains(truth).pairs("t2i", first, first)[0]) for gains in (match, holds))
     assert a == b and pair == np.float32(2 * a / (facts.count + scene.facts))
+    assert share == np.float32(a / max(facts.count, 1)) and (share == 1) == definition.entails(facts, scene)
     return a
 
 
@@ -53,11 +57,11 @@ def test_the_kernel_is_the_definition_and_the_oracle(scene: Scene, facts: Facts)
 def test_every_pair_of_a_world_is_that_of_the_definition_and_of_the_oracle() -> None:
     shown, stated, scenes, facts = world()
     some = range(0, len(stated), 4)
-    truth = Truth(scenes, facts).rows("i2t", 0, len(shown))
+    found = match(Truth(scenes, facts)).rows("i2t", 0, len(shown))
     for i, scene in enumerate(shown):
-        assert truth[i, :: some.step].tolist() == [np.float32(definition.truth(stated[c], scene)) for c in some]
+        assert found[i, :: some.step].tolist() == [np.float32(definition.match(stated[c], scene)) for c in some]
     for c in some[::10]:
-        assert truth[:, c].tolist() == [np.float32(float(oracle.truth(stated[c], scene))) for scene in shown]
+        assert found[:, c].tolist() == [np.float32(float(oracle.match(stated[c], scene))) for scene in shown]
 
 
 @given(st.data())
@@ -68,20 +72,21 @@ def test_random_facts_about_random_scenes_in_bulk(data: st.DataObject) -> None:
     assert found.tolist() == [[oracle.matched(facts, scene) for scene in shown] for facts in stated]
 
 
+@pytest.mark.parametrize("gains", [match, holds])
 @pytest.mark.parametrize("block", [1, 7, STRIP - 1, STRIP, STRIP + 1])
-def test_blocks_directions_and_pairs_have_the_same_bits(block: int) -> None:
+def test_blocks_directions_and_pairs_have_the_same_bits(block: int, gains: Callable[[Truth], Share]) -> None:
     _, _, scenes, facts = world()
     scenes = np.tile(scenes, (5, 1))[: 2 * STRIP + 3]  # more than two strips
     facts = facts[:300]
-    truth = Truth(scenes, facts)
-    every = truth.rows("i2t", 0, len(scenes))
+    share = gains(Truth(scenes, facts))
+    every = share.rows("i2t", 0, len(scenes))
     assert every.dtype == np.float32 and every.shape == (len(scenes), len(facts)) and every.flags.c_contiguous
     for direction, n in (("i2t", len(scenes)), ("t2i", len(facts))):
         edges = [*range(0, n, block), n]
-        rows = [truth.rows(direction, a, b) for a, b in itertools.pairwise(edges)]  # type: ignore[arg-type]
+        rows = [share.rows(direction, a, b) for a, b in itertools.pairwise(edges)]  # type: ignore[arg-type]
         assert np.array_equal(np.concatenate(rows), every if direction == "i2t" else every.T)
     image, caption = np.divmod(np.random.default_rng(0).permutation(every.size)[:2000], len(facts))
-    assert np.array_equal(truth.pairs("t2i", image, caption), every[image, caption])
+    assert np.array_equal(share.pairs("t2i", image, caption), every[image, caption])
 
 
 @given(small_scenes(), small_facts(), st.permutations(range(len(SHAPES))), st.permutations(range(len(COLOURS))))
@@ -149,21 +154,50 @@ def items_of_test() -> tuple[list[Scene], list[Facts]]:
     return shown[-22:], stated[-110:]
 
 
-def test_gains_are_the_truth_of_the_items_of_the_split(scenes_split: Split) -> None:
+def test_gains_are_of_the_items_of_the_split(scenes_split: Split) -> None:
     shown, stated = items_of_test()
-    expected = np.float32([[float(oracle.truth(facts, scene)) for facts in stated] for scene in shown])
-    gains = load_gains("truth", scenes_split)
+    expected = np.float32([[float(oracle.match(facts, scene)) for facts in stated] for scene in shown])
+    gains = load_gains("match", scenes_split)
     assert gains.shape == expected.shape and gains.lowest == 0 and gains.rows_affordable
     assert np.array_equal(whole(gains), expected)
     nothing = sum(oracle.stated(facts) == 0 for facts in stated)
-    assert nothing and gains.notes == (f"{nothing} captions state no fact: truth 0 with every image",)
+    assert nothing and gains.notes == (f"{nothing} captions state no fact: no value as a query",)
+    share = load_gains("holds", scenes_split)
+    counts = np.array([oracle.stated(facts) for facts in stated])
+    held = np.array([[oracle.matched(facts, scene) for facts in stated] for scene in shown])
+    assert np.array_equal(whole(share), np.float32(held / np.maximum(counts, 1))) and share.notes == gains.notes
     # Other items, in another order and without strings: the same values.
     order = np.random.default_rng(1).permutation(110)[:60]
     part = Split(
         scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids[order], scenes_split.image_of[order]
     )
-    assert np.array_equal(load_gains("truth", part).rows("i2t", 0, 22), expected[:, order])
-    assert dict(load_gains("truth", part).settings) != dict(gains.settings)
+    assert np.array_equal(load_gains("match", part).rows("i2t", 0, 22), expected[:, order])
+    assert dict(load_gains("match", part).settings) != dict(gains.settings)
+
+
+@pytest.mark.parametrize("name", ["match", "holds"])
+def test_captions_that_state_nothing_have_no_value_as_queries(scenes_split: Split, name: str) -> None:
+    """Values, intervals and influences of the others are those of a split without them."""
+    stating = np.array([oracle.stated(facts) > 0 for facts in items_of_test()[1]])
+    s, n, m = scenes_split, len(scenes_split.image_ids), len(scenes_split.caption_ids)
+    assert s.captions is not None
+    scores = np.random.default_rng(0).standard_normal((n, m)).astype(np.float32)
+    metrics = [f"{name}:{m}" for m in ("NCS@3", "NCS[gt=out]@3", "nDCG@5", "SR@5", "R@5", "Kendall", "CS@10")]
+    strings = [words for words, kept in zip(s.captions, stating, strict=True) if kept]
+    others = Split(s.name, s.image_ids, s.caption_ids[stating], s.image_of[stating], strings)
+    every, expected = (
+        vsebench.evaluate(scores=table, split=split, gains=name, metrics=metrics, trust=True)
+        for table, split in ((scores, s), (scores[:, stating], others))
+    )
+    for metric in metrics:
+        assert every[metric, "i2t"].n == n
+        found, same = every[metric, "t2i"], expected[metric, "t2i"]
+        assert found.queries is not None and np.isin(found.queries, others.caption_ids).all()
+        if metric.endswith(":CS@10"):  # of one caption an image, which is another one there
+            continue
+        assert found.undefined == same.undefined + m - stating.sum()
+        assert (found.value, found.interval, found.n) == (same.value, same.interval, same.n)
+        assert np.array_equal(found.influence, same.influence)
 
 
 def test_gains_of_other_splits_are_refused(
@@ -171,23 +205,23 @@ def test_gains_of_other_splits_are_refused(
 ) -> None:
     other = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
     with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'\n  fix: give split='scenes-"):
-        load_gains("truth", other)
+        load_gains("match", other)
     with pytest.raises(UsageError, match="truth is known of scenes, not of split 'custom'"):
         relevance.load("entails", other, "i2t")
     ids = scenes_split.image_ids.copy()
     ids[0] = "nobody"
     with pytest.raises(BadInput, match="'nobody' is the id of no image"):
-        load_gains("truth", Split(scenes_split.name, ids, scenes_split.caption_ids, scenes_split.image_of))
+        load_gains("match", Split(scenes_split.name, ids, scenes_split.caption_ids, scenes_split.image_of))
     for text, message in (
-        ("truth:x", "truth takes no 'x'"),
-        ("truth:own=out", "truth has no settings, so none called"),
+        ("match:x", "match takes no 'x'"),
+        ("match:own=out", "match has no settings, so none called"),
     ):
-        with pytest.raises(UsageError, match=f"{message}.*\n  fix: write truth alone"):
+        with pytest.raises(UsageError, match=f"{message}.*\n  fix: write match alone"):
             parse_spec(text)
     monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path))
     absent = Split(scenes_split.name, scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
     with pytest.raises(MissingPackage, match=f"vsebench data build {SCENES}"):
-        load_gains("truth", absent)
+        load_gains("match", absent)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
@@ -216,10 +250,10 @@ def test_entails_has_a_fingerprint_and_only_scenes_have_it(scenes_split: Split) 
 
 
 def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:
-    """Embeddings whose inner products are the truth and noise."""
+    """Embeddings whose inner products are ``match`` and noise."""
     random = np.random.default_rng(seed)
     captions = np.eye(len(split.caption_ids))
-    images = load_gains("truth", split).rows("i2t", 0, len(split.image_ids))
+    images = load_gains("match", split).rows("i2t", 0, len(split.image_ids))
     images = images + noise * random.standard_normal(images.shape)
     np.savez(path, images=images, texts=captions, image_ids=split.image_ids, caption_ids=split.caption_ids)
     return path
@@ -232,38 +266,38 @@ def evaluated(*args: object) -> dict[str, Any]:
 def test_a_perfect_model_has_the_largest_values(scenes_split: Split, tmp_path: Path) -> None:
     file = vectors(scenes_split, tmp_path / "perfect.npz", 0)
     report = vsebench.evaluate(
-        file, split=scenes_split.name, gains="truth", metrics="truth:NCS@10,truth:CS@100", similarity="dot"
+        file, split=scenes_split.name, gains="match", metrics="match:NCS@10,match:CS@100", similarity="dot"
     )
-    assert report["truth:NCS@10", "i2t"].value == 1
-    # All gains of a caption that states nothing are 0.
-    per_query = report["truth:NCS@10", "t2i"].per_query
-    assert per_query is not None and per_query.tolist() == [float(oracle.stated(f) > 0) for f in items_of_test()[1]]
-    assert report["truth:CS@100", "i2t"].value == 1
-    assert "truth:scenes=" in report.signature and "captions" not in report.signature
+    assert report["match:NCS@10", "i2t"].value == 1
+    per_query = report["match:NCS@10", "t2i"].per_query
+    stating = sum(oracle.stated(facts) > 0 for facts in items_of_test()[1])  # the others are no queries
+    assert per_query is not None and per_query.tolist() == [1.0] * stating
+    assert report["match:CS@100", "i2t"].value == 1
+    assert "match:scenes=" in report.signature and "captions" not in report.signature
 
 
-def test_every_command_reads_truth_and_entailment(scenes_split: Split, tmp_path: Path) -> None:
+def test_every_command_reads_gains_and_judgements_of_scenes(scenes_split: Split, tmp_path: Path) -> None:
     name = scenes_split.name
     files = [vectors(scenes_split, tmp_path / f"{noise}.npz", noise) for noise in (0.1, 0.5, 0.9)]
     common = ("--split", name, "--similarity", "dot")
-    everything = evaluated(files[0], *common, "--gains", "truth", "--metrics", "all")
+    everything = evaluated(files[0], *common, "--gains", "match", "--metrics", "all")
     measured = {row["metric"] for row in everything["results"]}
     assert {
-        "truth:NCS@10",
-        "truth:nDCG@10",
-        "truth:CS@100",
-        "truth:Kendall",
+        "match:NCS@10",
+        "match:nDCG@10",
+        "match:CS@100",
+        "match:Kendall",
         "entails:R@1",
         "entails:mAP@R",
     } <= measured
     assert {"entails:R-P", "judged:mAP@R", "R@1"} <= measured
-    assert not any(metric.startswith("truth:MLD") for metric in measured)
-    assert "Entailment" in printed("eval", files[0], *common, "--metrics", "entails,truth:ncs,cider:NCS@10")
+    assert not any(metric.startswith("match:MLD") for metric in measured)
+    assert "Entailment" in printed("eval", files[0], *common, "--metrics", "entails,match:ncs,cider:NCS@10")
     assert "Entailment" not in printed("eval", files[0], *common)
     saved = [tmp_path / f"{n}.json" for n in range(3)]
     for file, path in zip(files, saved, strict=True):
-        printed("eval", file, *common, "--metrics", "entails:mAP@R,truth:NCS@10,R@1", "-o", path)
-    table = printed("compare", *saved[:2], "--metrics", "entails:mAP@R,truth:NCS@10")
+        printed("eval", file, *common, "--metrics", "entails:mAP@R,match:NCS@10,R@1", "-o", path)
+    table = printed("compare", *saved[:2], "--metrics", "entails:mAP@R,match:NCS@10")
     assert "mAP@R" in table and "NCS@10" in table
     assert "mean words in the caption" in printed("slice", saved[0], "--by", "length")
     assert "NCS@10" in printed("agree", *saved)
@@ -277,6 +311,6 @@ def test_other_splits_have_no_entailment(tmp_path: Path) -> None:
     assert done.exit_code == 2 and "has no view 'entails'" in done.stderr
     assert "fix: leave it out; entails is defined on splits named scenes-*" in done.stderr
     done = CliRunner().invoke(
-        app, ["eval", str(tmp_path / "own.npz"), "--captions-per-image", "1", "--gains", "truth", "--metrics", "NCS@1"]
+        app, ["eval", str(tmp_path / "own.npz"), "--captions-per-image", "1", "--gains", "match", "--metrics", "NCS@1"]
     )
     assert done.exit_code == 2 and "truth is known of scenes, not of split 'custom'" in done.stderr

@@ -16,7 +16,7 @@ from tests.scene_worlds import small_facts, small_scenes, world
 from vsebench.scenes import encode
 from vsebench.scenes.content import KINDS
 from vsebench.scenes.draws import Draws
-from vsebench.scenes.facts import UNSAID, Facts, Mention, entails, matched, truth
+from vsebench.scenes.facts import UNSAID, Facts, Mention, entails, match, matched
 from vsebench.scenes.sample import changed, combination_weights, draw, scenes
 from vsebench.scenes.settings import PARTS, Settings, parse
 from vsebench.scenes.wording import captions
@@ -250,29 +250,29 @@ def test_draws_are_those_of_the_hash_function() -> None:
     assert [draws.below(2**32) for _ in range(700)] == words[:700]
 
 
-# --- truth ---
+# --- facts that hold ---
 
 
-def test_truth_of_a_true_caption_is_the_largest_possible_one() -> None:
+def test_the_match_of_a_true_caption_is_the_largest_possible_one() -> None:
     """F-score of n facts and s facts of a scene: at most 2 min(n, s) / (n + s), which a true caption reaches."""
     shown, stated, _, _ = world()
     for n, facts in enumerate(stated[::7]):
         for scene in shown[n % 5 :: 17]:
-            value = truth(facts, scene)
+            value = match(facts, scene)
             bound = 2 * facts.count / (facts.count + scene.facts)
             assert 0 <= value <= min(1, bound)
             assert (value == bound and facts.count > 0) == entails(facts, scene) == oracle.entails(facts, scene)
 
 
 @given(small_scenes(), small_facts())
-def test_a_false_fact_lowers_truth_and_a_true_one_does_not(scene: Scene, facts: Facts) -> None:
+def test_a_false_fact_lowers_match_and_a_true_one_does_not(scene: Scene, facts: Facts) -> None:
     facts = replace(facts, background=UNSAID)
     before = matched(facts, scene)
     false = replace(facts, background=(scene.background + 1) % 4)
     assert matched(false, scene) == before and not entails(false, scene)
-    assert truth(false, scene) < truth(facts, scene) or before == 0
+    assert match(false, scene) < match(facts, scene) or before == 0
     true = replace(facts, background=scene.background)
-    assert matched(true, scene) == before + 1 and truth(true, scene) > truth(facts, scene)
+    assert matched(true, scene) == before + 1 and match(true, scene) > match(facts, scene)
 
 
 @given(small_scenes(), small_facts())
@@ -284,11 +284,11 @@ def test_what_says_less_is_true_where_more_is(scene: Scene, facts: Facts) -> Non
 
 
 @given(SEEDS)
-def test_a_complete_description_has_truth_one_but_for_relations(seed: int) -> None:
+def test_a_complete_description_has_match_one_but_for_relations(seed: int) -> None:
     scene = drawn(seed)
     every = Facts(tuple(Mention(*group.attributes, group.number) for group in scene.groups), (), scene.background)
-    assert truth(every, scene) == 2 * every.count / (2 * every.count + len(scene.relations))
-    assert truth(Facts(), scene) == 0 and not entails(Facts(), scene)
+    assert match(every, scene) == 2 * every.count / (2 * every.count + len(scene.relations))
+    assert match(Facts(), scene) == 0 and not entails(Facts(), scene)
 
 
 # --- rows ---

@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 from studies.validity import __main__ as command
-from studies.validity import document, figures, findings, page, pool
-from studies.validity.measure import Measured, errors_of, quality_of
+from studies.validity import document, figures, findings, measure, page, pool
+from studies.validity.measure import QUALITIES, Measured, errors_of, quality_of
 from studies.validity.systems import (
     FAMILIES,
     LEVELS,
@@ -27,8 +27,9 @@ from studies.validity.systems import (
     mixed_systems,
     vectors,
 )
-from studies.validity.world import REMOVABLE, World, truth
+from studies.validity.world import REMOVABLE, World, match
 from tests import oracle_scenes, scene_worlds
+from vsebench.errors import UsageError
 from vsebench.scenes.facts import UNSAID, Facts
 from vsebench.scenes.settings import GENERATOR
 from vsebench.types import Split
@@ -70,7 +71,7 @@ def stated_without(facts: Facts, removed: set[str]) -> Facts:
 @pytest.mark.parametrize("removed", [set(), {"colour"}, {"number", "relations"}, {"background", "shape", "texture"}])
 def test_what_a_system_does_not_see_never_matches(world, removed):
     shown, stated, _, _ = scene_worlds.world()
-    found = truth(world, frozenset(removed))
+    found = match(world, frozenset(removed))
     for i, c in np.random.default_rng(0).integers(0, (N, 5 * N), (300, 2)).tolist():
         matched = oracle_scenes.matched(stated_without(stated[c], removed), shown[i])
         facts = 5 * len(shown[i].groups) + 1 + len(shown[i].relations)
@@ -81,14 +82,14 @@ def test_what_a_system_does_not_see_never_matches(world, removed):
         assert world.entails[world.split.image_of, np.arange(5 * N)].tolist() == own
 
 
-def test_the_oracle_embedding_has_the_truth_as_inner_products(world):
-    images, captions = decomposed(world.truth, N)
+def test_the_oracle_embedding_has_match_as_inner_products(world):
+    images, captions = decomposed(world.match, N)
     assert images.shape == (N, N) and captions.shape == (5 * N, N)
     # What is left out has singular values below 3.2e-5 = sqrt(1e-9) of the largest: two scenes of the world are alike.
-    assert np.linalg.norm(images @ captions.T - world.truth, 2) <= 3.2e-5 * np.linalg.norm(world.truth, 2)
-    images, captions = decomposed(world.truth, 8)
-    best = np.linalg.svd(world.truth, compute_uv=False)[8:]  # Eckart and Young: no matrix of rank 8 is nearer
-    assert np.linalg.norm(images @ captions.T - world.truth) == pytest.approx(np.sqrt((best**2).sum()))
+    assert np.linalg.norm(images @ captions.T - world.match, 2) <= 3.2e-5 * np.linalg.norm(world.match, 2)
+    images, captions = decomposed(world.match, 8)
+    best = np.linalg.svd(world.match, compute_uv=False)[8:]  # Eckart and Young: no matrix of rank 8 is nearer
+    assert np.linalg.norm(images @ captions.T - world.match) == pytest.approx(np.sqrt((best**2).sum()))
 
 
 def test_a_system_is_better_when_nothing_is_stronger_and_something_weaker():
@@ -165,17 +166,23 @@ def test_pooled_judgements_are_the_true_ones_among_the_first_and_the_written_pai
 
 
 def test_quality_and_errors_of_first_results(world, rng):
-    scores = rng.standard_normal(world.truth.shape).astype(np.float32)
-    by_hand: dict[str, list[float]] = {"truth of the first": [], "truth of ten": [], "true of ten": []}
+    scores = rng.standard_normal(world.match.shape).astype(np.float32)
+    by_hand: dict[str, list[float]] = {name: [] for name in QUALITIES}
     wrong, true = [], []
-    for s, t, e, written in (
-        (scores, world.truth, world.entails, [set(range(5 * i, 5 * i + 5)) for i in range(N)]),
-        (scores.T, world.truth.T, world.entails.T, [{c // 5} for c in range(5 * N)]),
+    shown, stated, _, _ = scene_worlds.world()
+    held = np.array([[oracle_scenes.matched(f, s) for f in stated[: 5 * N]] for s in shown[:N]])
+    counts = np.array([oracle_scenes.stated(f) for f in stated[: 5 * N]])
+    holds, true_ones = held / np.maximum(counts, 1), (held == counts) & (counts > 0)
+    assert (counts == 0).any() and np.array_equal(true_ones, world.entails)
+    everything, stating = range(N), np.flatnonzero(counts)  # captions that state nothing are no queries
+    for s, h, t, e, queries, written in (
+        (scores, holds, world.match, true_ones, everything, [set(range(5 * i, 5 * i + 5)) for i in range(N)]),
+        (scores.T, holds.T, world.match.T, true_ones.T, stating, [{c // 5} for c in range(5 * N)]),
     ):
         order = [sorted(range(len(row)), key=lambda j, row=row: -row[j]) for row in s]
-        by_hand["truth of the first"].append(np.mean([t[q, o[0]] for q, o in enumerate(order)]))
-        by_hand["truth of ten"].append(np.mean([t[q, j] for q, o in enumerate(order) for j in o[:10]]))
-        by_hand["true of ten"].append(np.mean([e[q, j] for q, o in enumerate(order) for j in o[:10]]))
+        by_hand["holds of the first"].append(np.mean([h[q, order[q][0]] for q in queries]))
+        for name, table in (("holds of ten", h), ("true of ten", e), ("match of ten", t)):
+            by_hand[name].append(np.mean([table[q, j] for q in queries for j in order[q][:10]]))
         errors = [q for q, o in enumerate(order) if o[0] not in written[q]]
         wrong.append(len(errors) / len(order))
         true.append(np.mean([e[q, order[q][0]] for q in errors]))
@@ -190,7 +197,7 @@ def measured(values, systems, samples=None):
     """Systems with one metric; the samples of the images all agree, unless they are given."""
     values = np.asarray(values, float)[:, None]
     samples = np.repeat(values[None], 20, axis=0) if samples is None else samples
-    quality = {"truth of ten": values[:, 0]}
+    quality = {findings.JUDGED_BY: values[:, 0]}
     nothing = np.zeros((len(systems), 2))
     return Measured(
         tuple(systems), (("R@1", "both"),), values, samples, samples[:5], quality, nothing, nothing, 100, "s"
@@ -260,11 +267,42 @@ def test_agreement_of_metrics_and_systems_of_equal_quality():
     assert found["tau"][0] == pytest.approx(stats.kendalltau([4, 3, 2, 1], [1, 2, 4, 3])[0])
     assert (found["clear"], found["opposite"], found["pairs"]) == (1.0, pytest.approx(5 / 6), 6)
     equal = findings.of_equal_quality(
-        replace(both, quality={"truth of ten": np.array([0.5, 0.504, 0.6, 0.7])}), [("R@5", "both")]
+        replace(both, quality={findings.JUDGED_BY: np.array([0.5, 0.504, 0.6, 0.7])}), [("R@5", "both")]
     )
     assert equal["pairs"] == 1 and equal["R@5 both"]["apart"] == [1.0, 1.0, 1.0]
-    quality = findings.agreement_with_quality(both)["R@5"]["truth of ten"]
+    quality = findings.agreement_with_quality(both)["R@5"][findings.JUDGED_BY][findings.ALL]
     assert quality == pytest.approx([stats.kendalltau([4, 3, 2, 1], [1, 2, 4, 3])[0]] * 3)
+
+
+def test_agreement_within_groups_is_that_of_scipy(rng):
+    systems = [*family_systems(0), *mixed_systems(12)]
+    one = measured(rng.permutation(len(systems)) + 0.5, systems)
+    quality = rng.permutation(len(systems)) + 0.5
+    found = findings.agreement_with_quality(replace(one, quality={"q": quality}))["R@1"]["q"]
+    assert set(found) == {findings.ALL, findings.PLAIN, *FAMILIES, MIXED}
+    inside = {
+        findings.PLAIN: [not (s.corruption.pair or s.corruption.vague) for s in systems],
+        "hubness": [s.family in ("base", "hubness") for s in systems],
+        MIXED: [s.family == MIXED for s in systems],
+    }
+    for name, at in inside.items():
+        assert 3 < sum(at) < len(systems)
+        expected = stats.kendalltau(one.values[at, 0], quality[at])[0]
+        assert found[name] == pytest.approx([expected] * 3, abs=1e-6)
+
+
+def test_an_interval_of_tau_has_its_value_inside_and_covers_it(rng):
+    assert findings.tau_interval(0.8, np.full(50, 0.8)) == pytest.approx([0.8] * 3)
+    low, high = findings.tau_interval(0.99, rng.uniform(0.7, 0.9, 500))[1:]  # all resamples are below it
+    assert 0.9 < low < 0.99 < high <= 1
+    value, low, high = findings.tau_interval(-1.0, rng.uniform(-1, -0.9, 500))
+    assert value == low == -1 < high < -0.8
+    # Of a tau of 0.6, 2 p - 1 of the share p = 0.8 of 200 pairs that are drawn one by one.
+    covered = 0
+    for share in rng.binomial(200, 0.8, 400) / 200:
+        _, low, high = findings.tau_interval(2 * share - 1, 2 * rng.binomial(200, share, 300) / 200 - 1)
+        covered += low <= 0.6 <= high
+    assert 0.92 < covered / 400 < 0.98
 
 
 def replace_metrics(one, values):
@@ -282,7 +320,7 @@ def test_a_tiny_study_runs_to_its_page(tmp_path, capsys, monkeypatch):
     assert out.out == "" and "16 of 16 systems" in out.err
     record = json.loads((tmp_path / command.NUMBERS).read_text(encoding="utf-8"))
     assert record["schema"] == document.SCHEMA and "split:scenes-tiny-test" in record["signature"]
-    assert {"R@1", "entails:mAP@R", "judged:R@1", "pooled:mAP@R", "cider:CS@100", "truth:NCS@10"} <= set(
+    assert {"R@1", "entails:mAP@R", "judged:R@1", "pooled:mAP@R", "cider:CS@100", "match:NCS@10"} <= set(
         record["order"]
     )
     systems = record["systems"]["systems"]
@@ -326,6 +364,47 @@ def test_the_stored_numbers_are_those_of_the_full_study():
         for value, *rest in (found for families in by_direction.values() for found in families.values()):
             assert -1 <= value <= 1 and (not rest or rest[0] <= rest[1])
     assert all(name in record["order"] for name in (*page.TABLE, *figures.ROWS))
+
+
+def test_every_interval_of_the_stored_numbers_has_its_value_inside():
+    record = json.loads(STORED.read_text(encoding="utf-8"))
+    taus = [
+        found
+        for name, by in record["order"].items()
+        if "quality" not in name
+        for x in by.values()
+        for found in x.values()
+    ]
+    taus += [found for by in record["quality"].values() for x in by.values() for found in x.values()]
+    taus += [pair["tau"] for pair in record["false negatives"]["agreement"].values()]
+    images = [found["images"] for by in record["images needed"].values() for found in by.values()]
+    counts = [[math.inf if x is None else x for x in found] for found in images]
+    assert len(taus) > 3000 and len(counts) > 500
+    assert not [found for found in (*taus, *counts) if not found[1] <= found[0] <= found[2]]
+
+
+def test_systems_that_are_kept_are_not_measured_again(world, oracle, tmp_path, monkeypatch):
+    made = []
+
+    def row(world, system, oracle, resamples):
+        made.append(system.name)
+        names = ("values", "samples", "small", "quality", "errors")
+        arrays = {
+            name: rng.random(shape) for name, shape in zip(names, ((1,), (9, 1), (5, 1), (4,), (2, 2)), strict=True)
+        }
+        return {"keys": np.array([["R@1", "both"]]), "signature": np.array(signature), **arrays}
+
+    rng, signature = np.random.default_rng(0), "s"
+    monkeypatch.setattr(measure, "_row", row)
+    systems = family_systems(0)[:5]
+    first = measure.measure(world, systems[:3], oracle, 9, lambda words: None, tmp_path / "parts")
+    every = measure.measure(world, systems, oracle, 9, lambda words: None, tmp_path / "parts")
+    assert made == [s.name for s in systems] and every.keys == (("R@1", "both"),) and every.signature == "s"
+    assert np.array_equal(every.samples[:, :3], first.samples) and every.samples.shape == (9, 5, 1)
+    assert every.quality[QUALITIES[1]].shape == (5,) and every.wrong.shape == every.wrong_but_true.shape == (5, 2)
+    signature = "other"
+    with pytest.raises(UsageError, match="holds systems of another run\n  fix: remove that folder"):
+        measure.measure(world, family_systems(0)[:6], oracle, 9, lambda words: None, tmp_path / "parts")
 
 
 def test_a_page_refuses_numbers_that_do_not_support_its_sentences():

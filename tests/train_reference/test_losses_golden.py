@@ -23,6 +23,7 @@ SECOND_HARDEST = (
     (2.8 / 3 + 0.55 - 0.6) + (1.9 / 3 + 0.45 - 0.5) + (2.7 / 3 + 0.65 - 0.7) + 0.0
     + (3.0 / 3 + 0.58 - 0.6) + (2.3 / 3 + 0.55 - 0.5) + (2.7 / 3 + 0.45 - 0.7) + (2.3 / 3 + 0.4 - 0.52)
 )  # fmt: skip
+SAM_CODE = {"triplet": False, "pairing": "code", "clamp_max": 1.0}
 OFFICIAL = {"positives": "upper+gt", "negative_floor": True}
 
 
@@ -56,6 +57,8 @@ def value(name: str, degree=None, scores=SCORES, positive=None, **settings) -> f
         ("sam", CIDER, {"triplet": False, "sampler": "soft", "clamp_max": 1.0}, 1.35),
         ("sam", CIDER, {"triplet": False, "sampler": "soft", "tau": 5.0}, 0.35),
         ("sam", CIDER, {"triplet": False, "sampler": "second_hardest"}, SECOND_HARDEST),
+        ("sam", CIDER, {**SAM_CODE, "sampler": "second_hardest"}, 5.330000047683716),  # "soft" of the authors' code
+        ("sam", CIDER, {**SAM_CODE, "sampler": "second_softest"}, 4.356666677594184),  # "hard"
         ("triplet_sn", None, {}, 1.3202919324960636),
         ("triplet_sn", None, {"gamma": 10.0}, 1.46185),
         ("triplet_sn", None, {"gamma": 10_000.0}, 1.32),
@@ -193,6 +196,35 @@ def test_log_ratio_with_equal_points_and_labels_is_finite():
     total.backward()
     assert math.isfinite(total.item())
     assert scores.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("sampler", ["second_hardest", "second_softest"])
+def test_sam_is_computed_as_in_the_authors_code(sampler):
+    """The arithmetic of their matrices: a vector of margins is added to the rows of a matrix of costs."""
+    rng, column = np.random.default_rng(5), 1 if sampler == "second_softest" else -2
+    for size in (2, 3, 8, 17):
+        scores, degree = rng.standard_normal((size, size)), rng.uniform(0, 10, (size, size))
+        rows, own = np.arange(size), degree.diagonal()
+        cost_s, cost_im = scores - scores.diagonal()[:, None], scores - scores.diagonal()[None, :]
+        index_s, index_im = np.argsort(cost_s)[:, column], np.argsort(cost_im)[:, column]
+        margin_s = np.minimum((own - degree[rows, index_im]) / 3.0, 1.0)
+        margin_im = np.minimum((own - degree[rows, index_s]) / 3.0, 1.0)
+        cost_s, cost_im = np.maximum(cost_s + margin_s, 0), np.maximum(cost_im + margin_im, 0)
+        expected = cost_s[rows, index_s].sum() + cost_im[rows, index_im].sum()
+        found = value("sam", degree.tolist(), scores.tolist(), **SAM_CODE, sampler=sampler)
+        assert found == pytest.approx(expected, abs=1e-12)
+
+
+def test_sam_samples_the_first_of_equal_scores():
+    """The third caption and the third image are as near as the second ones, and cost less."""
+    scores = [[0.5, 0.4, 0.4], [0.4, 0.5, 0.0], [0.4, 0.0, 0.5]]
+    degree = [[3.0, 0.0, 2.7], [0.0, 3.0, 3.0], [2.7, 3.0, 3.0]]
+    first, other = [0, 1, 2], [0, 2, 1]
+    found = [
+        value("sam", np.array(degree)[np.ix_(o, o)].tolist(), np.array(scores)[np.ix_(o, o)].tolist(), triplet=False)
+        for o in (first, other)
+    ]
+    assert found[0] > found[1]
 
 
 def test_random_negatives_of_sam_are_never_spared_ones():

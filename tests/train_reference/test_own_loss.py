@@ -46,7 +46,7 @@ def ends(scores, positive, *, reduction="sum"):
 @pytest.fixture(autouse=True)
 def metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics for the scenes of these tests."""
-    monkeypatch.setitem(MEASURES, DATA, Measures("truth", "entails:mAP@R", deep=5))
+    monkeypatch.setitem(MEASURES, DATA, Measures("match", "entails:mAP@R", deep=5))
 
 
 @pytest.fixture

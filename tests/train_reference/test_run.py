@@ -52,7 +52,7 @@ def test_a_run_from_the_command_line_is_evaluated_again(tmp_path):
 
 @pytest.mark.parametrize("name", loss_names())
 def test_every_loss_trains(name, tmp_path):
-    relevance = {"name": name, "relevance": "truth", "own": "one"}
+    relevance = {"name": name, "relevance": "match", "own": "one"}
     report = train.train(small(loss=relevance), tmp_path / "run", say=silent)
     assert report.split == "scenes-40-size16-test"
 
@@ -90,7 +90,7 @@ def test_learning_raises_recall(tmp_path):
     assert report["R@10", "t2i"].value > 1.5 * 0.2
 
 
-@pytest.mark.parametrize("settings", [{}, {"name": "sam", "relevance": "truth", "settings": {"sampler": "random"}}])
+@pytest.mark.parametrize("settings", [{}, {"name": "sam", "relevance": "match", "settings": {"sampler": "random"}}])
 def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, tmp_path):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
     three = small(loss=settings, train={"epochs": 3})

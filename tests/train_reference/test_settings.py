@@ -50,7 +50,7 @@ def test_reduced_data_are_the_first_captions():
     assert part.parts["val"].captions == whole.parts["val"].captions
 
 
-@pytest.mark.parametrize("relevance", ["truth", "cider"])
+@pytest.mark.parametrize("relevance", ["match", "cider"])
 def test_neighbours_are_other_captions_and_more_relevant_than_random_ones(relevance):
     loss = {"name": "log_ratio", "relevance": relevance, "neighbours": 8}
     run = train.prepare(small(loss=loss, data={"name": "scenes-100-size16"}), train.no_bar)
@@ -109,8 +109,8 @@ def test_the_caption_of_the_pair_stands_for_its_image(tmp_path):
     for batch in run.loader(0):
         rows = batch["captions"]
         assert np.allclose(batch["degree"].numpy(), unit[rows] @ unit[rows].T, atol=1e-5)
-    with pytest.raises(UsageError, match=r"loss\.reference is 'caption'(.|\n)*truth"):
-        train.prepare(small(loss={"name": "bcls", "relevance": "truth", "reference": "caption"}), train.no_bar)
+    with pytest.raises(UsageError, match=r"loss\.reference is 'caption', and loss\.relevance 'match' is of images"):
+        train.prepare(small(loss={"name": "bcls", "relevance": "match", "reference": "caption"}), train.no_bar)
 
 
 def test_all_weights_are_fine_tuned_with_one_learning_rate():
@@ -125,6 +125,9 @@ def test_all_weights_are_fine_tuned_with_one_learning_rate():
         train._schedule(run, epoch)
         assert [group["lr"] for group in optimiser.param_groups] == pytest.approx(rates)
         assert all(p.requires_grad == (epoch >= 30) for p in optimiser.param_groups[1]["params"])
+        model.train()  # batch statistics and dropout of a network belong to its training
+        assert {m.training for m in model.images.trunk.modules()} == {epoch >= 30}
+        assert model.images.project.training and model.captions.training
 
 
 def test_a_smoke_run_of_a_recipe_needs_no_files():

@@ -18,6 +18,7 @@ import vsebench as vb
 from docs.claims_page import claims_page
 from vsebench.data.lock import locked
 from vsebench.errors import BadInput, Diverged, UsageError
+from vsebench.leaderboard.suites import results_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed (extra: train)")
 pytest.importorskip("safetensors", reason="safetensors is not installed (extra: train)")
@@ -51,7 +52,7 @@ def suite_of(runs: list[Planned], **facts: bool) -> Suite:
 @pytest.fixture(autouse=True)
 def metrics(monkeypatch: pytest.MonkeyPatch) -> None:
     """Metrics for the scenes of these tests."""
-    monkeypatch.setitem(MEASURES, DATA, Measures("truth", "entails:mAP@R", deep=5))
+    monkeypatch.setitem(MEASURES, DATA, Measures("match", "entails:mAP@R", deep=5))
 
 
 def run(suite: Suite, out: Path, resume: bool = False) -> tuple[dict, list[str]]:
@@ -71,13 +72,15 @@ def test_the_summary_has_the_values_of_the_reports(tmp_path):
     assert summary["complete"] and "a note" in notes and list(summary["runs"]) == [p.name for p in runs_of()]
     entry = summary["runs"][f"{DATA}/sh-seed0"]
     report = vb.load(tmp_path / "s" / DATA / "sh-seed0" / "result.json")
-    both = [report["truth:NCS@10", d].value for d in ("i2t", "t2i")]
-    assert entry["values"]["truth:NCS@10"] == pytest.approx(np.mean(both), abs=1e-6)
+    both = [report["match:NCS@10", d].value for d in ("i2t", "t2i")]
+    assert entry["values"]["match:NCS@10"] == pytest.approx(np.mean(both), abs=1e-6)
     assert entry["values"]["RSum"] == pytest.approx(report["RSum"].value, abs=1e-6)
+    assert entry["results"] == results_of(report) and len(entry["results"]) == len(report.results)
+    assert all(result["spread"] is not None for result in entry["results"])
     assert entry["epochs"] == 2 and entry["config"]["loss"]["name"] == "sh"
     assert len(report["R@1", "t2i"].per_query) == len(report.items.caption_ids)
     headings, rows = run_suite.headline(summary)
-    assert headings == ["run", "R@1", "RSum", "truth:NCS@10", "entails:mAP@R"]
+    assert headings == ["run", "R@1", "RSum", "match:NCS@10", "entails:mAP@R"]
     assert rows[1][0] == "sh" and float(rows[1][2]) == pytest.approx(100 * entry["values"]["RSum"], abs=0.06)
 
 
@@ -168,7 +171,7 @@ def test_a_suite_that_learns_prints_its_table(tmp_path, monkeypatch):
     good = suite_of([*runs_of()[:1], Planned(DATA, "sh", tiny("sh", epochs=8, lr=0.02))], must_learn=True)
     found = command_of(good, monkeypatch, "--out", str(tmp_path / "good"))
     assert found.exit_code == 0, found.stderr
-    assert "truth:NCS@10" in found.stdout and "untrained" in found.stdout
+    assert "match:NCS@10" in found.stdout and "untrained" in found.stdout
     assert command_of(good, monkeypatch, "--loss", "mh").exit_code == 2
     assert command_of(good, monkeypatch, "--data", "scenes-tiny").exit_code == 2
     assert cli("train-reference", "--suite", "smoek").exit_code == 2
@@ -257,7 +260,7 @@ def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
     small, _ = suites.get_suite("small").runs(config.Data("coco-objects:val.json", images="objects.json"), None)
     coco = [p.config for p in small if p.data == "coco-objects"]
     assert len(coco) == 3 * len(loss_names()) and {c.data.images for c in coco} == {"objects.json"}
-    assert "truth" not in {c.loss.relevance for c in coco}
+    assert "match" not in {c.loss.relevance for c in coco}
     assert len({p.name for p in small}) == len(small)
     assert {p.config.train.epochs for p in small if p.variant in loss_names() and p.data == "scenes-10k"} == {5}
     for seed in suites.SEEDS:

@@ -63,10 +63,9 @@ def log_ratio(
     label = (1 - degree).clamp(min=0)
     u = (distance + eps).log() - (label + eps).log()
     slope = _slope(u.detach(), label, ties) + _slope(u.detach().T, label.T, ties).T
-    # slopes add up to 0: without their mean, large numbers lose no digits
-    cost = (
-        slope * (u - u.detach().mean())
-    ).sum()  # of a sum of squares; its gradient, as ``slope`` has none, is only half of theirs
+    # Slopes add up to 0: without their mean, large numbers lose no digits.
+    cost = (slope * (u - u.detach().mean())).sum()
+    # A sum of squares, but with half of its gradient, as ``slope`` has none.
     return reduced(2 * cost - cost.detach(), len(scores), reduction)
 
 
@@ -121,7 +120,7 @@ def dense_triplet(
     return reduced(torch.as_tensor(total), len(scores), reduction)
 
 
-@loss("nearest_triplet", cite="Kim et al., CVPR 2019, section 5 (Triplet with binary supervision)")
+@loss("nearest_triplet", cite="Kim et al., CVPR 2019, section 4.1 (Triplet with binary supervision)")
 def nearest_triplet(
     scores: torch.Tensor,
     positive: torch.Tensor,
@@ -133,6 +132,9 @@ def nearest_triplet(
     reduction: Reduction = "sum",
 ) -> torch.Tensor:
     """The binary baseline of continuous labels: the nearest candidates by label are positives, all others negatives.
+
+    The paper takes the 30 nearest neighbours in the training set for positives, of which the authors' code draws five
+    for a batch; here they are the nearest of the batch.
 
     Args:
         scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.

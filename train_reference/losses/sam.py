@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
@@ -10,7 +11,8 @@ from . import loss
 from .batch import Reduction, check_choice, checked, diagonal, graded, reduced
 from .hinge import max_hinge
 
-Sampler = Literal["random", "hard", "soft", "second_hardest"]
+Sampler = Literal["random", "hard", "soft", "second_hardest", "second_softest"]
+Pairing = Literal["aligned", "printed", "code"]
 
 
 @loss("sam", cite="Biten et al., Is An Image Worth Five Sentences?, WACV 2022, eq. 7")
@@ -21,7 +23,7 @@ def semantic_adaptive_margin(
     degree: torch.Tensor,
     tau: float = 3.0,
     sampler: Sampler = "hard",
-    pairing: Literal["aligned", "printed"] = "aligned",
+    pairing: Pairing = "aligned",
     clamp_max: float | None = None,
     triplet: bool = True,
     margin: float = 0.2,
@@ -32,18 +34,20 @@ def semantic_adaptive_margin(
 
         [a_m + s(p,m) - s(p,p)]+ + [a_l + s(l,p) - s(p,p)]+,   a_j = (degree(p,p) - degree(p,j)) / tau
 
-    with m the sampled caption and l the sampled image of pair p. Margins may be negative.
+    with m the sampled caption and l the sampled image of pair p. Margins may be negative. Of candidates with equal
+    scores the first of the batch is sampled, so that ties make the value depend on the order of the pairs.
 
     Args:
         scores: (b, b) float, row = image, column = caption; the pairs are the diagonal.
-        positive: (b, b) bool; True is never sampled. The diagonal never is, but see ``second_hardest``.
+        positive: (b, b) bool; True is never sampled. The diagonal never is, but see ``sampler``.
         degree: (b, b) float, relevance of caption j to image i: CIDEr-D (0 to 10) in the paper.
         tau: 3, 5 or 10 in the paper.
-        sampler: ``hard`` (negative with the highest score), ``soft`` (lowest), ``random`` (torch's generator), or
-            ``second_hardest``: the second of all scores, that of the pair included, which the authors' code calls soft.
-            It samples the pair itself where one negative scores higher; its cost is then a constant.
-        pairing: ``aligned``: the margin of a term is that of its own negative (figure 2 of the paper); ``printed``: of
-            the negative of the other term, as in eq. 7 and the authors' code.
+        sampler: ``hard`` (negative with the highest score), ``soft`` (lowest), ``random`` (torch's generator),
+            ``second_hardest`` or ``second_softest``: the second of all scores, that of the pair included. The authors'
+            code calls them "soft" and "hard". The pair itself is sampled where one negative scores higher (lower); its
+            cost is then a constant.
+        pairing: which margin a term has. ``aligned``: that of its own negative (figure 2 of the paper); ``printed``:
+            of the negative of the other term (eq. 7); ``code``: as the authors' code computes it, see ``_as_in_code``.
         clamp_max: largest margin; the authors' code has 1.
         triplet: whether the triplet loss is part of the sum (without it: "T no" in the paper).
         margin: of the triplet loss.
@@ -58,21 +62,42 @@ def semantic_adaptive_margin(
     """
     scores, degree = checked(scores, positive), graded(scores, degree)
     check_choice("sam: sampler", sampler, get_args(Sampler))
-    check_choice("sam: pairing", pairing, ("aligned", "printed"))
+    check_choice("sam: pairing", pairing, get_args(Pairing))
     spared, pair = positive | diagonal(scores), scores.diagonal()
-    caption, image = _sampled(scores, spared, sampler), _sampled(scores.T, spared.T, sampler)
-    a_caption = (degree.diagonal() - _at(degree, caption)) / tau
-    a_image = (degree.diagonal() - _at(degree, image)) / tau
-    if pairing == "printed":
-        a_caption, a_image = a_image, a_caption
-    if clamp_max is not None:
-        a_caption, a_image = a_caption.clamp(max=clamp_max), a_image.clamp(max=clamp_max)
-    costs = (a_caption + _at(scores, caption) - pair).clamp(min=0) * (~spared).any(dim=1)
-    costs = costs + (a_image + _at(scores.T, image) - pair).clamp(min=0) * (~spared).any(dim=0)
+    own, most = degree.diagonal(), torch.inf if clamp_max is None else clamp_max
+    if pairing == "code":
+        costs = _as_in_code(scores, spared, lambda j: ((own - _at(degree, j)) / tau).clamp(max=most), sampler)
+    else:
+        caption, image = _sampled(scores, spared, sampler), _sampled(scores.T, spared.T, sampler)
+        a_caption = ((own - _at(degree, caption)) / tau).clamp(max=most)
+        a_image = ((own - _at(degree, image)) / tau).clamp(max=most)
+        if pairing == "printed":
+            a_caption, a_image = a_image, a_caption
+        costs = (a_caption + _at(scores, caption) - pair).clamp(min=0) * (~spared).any(dim=1)
+        costs = costs + (a_image + _at(scores.T, image) - pair).clamp(min=0) * (~spared).any(dim=0)
     total = weight * costs.sum()
     if triplet:
         total = total + max_hinge(scores, positive, margin=margin)
     return reduced(total, len(scores), reduction)
+
+
+def _as_in_code(
+    s: torch.Tensor, spared: torch.Tensor, margins: Callable[[torch.Tensor], torch.Tensor], sampler: str
+) -> torch.Tensor:
+    """(b,) costs as in ``model_CVSE.py`` of the authors (AndresPMD/semantic_adaptive_margin, 1e8bf2f).
+
+    Both terms sample a caption j of image i, the second one by s(i,j) - s(j,j); a margin is that of the other term's
+    sample, as in eq. 7; and since a vector of margins is added to a matrix of costs, a term has the margin of row j in
+    place of row i::
+
+        [a(j) + s(i,j) - s(i,i)]+ + [a'(j') + s(i,j') - s(j',j')]+
+    """
+    pair = s.diagonal()
+    across = s - pair
+    first, second = _sampled(s, spared, sampler), _sampled(across, spared, sampler)
+    of_first, of_second = margins(second)[first], margins(first)[second]
+    costs = (of_first + _at(s, first) - pair).clamp(min=0) + (of_second + _at(across, second)).clamp(min=0)
+    return costs * (~spared).any(dim=1)
 
 
 def _sampled(s: torch.Tensor, spared: torch.Tensor, sampler: str) -> torch.Tensor:
@@ -81,12 +106,12 @@ def _sampled(s: torch.Tensor, spared: torch.Tensor, sampler: str) -> torch.Tenso
     if sampler == "random":
         weights = (~spared).to(s) + spared.all(dim=1).to(s)[:, None]
         return torch.multinomial(weights, 1)[:, 0]
-    if sampler == "soft":
-        return s.masked_fill(spared, torch.inf).argmin(dim=1)
-    if sampler == "hard":
+    if sampler in ("soft", "second_softest"):
+        s = -s
+    if sampler in ("hard", "soft"):
         return s.masked_fill(spared, -torch.inf).argmax(dim=1)
     with_pair = s.masked_fill(spared & ~diagonal(s), -torch.inf)
-    return with_pair.topk(min(2, len(s)), dim=1).indices[:, -1]
+    return with_pair.sort(dim=1, descending=True, stable=True).indices[:, min(1, len(s) - 1)]
 
 
 def _at(values: torch.Tensor, column: torch.Tensor) -> torch.Tensor:

@@ -23,7 +23,7 @@ def run(
         str,
         typer.Argument(
             help="Which judgements: cxc (Crisscrossed Captions), flickr8k (experts and CrowdFlower), or a split of "
-            "scenes such as scenes-10k-test (truth and simulated ratings)."
+            "scenes such as scenes-10k-test (the gains match and simulated ratings)."
         ),
     ],
     gains: Annotated[
@@ -48,7 +48,7 @@ def run(
     tasks: Annotated[
         str | None,
         typer.Option(
-            help="Some of sits, sts, sis (cxc), expert, crowdflower (flickr8k) or truth, judged (scenes); by default "
+            help="Some of sits, sts, sis (cxc), expert, crowdflower (flickr8k) or match, judged (scenes); by default "
             "all."
         ),
     ] = None,

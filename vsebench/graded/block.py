@@ -138,6 +138,8 @@ class Block:
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(order, gains)
             candidates -= ranking.ground_truth[self.start : self.stop]
+        if self.gains.no_query is not None and ranking.direction == "t2i":
+            candidates[self.gains.no_query[self.queries]] = 0
         count = np.minimum(candidates, items.shape[1])
         if best is None:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)

@@ -11,7 +11,7 @@ perhaps a file of embeddings; it returns a ``report.correlation.Study``::
 - ``study``: the public function
 - ``judgements``: where the files of ratings are, and reading their lines
 - ``cxc``, ``flickr8k``: two sets of ratings
-- ``protocols``: the published evaluation protocols; truth and simulated ratings of scenes
+- ``protocols``: the published evaluation protocols; the gains ``match`` and simulated ratings of scenes
 - ``sources``: relevances as functions of pairs
 - ``models``: similarities of embeddings, and the sampled correlation of CxC
 - ``coefficients``, ``kernels``: correlations of weighted points

@@ -31,7 +31,7 @@ from .cxc import TASKS, CxcRatings
 from .flickr8k import Flickr8k, Rated
 
 PairGain = Callable[[Int, Int], Float]  # (pair,) image and caption indices of a split -> (pair,) float64 gains
-SCENE_TASKS = ("truth", "judged")
+SCENE_TASKS = ("match", "judged")
 UNREFERENCED = "(captions that are no reference)"
 
 
@@ -126,7 +126,7 @@ def flickr8k_tasks(data: Flickr8k) -> tuple[Task, Task]:
 
 
 def scene_tasks(name: str, *, captions: bool = False) -> tuple[list[Task], str]:
-    """The rated pairs of a split of scenes with their truth, and with their mean ratings; and a note on the raters.
+    """The rated pairs of a split of scenes with their gains ``match``, with their mean ratings; a note on the raters.
 
     Args:
         name: the split, such as ``scenes-10k-test``.
@@ -140,7 +140,7 @@ def scene_tasks(name: str, *, captions: bool = False) -> tuple[list[Task], str]:
     split = catalogue.load_split(name, captions=captions)
     ratings = ratings_of(split)
     subsets = {"all": None, "non-GT": ~ratings.own}
-    scores = {"Truth": ratings.truth.astype(np.float64), "Judged": ratings.mean}
+    scores = {"Match": ratings.match.astype(np.float64), "Judged": ratings.mean}
     tasks = [
         Task(
             title, split, ("caption", "image"), ratings.caption, ratings.image, human[:, None], split.image_of, subsets
@@ -149,7 +149,7 @@ def scene_tasks(name: str, *, captions: bool = False) -> tuple[list[Task], str]:
     ]
     note = (
         f"the ratings are simulated: {RATERS} of {POOL} raters a pair, from 0 to 5, with an agreement of "
-        f"{ratings.alpha:.2f} (Krippendorff's alpha, intervals); as they err, not even truth has a correlation of 1"
+        f"{ratings.alpha:.2f} (Krippendorff's alpha, intervals); as they err, not even match has a correlation of 1"
     )
     return tasks, note
 

@@ -29,7 +29,7 @@ from .protocols import SCENE_TASKS, Task, correlations, cxc_task, flickr8k_tasks
 
 DATA: dict[str, tuple[str, ...]] = {"cxc": tuple(TASKS), "flickr8k": ("expert", "crowdflower")}
 DEFAULT_GAINS: dict[str, tuple[str, ...]] = {"cxc": ("binary", "cider"), "flickr8k": ("cider",)}
-GAINS_OF_SCENES = ("binary", "cider", "truth")
+GAINS_OF_SCENES = ("binary", "cider", "match")
 SPLIT = "coco-5k"
 
 Names = str | Sequence[str]
@@ -61,14 +61,14 @@ def correlate(
 
     Args:
         data: ``cxc`` (Crisscrossed Captions), ``flickr8k`` (experts and CrowdFlower), or a split of scenes such as
-            ``scenes-10k-test`` (truth and simulated ratings).
+            ``scenes-10k-test`` (the gains ``match`` and simulated ratings).
         gains: names for ``sources.open_source``, as a list or separated by commas. Without them and ``embeddings``
             those of ``DEFAULT_GAINS``, of scenes ``GAINS_OF_SCENES``.
         embeddings: a file of vectors of COCO 5K in any format of ``data.read``, for ``cxc``; of the split, for scenes.
         texts: the file of the caption vectors, when ``embeddings`` is an .npy of images.
         image_key, text_key: names of the arrays in the file.
         similarity: of the vectors, ``cosine`` or ``dot``.
-        tasks: some of ``DATA[data]``, or of ``truth`` and ``judged``, as a list or separated by commas; all by default.
+        tasks: some of ``DATA[data]``, or of ``match`` and ``judged``, as a list or separated by commas; all by default.
         human_data: folder with the judgements, see ``judgements.find``; scenes need none.
         ci: level of the intervals in percent; 0 for none.
         resamples: of an interval.

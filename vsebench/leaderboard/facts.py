@@ -48,7 +48,7 @@ FAMILIES = {
     "rank": "Rank of the first relevant item",
     "coherent": "Coherent score, with the relevance of the paper",
     "semantic": "Normalized cumulative semantic score (N@K), with the relevance of the paper",
-    "tau": "Kendall's tau of complete rankings, with the relevance of the paper",
+    "tau": "Kendall's tau, with the relevance of the paper",
     "human": "Pearson correlation with human judgements",
     "captioning": "Captioning",
 }

@@ -58,7 +58,6 @@ class PrintedTable(Strict):
         table: its number.
         columns: of all rows.
         rows: in their order in the paper.
-        notes: about the table.
     """
 
     schema_: Literal["vsebench/published/1"] = Field(alias="schema")
@@ -66,7 +65,6 @@ class PrintedTable(Strict):
     table: str = Field(min_length=1, max_length=100)
     columns: tuple[ColumnHead, ...] = Field(min_length=1)
     rows: tuple[PrintedRow, ...] = Field(min_length=1)
-    notes: tuple[str, ...] = ()
 
     @model_validator(mode="after")
     def _complete(self) -> PrintedTable:
@@ -109,7 +107,7 @@ def entries_of(table: PrintedTable) -> list[Entry]:
                 id=f"{table.paper}-{slug(table.table)}-{number:02d}", level="published",
                 benchmark=row.benchmark, values=tuple(values),
                 model=Model(name=row.model, setting=row.setting, image_input=row.image_input),
-                paper=table.paper, table=table.table, row=row.row, notes=table.notes,
+                paper=table.paper, table=table.table, row=row.row,
             )
         )  # fmt: skip
     return found

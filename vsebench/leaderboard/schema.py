@@ -192,6 +192,24 @@ class Entry(Strict):
         return next((v for v in self.values if (v.metric, v.direction) == (metric, direction)), None)
 
 
+class PaperNote(Strict):
+    """What to know about some numbers of a paper; it stands below the tables that show them.
+
+    Attributes:
+        says: a sentence without its full stop.
+        benchmarks: the test sets of the numbers; all if empty.
+        kinds: the kinds of their metrics, see ``facts.FAMILIES``; all if empty.
+    """
+
+    says: str = Field(min_length=1, max_length=LONGEST)
+    benchmarks: tuple[str, ...] = ()
+    kinds: tuple[str, ...] = ()
+
+    def is_of(self, benchmark: str, kind: str) -> bool:
+        """Whether it is of numbers of this test set and kind."""
+        return benchmark in (self.benchmarks or (benchmark,)) and kind in (self.kinds or (kind,))
+
+
 class Paper(Strict):
     """A citation.
 
@@ -199,7 +217,7 @@ class Paper(Strict):
         name: short, as in tables.
         authors, title, venue: as in a list of references.
         url: of the paper.
-        notes: what to know about its numbers.
+        notes: about its numbers.
     """
 
     name: str
@@ -207,7 +225,7 @@ class Paper(Strict):
     title: str
     venue: str
     url: str
-    notes: tuple[str, ...] = ()
+    notes: tuple[PaperNote, ...] = ()
 
 
 class Papers(Strict):

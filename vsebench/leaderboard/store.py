@@ -18,6 +18,8 @@ from ..options import spell
 from ..report import document
 from ..report.schema import faults_of
 from . import published, submitted, suites
+from .benchmarks import page_of
+from .facts import facts
 from .schema import Entry, Paper, Papers, StatedClaim, StatedClaims
 
 PAPERS, CLAIMS, PUBLISHED, ENTRIES, SUITES = "papers.json", "claims.json", "published", "entries", "suites"
@@ -105,6 +107,7 @@ def read(folder: Path) -> Board:
             faults.append(Fault(name, f"paper: '{entry.paper}' is not in {PAPERS}", f"add it to {PAPERS}"))
         else:
             kept[entry.id] = name, entry
+    faults += _idle_notes(papers, [entry for _, entry in kept.values()])
     claims = _claims(folder, papers, kept, faults)
     files = {id: name for id, (name, _) in kept.items()}
     return Board(folder, tuple(entry for _, entry in kept.values()), papers, known, claims, files, tuple(faults))
@@ -137,6 +140,21 @@ def _claims(
             if id not in entries:
                 faults.append(Fault(CLAIMS, f"{claim.claim}: there is no entry '{id}'", "name an entry by its id"))
     return claims
+
+
+def _idle_notes(papers: dict[str, Paper], entries: Sequence[Entry]) -> list[Fault]:
+    """Notes of papers that stand on no page, as no number of the paper is of their test sets and kinds."""
+    numbers = {(e.paper, page_of(e.benchmark, v.metric), facts(v.metric).family) for e in entries for v in e.values}
+    return [
+        Fault(
+            PAPERS,
+            f"{key}: the note '{note.says[:60]}' is of no number of the paper",
+            "correct its benchmarks and kinds",
+        )
+        for key, paper in papers.items()
+        for note in paper.notes
+        if not any(own == key and note.is_of(benchmark, kind) for own, benchmark, kind in numbers)
+    ]
 
 
 def json_files(folder: Path) -> list[Path]:

@@ -1,17 +1,34 @@
-"""Suites of the reference trainer: their summaries (``suite.json``) as entries of level reproduced, and the claims."""
+"""Suites of the reference trainer: their summaries (``suite.json``) as entries of level reproduced, and the claims.
+
+The interval of a reproduced number has two sources of error, and its variance is their sum: that of the seeds, divided
+by their number, and that over the test images, which is not divided, as they are the same for all seeds. What differs
+at random between images and seeds together is in both, so that an interval is rather too wide.
+"""
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from ..errors import count_of
+from ..evaluation.intervals import Key, column, key_of, population
+from ..report.model import Result
+from ..report.report import Report
+from ..stats.columns import standard_error
+from ..types import DIRECTIONS, Direction
 from .benchmarks import slug
-from .schema import Entry, Model, Value
+from .facts import facts
+from .schema import Entry, Model, Side, Value
 
 LEVEL = 0.95
+INTERVALS = "intervals"  # the fact of an entry that says what they are of, or ``NONE`` and why there are none
+NONE = "none: "
+ONE_SEED = "one seed gives no interval"
+NO_SPREAD = "the summary of the suite has no spread over test images, and seeds alone would give too short intervals"
 TRAINED = "trained by vsebench train-reference with the loss {}"
 OBJECTS = "coco-objects"
 # What a model reads of an image: as ``data.features`` of its run says, else by its data (``train_reference.sources``).
@@ -25,8 +42,17 @@ class _Open(BaseModel):
     model_config = ConfigDict(allow_inf_nan=False, frozen=True, populate_by_name=True)
 
 
+class Number(_Open):
+    """A number of a run: ``spread`` is its standard error over test images, None where it is not known."""
+
+    metric: str
+    direction: Direction | None
+    value: float
+    spread: float | None = Field(default=None, ge=0)
+
+
 class Run(_Open):
-    """One run: its values are means of both directions, fractions as fractions."""
+    """One run: its values are means of both directions, fractions as fractions; ``results`` has every direction."""
 
     data: str
     variant: str
@@ -35,6 +61,7 @@ class Run(_Open):
     epochs: int
     seconds: float
     values: dict[str, float]
+    results: tuple[Number, ...] = ()
     signature: str
     config: dict[str, Any]
 
@@ -89,8 +116,31 @@ class Suite(_Open):
     left_out: tuple[LeftOut, ...] = ()
 
 
+def results_of(report: Report) -> list[dict[str, Any]]:
+    """The numbers of a report as ``results`` of its run in a summary.
+
+    The spread of a mean, and of a sum of means, is over test images as queries: an image as a candidate of the queries
+    of other images is taken as fixed.
+    """
+    known = {key_of(r): r for r in (*report.results, *report.parts)}
+
+    def spread(result: Result) -> float | None:
+        metric = key_of(result)[0]
+        parts: list[Key] = [(part, d) for part in metric.parts() for d in DIRECTIONS] or [key_of(result)]
+        found = [known[key] for key in parts if key in known and known[key].per_query is not None]
+        split = report.items
+        if split is None or len(found) < len(parts) or metric.family.aggregate == "floor-median":
+            return None
+        return round(standard_error([column(r, split) for r in found], population(split)), 9)
+
+    return [
+        {"metric": str(r.metric), "direction": r.direction, "value": round(r.value, 6), "spread": spread(r)}
+        for r in report.results
+    ]
+
+
 def entries_of(suite: Suite) -> list[Entry]:
-    """One entry a data set and variant: means over the seeds, with their interval where there are several."""
+    """One entry a data set and variant: means over the seeds, with intervals where both sources of error are known."""
     groups: dict[tuple[str, str], list[Run]] = {}
     for run in suite.runs.values():
         groups.setdefault((run.data, run.variant), []).append(run)
@@ -99,17 +149,16 @@ def entries_of(suite: Suite) -> list[Entry]:
 
 def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
     runs = sorted(runs, key=lambda run: run.seed)
-    shared = [name for name in runs[0].values if all(name in run.values for run in runs)]
-    values = []
-    for name in shared:
-        mean, ends = over_seeds([run.values[name] for run in runs])
-        direction: Literal["mean"] | None = None if name.rpartition(":")[2] in ("RSum", "Nsum", "NsumN") else "mean"
-        values.append(Value(metric=name, direction=direction, value=mean, interval=ends))
-    seeds = ", ".join(str(run.seed) for run in runs)
+    values = [_value(name, side, numbers) for (name, side), numbers in _numbers(runs).items()]
+    seeds, several = ", ".join(str(run.seed) for run in runs), len(runs) > 1
+    known = f"95 %, over {len(runs)} seeds and the test images as queries"
+    if any(value.interval is None for value in values):
+        known = NONE + (NO_SPREAD if several else ONE_SEED)
     split = re.search(r"split:([^|#]+)", runs[0].signature)
     first = runs[0]
-    facts = {
+    provenance = {
         "suite": suite.suite, "data": data, "loss": first.loss, "seeds": seeds,
+        INTERVALS: known,
         "epochs": ", ".join(dict.fromkeys(str(run.epochs) for run in runs)),
         "training time": f"{sum(run.seconds for run in runs):.0f} s for {count_of(len(runs), 'run')}",
         "versions": ", ".join(f"{name} {version}" for name, version in suite.versions.items()),
@@ -127,11 +176,44 @@ def _entry(suite: Suite, data: str, variant: str, runs: list[Run]) -> Entry:
         command += " --data coco-objects:FILE --set data.images=FILE"
     return Entry(
         id=slug(f"{suite.suite} {data} {variant}".replace("%", "pc")), level="reproduced",
-        model=Model(name=variant, image_input=image_input(first), description=TRAINED.format(first.loss)),
-        benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=facts,
-        reproduce=(command,),
-        notes=(f"Means of both directions{'' if len(runs) == 1 else f' and of {len(runs)} seeds'}.",),
+        model=Model(name=variant, setting=setting(first), image_input=image_input(first),
+                    description=TRAINED.format(first.loss)),
+        benchmark=split[1] if split else data, signature=first.signature, values=tuple(values), facts=provenance,
+        reproduce=(command,), notes=(f"Means of {len(runs)} seeds.",) if several else (),
     )  # fmt: skip
+
+
+def _numbers(runs: list[Run]) -> dict[tuple[str, Side | None], list[Number]]:
+    """The numbers that all runs have, one a run; of summaries without ``results`` the means of both directions."""
+    found: dict[tuple[str, Side | None], list[Number]] = {}
+    complete = all(run.results for run in runs)
+    for run in runs:
+        if complete:
+            for number in run.results:
+                found.setdefault((number.metric, number.direction), []).append(number)
+        else:
+            for name, value in run.values.items():
+                side: Side | None = None if name.rpartition(":")[2] in ("RSum", "Nsum", "NsumN") else "mean"
+                found.setdefault((name, side), []).append(Number(metric=name, direction=None, value=value))
+    return {key: numbers for key, numbers in found.items() if len(numbers) == len(runs)}
+
+
+def _value(name: str, side: Side | None, numbers: list[Number]) -> Value:
+    """The mean over the runs, with an interval inside the range of the metric."""
+    mean, ends = estimate([n.value for n in numbers], [n.spread for n in numbers])
+    if ends is not None:
+        known = facts(name)
+        ends = (max(known.low, ends[0]), ends[1] if known.high is None else min(known.high, ends[1]))
+    return Value(metric=name, direction=side, value=mean, interval=ends)
+
+
+def setting(run: Run) -> str:
+    """What is unusual in the training data of a run; empty where nothing is."""
+    data = run.config.get("data")
+    share = data.get("first", 1) if isinstance(data, dict) else 1
+    parts = ["object labels"] if run.data == OBJECTS else []
+    parts += [f"{100 * share:.3g} % of training captions"] if isinstance(share, int | float) and share < 1 else []
+    return ", ".join(parts)
 
 
 def image_input(run: Run) -> str:
@@ -141,15 +223,19 @@ def image_input(run: Run) -> str:
     return FEATURES.get(stated, IMAGES.get(run.data, ""))
 
 
-def over_seeds(values: list[float]) -> tuple[float, tuple[float, float] | None]:
-    """The mean over seeds with its interval of Student's t (95 %); None with one seed.
+def estimate(values: list[float], spreads: list[float | None]) -> tuple[float, tuple[float, float] | None]:
+    """The mean over seeds with its interval (95 %) over seeds and test images; None where a source of error is unknown.
 
-    The interval is of the seeds alone: the test images are the same for all of them.
+    The quantile is that of Student's t with the degrees of freedom of Welch and Satterthwaite, those of the images
+    taken as infinite.
     """
-    mean = sum(values) / len(values)
-    if len(values) < 2:
+    mean, known = sum(values) / len(values), [spread for spread in spreads if spread is not None]
+    if len(values) < 2 or len(known) < len(values):
         return mean, None
     from scipy import stats
 
-    low, high = (q * stats.sem(values) + mean for q in stats.t.interval(LEVEL, len(values) - 1))  # equal: no spread
-    return round(mean, 6), (round(float(low), 6), round(float(high), 6))
+    of_seeds = statistics.variance(values) / len(values)
+    total = of_seeds + sum(spread**2 for spread in known) / len(known)
+    ratio = total / of_seeds if of_seeds else math.inf
+    half = float(stats.t.ppf((1 + LEVEL) / 2, (len(values) - 1) * ratio * ratio)) * math.sqrt(total)
+    return round(mean, 6), (round(mean - half, 6), round(mean + half, 6))

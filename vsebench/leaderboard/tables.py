@@ -18,6 +18,7 @@ from .published import contradictions
 from .ranks import contributions, parts, ranks
 from .schema import LEVELS, Entry, Level, Value
 from .store import ENTRIES, Board
+from .suites import INTERVALS, NONE, ONE_SEED
 
 DIRECTIONS = {**ARROWS, "mean": "mean of both", None: ""}
 BESIDE = "Submitted entries are measured, and are neither ranked nor compared with what papers print."
@@ -25,6 +26,10 @@ LONGEST = 80  # characters of a name in a table; the page of an entry has all of
 AS_PRINTED = (
     "As printed in the papers, which have no signature: bold and underlined compare what is printed, and a difference "
     "between papers may be one of protocol."
+)
+NOT_PAIRED = (
+    "Intervals are over seeds and over the test images as queries. They are not paired: a test of the differences on "
+    "the same images would tell more entries apart."
 )
 ORDER = (
     "Rows are in the order of this number. Ranks are groups of significance, and need not be in that order: a row "
@@ -171,7 +176,7 @@ def table(group: Group, board: Board) -> Table:
     family = group.family
     title = FAMILIES.get(family) or f"Graded relevance: {GAINS[family].title if family in GAINS else family}"
     how = "their intervals" if changes is None else "their difference on the same images"
-    notes = _notes(group, by, rows, None if places is None else how)
+    notes = _notes(group, by, rows, None if places is None else how) + _of_papers(group, board)
     return Table(group, title, by, columns, tuple(rows), tuple(notes))
 
 
@@ -267,16 +272,22 @@ def _notes(group: Group, by: Key, rows: Sequence[Row], how: str | None) -> list[
             f"Rank by {what}: one more than the number of entries that are better beyond chance (95 %, by {how}); "
             "entries that cannot be told apart share a rank."
         )
-        notes.append(ORDER)
+        notes += [ORDER, NOT_PAIRED] if group.level == "reproduced" else [ORDER]
     elif group.level == "reproduced":
-        notes.append("No ranks: one seed gives no interval.")
+        known = dict.fromkeys(e.facts.get(INTERVALS, NONE + ONE_SEED) for e in group.entries)
+        notes += [f"No ranks: {reason.removeprefix(NONE)}." for reason in known if reason.startswith(NONE)]
     versions = sorted({version(entry) for row in rows for entry in row.entries} - {""})
     if len(versions) > 1:
         notes.append(f"Evaluated by different versions of vsebench: {', '.join(versions)}.")
     for row in rows:
         notes += [f"† {row.name}: {n.doubt}." for n in row.numbers if n.doubt]
-    notes += dict.fromkeys(f"{e.table}: {note}." for row in rows for e in row.entries if e.paper for note in e.notes)
     return notes
+
+
+def _of_papers(group: Group, board: Board) -> list[str]:
+    """The notes of papers about the numbers of a table."""
+    papers = [board.papers[key] for key in dict.fromkeys(e.paper for e in group.entries) if key in board.papers]
+    return [f"{p.name}: {n.says}." for p in papers for n in p.notes if n.is_of(group.benchmark, group.family)]
 
 
 def heading(column: Key, group: Group) -> str:

@@ -259,15 +259,16 @@ def _chart_of(table: Table) -> dict[str, Any] | None:
     metric = next((m for m, d in group.columns if d is not None), group.columns[0][0])
     keys = [key for key in group.columns if key[0] == metric]
     scale = 100.0 if facts(metric).scale == "percent" else 1.0
+    alike = len({row.setting for row in table.rows}) == 1
     marks = []
     for row in table.rows[:CHARTED]:
-        entry = row.entries[0]
+        entry, label = row.entries[0], row.name if alike or not row.setting else f"{row.name}, {row.setting}"
         values = [(side or "sum", value) for name, side in keys if (value := entry.value_of(name, side)) is not None]
         if row.submitted or not values:
             continue
         only = values[0][1].interval if len(keys) == 1 else None
         marks.append({
-            "label": shortened(f"{row.name}, {row.setting}" if row.setting else row.name, LABEL),
+            "label": shortened(label, LABEL),
             "link": f"entries/{entry.id}.html" if has_page(entry) else "",
             "points": [(side, scale * value.value) for side, value in values],
             "interval": only and [scale * end for end in only],

@@ -19,17 +19,17 @@ KS = (1, 5, 10)
 @metric(
     "nDCG@{k}",
     formula="sum over i = 1..k of gain_i / log2(i + 1), divided by that of the k largest gains",
-    cite=CITE,
+    cite=("jarvelin2002cumulated", *CITE),
     ks=KS,
     lowest_gain=0.0,
     expected="means",
     of_sums=True,
 )
 def discounted_gain(gains: Vectors, count: Int, ideal: Vectors, ks: Sequence[int]) -> Float:
-    """Normalised discounted cumulative gain with the gains as they are (Kim et al., CVPR 2019, eq. 12).
+    """Normalised discounted cumulative gain with the gains as they are (Järvelin and Kekäläinen, TOIS 2002).
 
-    For a label distance d the gain of that equation is 2^(-log2(d + 1)) = 1 / (1 + d), which is how the relevances
-    that come from distances are defined.
+    Of gains that come from a label distance d it is the modified nDCG of Kim et al. (CVPR 2019, eq. 12), whose gain is
+    2^(-log2(d + 1)) = 1 / (1 + d): so these gains are defined. Of CIDEr-D or SPICE it is not.
     """
     at = up_to(ks, count)
     weights = discounts(int(at.max(initial=1)))

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ..errors import UsageError
-from ..types import Direction, Int, Split, Vectors
+from ..types import Bool, Direction, Int, Split, Vectors
 
 Progress = Callable[[float], None]  # called with the fraction of the work that is done, 0 to 1
 
@@ -53,6 +53,7 @@ class Gains:
         positives: the most entries of 1 in a row or a column, where there is no other value than 0 and 1: the gains
             are then judgements, and every item of gain 1 is a positive of R@k and SR@k, whatever their m is. Else 0.
         negative_is_zero: whether gains below zero count as zero.
+        no_query: (caption,) bool, captions that no metric has a value of as queries; None for none.
     """
 
     name: str
@@ -65,6 +66,7 @@ class Gains:
     own: tuple[Vectors, Int] | None = None
     positives: int = 0
     negative_is_zero: bool = False
+    no_query: Bool | None = None
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 gains of queries ``start:stop`` with the complete gallery, a new array.

@@ -108,7 +108,7 @@ def matched(facts: Facts, scene: Scene) -> int:
     return max(holding(facts, scene, groups) for groups in _meanings(len(facts.mentions), len(scene.groups)))
 
 
-def truth(facts: Facts, scene: Scene) -> float:
+def match(facts: Facts, scene: Scene) -> float:
     """F-score of the facts of a caption and of a scene, in [0, 1]: 2 matched / (stated + facts of the scene)."""
     return 2 * matched(facts, scene) / (facts.count + scene.facts)
 

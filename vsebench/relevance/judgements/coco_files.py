@@ -86,8 +86,11 @@ ECCV = Judgements(
     title="ECCV Caption",
     heading="ECCV Caption",
     meaning="ECCV Caption judgements over COCO 5K; the complete gallery is ranked",
-    rule="the original pairs, and those among the top candidates of five models that people accepted",
-    judged_by="crowd workers, over candidates proposed by five retrieval models",
+    rule=(
+        "the original pairs (6,296 of 6,305 image-to-text), those among the top candidates of five models that people "
+        "accepted, and all positives of CxC"
+    ),
+    judged_by="crowd workers, over candidates proposed by five retrieval models; the raters of CxC count as one more",
     cite="chun2022eccv",
     reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
     positives="eccv",

@@ -100,7 +100,7 @@ JUDGED = Judgements(
     meaning=f"rated pairs with a mean rating of at least {LEAST:g}; few pairs are rated, others count as wrong; the "
     "complete gallery is ranked; scenes only",
     rule=f"the mean of {RATERS} simulated ratings on the scale 0 to 5 is at least {LEAST:g}",
-    judged_by=f"{RATERS} simulated raters a pair, who err, over pairs sampled by truth",
+    judged_by=f"{RATERS} simulated raters a pair, who err, over pairs sampled by match",
     cite="parekh2021cxc",
     reference="the protocol follows Parekh et al., Crisscrossed Captions, EACL 2021",
     positives="judged",

@@ -107,17 +107,36 @@ WMD = GainsKind(
     rows_affordable=False,
 )
 
-TRUTH = GainsKind(
-    name="truth",
-    title="Truth of captions of scenes",
+NEEDS_SCENES = "a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)"
+
+HOLDS = GainsKind(
+    name="holds",
+    title="Facts of a caption that hold",
+    meaning="how much of what a caption of scenes says is true of an image: 1 exactly where all of it is; exact for "
+    "every pair",
+    formula="matched / facts of the caption",
+    low=0.0,
+    high=1.0,
+    settings={},
+    needs=NEEDS_SCENES,
+    module="vsebench.relevance.scenes.holds",
+    reference="Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
+    cite="young2014denotations",
+    needs_captions=False,
+    uses_captions=False,
+)
+
+MATCH = GainsKind(
+    name="match",
+    title="Match of captions and scenes",
     meaning="how many of the facts that a caption states hold in the scene of an image, and how many of the scene's "
-    "facts it states; exact for every pair",
+    "facts it states: a true caption that says little has a small gain; exact for every pair",
     formula="2 matched / (facts of the caption + facts of the scene)",
     low=0.0,
     high=1.0,
     settings={},
-    needs="a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)",
-    module="vsebench.relevance.scenes.truth",
+    needs=NEEDS_SCENES,
+    module="vsebench.relevance.scenes.match",
     reference="Cai and Knight, Smatch: an Evaluation Metric for Semantic Feature Structures, ACL 2013",
     cite="cai2013smatch",
     needs_captions=False,

@@ -10,10 +10,12 @@ from ...options import spell
 from ...registry import unknown
 from ...types import Split
 from ..gains import Gains, Progress, Spec
-from .declarations import BOW, CIDER, COARSE, MATRIX, SENTENCE, SPICE, TRUTH, WMD
+from .declarations import BOW, CIDER, COARSE, HOLDS, MATCH, MATRIX, SENTENCE, SPICE, WMD
 from .declare import GainsKind
 
-GAINS: dict[str, GainsKind] = {kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, TRUTH, COARSE, MATRIX)}
+GAINS: dict[str, GainsKind] = {
+    kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, HOLDS, MATCH, COARSE, MATRIX)
+}
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
 
 

@@ -1,13 +1,14 @@
-"""Truth of every caption of a split of scenes with every image: which facts hold, counted exactly.
+"""What captions of scenes say of every image: which facts hold, counted exactly.
 
 ```
- scenes.npy, facts.npy ─► Truth ─┬─► rows, pairs: F-score of facts       gains ``truth``
+ scenes.npy, facts.npy ─► Truth ─┬─► share of the caption's facts        gains ``holds``
+                                 ├─► F-score with the facts of the scene gains ``match``
                                  ├─► all facts hold                      judgements ``entails``
                                  └─► ratings of some pairs, with errors  judgements ``judged``
 ```
 
-- ``truth``: facts that hold, and their F-score, for rows of a direction and for pairs; of a split, from the data set on
-  disk; ``load`` of the kind ``truth``
+- ``truth``: the facts that hold, for rows of a direction and for pairs; of a split, from the data set on disk
+- ``shares``: gains made of their number; ``holds`` and ``match`` load them
 - ``ratings``: simulated ratings
 - ``kernels``: the same as ``vsebench.scenes.facts.matched``, compiled
 """

@@ -1,0 +1,78 @@
+"""Gains of scenes: the facts of a caption that hold in a scene, as a share of the facts of either or both."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ...errors import count_of
+from ...scenes.encode import Codes
+from ...types import Direction, Int, Split, Vectors
+from ..gains import Gains, shape_of
+from .truth import Truth, fingerprint
+
+PIECE = 1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
+
+
+@dataclass(frozen=True, eq=False)
+class Share:
+    """``factor * facts that hold / (of_images + of_captions)``.
+
+    Attributes:
+        truth: the facts that hold.
+        factor: of their number.
+        of_images: (image,) float32, whole numbers.
+        of_captions: (caption,) float32, whole numbers; the sum with ``of_images`` is above 0.
+    """
+
+    truth: Truth
+    factor: int
+    of_images: Vectors
+    of_captions: Vectors
+
+    def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
+        """(query, gallery) float32 gains of queries ``start:stop``, a new array."""
+        if direction == "t2i":
+            total = self.of_captions[start:stop, None] + self.of_images
+            return self._quotient(self.truth.matched_rows("t2i", start, stop), total)
+        n = len(self.of_captions)
+        out = np.empty((stop - start, n), np.float32)
+        for first in range(0, n, PIECE):
+            last = min(first + PIECE, n)
+            total = self.of_images[start:stop, None] + self.of_captions[first:last]
+            out[:, first:last] = self._quotient(self.truth.matched((start, stop), (first, last)).T, total)
+        return out
+
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32 gains, the same in both directions."""
+        return self._quotient(
+            self.truth.matched_pairs(images, captions), self.of_images[images] + self.of_captions[captions]
+        )
+
+    def _quotient(self, matched: Codes, total: Vectors) -> Vectors:
+        """The exact quotient of whole numbers, rounded once."""
+        out: npt.NDArray[Any] = np.multiply(matched, np.float32(self.factor), dtype=np.float32, order="C")
+        out /= total
+        return out
+
+
+def match(truth: Truth) -> Share:
+    """F-score of the facts of a caption and of a scene: 2 matched / (stated + facts of the scene)."""
+    return Share(truth, 2, truth.shown, truth.stated)
+
+
+def holds(truth: Truth) -> Share:
+    """Share of the facts of a caption that hold: matched / stated; 0 for a caption that states none."""
+    return Share(truth, 1, np.zeros_like(truth.shown), np.maximum(truth.stated, 1))
+
+
+def gains_of(name: str, split: Split, share: Share) -> Gains:
+    """The gains of a kind for a split; a caption that states no fact is no query."""
+    silent = share.truth.stated == 0
+    none = int(silent.sum())
+    notes = (f"{count_of(none, 'caption states', 'captions state')} no fact: no value as a query",) if none else ()
+    settings = {"scenes": fingerprint(share.truth)}
+    return Gains(name, settings, shape_of(split), share, notes, lowest=0.0, no_query=silent if none else None)
