@@ -7,6 +7,16 @@ import inspect
 import re
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
+LOSSES = """## Losses
+
+Defaults are those of the functions. On scenes `--loss NAME` takes the settings of
+`train_reference/configs/scenes/NAME.toml` instead, which suit the small model; `--config FILE` and
+`--set loss.settings.KEY=VALUE` change them.
+
+| loss | source | settings | graded |
+|---|---|---|---|
+"""
+
 
 def tables() -> str | None:
     """Both tables, with their headings; None without torch, which the losses need."""
@@ -47,11 +57,14 @@ def _losses() -> str:
     """Every registered loss: names, source, settings with defaults, and whether it takes a degree of relevance."""
     from train_reference.losses import get_loss, loss_names
 
-    out = ["## Losses\n\n| loss | source | settings | graded |\n|---|---|---|---|\n"]
+    out = [LOSSES]
     for name in loss_names():
         entry = get_loss(name)
         names = ", ".join(f"`{x}`" for x in (name, *entry.aka))
-        settings = "; ".join(f"`{key}` {_toml(value)}" for key, value in entry.settings.items())
+        hints = get_type_hints(entry.function)
+        settings = "; ".join(
+            f"`{key}` {_toml(value)}{_others(hints[key], value)}" for key, value in entry.settings.items()
+        )
         out.append(f"| {names} | {entry.cite} | {settings} | {'yes' if entry.needs_degree else 'no'} |\n")
     return "".join(out)
 
@@ -66,3 +79,9 @@ def _toml(value: Any) -> str:
     if isinstance(value, tuple):
         return f"`{list(value)}`"
     return f"`{value}`"
+
+
+def _others(hint: Any, value: object) -> str:
+    """The other values that a setting of a few takes."""
+    others = [_toml(other) for other in get_args(hint) if other != value] if get_origin(hint) is Literal else []
+    return f" (or {', '.join(others)})" if others else ""

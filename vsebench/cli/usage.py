@@ -90,7 +90,7 @@ def _explained(error: Any) -> Exception:
     what = str(error.message if hasattr(error, "option_name") else error.format_message()).strip().rstrip(".")
     what = what.partition(" Did you mean")[0].rstrip(".")
     ctx = error.ctx
-    path = re.sub(r"^\S+", "vsebench", ctx.command_path) if ctx is not None else "vsebench"
+    path = re.sub(r"^(python\S* -m )?\S+", "vsebench", ctx.command_path) if ctx is not None else "vsebench"
     fail(f"{printable(what[:1].lower() + what[1:])}\n  fix: {printable(_fix(error, what, ctx, path))}")
     return typer.Exit(USAGE)
 
