@@ -346,6 +346,9 @@ def _check_settings(loss: Loss, settings: dict[str, Any]) -> None:
     if unknown:
         fix = f"use {', '.join(loss.settings) or 'none'}"
         raise UsageError(f"loss '{loss.name}' has no setting '{unknown[0]}'", fix=fix)
+    given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
+    known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
+    named, fix = f"loss '{loss.name}'{given and f' with {given}'}", f"give values as in {known}"
     pairs = torch.eye(3, requires_grad=True)
     extra = {"degree": torch.eye(3)} if loss.needs_degree else {}
     try:
@@ -353,15 +356,15 @@ def _check_settings(loss: Loss, settings: dict[str, Any]) -> None:
     except UsageError:
         raise
     except (Exception, SystemExit) as error:  # code of the user raises anything
-        given = ", ".join(f"{name} = {value!r}" for name, value in settings.items())
-        known = ", ".join(f"{name} = {value!r}" for name, value in loss.settings.items())
         last = traceback.extract_tb(error.__traceback__)[-1]
         place = f"line {last.lineno} of {Path(last.filename).name}"
-        what = f"loss '{loss.name}'{given and f' with {given}'} fails ({type(error).__name__}: {error}; {place})"
-        raise UsageError(what, fix=f"give values as in {known}" if known else "correct the function") from error
+        what = f"{named} fails ({type(error).__name__}: {error}; {place})"
+        raise UsageError(what, fix=fix if known else "correct the function") from error
     if not isinstance(total, torch.Tensor) or total.ndim or not total.requires_grad:
         shown = f"a tensor of shape {tuple(total.shape)}" if isinstance(total, torch.Tensor) else repr(total)[:60]
         raise UsageError(f"loss '{loss.name}' returns {shown}", fix="return a scalar tensor that depends on the scores")
+    if not total.isfinite():
+        raise UsageError(f"{named} is {total.item()} for three pairs", fix=fix if known else "correct the function")
 
 
 def _value(report: Report, name: str) -> float:

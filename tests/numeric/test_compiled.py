@@ -88,6 +88,18 @@ def test_where_nothing_can_be_written_a_private_temporary_folder_is_used(tmp_pat
     ]
 
 
+def test_a_folder_that_the_user_names_and_that_cannot_be_written_is_named(tmp_path: Path, source: Path) -> None:
+    (tmp_path / "file").write_text("a file where the folder should be")
+    named = str(tmp_path / "file")
+    words = (
+        f"NUMBA_CACHE_DIR is {named}, which cannot be written; compiled code is kept elsewhere "
+        "(set NUMBA_CACHE_DIR to a folder of yours)"
+    )
+    assert run(source, NUMBA_CACHE_DIR=named)[:2] == (0, [words])
+    assert run(source, NUMBA_CACHE_DIR=named)[:2] == (2, [words])
+    assert run(source, NUMBA_CACHE_DIR=str(tmp_path / "folder"))[:2] == (0, [])
+
+
 @pytest.mark.skipif(sys.platform == "win32", reason="no limits here")
 def test_a_full_disk_costs_a_note_and_leaves_no_list_of_files_that_are_not_there(tmp_path: Path, source: Path) -> None:
     cache = {"NUMBA_CACHE_DIR": str(tmp_path / "cache")}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import subprocess
@@ -236,6 +237,10 @@ def test_configurations_from_files_and_options(tmp_path):
         config.read(tmp_path)
     with pytest.raises(BadInput, match=r"no such file(.|\n)*scenes/mh"):
         config.read(tmp_path / "b.toml")
+    with pytest.raises(
+        UsageError, match=r"loss 'sam' with tau = nan is nan for three pairs\n  fix: give values as in tau"
+    ):
+        train.prepare(small(loss={"name": "sam", "settings": {"tau": math.nan}}), start.no_bar)
     with pytest.raises(UsageError, match="loss 'mh' has no setting 'tau'"):
         train.prepare(small(loss={"settings": {"tau": 3}}), start.no_bar)
 

@@ -95,7 +95,11 @@ class TolerantCache(caching.FunctionCache):
 
 def _cache(function: Callable[..., Any]) -> Any:
     try:
-        return TolerantCache(function)
+        cache = TolerantCache(function)
+        wanted = os.environ.get(VARIABLE)
+        if wanted and not Path(cache.cache_path).is_relative_to(wanted):
+            _notes[f"{VARIABLE} is {wanted}, which cannot be written; compiled code is kept elsewhere ({FIX})"] = None
+        return cache
     except (RuntimeError, OSError):  # no folder that numba knows of can be written
         pass
     before = _config.CACHE_DIR
