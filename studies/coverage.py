@@ -18,7 +18,7 @@ import json
 import sys
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +34,7 @@ from vsebench.graded import engine as graded
 from vsebench.metrics import parse
 from vsebench.rank.observe import Request, observe
 from vsebench.rank.scorers import Dot
+from vsebench.relevance.gains import Gains
 from vsebench.relevance.judgements.declare import from_pairs
 from vsebench.relevance.judgements.ground_truth import ground_truth
 from vsebench.report.model import Resampling, Result
@@ -68,29 +69,18 @@ class TestSet:
 
 
 @dataclass(frozen=True, eq=False)
-class MatrixGains:
-    """Gains of a test set."""
+class Table:
+    """Values of gains in memory, see ``relevance.gains.Values``: (image, caption) float32."""
 
     table: Vectors
-    name: str = "cider"
-    settings: dict[str, str] = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    lowest: float = 0.0
-    rows_affordable: bool = True
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(images, captions)."""
-        return self.table.shape[0], self.table.shape[1]
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32."""
         return np.array((self.table if direction == "i2t" else self.table.T)[start:stop])
 
-    def at(self, direction: Direction, queries: Int, items: Int) -> Vectors:
-        """(query, k) float32."""
-        table = self.table if direction == "i2t" else self.table.T
-        return np.asarray(table[queries[:, None], items])
+    def pairs(self, direction: Direction, images: Int, captions: Int) -> Vectors:
+        """(pair,) float32."""
+        return np.asarray(self.table[images, captions])
 
 
 def draw(images: int, rng: np.random.Generator) -> TestSet:
@@ -141,7 +131,8 @@ def evaluate(test: TestSet, system: int) -> Report:
             results[m, d] = binary.measure(m, observed[d].ranks[m.view], split, d, "skip")
     chosen = [parse(name) for name in GRADED]
     sums += [m for m in chosen if m.family.compute is None]
-    found = graded.run(scorer, split, chosen, {"cider": MatrixGains(test.gains)}, threads=1, influence=True)
+    gains = Gains("cider", {}, (test.gains.shape[0], test.gains.shape[1]), Table(test.gains), lowest=0.0)
+    found = graded.run(scorer, split, chosen, {"cider": gains}, threads=1, influence=True)
     for (m, d), got in found.items():
         known = ~np.isnan(got.values)
         queries = split.ids("image" if d == "i2t" else "caption")[got.queries.index[known]]
