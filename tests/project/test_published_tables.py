@@ -17,9 +17,8 @@ from vsebench.metrics import parse
 from vsebench.relevance.kinds import parse_spec
 
 PAGE = Path(__file__).parents[2] / "docs" / "published-tables.md"
-ROWS = [
-    [cell.strip() for cell in line.strip("|").split("|")] for line in PAGE.read_text().splitlines() if "`vse" in line
-]
+LINES = [line for line in PAGE.read_text().splitlines() if line.startswith("|") and "`vsebench" in line]
+ROWS = [[cell.strip() for cell in line.strip("|").split("|")] for line in LINES]
 COMMANDS = [shlex.split(row[-1].strip("`")) for row in ROWS]
 
 

@@ -26,7 +26,7 @@ from vsebench.relevance.kinds.declare import GainsKind
 
 KIND = GainsKind(
     name="lengths", title="Difference in length", formula="1 / (1 + |l_j - mean l_m|)", low=0.0, high=1.0,
-    settings={"unit": ("words", "letters")}, needs="the captions of the split", module=__name__,
+    settings={"unit": ("words", "letters")}, needs="the captions of the split", load=f"{__name__}.load",
 )
 
 

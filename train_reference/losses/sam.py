@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal, get_args
 
 import torch
@@ -64,13 +63,12 @@ def semantic_adaptive_margin(
     check_choice("sam: sampler", sampler, get_args(Sampler))
     check_choice("sam: pairing", pairing, get_args(Pairing))
     spared, pair = positive | diagonal(scores), scores.diagonal()
-    own, most = degree.diagonal(), torch.inf if clamp_max is None else clamp_max
+    a = ((degree.diagonal()[:, None] - degree) / tau).clamp(max=torch.inf if clamp_max is None else clamp_max)
     if pairing == "code":
-        costs = _as_in_code(scores, spared, lambda j: ((own - _at(degree, j)) / tau).clamp(max=most), sampler)
+        costs = _as_in_code(scores, spared, a, sampler)
     else:
         caption, image = _sampled(scores, spared, sampler), _sampled(scores.T, spared.T, sampler)
-        a_caption = ((own - _at(degree, caption)) / tau).clamp(max=most)
-        a_image = ((own - _at(degree, image)) / tau).clamp(max=most)
+        a_caption, a_image = _at(a, caption), _at(a, image)
         if pairing == "printed":
             a_caption, a_image = a_image, a_caption
         costs = (a_caption + _at(scores, caption) - pair).clamp(min=0) * (~spared).any(dim=1)
@@ -81,21 +79,19 @@ def semantic_adaptive_margin(
     return reduced(total, len(scores), reduction)
 
 
-def _as_in_code(
-    s: torch.Tensor, spared: torch.Tensor, margins: Callable[[torch.Tensor], torch.Tensor], sampler: str
-) -> torch.Tensor:
+def _as_in_code(s: torch.Tensor, spared: torch.Tensor, a: torch.Tensor, sampler: str) -> torch.Tensor:
     """(b,) costs as in ``model_CVSE.py`` of the authors (AndresPMD/semantic_adaptive_margin, 1e8bf2f).
 
     Both terms sample a caption j of image i, the second one by s(i,j) - s(j,j); a margin is that of the other term's
     sample, as in eq. 7; and since a vector of margins is added to a matrix of costs, a term has the margin of row j in
-    place of row i::
+    place of row i. With j and j' the two samples of row i, j'_j the second sample of row j, and ``a`` (b, b)::
 
-        [a(j) + s(i,j) - s(i,i)]+ + [a'(j') + s(i,j') - s(j',j')]+
+        [a(j, j'_j) + s(i,j) - s(i,i)]+ + [a(j', j_j') + s(i,j') - s(j',j')]+
     """
     pair = s.diagonal()
     across = s - pair
     first, second = _sampled(s, spared, sampler), _sampled(across, spared, sampler)
-    of_first, of_second = margins(second)[first], margins(first)[second]
+    of_first, of_second = _at(a, second)[first], _at(a, first)[second]
     costs = (of_first + _at(s, first) - pair).clamp(min=0) + (of_second + _at(across, second)).clamp(min=0)
     return costs * (~spared).any(dim=1)
 

@@ -1,6 +1,8 @@
-"""The declarations of the kinds of gains; each names the module that computes its gains."""
+"""The declarations of the kinds of gains; each names the function that loads its gains."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from ...data.formats.table import array_endings, array_suffixes
 from .declare import GainsKind
@@ -30,7 +32,7 @@ CIDER = GainsKind(
     reference="Vedantam et al., CIDEr: Consensus-based Image Description Evaluation, CVPR 2015",
     cite="vedantam2015cider",
     needs="the captions of the split",
-    module="vsebench.relevance.cider.cider",
+    load="vsebench.relevance.cider.cider.load",
 )
 
 SPICE = GainsKind(
@@ -45,7 +47,7 @@ SPICE = GainsKind(
     reference="Anderson et al., SPICE: Semantic Propositional Image Caption Evaluation, ECCV 2016",
     cite="anderson2016spice",
     needs="parsed captions (vsebench relevance build spice)",
-    module="vsebench.relevance.spice.spice",
+    load="vsebench.relevance.spice.spice.load",
 )
 
 SENTENCE = GainsKind(
@@ -62,7 +64,7 @@ SENTENCE = GainsKind(
     reference="Reimers and Gurevych, Sentence-BERT, EMNLP 2019",
     cite="reimers2019sbert",
     needs="sentence-transformers, or embeddings of the captions",
-    module="vsebench.relevance.embedding.sentence",
+    load="vsebench.relevance.embedding.sentence.load",
     needs_captions=False,  # vectors may come from a file
 )
 
@@ -85,7 +87,7 @@ BOW = GainsKind(
     reference="Mikolov et al., Efficient Estimation of Word Representations, 2013",
     cite="mikolov2013cbow",
     needs="a file of word vectors",
-    module="vsebench.relevance.embedding.bow",
+    load="vsebench.relevance.embedding.bow.load",
 )
 
 WMD = GainsKind(
@@ -102,12 +104,10 @@ WMD = GainsKind(
     reference="Kusner et al., From Word Embeddings To Document Distances, ICML 2015",
     cite="kusner2015wmd",
     needs="POT and a file of word vectors",
-    module="vsebench.relevance.wmd.word_mover",
+    load="vsebench.relevance.wmd.word_mover.load",
     from_distance=True,
     rows_affordable=False,
 )
-
-NEEDS_SCENES = "a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)"
 
 HOLDS = GainsKind(
     name="holds",
@@ -118,29 +118,24 @@ HOLDS = GainsKind(
     low=0.0,
     high=1.0,
     settings={},
-    needs=NEEDS_SCENES,
-    module="vsebench.relevance.scenes.holds",
+    needs="a split of scenes, such as scenes-10k-test (vsebench data build scenes-10k)",
+    load="vsebench.relevance.scenes.shares.load_holds",
     reference="Young et al., From Image Descriptions to Visual Denotations, TACL 2014",
     cite="young2014denotations",
     needs_captions=False,
     uses_captions=False,
 )
 
-MATCH = GainsKind(
+MATCH = replace(
+    HOLDS,
     name="match",
     title="Match of captions and scenes",
     meaning="how many of the facts that a caption states hold in the scene of an image, and how many of the scene's "
     "facts it states: a true caption that says little has a small gain; exact for every pair",
     formula="2 matched / (facts of the caption + facts of the scene)",
-    low=0.0,
-    high=1.0,
-    settings={},
-    needs=NEEDS_SCENES,
-    module="vsebench.relevance.scenes.match",
+    load="vsebench.relevance.scenes.shares.load_match",
     reference="Cai and Knight, Smatch: an Evaluation Metric for Semantic Feature Structures, ACL 2013",
     cite="cai2013smatch",
-    needs_captions=False,
-    uses_captions=False,
 )
 
 COARSE = GainsKind(
@@ -156,7 +151,7 @@ COARSE = GainsKind(
     reference="Zhou et al., Ladder Loss for Coherent Visual-Semantic Embedding, AAAI 2020",
     cite="zhou2020ladder",
     needs="what the two relevances need",
-    module="vsebench.relevance.coarse",
+    load="vsebench.relevance.coarse.load",
     nested=True,
     needs_captions=False,  # the two kinds decide
 )
@@ -170,7 +165,7 @@ MATRIX = GainsKind(
     high=None,
     settings={"rows": ("auto", "images", "captions"), "negative": NEGATIVE},
     needs=f"a file ({array_suffixes()})",
-    module="vsebench.relevance.matrix",
+    load="vsebench.relevance.matrix.load",
     endings=array_endings(),
     needs_captions=False,
     uses_captions=False,

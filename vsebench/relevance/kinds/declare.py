@@ -27,8 +27,8 @@ class GainsKind:
         low, high: range of a gain; None where there is no bound.
         settings: key -> allowed values, the default first; ``settings.SETTINGS`` says what they mean.
         needs: what has to be installed, built or given.
-        module: dotted name of the module with ``load(split, argument, settings, progress) -> Gains``, imported when
-            gains are loaded.
+        load: dotted name of the function ``(split, argument, settings, progress) -> Gains``, whose module is imported
+            when gains are loaded.
         meaning: what a gain measures, in words.
         argument: what may follow the name after a colon; empty when nothing may.
         reference: the publication.
@@ -51,7 +51,7 @@ class GainsKind:
     high: float | None
     settings: Mapping[str, tuple[str, ...]]
     needs: str
-    module: str
+    load: str
     meaning: str = ""
     argument: str = ""
     reference: str = ""
@@ -92,4 +92,5 @@ class GainsKind:
 
     def loader(self) -> Loader:
         """The function that loads gains of this kind."""
-        return cast(Loader, importlib.import_module(self.module).load)
+        module, _, name = self.load.rpartition(".")
+        return cast(Loader, getattr(importlib.import_module(module), name))

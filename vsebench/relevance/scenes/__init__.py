@@ -8,7 +8,7 @@
 ```
 
 - ``truth``: the facts that hold, for rows of a direction and for pairs; of a split, from the data set on disk
-- ``shares``: gains made of their number; ``holds`` and ``match`` load them
+- ``shares``: the gains ``holds`` and ``match``, made of their number
 - ``ratings``: simulated ratings
 - ``kernels``: the same as ``vsebench.scenes.facts.matched``, compiled
 """

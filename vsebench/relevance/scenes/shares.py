@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,8 +12,8 @@ import numpy.typing as npt
 from ...errors import count_of
 from ...scenes.encode import Codes
 from ...types import Direction, Int, Split, Vectors
-from ..gains import Gains, shape_of
-from .truth import Truth, fingerprint
+from ..gains import Gains, Progress, shape_of
+from .truth import Truth, fingerprint, truth_of
 
 PIECE = 1024  # captions, so that what is transposed for rows of images stays in the cache: a third of their time
 
@@ -69,7 +70,21 @@ def holds(truth: Truth) -> Share:
     return Share(truth, 1, np.zeros_like(truth.shown), np.maximum(truth.stated, 1))
 
 
-def gains_of(name: str, split: Split, share: Share) -> Gains:
+def load_holds(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+    """The gains ``holds`` of a split of scenes, which needs no strings; see ``kinds.declare.Loader``.
+
+    Raises:
+        UsageError, MissingPackage, BadInput: as ``truth.truth_of``.
+    """
+    return _gains("holds", split, holds(truth_of(split)))
+
+
+def load_match(split: Split, argument: None, settings: Mapping[str, str], progress: Progress | None) -> Gains:
+    """The gains ``match``, as ``load_holds``."""
+    return _gains("match", split, match(truth_of(split)))
+
+
+def _gains(name: str, split: Split, share: Share) -> Gains:
     """The gains of a kind for a split; a caption that states no fact is no query."""
     silent = share.truth.stated == 0
     none = int(silent.sum())
