@@ -97,12 +97,13 @@ def suite(seeds: tuple[int, ...] = (0, 1, 2), claims: bool = True, spread: float
             }  # fmt: skip
     part = {
         "says": "mh - sh", "metric": "R@1", "above": 0.0, "difference": 0.1, "low": 0.08, "high": 0.12,
-        "seeds": [0.09, 0.1, 0.11], "verdict": "holds here",
+        "seeds": [0.09, 0.1, 0.11], "trained": ["sam"], "lower": False, "verdict": "holds here",
     }  # fmt: skip
     undecided = {**part, "metric": "RSum", "difference": 0.01, "low": -0.1, "high": 0.12, "verdict": "undecided"}
     claim = {
         "claim": "hardest-negative", "paper": "VSE++ (BMVC 2018)", "says": "The hardest negative gives higher recall",
-        "data": "scenes-10k", "verdict": "undecided", "parts": [part, undecided],
+        "data": "scenes-10k", "levels": {"holds": 0.995, "fails": 0.9975},
+        "verdict": "undecided", "parts": [part, undecided],
     }  # fmt: skip
     return {
         "schema": "vsebench/suite/1", "suite": "small", "complete": True, "started": "2026-01-01T00:00:00+00:00",

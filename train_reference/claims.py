@@ -12,15 +12,24 @@ their sum (two-way random effects):
 What differs at random between images and seeds together is in both, so that an interval is rather too wide than too
 narrow: in simulations with three seeds and 1,000 images 93 to 99 % of them have the true difference.
 
-The quantile is that of Student's t with the degrees of freedom of Welch and Satterthwaite. A part holds when its
-interval is above the limit. It does not hold when an interval at the level of Bonferroni, with the number of parts, is
-below it: a claim of many parts has as many chances not to hold. A claim holds when all parts do, does not hold when one
-part does not, and is undecided otherwise. With one seed no variance of seeds is known, and every claim is undecided.
+The quantile is that of Student's t with the degrees of freedom of Welch and Satterthwaite; tables print the interval of
+95 %. Verdicts are read from wider ones, at the levels of Bonferroni (``levels``), because there are many of them:
+
+- A part holds when its interval is above its limit, at the level for all verdicts that the suite has: every claim on
+  all data that have its variants, also where a run of the suite leaves data or losses out. A claim holds when all of
+  its parts do.
+- It does not hold when an interval is below its limit, at the level for all verdicts and all parts of the claim: a
+  claim of many parts has as many chances not to hold. A claim does not hold when one part does not.
+- Recall counts as equal down to ``EQUAL`` of the other value, the mean of its seeds, whose own error is left out of the
+  limit. A difference whose interval of 95 % is below 0 is ``lower`` in any case, and the part does not hold: no
+  correction makes two values equal.
+
+Otherwise a claim is undecided; so is every claim with one seed, as no variance of seeds is known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -34,32 +43,33 @@ from vsebench.report.report import Report
 from vsebench.stats.columns import per_image
 from vsebench.types import Float
 
-from .suites import SMALL_DIM, measures
+from .suites import EUCLIDEAN, SMALL_DIM, measures
 
 Verdict = Literal["holds here", "does not hold here", "undecided"]
 HOLDS: Verdict = "holds here"
 FAILS: Verdict = "does not hold here"
 OPEN: Verdict = "undecided"
 LEVEL = 0.95
-EQUAL = 0.02  # R@1 that is at most this much lower counts as equal
+EQUAL = 0.95  # of another value: what is lower is not equal
 Key = tuple[str, str, int]  # data, variant, seed
+SOURCES = ("seeds", "images")  # of errors
 
 
 @dataclass(frozen=True)
 class Part:
-    """A difference between variants that must be above a limit.
+    """A difference between variants that must be above a limit: 0, or what counts as equal.
 
     Attributes:
         says: what is compared, for a table.
         weights: of the variants; the difference is the weighted sum of their values.
         metric: by its word, see ``suites.Measures.of``.
-        above: the limit, as a fraction; of RSum as the sum of six fractions.
+        equal: whether a value of at least ``EQUAL`` times that of the variants with negative weights is enough.
     """
 
     says: str
     weights: tuple[tuple[str, float], ...]
     metric: str
-    above: float = 0.0
+    equal: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,8 +89,8 @@ class Claim:
     parts: tuple[Part, ...]
 
 
-def _less(first: str, second: str, metric: str, above: float = 0.0) -> Part:
-    return Part(f"{first} - {second}", ((first, 1.0), (second, -1.0)), metric, above)
+def _less(first: str, second: str, metric: str, equal: bool = False) -> Part:
+    return Part(f"{first} - {second}", ((first, 1.0), (second, -1.0)), metric, equal)
 
 
 def _drop(first: str, second: str, metric: str) -> Part:
@@ -97,7 +107,7 @@ CLAIMS = (
     ),
     Claim(
         "coherent", "Ladder loss (AAAI 2020)", "The ladder raises the coherent score, at equal recall",
-        (_less("ladder", "mh", "graded:CS"), _less("ladder", "mh", "R@1", above=-EQUAL)),
+        (_less("ladder", "mh", "graded:CS"), _less("ladder", "mh", "R@1", equal=True)),
     ),
     Claim(
         "little-data", "SAM (WACV 2022)", "The adaptive margin wins with little training data",
@@ -111,46 +121,63 @@ CLAIMS = (
     ),
     Claim(
         "label-distance", "Log-ratio (CVPR 2019)", "The log-ratio loss gives higher nDCG than triplets of labels",
-        tuple(_less("log_ratio", other, "graded:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
+        tuple(_less(EUCLIDEAN, other, "graded:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
     ),
     Claim(
         "short-embeddings", "Log-ratio (CVPR 2019)", "The log-ratio loss loses less with short embeddings",
-        tuple(_drop("log_ratio", other, "graded:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
+        tuple(_drop(EUCLIDEAN, other, "graded:nDCG@10") for other in ("dense_triplet", "nearest_triplet")),
     ),
 )  # fmt: skip
 
 
-def judge(reports: Mapping[Key, Path | Report], claims: tuple[Claim, ...] = CLAIMS) -> list[dict[str, Any]]:
+def complete(there: Iterable[tuple[str, str]], claims: tuple[Claim, ...]) -> list[tuple[str, Claim]]:
+    """Every claim on every data set that has all of its variants; ``there`` has (data, variant)."""
+    found = dict.fromkeys(there)
+    return [
+        (data, claim)
+        for data in dict.fromkeys(data for data, _ in found) for claim in claims
+        if all((data, name) in found for part in claim.parts for name, _ in part.weights)
+    ]  # fmt: skip
+
+
+def judge(
+    reports: Mapping[Key, Path | Report],
+    claims: tuple[Claim, ...],
+    verdicts: int,
+    degrees: Mapping[tuple[str, str], str] | None = None,
+) -> list[dict[str, Any]]:
     """Every claim on every data set that has all of its variants.
 
     Args:
         reports: of (data, variant, seed) the report with per-query values, or its file.
         claims: which ones.
+        verdicts: for how many verdicts the levels are corrected.
+        degrees: (data, variant) -> the gains from which its loss takes a degree, see ``suites.degree_of``.
 
     Returns:
-        A record a claim and data set: ``claim``, ``paper``, ``says``, ``data``, ``verdict`` and ``parts``, each with
-        ``says``, ``metric``, ``above``, ``difference``, ``low``, ``high`` (fractions, None with one seed), ``seeds``
-        (the difference of every seed) and ``verdict``.
+        A record a claim and data set: ``claim``, ``paper``, ``says``, ``data``, ``levels``, ``verdict`` and ``parts``,
+        each with ``says``, ``metric``, ``above`` (the limit), ``difference``, ``low``, ``high`` (fractions, at 95 %;
+        None with one seed), ``variances`` and ``counts`` of seeds and images, from which ``decide`` gives the interval
+        at any level, ``seeds`` (the difference of every seed), ``trained`` (the compared variants whose loss takes a
+        degree from the gains of the metric), ``lower`` and ``verdict``.
 
     Raises:
         BadInput: a report lacks a metric, or the reports of a data set are of different images.
     """
     loaded = _loaded(reports)
     out = []
-    for data in dict.fromkeys(key[0] for key in reports):
-        there = {variant for found, variant, _ in reports if found == data}
-        for claim in claims:
-            if all(name in there for part in claim.parts for name, _ in part.weights):
-                parts = [_judged(part, data, loaded, len(claim.parts)) for part in claim.parts]
-                out.append({
-                    "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
-                    "verdict": together([p["verdict"] for p in parts]), "parts": parts,
-                })  # fmt: skip
+    for data, claim in complete((key[:2] for key in reports), claims):
+        at = levels(verdicts, len(claim.parts))
+        parts = [_judged(part, data, loaded, at, degrees or {}) for part in claim.parts]
+        out.append({
+            "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data, "levels": at,
+            "verdict": together([p["verdict"] for p in parts]), "parts": parts,
+        })  # fmt: skip
     return out
 
 
 def left_out(
-    planned: Collection[tuple[str, str]], lost: Mapping[tuple[str, str], list[str]], claims: tuple[Claim, ...] = CLAIMS
+    planned: Collection[tuple[str, str]], lost: Mapping[tuple[str, str], list[str]], claims: tuple[Claim, ...]
 ) -> list[dict[str, Any]]:
     """The claims that cannot be judged because runs are lost.
 
@@ -163,16 +190,20 @@ def left_out(
         A record a claim and data set: ``claim``, ``paper``, ``says``, ``data`` and ``because``.
     """
     out = []
-    for data in dict.fromkeys(data for data, _ in sorted(planned)):
-        for claim in claims:
-            needed = dict.fromkeys((data, name) for part in claim.parts for name, _ in part.weights)
-            runs = [name for key in needed for name in lost.get(key, ())]
-            if runs and all(key in planned for key in needed):
-                out.append({
-                    "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
-                    "because": f"{', '.join(runs)} diverged",
-                })  # fmt: skip
+    for data, claim in complete(planned, claims):
+        needed = dict.fromkeys((data, name) for part in claim.parts for name, _ in part.weights)
+        runs = [name for key in needed for name in lost.get(key, ())]
+        if runs:
+            out.append({
+                "claim": claim.name, "paper": claim.paper, "says": claim.says, "data": data,
+                "because": f"{', '.join(runs)} diverged",
+            })  # fmt: skip
     return out
+
+
+def levels(verdicts: int, parts: int) -> dict[str, float]:
+    """The levels at which a claim of so many parts holds and does not hold, of so many verdicts."""
+    return {"holds": 1 - (1 - LEVEL) / verdicts, "fails": 1 - (1 - LEVEL) / (verdicts * parts)}
 
 
 def together(verdicts: list[Verdict]) -> Verdict:
@@ -196,45 +227,64 @@ def _loaded(reports: Mapping[Key, Path | Report]) -> dict[Key, Report]:
     return found
 
 
-def _judged(part: Part, data: str, reports: Mapping[Key, Report], parts: int) -> dict[str, Any]:
-    """The difference of a part with its interval; ``parts`` is the number of those of its claim."""
+def _judged(
+    part: Part, data: str, reports: Mapping[Key, Report], at: dict[str, float], degrees: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
+    """The difference of a part with its interval and its verdict, from numbers as they are stored."""
     metric = measures(data).of(part.metric)
     names = [name for name, _ in part.weights]
     seeds = sorted(set.intersection(*({s for d, v, s in reports if (d, v) == (data, name)} for name in names)))
-    differences = np.stack([
-        sum(weight * contributions(reports[data, name, seed], metric) for name, weight in part.weights)
-        for seed in seeds
-    ])  # fmt: skip
-    mean, ends = interval(differences)
-    _, wide = interval(differences, 1 - (1 - LEVEL) / parts)
-    verdict = OPEN
-    if ends is not None and ends[0] > part.above:
-        verdict = HOLDS
-    elif wide is not None and wide[1] < part.above:
-        verdict = FAILS
+    values = {name: np.stack([contributions(reports[data, name, s], metric) for s in seeds]) for name in names}
+    differences = np.asarray(sum(weight * values[name] for name, weight in part.weights))
+    less = sum(weight * float(values[name].mean()) for name, weight in part.weights if weight < 0)
+    above = round((1 - EQUAL) * less, 6) if part.equal else 0.0
+    difference, counts = round(float(differences.mean()), 6), (differences.shape[0], differences.shape[1])
+    variances = (_variance(differences.mean(axis=1)), _variance(differences.mean(axis=0)))
+    ends, _ = decide(difference, variances, counts, LEVEL)
+    _, holds = decide(difference, variances, counts, at["holds"], above)
+    _, fails = decide(difference, variances, counts, at["fails"], above)
+    lower = part.equal and ends is not None and ends[1] < 0
     return {
-        "says": part.says, "metric": metric, "above": part.above, "difference": round(mean, 6),
+        "says": part.says, "metric": metric, "above": above, "difference": difference,
         "low": None if ends is None else round(ends[0], 6), "high": None if ends is None else round(ends[1], 6),
-        "seeds": [round(float(d.mean()), 6) for d in differences], "verdict": verdict,
+        "variances": dict(zip(SOURCES, variances, strict=True)), "counts": dict(zip(SOURCES, counts, strict=True)),
+        "seeds": [round(float(d.mean()), 6) for d in differences],
+        "trained": [name for name in names if degrees.get((data, name)) == metric.partition(":")[0]],
+        "lower": lower, "verdict": FAILS if lower or fails == FAILS else holds if holds == HOLDS else OPEN,
     }  # fmt: skip
 
 
-def interval(differences: Float, level: float = LEVEL) -> tuple[float, tuple[float, float] | None]:
-    """The mean of differences (seed, image) and its interval over seeds and images; None with one seed or image."""
+def _variance(values: Float) -> float:
+    """The variance of a sample; 0 of one value."""
+    return float(values.var(ddof=1)) if len(values) > 1 else 0.0
+
+
+def decide(
+    difference: float, variances: tuple[float, float], counts: tuple[int, int], level: float, above: float = 0.0
+) -> tuple[tuple[float, float] | None, Verdict]:
+    """The interval of a difference, and what it says of a limit.
+
+    Args:
+        difference: the mean over seeds and images.
+        variances: over seeds of the means over images, and over images of the means over seeds.
+        counts: of seeds and images.
+        level: of the interval, such as 0.95.
+        above: the limit.
+
+    Returns:
+        The ends, None with one seed or image; and whether the interval is above the limit, below it or neither.
+    """
     from scipy import stats
 
-    mean = float(differences.mean())
-    n_seeds, n_images = differences.shape
-    if n_seeds < 2 or n_images < 2:
-        return mean, None
-    of_seeds = float(differences.mean(axis=1).var(ddof=1)) / n_seeds
-    of_images = float(differences.mean(axis=0).var(ddof=1)) / n_images
-    total = of_seeds + of_images
-    if total == 0:
-        return mean, (mean, mean)
-    freedom = total**2 / (of_seeds**2 / (n_seeds - 1) + of_images**2 / (n_images - 1))
-    half = float(stats.t.ppf((1 + level) / 2, freedom)) * total**0.5
-    return mean, (mean - half, mean + half)
+    if min(counts) < 2:
+        return None, OPEN
+    of_seeds, of_images = (variance / count for variance, count in zip(variances, counts, strict=True))
+    total, half = of_seeds + of_images, 0.0
+    if total > 0:
+        freedom = total**2 / (of_seeds**2 / (counts[0] - 1) + of_images**2 / (counts[1] - 1))
+        half = float(stats.t.ppf((1 + level) / 2, freedom)) * total**0.5
+    low, high = difference - half, difference + half
+    return (low, high), HOLDS if low > above else FAILS if high < above else OPEN
 
 
 def contributions(report: Report, metric: str) -> Float:

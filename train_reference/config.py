@@ -135,7 +135,9 @@ class Train:
     """The loop.
 
     Attributes:
-        epochs: number of passes over the captions.
+        epochs: number of passes over the captions, at most with ``patience``.
+        patience: epochs without a better value of ``select`` after which training stops, counted from the end of the
+            warm-up and from ``finetune_from``; 0 for never.
         batch: pairs in a batch; with ``torchrun``, of all processes together.
         lr: learning rate of Adam.
         decay_every: epochs after which the learning rate is multiplied by ``decay``; 0 for never.
@@ -156,6 +158,7 @@ class Train:
     """
 
     epochs: Count = 15
+    patience: Count = 0
     batch: Pairs = 128
     lr: Rate = 1e-3
     decay_every: Count = 10

@@ -48,6 +48,15 @@ def wait() -> None:
         distributed.all_reduce(torch.zeros(1))
 
 
+def of_first(value: float) -> float:
+    """The value of the first process in all of them, which then decide alike: batch normalisation may move theirs."""
+    if not active():
+        return value
+    shared = torch.tensor(value, dtype=torch.float64)
+    distributed.broadcast(shared, 0)
+    return float(shared)
+
+
 def count() -> int:
     """The number of processes."""
     return int(distributed.get_world_size()) if active() else 1

@@ -31,11 +31,11 @@ from vsebench.leaderboard.suites import results_of
 from vsebench.options import spell
 from vsebench.report.report import Report
 
-from . import claims
+from . import checkpoint, claims
 from .config import Data, from_dict
 from .data import Bar, no_bar, open_data
 from .losses import published
-from .suites import DESIGNED, UNTRAINED, Measures, Planned, Suite, chosen_losses, measures
+from .suites import DESIGNED, OBJECTS, UNTRAINED, Measures, Planned, Suite, chosen_losses, degree_of, measures
 from .train import LOG, Say, train
 
 SCHEMA = "vsebench/suite/1"
@@ -68,7 +68,8 @@ def run_suite(
     Returns:
         The summary, as in ``suite.json``: ``complete``; ``runs`` with the configuration, seconds and values of each;
         ``learned`` where a loss must improve on the untrained model; ``claims`` where they are judged. Runs that
-        diverged are in ``diverged``, with the message, and not in ``runs``; ``left_out`` has the claims that need them.
+        diverged are in ``diverged``, with the message, and not in ``runs``; ``left_out`` has the claims that need them,
+        and ``verdicts`` is the number of verdicts of the complete suite, for which the levels are corrected.
 
     Raises:
         UsageError: an unknown loss; the folder has runs and ``resume`` is not given, or runs of other settings.
@@ -104,8 +105,11 @@ def run_suite(
             lost.setdefault((run["data"], run["variant"]), []).append(name)
         there = [p for p in planned if (p.data, p.variant) not in lost]
         reports = {(p.data, p.variant, p.config.train.seed): out / p.name / RESULT for p in there}
-        summary["claims"] = claims.judge(reports)
-        summary["left_out"] = claims.left_out({(p.data, p.variant) for p in planned}, lost)
+        degrees = {(p.data, p.variant): degree_of(p.config) for p in there}
+        whole, _ = suite.runs(objects or Data(OBJECTS), None)
+        summary["verdicts"] = len(claims.complete(((p.data, p.variant) for p in whole), claims.CLAIMS))
+        summary["claims"] = claims.judge(reports, claims.CLAIMS, summary["verdicts"], degrees)
+        summary["left_out"] = claims.left_out([(p.data, p.variant) for p in planned], lost, claims.CLAIMS)
     summary["notes"] = [*notes, *(f"{name} diverged: {run['message']}" for name, run in summary["diverged"].items())]
     summary["complete"] = True
     _write(out, summary, planned)
@@ -196,6 +200,8 @@ def _results(plan: Planned, folder: Path) -> dict[str, Any]:
     config["loss"]["name"] = published(plan.config.loss.name)
     return {
         "epochs": log.read_bytes().count(b"\n") if log.is_file() else 0,
+        "best_epoch": checkpoint.read(folder).progress.best_epoch,
+        "degree": degree_of(plan.config),
         "values": {key: round(value, 6) for key, value in means(report).items()},
         "results": results_of(report),  # both directions, each with its spread over the test images
         "signature": report.signature,

@@ -1,8 +1,19 @@
 """Suites of runs: ``SUITES``, the one table. ``run_suite`` runs one of them.
 
 ``smoke`` shows in minutes that every loss learns; ``small`` has the runs of which ``claims`` states whether the main
-claims of the papers hold. All runs of a suite on the same data have the same number of epochs, the same batches and the
-same sizes of the model; only the loss, its own settings and what a claim is about differ.
+claims of the papers hold.
+
+What is the same in all runs of ``small`` on the same data: the encoders, the optimiser and its learning rate, pairs in
+a batch, the validation metric that selects the best epoch, and for each seed the first weights and the order of the
+captions. What differs, by the configuration of each run (``docs/claims_page.py`` prints a table of it):
+
+- the loss, its settings, and the gains from which it takes a degree;
+- losses of the hardest negative begin with epochs of the sum of hinges (``loss.warmup``);
+- a part of each batch of the losses on label distances is chosen near the rest of it (``loss.neighbours``), so that
+  they see fewer of the captions in an epoch, in as many steps;
+- reduced data (``data.first``) have more epochs, the decay and the patience in proportion;
+- how many epochs are made: training ends when the validation part does not improve (``train.patience``);
+- what a claim is about: short embeddings (``model.dim``), embeddings that are not normalised (``model.similarity``).
 """
 
 from __future__ import annotations
@@ -13,6 +24,7 @@ from dataclasses import dataclass
 from vsebench.errors import UsageError
 from vsebench.options import spell
 from vsebench.registry import unknown
+from vsebench.relevance.kinds import parse_spec
 
 from . import start
 from .config import FOLDER, Config, Data, override
@@ -21,7 +33,9 @@ from .losses import fingerprint, get_loss, label, loss_names
 SEEDS = (0, 1, 2)
 SHARES = (0.03, 0.05, 0.1, 0.25)  # of the training captions; SAM, WACV 2022, section 5.3
 SMALL_DIM = 16  # log-ratio, CVPR 2019, section 5.2: embeddings that are much shorter
+EUCLIDEAN = "log_ratio-euclidean"  # embeddings that are not normalised, as the paper proposes for this loss alone
 UNTRAINED = "untrained"
+OBJECTS = "coco-objects"
 
 
 @dataclass(frozen=True)
@@ -62,7 +76,7 @@ class Measures:
 MEASURES = {
     "scenes-tiny": Measures("match", "entails:mAP@R", deep=50),
     "scenes-10k": Measures("match", "entails:mAP@R"),
-    "coco-objects": Measures("cider", "eccv:mAP@R"),
+    OBJECTS: Measures("cider", "eccv:mAP@R"),
 }
 
 # The metric that a loss is designed for, by word; the others are designed for recall.
@@ -168,7 +182,9 @@ def _smoke(objects: Data | None = None, losses: list[str] | None = None) -> tupl
     return runs, []
 
 
-SMALL = {"train_epochs": 5, "train_decay_every": 4, "train_threads": 1}
+# If no run ends before, those on scenes-10k take 116 to 138 minutes on two cores (--jobs 2): estimated from seconds an
+# epoch of runs of five epochs, of the fastest seed and of the mean.
+SMALL = {"train_epochs": 12, "train_patience": 2, "train_decay_every": 6, "train_threads": 1}
 
 
 def _small(objects: Data | None = None, losses: list[str] | None = None) -> tuple[list[Planned], list[str]]:
@@ -179,9 +195,8 @@ def _small(objects: Data | None = None, losses: list[str] | None = None) -> tupl
     if objects is None:
         notes.append("without coco-objects: name its files to have it too")
     else:
-        complete = {label(name) for name in chosen}
         for seed in SEEDS:
-            runs += [_on_objects(p, objects) for p in _of_data("coco-objects", seed, chosen) if p.variant in complete]
+            runs += [_on_objects(p, objects) for p in _of_data(OBJECTS, seed, chosen)]
     return runs, notes
 
 
@@ -192,8 +207,9 @@ def _on_objects(planned: Planned, objects: Data) -> Planned:
 
 
 def _of_data(data: str, seed: int, losses: list[str]) -> list[Planned]:
-    """Every one of these losses; reduced data for MH and SAM; short embeddings for losses on label distances."""
-    runs = []
+    """Every one of these losses; on scenes reduced data for MH and SAM, short embeddings for label distances."""
+    runs: list[Planned] = []
+    euclidean = {"model_similarity": "euclidean", "loss_settings": {"similarity": "euclidean"}}
 
     def plan(variant: str, loss: str, **changes: object) -> None:
         found = override(configured(loss, data), **{**SMALL, **changes}, train_seed=seed)
@@ -201,23 +217,35 @@ def _of_data(data: str, seed: int, losses: list[str]) -> list[Planned]:
 
     for name in losses:
         plan(label(name), name)
+    if "log_ratio" in losses:
+        plan(EUCLIDEAN, "log_ratio", **euclidean)
+    if data == OBJECTS:
+        return runs
     for share in SHARES:
         # As many steps as half of the complete run has, but not more than 40 epochs.
         epochs = min(40, round(SMALL["train_epochs"] / 2 / share))
+        times = epochs / SMALL["train_epochs"]
         for name in (name for name in ("mh", "sam") if name in losses):
             warmup = max(1, epochs // 3)
             plan(f"{name}-{share:.0%}", name, data_first=share, train_epochs=epochs, loss_warmup=warmup,
-                 train_decay_every=max(1, round(0.8 * epochs)))  # fmt: skip
+                 **{key: round(SMALL[key] * times) for key in ("train_decay_every", "train_patience")})  # fmt: skip
     for name in (name for name in CONTINUOUS if name in losses):
         plan(f"{name}-dim{SMALL_DIM}", name, model_dim=SMALL_DIM)
+    if "log_ratio" in losses:
+        plan(f"{EUCLIDEAN}-dim{SMALL_DIM}", "log_ratio", model_dim=SMALL_DIM, **euclidean)
     return runs
+
+
+def degree_of(config: Config) -> str:
+    """The gains from which the loss of a run takes the degree of relevance of a pair, "" where it takes none."""
+    return parse_spec(config.loss.relevance).kind if get_loss(config.loss.name).needs_degree else ""
 
 
 def configured(loss: str, data: str) -> Config:
     """The configuration of a loss on some data: the file ``configs/DATA/LOSS.toml``, else that of scenes.
 
-    Truth is known of scenes only: on other data it becomes half of CIDEr-D, which of captions of different images is
-    rarely above 2.
+    The facts of an image are known of scenes only: on other data ``match`` becomes half of CIDEr-D, which of captions
+    of different images is rarely above 2.
     """
     if (FOLDER / data / f"{loss}.toml").is_file():
         return start.configured(loss, f"{data}/{loss}", data=data)

@@ -28,7 +28,7 @@ import vsebench as vb
 from vsebench.data.atomic import make_folder, write_atomically
 from vsebench.data.lock import locked
 from vsebench.data.run_folder import ABOUT, LAST, RESULT
-from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError
+from vsebench.errors import BadInput, Diverged, MissingPackage, UsageError, count_of
 from vsebench.options import spell
 from vsebench.report.format import printed
 from vsebench.report.report import Report
@@ -96,13 +96,13 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
     """All epochs that are left, each with its evaluation, checkpoints and line of the log."""
     config = run.config
     board = _board(out, progress) if config.train.tensorboard and parallel.is_first() else None
-    for epoch in range(progress.epoch, config.train.epochs):
-        started = time.monotonic()
+    while progress.epoch < config.train.epochs and not _stops(config, progress):
+        epoch, started = progress.epoch, time.monotonic()
         _schedule(run, epoch)
         with bar(f"this epoch, {epoch + 1} of {config.train.epochs}") as update:
             mean = _epoch(run, epoch, progress, update)
         report = _evaluate(run, "val", _selecting(config))
-        value = _value(report, config.train.select)
+        value = parallel.of_first(_value(report, config.train.select))
         entry = {"epoch": epoch + 1, "loss": mean, "lr": run.optimiser.param_groups[0]["lr"], **_headline(report)}
         progress.epoch += 1
         progress.log.append(entry)
@@ -122,6 +122,14 @@ def _epochs(run: Run, out: Path, progress: Progress, say: Say, bar: Bar) -> None
         left = (config.train.epochs - epoch - 1) * seconds
         shown = f"{config.train.select} {_shown(report, config.train.select)}{' (best)' if better else ''}"
         say(f"epoch {epoch + 1:>3}: loss {mean:.3f}, {shown}, {seconds:.0f} s, about {_duration(left)} left in all")
+    if _stops(config, progress):
+        say(f"stopped: no better {config.train.select} in {count_of(config.train.patience, 'epoch')}")
+
+
+def _stops(config: Config, progress: Progress) -> bool:
+    """Whether ``train.patience`` ends a run; decided by its checkpoint alone, so that a resumed run decides alike."""
+    begun = max(progress.best_epoch, config.loss.warmup, config.train.finetune_from)
+    return 0 < config.train.patience <= progress.epoch - begun
 
 
 @contextmanager

@@ -105,6 +105,31 @@ def test_a_resumed_run_has_the_bits_of_an_uninterrupted_one(settings, tmp_path):
     assert len(logs[0]) == 3
 
 
+@pytest.mark.parametrize("warmup", [0, 3])
+def test_training_stops_when_the_validation_does_not_improve(warmup, tmp_path):
+    """The run ends at the first epoch without a better value, in one part or resumed before and after that."""
+
+    def patient(epochs: int, patience: int = 2) -> config.Config:
+        return small(loss={"warmup": warmup}, train={"epochs": epochs, "patience": patience, "lr": 0.01})
+
+    said: list[str] = []
+    train.train(patient(40), tmp_path / "whole", say=said.append)
+    log = [json.loads(line)["RSum"] for line in (tmp_path / "whole" / "log.jsonl").read_text().splitlines()]
+    values, best = log[warmup:], 0
+    for n, value in enumerate(values):
+        best = n if value > values[best] else best
+        assert (n - best == 2) == (n == len(values) - 1)
+    assert len(log) < 40 and "stopped: no better RSum in 2 epochs" in said
+    for epochs in (len(log) - 1, 40, 50):  # stopped before its last epoch, then after it
+        report = train.train(patient(epochs), tmp_path / "parts", resume=True, say=silent)
+    for name in (checkpoint.BEST, checkpoint.LAST):
+        assert bits(tmp_path / "whole" / name) == bits(tmp_path / "parts" / name)
+    assert (tmp_path / "parts" / "log.jsonl").read_bytes() == (tmp_path / "whole" / "log.jsonl").read_bytes()
+    assert report["RSum"].value == vsebench.load(tmp_path / "whole" / "result.json")["RSum"].value
+    with pytest.raises(UsageError, match=r"was trained with train.patience = 2, not 3"):
+        train.train(patient(40, 3), tmp_path / "parts", resume=True, say=silent)
+
+
 def test_a_killed_run_is_resumed(tmp_path):
     killed, whole = tmp_path / "killed", tmp_path / "whole"
     command = [*COMMAND, "--epochs", "40", "--out", str(killed)]
@@ -196,6 +221,7 @@ def test_batches_that_two_processes_cannot_divide(tmp_path):
         ({"train": {"threads": -2}}, r"train\.threads is -2"),
         ({"train": {"weight_decay": -1}}, r"train\.weight_decay is -1"),
         ({"train": {"decay_every": -1}}, r"train\.decay_every is -1"),
+        ({"train": {"patience": -1}}, r"train\.patience is -1(.|\n)*fix: give 0 or more"),
         ({"train": {"lr": 0}}, r"train\.lr is 0(.|\n)*fix: give a number above 0 and below 10, such as 0\.0002"),
         ({"train": {"decay": 0}}, r"train\.decay is 0(.|\n)*fix: give a number above 0, such as 0\.1"),
         ({"train": {"clip": float("nan")}}, r"train\.clip is nan(.|\n)*fix: give 0 \(none\) or more"),

@@ -77,7 +77,9 @@ def test_the_summary_has_the_values_of_the_reports(tmp_path):
     assert entry["values"]["RSum"] == pytest.approx(report["RSum"].value, abs=1e-6)
     assert entry["results"] == results_of(report) and len(entry["results"]) == len(report.results)
     assert all(result["spread"] is not None for result in entry["results"])
-    assert entry["epochs"] == 2 and entry["config"]["loss"]["name"] == "sh"
+    assert entry["epochs"] == 2 and entry["config"]["loss"]["name"] == "sh" and entry["degree"] == ""
+    log = [json.loads(line)["RSum"] for line in (tmp_path / "s" / DATA / "sh-seed0" / "log.jsonl").open()]
+    assert entry["best_epoch"] == 1 + log.index(max(log))
     assert len(report["R@1", "t2i"].per_query) == len(report.items.caption_ids)
     headings, rows = run_suite.headline(summary)
     assert headings == ["run", "R@1", "RSum", "match:NCS@10", "entails:mAP@R"]
@@ -234,13 +236,12 @@ def test_claims_that_need_a_run_that_diverged_are_left_out(tmp_path, monkeypatch
     needs = Claim("needs", "paper", "sh is better", (Part("sh - info_nce", (("sh", 1.0), ("info_nce", -1.0)), "R@1"),))
     other = Claim("other", "paper", "it learns", (Part("x", (("info_nce", 1.0), ("untrained", -1.0)), "R@1"),))
     elsewhere = Claim("elsewhere", "paper", "-", (Part("x", (("sh", 1.0), ("mh", -1.0)), "R@1"),))  # mh is not planned
-    monkeypatch.setattr(claims.judge, "__defaults__", ((needs, other, elsewhere),))
-    monkeypatch.setattr(claims.left_out, "__defaults__", ((needs, other, elsewhere),))
+    monkeypatch.setattr(claims, "CLAIMS", (needs, other, elsewhere))
     runs = [Planned(DATA, p.variant, config.override(p.config, train_seed=seed)) for seed in (0, 1) for p in runs_of()]
     found = command_of(suite_of(runs, claims=True), monkeypatch, "--out", str(tmp_path / "s"))
     assert found.exit_code == 0, found.stderr
     summary = json.loads((tmp_path / "s" / "suite.json").read_text())
-    assert [c["claim"] for c in summary["claims"]] == ["other"]
+    assert [c["claim"] for c in summary["claims"]] == ["other"] and summary["verdicts"] == 2
     (lost,) = summary["left_out"]
     because = f"{DATA}/sh-seed0, {DATA}/sh-seed1 diverged"
     assert (lost["claim"], lost["data"], lost["because"]) == ("needs", DATA, because)
@@ -248,7 +249,7 @@ def test_claims_that_need_a_run_that_diverged_are_left_out(tmp_path, monkeypatch
     page = tmp_path / "page"
     page.mkdir()
     (page / "s.json").write_text(json.dumps(summary))
-    assert f"| sh is better | paper | {DATA} | not judged: {because} |" in claims_page(page)
+    assert f"| sh is better | paper | {DATA} | not judged: {because} | | |" in claims_page(page)
     assert f"{DATA}/sh-seed0 diverged: the loss is nan" in claims_page(page)
 
 
@@ -259,10 +260,18 @@ def test_the_suites_have_every_loss_and_every_claim(monkeypatch):
     assert {p.config.train.epochs for p in smoke[1:]} == {16}
     small, _ = suites.get_suite("small").runs(config.Data("coco-objects:val.json", images="objects.json"), None)
     coco = [p.config for p in small if p.data == "coco-objects"]
-    assert len(coco) == 3 * len(loss_names()) and {c.data.images for c in coco} == {"objects.json"}
+    assert len(coco) == 3 * (len(loss_names()) + 1) and {c.data.images for c in coco} == {"objects.json"}
     assert "match" not in {c.loss.relevance for c in coco}
     assert len({p.name for p in small}) == len(small)
-    assert {p.config.train.epochs for p in small if p.variant in loss_names() and p.data == "scenes-10k"} == {5}
+    complete = [p.config.train for p in small if p.config.data.first == 1 and p.data == "scenes-10k"]
+    assert len({(t.epochs, t.patience, t.decay_every, t.batch, t.lr) for t in complete}) == 1
+    of = {p.variant: p.config for p in small}
+    euclidean = [of[name] for name in of if "euclidean" in name]
+    assert [(c.model.similarity, c.loss.settings["similarity"]) for c in euclidean] == [("euclidean", "euclidean")] * 2
+    assert {c.model.dim for c in euclidean} == {128, suites.SMALL_DIM}
+    assert of["mh-25%"].train.patience == 2 * complete[0].patience  # twice the epochs of a quarter: half of the steps
+    assert of["mh-25%"].train.epochs == 2 * complete[0].epochs
+    assert len(claims.complete([(p.data, p.variant) for p in small], claims.CLAIMS)) == 10
     for seed in suites.SEEDS:
         there = {p.variant for p in small if p.data == "scenes-10k" and p.config.train.seed == seed}
         assert there >= {name for c in claims.CLAIMS for part in c.parts for name, _ in part.weights}
@@ -290,30 +299,60 @@ def made_up(better: float, worse: float, seeds: int = 3) -> dict:
     }
 
 
-def one(above: float = 0.0, metric: str = "R@1") -> tuple[Claim, ...]:
-    return (Claim("x", "paper", "a is better", (Part("a - b", (("a", 1.0), ("b", -1.0)), metric, above),)),)
+def one(equal: bool = False, metric: str = "R@1") -> tuple[Claim, ...]:
+    return (Claim("x", "paper", "a is better", (Part("a - b", (("a", 1.0), ("b", -1.0)), metric, equal),)),)
 
 
 @pytest.mark.parametrize(
-    ("better", "worse", "above", "verdict"),
+    ("better", "worse", "equal", "verdict"),
     [
-        (3.0, 0.5, 0.0, HOLDS),
-        (0.5, 3.0, 0.0, FAILS),
-        (1.0, 1.0, 0.0, OPEN),
-        (1.0, 1.0, -0.02, HOLDS),
-        (3.0, 0.5, 0.99, FAILS),
+        (3.0, 0.5, False, HOLDS),
+        (0.5, 3.0, False, FAILS),
+        (1.0, 1.0, False, OPEN),
+        (1.0, 1.0, True, HOLDS),
+        (1.0, 1.03, True, OPEN),
+        (0.5, 3.0, True, FAILS),
     ],
 )
-def test_verdicts_of_made_up_results(better, worse, above, verdict):
-    (found,) = claims.judge(made_up(better, worse), one(above))
+def test_verdicts_of_made_up_results(better, worse, equal, verdict):
+    (found,) = claims.judge(made_up(better, worse), one(equal), 1)
     assert found["verdict"] == verdict
     assert found["data"] == "scenes-tiny" and len(found["parts"][0]["seeds"]) == 3
+
+
+def test_equal_is_a_share_of_the_other_value():
+    reports = made_up(1.0, 1.05)
+    (found,) = claims.judge(reports, one(equal=True), 1)
+    other = [run_suite.means(reports["scenes-tiny", "b", seed])["R@1"] for seed in range(3)]
+    assert found["parts"][0]["above"] == pytest.approx(-0.05 * np.mean(other), abs=1e-6)
+
+
+def shifted(by: float, seeds: int = 3) -> dict:
+    """Reports of which those of a have R@1 lower by nearly the same amount for every image and seed."""
+    rng, found = np.random.default_rng(3), {}
+    for seed in range(seeds):
+        found["scenes-tiny", "a", seed] = report(np.random.default_rng(seed), 3.0)
+        found["scenes-tiny", "b", seed] = report(np.random.default_rng(seed), 3.0)
+        for direction in ("i2t", "t2i"):
+            values = found["scenes-tiny", "a", seed]["R@1", direction].per_query
+            values -= by + rng.normal(0, by / 10, len(values))
+    return found
+
+
+def test_a_difference_that_is_surely_below_0_is_lower_and_not_equal():
+    """Within 5 % of the other value, however many verdicts there are."""
+    (found,) = claims.judge(shifted(0.01), one(equal=True), 1000)
+    (part,) = found["parts"]
+    assert part["above"] < part["low"] < part["high"] < 0
+    assert part["lower"] and part["verdict"] == found["verdict"] == FAILS
+    (other,) = claims.judge(shifted(0.01), one(), 10**12)
+    assert not other["parts"][0]["lower"]
 
 
 def test_the_difference_is_that_of_the_reports():
     reports = made_up(2.0, 1.0)
     for metric in ("R@1", "RSum"):
-        (found,) = claims.judge(reports, one(metric=metric))
+        (found,) = claims.judge(reports, one(metric=metric), 1)
         for seed, difference in enumerate(found["parts"][0]["seeds"]):
             a, b = (run_suite.means(reports["scenes-tiny", name, seed])[metric] for name in "ab")
             assert difference == pytest.approx(a - b, abs=1e-6)
@@ -345,26 +384,46 @@ def test_images_without_a_query_of_a_metric_add_nothing():
 
 
 def test_one_seed_decides_nothing():
-    (found,) = claims.judge(made_up(3.0, 0.5, seeds=1), one())
+    (found,) = claims.judge(made_up(3.0, 0.5, seeds=1), one(), 1)
     assert found["verdict"] == OPEN and found["parts"][0]["low"] is None
 
 
 def test_a_claim_without_its_runs_is_left_out():
     reports = {key: value for key, value in made_up(3.0, 0.5).items() if key[1] == "a"}
-    assert claims.judge(reports, one()) == []
+    assert claims.judge(reports, one(), 1) == []
 
 
-def test_a_claim_of_many_parts_needs_a_clearer_failure():
-    """The same difference, below the limit at 95 % and not at the level of Bonferroni for eight parts."""
+def test_levels_are_corrected_for_all_verdicts_and_all_parts():
+    """The same difference decides at 95 %, and not among many verdicts; among many parts it still holds."""
     reports = made_up(2.0, 1.0)
-    (found,) = claims.judge(reports, one())
-    part = found["parts"][0]
-    limit = part["high"] + 0.02 * (part["high"] - part["low"])  # just above the interval
-    single = claims.judge(reports, one(above=limit))
-    (claim,) = one(above=limit)
-    many = claims.judge(reports, (replace(claim, parts=claim.parts * 8),))
-    assert single[0]["parts"][0]["verdict"] == FAILS
-    assert {p["verdict"] for p in many[0]["parts"]} == {OPEN} and many[0]["verdict"] == OPEN
+    (up,), (down,) = one(), (Claim("x", "paper", "b is better", (Part("b - a", (("b", 1.0), ("a", -1.0)), "R@1"),)),)
+    for claim, verdict, more in ((up, HOLDS, HOLDS), (down, FAILS, OPEN)):
+        verdicts = 1
+        while claims.judge(reports, (claim,), 2 * verdicts)[0]["verdict"] == verdict:  # as many as it bears
+            verdicts *= 2
+        (found,) = claims.judge(reports, (claim,), verdicts)
+        assert found["levels"] == {"holds": 1 - 0.05 / verdicts, "fails": 1 - 0.05 / verdicts}
+        assert found["verdict"] == verdict
+        (among,) = claims.judge(reports, (claim,), 2 * verdicts)
+        assert among["verdict"] == OPEN and among["parts"][0]["low"] == found["parts"][0]["low"]
+        (many,) = claims.judge(reports, (replace(claim, parts=claim.parts * 2),), verdicts)
+        assert many["levels"]["fails"] == pytest.approx(1 - 0.05 / verdicts / 2)
+        assert many["verdict"] == more
+
+
+def test_parts_say_which_losses_were_trained_on_their_gains():
+    """The degree of b is from the gains of the metric, that of a from others."""
+    rng = np.random.default_rng(0)
+    images, gains = rng.standard_normal((30, 8)), rng.random((30, 60))
+    texts = np.repeat(images, 2, axis=0) + rng.standard_normal((60, 8))
+    found = vb.evaluate(images, texts, captions_per_image=2, metrics="R@1,matrix:NCS@10", gains=[gains], ci=0)
+    reports = {("scenes-tiny", name, seed): found for name in "ab" for seed in (0, 1)}
+    degrees = {("scenes-tiny", "a"): "holds", ("scenes-tiny", "b"): "matrix", ("other", "a"): "matrix"}
+    for metric, trained in (("matrix:NCS@10", ["b"]), ("R@1", [])):
+        assert claims.judge(reports, one(metric=metric), 1, degrees)[0]["parts"][0]["trained"] == trained
+    assert suites.degree_of(suites.configured("bcls", "scenes-10k")) == "match"
+    assert suites.degree_of(suites.configured("sam", "scenes-10k")) == "cider"
+    assert suites.degree_of(suites.configured("mh", "scenes-10k")) == ""
 
 
 def test_a_part_that_fails_decides():
@@ -379,15 +438,22 @@ def test_reports_of_other_images_are_refused():
     images = rng.standard_normal((30, 8))
     reports["scenes-tiny", "b", 2] = vb.evaluate(images, images, captions_per_image=1, metrics="R@1", ci=0)
     with pytest.raises(BadInput, match="other test images"):
-        claims.judge(reports, one())
+        claims.judge(reports, one(), 1)
+
+
+def decided(differences: np.ndarray, level: float = 0.95) -> tuple[float, float]:
+    """The interval of differences (seed, image)."""
+    variances = (differences.mean(axis=1).var(ddof=1), differences.mean(axis=0).var(ddof=1))
+    ends, _ = claims.decide(differences.mean(), variances, differences.shape, level)
+    return ends
 
 
 def test_the_interval_is_that_of_t_without_variance_of_images():
     """Differences that are the same for every image: the t interval of the seeds, from scipy."""
     seeds = np.array([0.1, 0.2, 0.4])
-    mean, ends = claims.interval(np.repeat(seeds[:, None], 50, axis=1))
-    expected = stats.t.interval(0.95, 2, loc=seeds.mean(), scale=stats.sem(seeds))
-    assert mean == pytest.approx(seeds.mean()) and ends == pytest.approx(expected)
+    for level in (0.95, 0.999):
+        expected = stats.t.interval(level, 2, loc=seeds.mean(), scale=stats.sem(seeds))
+        assert decided(np.repeat(seeds[:, None], 50, axis=1), level) == pytest.approx(expected)
 
 
 def test_the_interval_covers_the_true_difference():
@@ -397,30 +463,91 @@ def test_the_interval_covers_the_true_difference():
     for _ in range(400):
         noise = rng.normal(0, 0.3, (3, 200))
         found = rng.normal(0, 0.02, (3, 1)) + rng.normal(0, 0.3, (1, 200)) + noise
-        _, (low, high) = claims.interval(found)
+        low, high = decided(found)
         covered += low <= 0 <= high
     assert covered >= 0.93 * 400
+
+
+@pytest.fixture(scope="module")
+def judged(cache, tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """The summary of a suite of tiny runs with claims, of which the runs of one loss alone are made."""
+    runs = [
+        Planned(DATA, loss, small(loss={"name": loss, "relevance": "match"}, train={"epochs": 3, "seed": seed, **more}))
+        for seed in (0, 1, 2)
+        for loss, more in (("sh", {"lr": 0.02}), ("bcls", {"lr": 0.01, "patience": 1}), ("mh", {}))
+    ]
+    better = Claim("better", "paper", "bcls is better", tuple(
+        Part("bcls - sh", (("bcls", 1.0), ("sh", -1.0)), metric, equal)
+        for metric, equal in (("RSum", False), ("graded:Kendall", False), ("R@1", True), ("complete", False))
+    ))  # fmt: skip
+    other = Claim("other", "paper", "mh is better", (Part("mh - sh", (("mh", 1.0), ("sh", -1.0)), "R@1"),))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(MEASURES, DATA, Measures("match", "entails:mAP@R", deep=5))
+        patch.setattr(claims, "CLAIMS", (better, other))
+        suite = Suite("three", "-", lambda objects, losses: (
+            [p for p in runs if losses is None or p.variant in losses], []), claims=True)  # fmt: skip
+        folder = tmp_path_factory.mktemp("judged")
+        return run_suite.run_suite(suite, folder, losses=["sh", "bcls"], say=lambda text: None)
+
+
+def test_a_suite_in_parts_is_judged_at_the_levels_of_the_complete_one(judged):
+    assert judged["verdicts"] == 2 and [c["claim"] for c in judged["claims"]] == ["better"]
+    assert judged["claims"][0]["levels"] == pytest.approx({"holds": 0.975, "fails": 1 - 0.05 / 8})
+
+
+def test_intervals_can_be_computed_again_from_the_summary(judged):
+    """From the variances and counts of the file, by the formula of the docstring; and the variances from the seeds."""
+    stored = json.loads(json.dumps(judged))
+    for part in stored["claims"][0]["parts"]:
+        of = {name: part["variances"][name] / part["counts"][name] for name in ("seeds", "images")}
+        assert part["counts"] == {"seeds": 3, "images": 10} and min(of.values()) > 0
+        freedom = sum(of.values()) ** 2 / (of["seeds"] ** 2 / 2 + of["images"] ** 2 / 9)
+        low, high = stats.t.interval(0.95, freedom, loc=part["difference"], scale=sum(of.values()) ** 0.5)
+        assert (part["low"], part["high"]) == pytest.approx((low, high), abs=1e-6)
+        assert part["variances"]["seeds"] == pytest.approx(np.var(part["seeds"], ddof=1), rel=1e-3)
+        counts, variances = tuple(part["counts"].values()), tuple(part["variances"].values())
+        verdicts = {claims.decide(part["difference"], variances, counts, level, part["above"])[1]
+                    for level in stored["claims"][0]["levels"].values()}  # fmt: skip
+        assert part["verdict"] in verdicts or part["lower"]
 
 
 # the page
 
 
-def test_the_page_has_the_numbers_of_the_summary(tmp_path):
-    found = claims.judge(made_up(3.0, 0.5), one())
-    runs = {
-        f"{v}{s}": {"data": "scenes-tiny", "variant": v, "values": {"R@1": run_suite.means(r)["R@1"]}}
-        for (_, v, s), r in made_up(3.0, 0.5).items()
-    }
-    summary = {
-        "claims": found, "runs": runs, "seeds": [0, 1, 2], "seconds": 90.0, "started": "now", "python": "3",
-        "machine": {"platform": "Linux", "cores": 2}, "versions": {"torch": "2"}, "notes": [],
-    }  # fmt: skip
-    (tmp_path / "made-up.json").write_text(json.dumps(summary))
+def test_the_page_has_the_numbers_of_the_summary(judged, tmp_path):
+    (tmp_path / "made-up.json").write_text(json.dumps(judged))
     page = claims_page(tmp_path)
-    assert "| a is better | paper | scenes-tiny | **holds here** |" in page
-    mean = np.mean([run_suite.means(made_up(3.0, 0.5)["scenes-tiny", "a", seed])["R@1"] for seed in range(3)])
-    assert f"| a | {100 * mean:.1f} |" in page
-    assert f"| {100 * found[0]['parts'][0]['low']:+.1f} to " in page
+    (claim,) = judged["claims"]
+    assert f"| bcls is better | paper | {DATA} | **{claim['verdict']}** | 97.5 % | 99.375 % |" in page
+    assert "The complete suite has 2 verdicts." in page
+    mean = np.mean([judged["runs"][f"{DATA}/sh-seed{seed}"]["values"]["RSum"] for seed in range(3)])
+    row = next(line for line in page.splitlines() if line.startswith("| sh |"))
+    assert f"| {100 * mean:.1f} |" in row
+    assert f"| {100 * claim['parts'][0]['low']:+.1f} to " in page
+    trained = [line for line in page.splitlines() if line.endswith("| bcls trained on `match` |")]
+    assert len(trained) == 1 and "`match:Kendall`" in trained[0]
+
+
+def test_the_page_says_what_differs_and_which_epochs_were_the_best(judged, tmp_path):
+    (tmp_path / "made-up.json").write_text(json.dumps(judged))
+    lines = claims_page(tmp_path).splitlines()
+    assert "| `train.lr` | 0.02 | 0.01: bcls |" in lines and "| `train.patience` | 0 | 1: bcls |" in lines
+    assert "| `loss.relevance` | - | match: bcls |" in lines  # sh takes no degree
+    (same,) = (line for line in lines if line.startswith("The same in all: "))
+    assert "`model.dim` 8" in same and "`train.batch` 20" in same and "train.lr" not in same
+    runs = judged["runs"].values()
+    last = sum(run["epochs"] == run["best_epoch"] for run in runs)
+    ended = sum(run["epochs"] < 3 for run in runs)
+    (said,) = (line for line in lines if "the last epoch was the best" in line)
+    assert said.startswith(f"{ended} of 6 runs ended before `train.epochs`") and f"In {last} the last epoch" in said
+    assert 0 < last < 6
+
+
+def test_the_page_says_by_which_gains_the_claims_are(tmp_path):
+    page = " ".join(claims_page(tmp_path).split())
+    assert "by `match`, mAP@R is by `entails`, and no claim is by `holds`" in page
+    assert MEASURES["scenes-10k"] == Measures("match", "entails:mAP@R")
+    assert MEASURES["coco-objects"] == Measures("cider", "eccv:mAP@R")
 
 
 def test_the_stored_page_is_that_of_the_stored_summaries():

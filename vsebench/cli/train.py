@@ -50,7 +50,7 @@ def run(
     resume: Annotated[bool, typer.Option("--resume", help="Continue the run in this folder.")] = False,
     smoke: Annotated[bool, typer.Option("--smoke", help="A run of seconds, to see whether everything works.")] = False,
     suite: Annotated[
-        str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, an hour).")
+        str | None, typer.Option(help="A list of runs: smoke (every loss, a minute), small (three seeds, two hours).")
     ] = None,
     losses: Annotated[
         str | None, typer.Option(help="Only these losses of a suite, separated by commas; also my_loss.py:function.")

@@ -76,6 +76,8 @@ class Part(_Open):
     low: float | None
     high: float | None
     seeds: tuple[float, ...]
+    trained: tuple[str, ...]
+    lower: bool
     verdict: str
 
 
@@ -86,6 +88,7 @@ class Claim(_Open):
     paper: str
     says: str
     data: str
+    levels: dict[str, float]
     verdict: str
     parts: tuple[Part, ...]
 
