@@ -57,7 +57,7 @@ Array = npt.NDArray[Any]
 class MatrixGains:
     """Gains in memory, in both orientations, with a distribution like that of CIDEr-D; some are zero."""
 
-    name, settings, notes, lowest, rows_affordable, no_query = "cider", {}, (), 0.0, True, None  # type: ignore[var-annotated]
+    name, settings, notes, lowest, rows_affordable, no_query = "cider", {}, (), 0.0, True, {}  # type: ignore[var-annotated]
 
     def __init__(self, images: int, seed: int = 0) -> None:
         rng = np.random.default_rng(seed)

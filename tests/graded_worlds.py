@@ -29,7 +29,8 @@ class FakeGains:
     notes: tuple[str, ...] = ()
     lowest: float | None = None
     rows_affordable: bool = True
-    no_query: Bool | None = None
+    no_query: Mapping[Direction, Bool] = field(default_factory=dict)
+    of_judgements: bool = False
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -126,6 +126,12 @@ def map_at_r(order: list[int], relevant: set[int], size: int, k: int) -> float:
     return float(total / size)
 
 
+def average_precision(order: list[int], relevant: set[int], size: int, k: int) -> float:
+    """Sum of the precisions at the ranks of relevant items in the top k, divided by the number of relevant items."""
+    places = [at for at, item in enumerate(order[:k], 1) if item in relevant]
+    return math.fsum(found / at for found, at in enumerate(places, 1)) / size
+
+
 PER_QUERY: dict[str, Callable[[list[int], set[int], int, int], float]] = {
     "R@": recall_any,
     "Recall@": recall_fraction,
@@ -134,6 +140,8 @@ PER_QUERY: dict[str, Callable[[list[int], set[int], int, int], float]] = {
     "MRR": lambda order, relevant, size, k: 1.0 / first_hit(order, relevant),
     "R-P": r_precision,
     "mAP@R": map_at_r,
+    "mAP": lambda order, relevant, size, k: average_precision(order, relevant, size, len(order)),
+    "mAP@": average_precision,
 }
 
 

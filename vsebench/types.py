@@ -8,7 +8,7 @@ Ranks are 1-based and called rank; indices are 0-based and called index or items
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
@@ -29,6 +29,7 @@ Bool = npt.NDArray[np.bool_]
 PathLike = str | os.PathLike[str]
 # Of specifications, files and matrices (image, caption); a string holds several specifications, separated by commas.
 GainsLike = str | os.PathLike[str] | npt.ArrayLike | Sequence[str | os.PathLike[str] | npt.ArrayLike] | None
+JudgementsLike = Mapping[str, Any] | str | Sequence[str] | None
 ReportProgress = Callable[[int, int], None]  # called with (done, in all)
 
 DIRECTIONS: tuple[Direction, ...] = ("i2t", "t2i")  # cross-modal; i2i and t2t are intra-modal

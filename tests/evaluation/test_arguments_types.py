@@ -59,7 +59,7 @@ def evaluated(**options: Any) -> vb.Report:
         {"gains": "cidr", "metrics": "ncs"},
         {"gains": ("cider", "cider:own=out"), "metrics": "ncs"},
         {"metrics": "matrix:NCS@3"},
-        {"metrics": "gt:NCS@3"},
+        {"metrics": "gt:CS@3"},
         {"metrics": "nope:NCS@3"},
         {"metrics": "cider:R@1[m=2]"},
         {"metrcs": "R@1"},

@@ -20,7 +20,8 @@ pytrec_eval = pytest.importorskip(
 )
 
 SAME = {"success_1": "R@1", "success_5": "R@5", "success_10": "R@10", "recip_rank": "MRR", "Rprec": "R-P",
-        "recall_5": "Recall@5", "recall_10": "Recall@10", "recall_100": "Recall@100"}  # fmt: skip
+        "recall_5": "Recall@5", "recall_10": "Recall@10", "recall_100": "Recall@100",
+        "map": "mAP", "map_cut_5": "mAP@5", "map_cut_10": "mAP@10"}  # fmt: skip
 
 
 def trec(judged: Relevance, lists: dict[int, list[int]]) -> dict[str, dict[str, float]]:
@@ -30,7 +31,7 @@ def trec(judged: Relevance, lists: dict[int, list[int]]) -> dict[str, dict[str, 
         missing = {f"not in the gallery {n}": 1 for n in range(int(judged.missing[i]))}
         qrel[str(query)] = {str(g): 1 for g in items} | missing
     run = {str(q): {str(g): float(-rank) for rank, g in enumerate(lists[q])} for q in oracle.positives(judged)}
-    measures = {"success", "recip_rank", "Rprec", "recall"}
+    measures = {"success", "recip_rank", "Rprec", "recall", "map", "map_cut.5,10"}
     return pytrec_eval.RelevanceEvaluator(qrel, measures).evaluate(run)  # type: ignore[no-any-return]
 
 

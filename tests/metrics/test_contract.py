@@ -146,7 +146,8 @@ def test_nothing_is_read_below_the_declared_depth(m: Metric) -> None:
     for judged in JUDGED.values():
         for order in list(orders())[::7]:
             ranks = ranked(judged, order)
-            depth = {"k": m.k or 0, "R": int(judged.size[0]), "best": int(ranks.best()[0])}[m.family.depth]
+            depths = {"k": m.k or 0, "R": int(judged.size[0]), "best": int(ranks.best()[0]), "all": GALLERY}
+            depth = depths[m.family.depth]
             known = np.where(ranks.rank <= depth, ranks.rank, UNRANKED)
             assert m.per_query(Ranks(judged, known, ranks.tied)).tolist() == m.per_query(ranks).tolist()
 

@@ -65,7 +65,7 @@ def embedded_splits(draw: st.DrawFn) -> tuple[Split, World]:
 @given(embedded_splits(), st.sampled_from(RULES))
 def test_a_report_with_folds(case: tuple[Split, World], ties: str) -> None:
     split, world = case
-    names = ["R@1", "R@5", "R@10", "Recall@2", "MedR", "MeanR", "MRR", "R-P", "mAP@R"]
+    names = ["R@1", "R@5", "R@10", "Recall@2", "MedR", "MeanR", "MRR", "R-P", "mAP@R", "mAP", "mAP@3"]
     metrics = ["RSum", "1k:RSum", *names, *(f"1k:{n}" for n in names)]
     report = vsebench.evaluate(
         world.images, world.captions, split=split, metrics=metrics, ties=ties, similarity="dot", trust=True

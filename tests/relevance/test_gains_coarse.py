@@ -49,7 +49,7 @@ def test_values_by_the_definition(
 class Counting:
     """Gains that count the computed rows and pairs."""
 
-    name, notes, lowest, no_query = "counting", ("the same note",), None, None
+    name, notes, lowest, no_query = "counting", ("the same note",), None, {}
 
     def __init__(self, values: np.ndarray, rows_affordable: bool = True) -> None:
         self.inner, self.rows_affordable = matrix_gains(values), rows_affordable

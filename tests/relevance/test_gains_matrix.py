@@ -208,91 +208,22 @@ def test_a_setting_is_given_once() -> None:
         load_gains("cider:own=in:own=out", SPLIT)
 
 
-JUDGED = "holds only 0 and 1: these are judgements, and every item of gain 1 is a positive of R@k and SR@k"
+def test_only_zeros_and_ones_are_of_judgements(rng: np.random.Generator) -> None:
+    gains = (rng.random((4, 8)) > 0.5).astype(float)
+    assert matrix_gains(gains).of_judgements and matrix_gains(np.zeros((4, 8))).of_judgements
+    gains[3, 7] = 0.5
+    assert not matrix_gains(gains).of_judgements
 
 
 @pytest.mark.parametrize("dtype", [bool, np.int8, np.float16, np.float64])
-def test_zeros_and_ones_are_judgements(dtype: Any, rng: np.random.Generator) -> None:
+def test_zeros_and_ones_have_no_pseudo_positives(dtype: Any, rng: np.random.Generator) -> None:
     images = rng.standard_normal((60, 16))
     texts = np.repeat(images, 5, axis=0) + 1.5 * rng.standard_normal((300, 16))
-    truth = np.arange(300) // 5 == np.arange(60)[:, None]
-    report = vsebench.evaluate(
-        images, texts, gains=truth.astype(dtype), ci=0,
-        metrics="R@1,R@5,Recall@5,matrix:R@1,matrix:R@5,matrix:SR@5,matrix:R[unit=image]@1,matrix:SR[unit=image]@5",
-    )  # fmt: skip
-    assert f"matrix: {JUDGED}" in [note.removeprefix("matrix: matrix: ") for note in report.notes]
+    truth = (np.arange(300) // 5 == np.arange(60)[:, None]).astype(dtype)
+    report = vsebench.evaluate(images, texts, gains=truth, ci=0, metrics="gt:nDCG@5,graded")
     for direction in ("i2t", "t2i"):
-        for judged, graded in (
-            ("R@1", "R@1"), ("R@5", "R@5"), ("Recall@5", "SR@5"), ("R@1", "R[unit=image]@1"),
-            ("Recall@5", "SR[unit=image]@5"),
-        ):  # fmt: skip
-            want = report[judged, direction].per_query
-            assert np.array_equal(report[f"matrix:{graded}", direction].per_query, want), (graded, direction)
-    assert 0 < report["R@1", "t2i"].value < 1
-
-
-def test_every_item_of_gain_one_is_a_positive() -> None:
-    gains = np.zeros((4, 8))
-    gains[0] = [0, 1, 1, 1, 1, 1, 1, 1]  # more positives than the default m
-    gains[1, 5] = 1
-    scores = np.tile(np.arange(8, 0, -1.0), (4, 1))
-    report = vsebench.evaluate(
-        scores=scores, captions_per_image=2, gains=gains, metrics="matrix:R@1,matrix:SR@2,matrix:SR@6", direction="i2t",
-        trust=True, ci=0,
-    )  # fmt: skip
-    assert report["matrix:R@1", "i2t"].per_query.tolist() == [0, 0]
-    assert report["matrix:SR@2", "i2t"].per_query.tolist() == [1 / 7, 0]
-    assert report["matrix:SR@6", "i2t"].per_query.tolist() == [5 / 7, 1]
-
-
-def test_a_third_value_makes_gains(rng: np.random.Generator) -> None:
-    gains = (rng.random((4, 8)) > 0.5).astype(float)
-    assert matrix_gains(gains).positives == max(gains.sum(axis=0).max(), gains.sum(axis=1).max())
-    gains[3, 7] = 0.5
-    assert matrix_gains(gains).positives == 0
-    assert matrix_gains(np.zeros((4, 8))).positives == 0
-
-
-def test_judgements_behind_a_setting_and_with_intervals(tmp_path: Path, rng: np.random.Generator) -> None:
-    images = rng.standard_normal((150, 8))
-    texts = np.repeat(images, 2, axis=0) + rng.standard_normal((300, 8))
-    kind = rng.integers(0, 2, 150)
-    np.save(tmp_path / "same.npy", (kind[:, None] == np.repeat(kind, 2)).astype(np.int8))
-    names = "matrix:R@1,matrix:SR@5,matrix:R[unit=image]@1"
-    options: dict[str, Any] = {"captions_per_image": 2, "metrics": names, "trust": True}
-    plain = vsebench.evaluate(images, texts, gains=str(tmp_path / "same.npy"), **options)
-    cut = vsebench.evaluate(images, texts, gains=f"{tmp_path / 'same.npy'}:negative=zero", ci=0, **options)
-    for one, other in zip(plain.results, cut.results, strict=True):
-        assert np.array_equal(one.per_query, other.per_query)
-        assert one.interval is not None and one.interval[0] <= one.value <= one.interval[1]
-        assert one.influence is None  # more positives than images are left out for
-    cosine = images @ (texts / np.linalg.norm(texts, axis=1, keepdims=True)).T
-    assert plain["matrix:R@1", "i2t"].value == (kind[cosine.argmax(axis=1) // 2] == kind).mean()
-
-
-def test_queries_without_a_positive_are_left_out(rng: np.random.Generator) -> None:
-    images = rng.standard_normal((40, 8))
-    texts = np.repeat(images, 2, axis=0) + rng.standard_normal((80, 8))
-    judged = np.repeat(np.eye(40), 2, axis=1)
-    judged[20:] = 0
-    options: dict[str, Any] = {"captions_per_image": 2, "ci": 0}
-    names = "R@1,Recall@5,matrix:R@1,matrix:SR@5,matrix:R[unit=image]@1"
-    report = vsebench.evaluate(images, texts, gains=judged, metrics=names, **options)
-    for ours, theirs in (("matrix:R@1", "R@1"), ("matrix:SR@5", "Recall@5"), ("matrix:R[unit=image]@1", "R@1")):
-        for direction, n in (("i2t", 20), ("t2i", 40)):
-            got = report[ours, direction]
-            assert (got.n, got.undefined) == (n, n)
-            assert np.array_equal(got.per_query, report[theirs, direction].per_query[:n])
-
-
-@pytest.mark.parametrize("ties", ["index", "expected"])
-@pytest.mark.parametrize("name", ["matrix:R@1", "matrix:SR@5", "matrix:R[unit=image]@1", "matrix:SR[unit=image]@5"])
-def test_queries_without_a_positive_are_left_out_of_a_metric_alone(name: str, ties: str) -> None:
-    scores = np.random.default_rng(3).integers(0, 4, (12, 24)).astype(np.float32)
-    judged = np.repeat(np.eye(12), 2, axis=1)
-    judged[6:] = 0
-    report = vsebench.evaluate(
-        scores=scores, captions_per_image=2, gains=judged, metrics=name, ties=ties, trust=True, ci=0
-    )
-    for direction, n in (("i2t", 6), ("t2i", 12)):
-        assert (report[name, direction].n, report[name, direction].undefined) == (n, n)
+        assert report["matrix:nDCG@5", direction].value == report["gt:nDCG@5", direction].value
+    left = [note for note in report.notes if "gains of 'matrix' are 0 and 1, which are judgements" in note]
+    assert len(left) == 1 and "matrix:SR@5, " in left[0] and "nDCG" not in left[0]
+    with pytest.raises(BadInput, match="0 and 1, which are judgements\n  fix: give them with judgements under a NAME"):
+        vsebench.evaluate(images, texts, gains=truth, ci=0, metrics="matrix:R[unit=image]@1")

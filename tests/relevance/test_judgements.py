@@ -25,6 +25,11 @@ def as_sets(judged: Relevance) -> dict[int, set[int]]:
     }
 
 
+def identities(split: Split) -> dict[str, str]:
+    found = {name: judged.identity(split) for name, judged in relevance.sets_of(split).items()}
+    return {name: identity for name, identity in found.items() if identity is not None}
+
+
 @pytest.fixture
 def uneven() -> Split:
     """Three images with two, one and three captions, not in runs."""
@@ -32,7 +37,7 @@ def uneven() -> Split:
 
 
 def test_ground_truth_of_any_split(uneven: Split) -> None:
-    assert relevance.names(uneven) == ["gt"] and relevance.identities(uneven) == {}
+    assert list(relevance.sets_of(uneven)) == ["gt"] and identities(uneven) == {}
     i2t, t2i = relevance.load("gt", uneven, "i2t"), relevance.load("gt", uneven, "t2i")
     assert as_sets(i2t) == {0: {1, 4}, 1: {3}, 2: {0, 2, 5}}
     assert as_sets(t2i) == {0: {2}, 1: {0}, 2: {2}, 3: {1}, 4: {0}, 5: {2}}
@@ -72,9 +77,9 @@ def test_judgements_are_matched_by_id(coco: Split, rng: np.random.Generator) -> 
 
 
 def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert relevance.names(coco) == ["gt", "eccv", "cxc"]
+    assert list(relevance.sets_of(coco)) == ["gt", "1k", "eccv", "cxc"]
     one = Split("coco-1k", coco.image_ids, coco.caption_ids, coco.image_of)
-    assert relevance.names(one) == ["gt"] and relevance.identities(one) == {}
+    assert list(relevance.sets_of(one)) == ["gt"] and identities(one) == {}
     with pytest.raises(UsageError, match=r"'eccv' are of .* not of split 'coco-1k'\n  fix: use split='coco-5k'"):
         relevance.load("eccv", one, "i2t")
     with pytest.raises(UsageError, match=r"unknown judgements 'ecv'\n  fix: did you mean 'eccv'"):
@@ -90,11 +95,11 @@ def test_errors(coco: Split, uneven: Split, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr(wheels, "package_file", lambda package, relative: None)
     with pytest.raises(MissingPackage, match=r"eccv_caption.*\n  fix: pip install 'vsebench\[text\]'"):
         relevance.load("cxc", coco, "t2i")
-    assert relevance.identities(coco) == {}
+    assert identities(coco) == {}
 
 
 def test_identities_name_the_judgements(coco: Split) -> None:
-    found = relevance.identities(coco)
+    found = identities(coco)
     assert set(found) == {"eccv", "cxc"}
     assert all(v.startswith("eccv_caption#") and len(v) == len("eccv_caption#") + 8 for v in found.values())
 
@@ -134,7 +139,6 @@ def test_the_table_of_judgements() -> None:
     for name, j in relevance.JUDGEMENTS.items():
         assert j.name == name
         assert all((j.title, j.heading, j.meaning, j.rule, j.judged_by, j.cite, j.reference))
-        assert relevance.JUDGEMENTS[j.positives].positives == j.positives
     assert [name for name, j in relevance.JUDGEMENTS.items() if j.folds] == ["1k"]
 
 
@@ -150,10 +154,10 @@ def test_a_set_of_judgements_is_one_declaration_and_one_entry(uneven: Split, mon
 
     declared = Judgements(
         name="first", title="First", heading="First", meaning="", rule="equal index", judged_by="", cite="",
-        reference="", positives="first", load=load, identity=lambda split: "first#00000000", splits=("custom",),
+        reference="", load=load, identity=lambda split: "first#00000000", splits=("custom",),
     )  # fmt: skip
     monkeypatch.setitem(relevance.JUDGEMENTS, "first", declared)
-    assert relevance.names(uneven) == ["gt", "first"]
-    assert relevance.identities(uneven) == {"first": "first#00000000"}
+    assert list(relevance.sets_of(uneven)) == ["gt", "first"]
+    assert identities(uneven) == {"first": "first#00000000"}
     assert as_sets(relevance.load("first", uneven, "i2t")) == {0: {0}, 1: {1}, 2: {2}}
     assert str(parse("first:R@1")) == "first:R@1"

@@ -115,7 +115,7 @@ def test_judged_are_the_pairs_rated_three_or_more(scenes_split: Split, ratings: 
         query: sorted(items) for query, items in expected.items()
     }
     assert found.skipped == len(queries) - len(expected)
-    assert relevance.identities(scenes_split)["judged"].startswith("ratings#")
+    assert str(relevance.JUDGEMENTS["judged"].identity(scenes_split)).startswith("ratings#")
 
 
 def test_incomplete_judgements_punish_a_perfect_model(scenes_split: Split, gains: Float) -> None:

@@ -242,11 +242,12 @@ def test_entails_is_every_pair_that_is_true(scenes_split: Split, direction: Dire
 
 
 def test_entails_has_a_fingerprint_and_only_scenes_have_it(scenes_split: Split) -> None:
-    assert relevance.names(scenes_split) == ["gt", "entails", "judged"]
-    found = relevance.identities(scenes_split)["entails"]
+    assert list(relevance.sets_of(scenes_split)) == ["gt", "entails", "judged"]
+    found = relevance.JUDGEMENTS["entails"].identity(scenes_split)
+    assert found is not None
     assert found.startswith("scenes#") and len(found) == len("scenes#") + 8
     custom = Split("custom", scenes_split.image_ids, scenes_split.caption_ids, scenes_split.image_of)
-    assert relevance.names(custom) == ["gt"] and relevance.identities(custom) == {}
+    assert list(relevance.sets_of(custom)) == ["gt"] and relevance.JUDGEMENTS["entails"].identity(custom) is None
 
 
 def vectors(split: Split, path: Path, noise: float, seed: int = 0) -> Path:

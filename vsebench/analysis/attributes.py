@@ -12,6 +12,7 @@ from ..data import columns
 from ..data.captions import Captions, is_file, with_captions
 from ..errors import BadInput, UsageError
 from ..options import spell
+from ..relevance.kinds import is_gains
 from ..report.values import SIDE
 from ..types import DIRECTIONS, Direction, Float, Modality, Split
 
@@ -107,13 +108,12 @@ def positives(split: Split, view: str, direction: Direction) -> Attribute:
     if direction not in DIRECTIONS:
         what = f"positives are counted for cross-modal queries, not for intra-modal ones ({direction})"
         raise NotApplicable(what, fix=f"slice {spell('direction', 'i2t')} or t2i")
-    if view not in relevance.JUDGEMENTS:
+    if is_gains(view):
         raise NotApplicable(f"'{view}' are gains, without positives to count", fix="slice a metric of gt, eccv or cxc")
-    name = relevance.JUDGEMENTS[view].positives
-    judged = relevance.load(name, split, direction)
+    judged = relevance.load(view, split, direction)
     numbers = np.full(len(split.ids(SIDE[direction])), np.nan)
     numbers[judged.queries] = judged.size
-    return Attribute(f"positives ({name})", SIDE[direction], numbers, integer=True)
+    return Attribute(f"positives ({judged.name})", SIDE[direction], numbers, integer=True)
 
 
 def from_file(path: Path, column: str | None, split: Split, *, several: bool) -> Attribute:

@@ -12,7 +12,7 @@ from ..evaluation.intervals import Key
 from ..metrics import Metric
 from ..metrics.suites import headlines
 from ..options import spell
-from ..relevance.judgements.table import JUDGEMENTS, load
+from ..relevance.judgements.table import load
 from ..report.charts import heading
 from ..report.explorer import Explorer, Ranking, Side
 from ..report.values import SIDE
@@ -110,12 +110,12 @@ def _judged(keys: Sequence[Key], direction: Direction, split: Split) -> tuple[di
     found: dict[str, tuple[Int, Int]] = {}
     notes = []
     for view in dict.fromkeys(m.view for m, d in keys if not m.graded and d == direction):
-        if view not in JUDGEMENTS or JUDGEMENTS[view].positives == "gt":
-            continue
         try:
-            judged = load(JUDGEMENTS[view].positives, split, direction)
+            judged = load(view, split, direction)
         except (UsageError, MissingPackage) as error:
             notes.append(f"Positives of {heading(view)} are not marked: {error.what} ({error.fix}).")
+            continue
+        if judged.name == "gt":
             continue
         size = np.zeros(len(split.ids(SIDE[direction])), np.int64)
         size[judged.queries] = judged.found

@@ -23,7 +23,7 @@ from ..metrics.suites import Names as Names
 from ..metrics.suites import expand, words
 from ..options import spell
 from ..registry import closest
-from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import is_gains
 from ..report import document
 from ..report.model import Result
 from ..report.report import Report
@@ -284,8 +284,8 @@ def _metrics_of(word: str, shared: Sequence[Key]) -> set[Metric]:
     if word.lower() == "all":
         return {metric for metric, _ in shared}
     views = list(dict.fromkeys(metric.view for metric, _ in shared))
-    binary, graded = [v for v in views if v in JUDGEMENTS], [v for v in views if v not in JUDGEMENTS]
-    found = [expand([word], binary, (view,), graded or (view,)) for view in graded or [DEFAULT_GAINS]]
+    binary, graded = [v for v in views if not is_gains(v)], [v for v in views if is_gains(v)]
+    found = [expand([word], binary, (view,)) for view in graded or [DEFAULT_GAINS]]
     return {metric for metrics in found for metric in metrics}
 
 

@@ -118,12 +118,11 @@ def _suite(word: str, views: Mapping[str, str]) -> dict[str, Any] | None:
     from ..metrics.declare import DEFAULT_GAINS
     from ..metrics.suites import ALL, SUITES, expand, members
     from ..relevance import JUDGEMENTS
-    from ..relevance.kinds import GAINS
 
     word = word.strip()
     lower = word.lower()
     if lower in ALL:
-        found = expand(lower, list(JUDGEMENTS), [DEFAULT_GAINS], list(GAINS), lambda metric: suits(metric, {}))
+        found = expand(lower, list(JUDGEMENTS), [DEFAULT_GAINS], lambda metric: suits(metric, {}))
         each, gains = "those of the split, here of coco-5k", f"{DEFAULT_GAINS}, or those of --gains"
         through = {"all": f"{each}; {gains}", "binary": each, "graded": gains}[lower]
         return {"family": lower, "meaning": ALL[lower], "view": through, "metrics": [str(m) for m in found]}

@@ -4,8 +4,8 @@
 
     file(s) -> read, runs -> audit, match -> align -> a split, with vectors, scores or lists in its order
 
-- reading: ``read`` (embeddings in one file or two, score matrices), ``runs`` (retrieved lists); one module a file
-  format: ``formats``
+- reading: ``read`` (embeddings in one file or two, score matrices), ``runs`` (retrieved lists), ``pair_files``
+  (grades or scores of pairs, class labels); one module a file format: ``formats``
 - checks: ``audit``; which row is which item: ``match``; both, and the order of the split: ``align``
 - test sets: ``splits``; the captions of a split: ``captions``; generated data sets on disk: ``scenes``
 - ``image_files``: a folder of images; ``published``: models of this machine or of Hugging Face

@@ -128,16 +128,21 @@ def align_embeddings(
 
 
 def align_scores(
-    raw: RawArray, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None
-) -> AlignedScores:
+    raw: RawArray, split: Split | str | None, captions_per_image: int | None = None, captions: Path | None = None,
+    finite: bool = True,
+) -> AlignedScores:  # fmt: skip
     """Check a score matrix and match its rows and columns to a split; arguments as for ``align_embeddings``.
+
+    Args:
+        raw, split, captions_per_image, captions: as for ``align_embeddings``.
+        finite: every pair has a score; otherwise NaN and infinite values may stand for missing ones.
 
     Raises:
         BadInput: a wrong or transposed shape, scores that ``audit`` refuses, rows that ``match`` refuses.
         UsageError: an unknown split.
     """
     where, scores = raw.sources[0], raw.values
-    audit.check_scores(scores, where)
+    audit.check_scores(scores, where, finite)
     n_image, n_text = scores.shape
     for side, ids, n, other in (("image", raw.image_ids, n_image, n_text), ("text", raw.text_ids, n_text, n_image)):
         if ids is not None and len(ids) != n:

@@ -94,18 +94,19 @@ def check_finite(array: Array, side: str, where: Path, ids: Ids | None = None) -
         )
 
 
-def check_scores(scores: Array, where: Path) -> None:
+def check_scores(scores: Array, where: Path, finite: bool = True) -> None:
     """Refuse an array that cannot be a score matrix, (image, text).
 
     Raises:
-        BadInput: not two-dimensional, empty, or a NaN or infinite value.
+        BadInput: not two-dimensional, empty, or, where it is to be ``finite``, a NaN or infinite value.
     """
     if scores.ndim != 2:
         what = f"score array has shape {scores.shape}, expected (images, texts)"
         raise BadInput(what, where=where, fix="save one row an image and one column a text")
     if 0 in scores.shape:
         raise BadInput(f"score matrix is empty: shape {scores.shape}", where=where, fix="save at least one score")
-    check_finite(scores, "image (score)", where)
+    if finite:
+        check_finite(scores, "image (score)", where)
 
 
 def _row(side: str, row: int, ids: Ids | None) -> str:

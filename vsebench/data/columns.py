@@ -31,7 +31,7 @@ ID_COLUMNS: dict[str, Modality | None] = {
 # 01 is a label. Words for a missing number are labels in a column that holds anything but numbers.
 _NUMBER = re.compile(r"[-+]?(?:(?:(?:0|[1-9][0-9]*)(?:\.[0-9]*)?|\.[0-9]+)(?:e[-+]?[0-9]+)?|inf(?:inity)?)", re.I)
 _NOT_A_NUMBER = frozenset(("na", "n/a", "nan", "null", "none"))
-CATEGORY_COLUMNS = ("category", "categories", "label", "labels")
+LABEL_COLUMNS = ("category", "categories", "label", "labels")
 
 
 def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modality, list[Any]]:
@@ -51,7 +51,7 @@ def of_items(path: Path, column: str | None, split: Split) -> tuple[str, Modalit
         UsageError: no such column.
         MissingPackage: parquet without pyarrow.
     """
-    table = _table(path)
+    table = read_table(path)
     named = [c for c in table if c in ID_COLUMNS]
     ids_in = _ids_in(table, named, split)
     if ids_in is None:
@@ -97,8 +97,8 @@ def missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and np.isnan(value))
 
 
-def _table(path: Path) -> dict[str, list[Any]]:
-    """The columns of a table file, by its content."""
+def read_table(path: Path, ids: Sequence[str] = ()) -> dict[str, list[Any]]:
+    """The columns of a table file, by its content; those of ``ID_COLUMNS`` and ``ids`` as they are written."""
     check_file(path, "give CSV, TSV, parquet or JSON lines with a header")
     if is_parquet(path):
         FORMATS["parquet"].require(path)
@@ -108,17 +108,17 @@ def _table(path: Path) -> dict[str, list[Any]]:
         records = [record for _, record in jsonl_records(text, where)]
         return {name: [r.get(name) for r in records] for name in dict.fromkeys(k for r in records for k in r)}
     rows = [row for _, row in table_records(text, where)]
-    return {name.strip(): _typed(name.strip(), [row[name] for row in rows]) for name in table_header(text)}
+    return {name.strip(): _typed(name.strip(), [row[name] for row in rows], ids) for name in table_header(text)}
 
 
-def _typed(name: str, texts: Sequence[str]) -> list[Any]:
+def _typed(name: str, texts: Sequence[str], ids: Sequence[str]) -> list[Any]:
     """The values of a column of text: numbers when all are numbers, or say that one is missing; else as written.
 
     An empty field is a missing value. Ids stay as they are written.
     """
     values = [text.strip() or None for text in texts]
     known = [text for text in values if text is not None and text.lower() not in _NOT_A_NUMBER]
-    if name in ID_COLUMNS or not known or not all(map(_NUMBER.fullmatch, known)):
+    if name.lower() in (*ID_COLUMNS, *ids) or not known or not all(map(_NUMBER.fullmatch, known)):
         return values
     return [None if text is None or text.lower() in _NOT_A_NUMBER else _number(text) for text in values]
 
@@ -133,7 +133,7 @@ def _column(names: list[str], ids_in: str, column: str | None, path: Path) -> st
         if column not in names:
             raise unknown("column", column, others, where=str(path))
         return column
-    usual = [n for n in others if n.lower() in CATEGORY_COLUMNS]
+    usual = [n for n in others if n.lower() in LABEL_COLUMNS]
     if len(usual or others) != 1:
         raise UsageError(
             f"has columns {', '.join(others) or '(none)'}", where=path, fix=f"name one with {spell('column', 'NAME')}"

@@ -2,12 +2,14 @@
 
 ::
 
-    inputs (read, align) -> plan (metrics, judgements, gains) -> rank -> binary, graded -> assemble -> Report
+    inputs (read, align) -> plan (metrics, judgements, gains) -> rank, re-rank -> binary, graded -> assemble -> Report
 
 - ``run``: ``evaluate``, the public function; ``options``: its options and their checks
 - ``accumulate``: ``Accumulator``, which collects the vectors of a validation loop for ``evaluate``
 - ``inputs``: vectors, a score matrix or retrieved lists in the order of a split; ``misread``: rows in a wrong order
-- ``plan``: metrics, judgements and candidates, decided once; ``chosen_gains``: the kinds of gains and loading them
+- ``plan``: metrics, judgements and candidates, decided once; ``chosen_gains``: the kinds of gains and loading them;
+  ``chosen_judgements``: the judgements that are given
+- ``second_stage``: the scores of a cross-encoder (``second_scores``), by which the top of the rankings is ordered again
 - ``binary``: values from the ranks of relevant items; ``graded``: values of graded metrics as results; ``intra``:
   image-image and text-text retrieval of CxC
 - ``engines``: which processes compute; ``shards``: the work in pieces for other processes, ``shard_files`` what they

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from .. import __version__, relevance, signature
+from .. import __version__, signature
 from ..errors import BadInput
 from ..metrics import Metric
 from ..metrics.suites import INTRA
@@ -109,12 +109,15 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
     """Everything that can move a digit."""
     # Metrics that read gains have two tie rules only, and do not depend on queries without positives.
     binary = ratings is not None or not all(m.graded for m in plan.metrics)
-    judged = relevance.identities(plan.split)
+    judged = {
+        view: j.identity(plan.split) for view, j in plan.judgements.items() if any(m.view == view for m in plan.metrics)
+    }
     return {
         "vsebench": __version__,
         "split": f"{plan.split.name}#{signature.fingerprint(plan.split)}",
-        **{v: t for v, t in judged.items() if any(m.view == v for m in plan.metrics)},
+        **{view: identity for view, identity in judged.items() if identity is not None},
         "score": data.score,
+        **({"rerank": plan.second} if plan.second else {}),
         "order": "f64",
         "ties": plan.ties if binary or plan.ties == EXPECTED else "index",
         "empty": plan.no_positive if binary else "skip",
@@ -127,7 +130,8 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
 def _gains_identities(gains: Mapping[str, Gains], split: Split) -> dict[str, str]:
     """View -> every setting of its gains that can move a digit, and the captions they are made from."""
     # A file is identified by its content: copies may have other names.
-    fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in gains.items()}
-    if split.captions is not None and any(GAINS[view].uses_captions for view in gains):
+    of_kinds = {view: g for view, g in gains.items() if view in GAINS}  # others are judgements
+    fields = {view: ",".join(f"{k}={v}" for k, v in g.settings.items() if k != "file") for view, g in of_kinds.items()}
+    if split.captions is not None and any(GAINS[view].uses_captions for view in of_kinds):
         fields["captions"] = signature.captions_fingerprint(split.captions)
     return fields

@@ -14,11 +14,14 @@ from ..arguments import numbers, shown
 from ..data.captions import Captions, check_file, is_file, with_captions
 from ..data.formats.sniff import sniff
 from ..errors import BadInput, MissingPackage, UsageError
+from ..graded.rankings import pseudo_positives
 from ..metrics.declare import DEFAULT_GAINS, Metric
 from ..metrics.suites import words
 from ..metrics.values import without_negative
 from ..options import spell
 from ..relevance.gains import Gains, Progress, Spec
+from ..relevance.judgements.as_gains import gains_of
+from ..relevance.judgements.declare import Judgements
 from ..relevance.kinds import GAINS, kind_of, load_gains, parse_spec
 from ..relevance.matrix import of_array
 from ..relevance.spice.tuples import NotParsed
@@ -75,7 +78,9 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
 
     Mean label distance needs gains made from a distance, and ratios of gains need gains that cannot be negative.
     """
-    kind = GAINS[metric.view]
+    kind = GAINS.get(metric.view)
+    if kind is None:  # judgements
+        return True
     if metric.unit == "distance":
         return kind.from_distance
     spec = gains.get(metric.view)
@@ -85,14 +90,20 @@ def suits(metric: Metric, gains: Mapping[str, Spec | None]) -> bool:
     return lowest is None or kind.finds_lowest or (kind.low is not None and kind.low >= lowest)
 
 
-def _why_not(metric: Metric, gains: Gains) -> str | None:
-    """Why a metric (no sum) cannot be measured with its gains, None if it can."""
+def _why_not(metric: Metric, gains: Gains) -> tuple[str, str] | None:
+    """Why a metric (no sum) cannot be measured with its gains and what to do about it, None if it can."""
     lowest, least = gains.lowest, metric.family.lowest_gain
     if lowest is not None and least is not None and lowest < least:
-        return f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
+        why = f"gains of '{metric.view}' go down to {lowest:.4g}, and it takes none below {least:g}"
+        return why, without_negative()
+    if gains.of_judgements and pseudo_positives(metric):
+        fix = (
+            f"give them with {spell('judgements')} under a NAME, and write NAME:R@{metric.k} or NAME:Recall@{metric.k}"
+        )
+        return f"gains of '{metric.view}' are 0 and 1, which are judgements", fix
     every_pair = metric.family.depth == "all" or {"ideal", "pseudo_positive"} & metric.family.needs
     if not gains.rows_affordable and every_pair:
-        return f"it reads every pair, which '{metric.view}' would take hours for"
+        return f"it reads every pair, which '{metric.view}' would take hours for", "use CS@k, which reads the top k"
     return None
 
 
@@ -114,9 +125,9 @@ def leave_out(
         elif m in named:
             spec = chosen.get(m.view)
             where = spec.argument if spec and GAINS[m.view].endings else None
-            raise BadInput(f"{m}: {why}", where=where, fix=without_negative())
+            raise BadInput(f"{m}: {why[0]}", where=where, fix=why[1])
         else:
-            lost.setdefault(why, []).append(str(m))
+            lost.setdefault(why[0], []).append(str(m))
     notes = [f"{', '.join(names)} left out: {why}" for why, names in lost.items()]
     idle = [view for view in chosen if view not in {m.view for m in metrics}]
     for path in (chosen[k].argument for k in idle if GAINS[k].endings):
@@ -132,6 +143,7 @@ def leave_out(
 def load(
     metrics: Sequence[Metric],
     chosen: Mapping[str, Spec],
+    judgements: Mapping[str, Judgements],
     split: Split,
     captions: Captions | None,
     rows: tuple[Int | None, Int | None] = (None, None),
@@ -142,6 +154,7 @@ def load(
     Args:
         metrics: what will be measured.
         chosen: from ``choose``; a kind that is not in it is loaded with its defaults.
+        judgements: those of the split, which are gains of the metrics in their view.
         split: with or without captions.
         captions: a file of captions, a list of them, or None.
         rows: (image,) and (caption,) row of every item in the file of vectors, None when it is its index.
@@ -170,6 +183,9 @@ def load(
     found: dict[str, Gains] = {}
     notes: list[str] = []
     for kind in kinds:
+        if kind in judgements:
+            found[kind] = gains_of(judgements[kind], split)
+            continue
         if GAINS[kind].endings and kind not in chosen:
             raise UsageError(
                 f"the view '{kind}' needs a file of gains", fix=f"give it with {spell('gains', 'FILE.npy')}"

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..graded import engine as run
 from ..graded.rankings import pseudo_positives
+from ..rank.rerank import Reranking
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
 from ..relevance.kinds import GAINS
 from ..report.model import Result
 from ..text import warnings as caption_warnings
-from ..types import Float, Ids
+from ..types import Direction, Float, Ids
 from .engines import Engine
 from .inputs import Input
 from .intervals import Key
@@ -21,9 +24,11 @@ from .plan import Plan
 BLOCK = 64  # images whose gains are examined together
 
 
-def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[dict[Key, Result], list[str]]:
+def results(
+    plan: Plan, data: Input, options: Options, engine: Engine, new: Mapping[Direction, Reranking] | None = None
+) -> tuple[dict[Key, Result], list[str]]:
     """One result a metric and direction, without sums, and warnings: undefined metrics, small galleries, no gains."""
-    found, split = _measured(plan, data, options, engine), plan.split
+    found, split = _measured(plan, data, options, engine, new), plan.split
     out: dict[Key, Result] = {}
     undefined: list[str] = []
     clipped: dict[int, list[str]] = {}
@@ -51,7 +56,7 @@ def results(plan: Plan, data: Input, options: Options, engine: Engine) -> tuple[
     if undefined:
         warnings.append(f"{', '.join(undefined)}: undefined for every query, left out")
     # of captions whose words mean little, for the gains that are made from words
-    if of_words := [view for view in plan.gains if {"tokens", "text"} & set(GAINS[view].settings)]:
+    if of_words := [view for view in plan.gains if view in GAINS and {"tokens", "text"} & set(GAINS[view].settings)]:
         little = caption_warnings.of_captions(split.captions or ())
         warnings += [f"{', '.join(of_words)}: {what}" for what in little]
     return out, [*warnings, *_without_gains(plan, found)]
@@ -75,7 +80,9 @@ def _any_gain(gains: Gains) -> bool:
     return any((gains.rows("i2t", a, min(a + BLOCK, images)) > 0).any() for a in range(0, images, BLOCK))
 
 
-def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.Found:
+def _measured(
+    plan: Plan, data: Input, options: Options, engine: Engine, new: Mapping[Direction, Reranking] | None
+) -> run.Found:
     influence = plan.resampling is not None
     if data.scorer is None:
         assert data.lists is not None
@@ -84,5 +91,5 @@ def _measured(plan: Plan, data: Input, options: Options, engine: Engine) -> run.
     return run.run(
         data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
         threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
-        fill=engine.fill, device=engine.device,
+        fill=engine.fill, device=engine.device, new=new,
     )  # fmt: skip

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TypeGuard, cast
+from typing import Any, TypeGuard, cast
 
-from ..arguments import numbers
+from ..arguments import numbers, shown
 from ..data import read as files
 from ..data import run_folder, runs
 from ..data.align import AlignedLists, align_embeddings, align_lists, align_scores
@@ -18,7 +18,9 @@ from ..options import spell
 from ..rank.scorers import Matrix, Scorer, choose
 from ..types import DIRECTIONS, Direction, Embeddings, Ids, Int, PathLike, Split, id_rows
 from . import chosen_gains as gains
+from . import chosen_judgements
 from .options import Given, Options
+from .second_scores import SecondScores
 
 ARRAYS = Path("<arrays>")
 
@@ -36,6 +38,8 @@ class Input:
         rows: (image,) and (caption,) row of every item in the file, None when the file has the order of the split.
         notes, warnings: about reading and matching.
         sources: the files that were read.
+        complete: the split of which ``split`` is a part, if it is one.
+        second: by direction the scores of a second stage, for the top of the rankings.
     """
 
     split: Split
@@ -47,6 +51,8 @@ class Input:
     notes: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     sources: tuple[Path, ...] = field(default=())
+    complete: Split | None = None
+    second: Mapping[Direction, SecondScores] = field(default_factory=dict)
 
     @property
     def score(self) -> str:
@@ -149,6 +155,28 @@ def _ids(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
     return images, texts, owners
 
 
+def of_directions(given: Any, name: str = "rerank") -> dict[Direction, Any]:
+    """The files or arrays that an option gives by direction.
+
+    Args:
+        given: ``i2t=FILE``, a list of these, or a mapping from directions to files or arrays; None for none.
+        name: of the option, for messages.
+
+    Raises:
+        UsageError: another form, or a direction that is given twice.
+    """
+    if given is not None and not isinstance(given, (str, list, tuple, Mapping)):
+        raise UsageError(f"{spell(name)} is {shown(given)}", fix="give {'i2t': ..., 't2i': ...}")
+    listed = [given] if isinstance(given, str) else given or ()
+    named = given.items() if isinstance(given, Mapping) else [str(text).partition("=")[::2] for text in listed]
+    found: dict[Direction, Any] = {}
+    for direction, value in named:
+        if direction not in DIRECTIONS or direction in found or (isinstance(value, str) and not value.strip()):
+            raise UsageError(f"{spell(name)} is {shown(given)}", fix="give i2t=FILE, t2i=FILE, or both")
+        found[direction] = Path(value).expanduser() if is_path(value) else value
+    return found
+
+
 def run_path(text: PathLike) -> tuple[Direction | None, Path]:
     """The direction and the path of ``i2t=FILE``, ``t2i=FILE`` or ``FILE``."""
     head, equals, tail = str(text).partition("=")
@@ -183,6 +211,7 @@ def paths_of(given: Given, options: Options) -> list[Path]:
     run = given.run
     runs_given = list(run.values()) if isinstance(run, Mapping) else [run] if is_path(run) else list(run or ())
     named = [run_path(x)[1] for x in runs_given if is_path(x)]
+    named += [x for x in of_directions(given.rerank).values() if isinstance(x, Path)]
     return [*(Path(x) for x in (given.images, given.texts, given.scores) if is_path(x)), *named, *beside(options)]
 
 
@@ -194,6 +223,7 @@ def captions_file(options: Options) -> Path | None:
 def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
     named = [captions_file(options), options.part[0], *(spec.argument for spec in gains.choose(options.gains).values())]
+    named += chosen_judgements.files(options.judgements)
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from ..data.formats.ids import places
 from ..errors import BadInput
 from ..metrics import Metric
-from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.judgements.table import in_folds
 from ..report.model import Resampling, Result
 from ..report.values import SIDE
 from ..stats import bootstrap
@@ -57,12 +57,11 @@ def column(result: Result, split: Split) -> Column:
     if len(at) and at.min() < 0:
         raise BadInput(f"{result.metric} names {side}s that are not in split '{split.name}'")
     metric = key_of(result)[0]
-    of_folds = metric.view in JUDGEMENTS and JUDGEMENTS[metric.view].folds
     return Column(
         result.per_query,
         at if side == "image" else split.image_of[at],
         folded=split.fold is not None
-        and (of_folds or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
+        and (in_folds(metric.view) or split.in_folds or dict(metric.options).get("on") in ("folds", "block")),
         median=metric.family.aggregate == "floor-median",
         influence=result.influence,
     )

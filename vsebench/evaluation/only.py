@@ -78,7 +78,7 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
     rows = (_ranks(data.rows[0], images), _ranks(data.rows[1], captions))
     found = replace(
         data, split=part, scorer=_scorer(data.scorer, images, captions), vectors=_vectors(data, images, captions),
-        rows=rows, notes=(*data.notes, note),
+        rows=rows, complete=data.split, notes=(*data.notes, note),
     )  # fmt: skip
     return found, replace(options, captions=None)
 

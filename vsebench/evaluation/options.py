@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from ..data.captions import Captions
     from ..metrics.suites import Names
     from ..report.model import Resampling
-    from ..types import Direction, GainsLike, PathLike, ReportProgress
+    from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
 
 MOST = 100  # items a query that a report keeps
 DEPTH = 100  # items a query in the file of ``save_run``
@@ -38,6 +39,10 @@ class Given(Fields):
     scores: Any = option(None, "A score matrix instead, a row an image.", INPUT, reads=Path, value="FILE")
     run: Any = option(
         None, "Retrieved lists instead: TREC or JSON; i2t=FILE. Repeatable.", INPUT,
+        reads=list[str], value="FILE",
+    )  # fmt: skip
+    rerank: Any = option(
+        None, "Scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. Repeatable.",
         reads=list[str], value="FILE",
     )  # fmt: skip
     split: Any = option(
@@ -71,6 +76,11 @@ class Options(Fields):
         (), "Graded relevance: a kind of `vsebench metrics`, or a file; cider by default. Repeatable.", MEASURED,
         reads=list[str], value="KIND",
     )  # fmt: skip
+    judgements: JudgementsLike = option(
+        (), "Judgements of yours: NAME=FILE, NAME=i2t:FILE, NAME=labels:FILE. Repeatable.", MEASURED,
+        reads=list[str], value="FILE",
+    )  # fmt: skip
+    level: float = option(1.0, "Of --judgements: the smallest grade of a positive.", reads=float, value="GRADE")
     captions: Captions | None = option(
         None, "The captions, for splits whose captions are not known.", MEASURED,
         reads=Path, value="FILE",
@@ -114,6 +124,13 @@ class Options(Fields):
         0, "Items a query to keep in the report, with scores and gains, for its page; 0 for none.", value="N",
         least=0, most=MOST,
     )  # fmt: skip
+    combine: str = option(
+        "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE",
+    )  # fmt: skip
+    rerank_depth: int | None = option(
+        None, "Of --rerank: items a query; by default as many as every query has scores for.", reads=int, value="N",
+        least=1,
+    )  # fmt: skip
     resamples: int = option(1000, "Resamples an interval is made of.", value="N", least=10, most=1_000_000)
     seed: int = option(0, "Fixes what is drawn at random.", value="N", least=0, most=2**63 - 1)
     interval: str = option("bca", "How the interval is read off", value="WORD", allowed=("bca", "percentile"))
@@ -153,6 +170,7 @@ class Options(Fields):
         if self.depth is not None and self.save_run is None:
             what = f"{spell('depth', self.depth)} has no meaning without {spell('save_run')}"
             raise UsageError(what, fix=f"add {spell('save_run', 'FILE')}, or leave it out")
+        _ = self.weight
         self._check_engine()
         _ = self.resampling, self.budget, self.part  # what is wrong is refused before anything is read
 
@@ -184,6 +202,23 @@ class Options(Fields):
         return None if self.save_run is None else self.depth or DEPTH
 
     @property
+    def weight(self) -> float | None:
+        """Of ``combine``: the weight of the second scores that are added to the first, None where they replace them.
+
+        Raises:
+            UsageError: another rule.
+        """
+        word, colon, number = self.combine.partition(":")
+        weight = parsed(number) if colon else 1.0
+        if word == "replace" and not colon:
+            return None
+        if word != "add" or weight is None:
+            raise UsageError(
+                f"{spell('combine')} is '{printable(self.combine[:60])}'", fix="use replace, add or add:0.5"
+            )
+        return weight
+
+    @property
     def budget(self) -> int | None:
         """Bytes of memory that the process may take, None for what is free."""
         from ..memory import parse_size
@@ -210,6 +245,15 @@ class Options(Fields):
         if self.ci == 0:
             return None
         return Resampling(self.ci, self.resamples, self.seed, self.interval)  # type: ignore[arg-type]
+
+
+def parsed(text: str) -> float | None:
+    """The finite number that a text is, None for any other text."""
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
 PART_GRAMMAR = "write COLUMN=VALUE, such as lang=de, or FILE:COLUMN=VALUE"

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
-from .. import relevance
 from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError, count_of
 from ..graded.rankings import plan as rankings_of
@@ -19,16 +18,21 @@ from ..metrics.suites import ALL, INTRA, SUITES, default_words, expand, members,
 from ..options import spell
 from ..rank.observe import Request
 from ..rank.ties import EXPECTED
+from ..registry import unknown
 from ..relevance.gains import Gains, Spec
-from ..relevance.judgements.table import JUDGEMENTS
-from ..relevance.kinds import GAINS
+from ..relevance.judgements.declare import Judgements
+from ..relevance.judgements.kept import every_kept_name
+from ..relevance.judgements.table import JUDGEMENTS, in_folds, sets_of
+from ..relevance.kinds import GAINS, is_gains
 from ..report.model import Resampling
 from ..types import AllItems, Candidates, Direction, SameFold, Split
 from . import chosen_gains as gains_of
+from . import chosen_judgements
 from .inputs import Input
 from .options import Options
 from .short_lists import graded_too_short, leave_out
 
+Choose = Callable[..., list[Metric]]  # ``choose_metrics`` of an evaluation
 LEAVE_OUT = "leave it out, or evaluate the embeddings"
 
 
@@ -42,6 +46,7 @@ class Plan:
         named: those requested by their own names, with the parts of sums; the others (of suites and ``all``, or none
             requested) are left out where retrieved lists are too short for them.
         directions: what is ranked.
+        judgements: the sets of binary judgements that the split has, by view.
         requests: for every view of binary judgements and direction the relevant items and the candidates.
         gains: by view, for every graded metric.
         intra: metrics of image-image and text-text retrieval.
@@ -52,12 +57,14 @@ class Plan:
         short_lists: ``refuse`` or ``miss`` for metrics that read deeper than the retrieved lists.
         resampling: how intervals are made, None for none.
         notes: what was decided.
+        second: how the top of the rankings is re-ranked, for the signature; empty where it is not.
     """
 
     split: Split
     metrics: tuple[Metric, ...]
     named: frozenset[Metric]
     directions: tuple[Direction, ...]
+    judgements: Mapping[str, Judgements]
     requests: tuple[Request, ...]
     gains: Mapping[str, Gains]
     intra: tuple[Metric, ...]
@@ -68,6 +75,7 @@ class Plan:
     short_lists: str
     resampling: Resampling | None
     notes: tuple[str, ...]
+    second: str = ""
 
     @functools.cached_property
     def single(self) -> tuple[Metric, ...]:
@@ -85,6 +93,10 @@ class Plan:
         return tuple(m for m in self.single if m.graded)
 
 
+def _directions(data: Input, options: Options) -> tuple[Direction, ...]:
+    return tuple(d for d in options.directions if d in data.directions)
+
+
 def _no_expectation() -> str:
     return f"no closed form of the mean over the orders of tied items ({spell('ties', 'expected')})"
 
@@ -97,38 +109,53 @@ def make_plan(data: Input, options: Options) -> Plan:
         BadInput: gains that a metric requested by name does not allow; lists of other directions.
         MissingPackage: captions or gains are missing, with the command that installs them.
     """
-    directions = tuple(d for d in options.directions if d in data.directions)
+    directions = _directions(data, options)
     if not directions:
         raise BadInput(
             f"no list for {', '.join(options.directions)}", where=data.where, fix="give a run of that direction"
         )
     intra, names = _intra(options, data)
     chosen = gains_of.choose(options.gains)
-    named = _by_name(names, data.split, directions, chosen)
-    metrics, split, gains, notes = _metrics_and_gains(data, options, names, named, chosen, directions)
+    given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete)
+    judgements = judgements_of(data.split, given)
+    if data.second:  # whose tops are of complete galleries
+        judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
+    choose = functools.partial(
+        choose_metrics, split=data.split, directions=directions, judgements=judgements, own=list(given)
+    )
+    named = _by_name(names, choose, chosen)
+    metrics, split, gains, notes = _metrics_and_gains(data, options, names, named, chosen, judgements, choose)
+    notes += [
+        f"{name}: {note}"
+        for name in dict.fromkeys(m.view for m in metrics if m.view in judgements)
+        for note in judgements[name].notes
+    ]
+    if idle := [name for name in given if not any(m.view == name for m in metrics)]:
+        notes.append(
+            f"{spell('judgements', ', '.join(idle))}: no metric uses it; write the name in front, as in {idle[0]}:R@1"
+        )
     if options.ties == EXPECTED:
         metrics, lost = _with_expectation(metrics, named)
         inside, within = _with_expectation(intra, ())
         intra = tuple(inside)
         gains = {view: g for view, g in gains.items() if any(m.view == view for m in metrics)}
         notes += [f"{', '.join(dict.fromkeys([*lost, *within]))} left out: {_no_expectation()}"] * bool(lost or within)
-    judged = functools.cache(lambda name, direction: relevance.load(name, split, direction))
     requests = [
-        Request(view, judged(JUDGEMENTS[view].positives, d), _candidates(view, split, d))
+        Request(view, judgements[view].load(split, d), _candidates(view, split, d))
         for view in dict.fromkeys(m.view for m in metrics if not m.graded)
         for d in directions
     ]
     _refuse_misses(metrics, requests, options.no_positive)
     graded = [m for m in metrics if m.graded]
     rankings_of(graded, split, directions)  # folds that are missing are an error before anything is ranked
-    if options.metrics is None and (absent := absent_judgements(split)):
+    if options.metrics is None and (absent := _absent(judgements, split)):
         notes.append(f"{', '.join(absent)} left out: the judgements are not installed (pip install 'vsebench[text]')")
     if graded and options.ties not in ("index", EXPECTED):
         notes.append(f"{spell('ties')} is about binary judgements: graded metrics take ties in the order of the index")
     if graded and data.lists is not None:
         notes += gains_of.unknown_ties(graded, [d for d in directions if d not in data.lists.tied])
     return Plan(
-        split, tuple(metrics), named, directions, tuple(requests), gains, intra,
+        split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra,
         max(options.kept or 0, options.lists) or None, options.lists, options.ties, options.no_positive,
         options.short_lists, options.resampling, (*data.notes, *notes),
     )  # fmt: skip
@@ -139,28 +166,43 @@ def check_names(options: Options, split: Split | str | None) -> None:
     chosen = gains_of.choose(options.gains)
     rest = None if options.metrics is None else [w for w in words(options.metrics) if w.lower() != INTRA]
     if rest or (rest is not None and not words(options.metrics)):
-        expand(rest, ["gt"], tuple(chosen), list(GAINS))
+        own = [*chosen_judgements.choose(options.judgements), *every_kept_name()]
+        known = [*JUDGEMENTS, *own, *GAINS]
+        for metric in expand(rest, ["gt", *own], tuple(chosen)):
+            if metric.view not in known:
+                error = unknown("view", metric.view, known)
+                judgements = spell("judgements", f"{metric.view}=FILE")
+                raise UsageError(error.what, fix=f"{error.fix} Judgements of yours: {judgements}")
     if isinstance(split, str) and split != "custom":
         catalogue.declared(split)
 
 
-def views(split: Split) -> list[str]:
-    """The sets of binary judgements that a split has, headline first."""
-    own, has_folds = relevance.names(split), split.fold is not None and not split.in_folds
-    return [name for name, judged in JUDGEMENTS.items() if name in own or (judged.folds and has_folds)]
+def judgements_of(split: Split, given: Mapping[str, Judgements]) -> dict[str, Judgements]:
+    """The sets of binary judgements that a split has, headline first, and those that are given, by view.
+
+    Raises:
+        UsageError: judgements are given under the name of others of the split.
+    """
+    found = sets_of(split)
+    if twice := [name for name in given if name in found]:
+        what = f"judgements '{twice[0]}' are kept for split '{split.name}'"
+        raise UsageError(what, fix=f"leave out {spell('judgements')}, or give them another name")
+    return {**found, **given}
 
 
-def absent_judgements(split: Split) -> list[str]:
+def _absent(judgements: Mapping[str, Judgements], split: Split) -> list[str]:
     """Sets of judgements of the split that are not installed."""
-    installed = relevance.identities(split)
-    return [v for v in relevance.names(split) if JUDGEMENTS[v].splits and v not in installed]
+    return [view for view, judged in judgements.items() if judged.splits and judged.identity(split) is None]
 
 
 def choose_metrics(
     names: str | Sequence[str] | None,
+    gains: Mapping[str, Spec | None] | None = None,
+    *,
     split: Split,
     directions: Sequence[Direction],
-    gains: Mapping[str, Spec | None] | None = None,
+    judgements: Mapping[str, Judgements],
+    own: Sequence[str] = (),
 ) -> list[Metric]:
     """The requested metrics; without words the headline suites whose judgements are installed.
 
@@ -168,33 +210,52 @@ def choose_metrics(
 
     Args:
         names: metrics, suites, ``all``; None for the headline suites.
-        split: decides which judgements exist.
-        directions: what is ranked.
         gains: kinds of gains of ``all``, the default first, and their specification if there is one.
+        split: what is evaluated.
+        directions: what is ranked.
+        judgements: those of the split.
+        own: names of those that are given, which are measured when no metric is named.
 
     Raises:
         UsageError: an unknown name; a view the split does not have; a sum by name that lacks a direction.
     """
-    available = views(split)
+    available = list(judgements)
     if names is None:
-        absent = absent_judgements(split)
-        names = default_words([v for v in available if v not in absent])
+        absent = _absent(judgements, split)
+        names = default_words([v for v in available if v not in absent], own)
     suits = functools.partial(gains_of.suits, gains=gains or {})
-    metrics = expand(names, available, tuple(gains or ()), list(GAINS), suits)
+    metrics = expand(names, available, tuple(gains or ()), suits=suits)
     for m in metrics:
-        if not m.graded and m.view not in available and not (JUDGEMENTS[m.view].folds and split.in_folds):
-            what = f"{m}: split '{split.name}' has no view '{m.view}' (it has {', '.join(available)})"
-            patterns = [name for name in JUDGEMENTS[m.view].splits if "*" in name]
-            where = f"splits named {', '.join(patterns)}" if patterns else "all of coco-5k"
-            raise UsageError(what, fix=f"leave it out; {m.view} is defined on {where}")
+        _refuse_view(m, split, judgements)
     if len(directions) == 2:
         return metrics
     named = [w for w in words(names) if w.lower() not in ALL and members(w) is None]
-    sums = [m for w in named for m in expand(w, available, tuple(gains or ()), list(GAINS)) if m.family.compute is None]
+    sums = [m for w in named for m in expand(w, available, tuple(gains or ())) if m.family.compute is None]
     if sums:
         what = f"{sums[0]} is a sum over both directions, and only {directions[0]} is ranked"
         raise UsageError(what, fix="leave it out, or rank both directions")
     return [m for m in metrics if m.family.compute is not None]
+
+
+def _refuse_view(metric: Metric, split: Split, judgements: Mapping[str, Judgements]) -> None:
+    """Refuse judgements that the split does not have, and graded metrics of judgements inside folds."""
+    view = metric.view
+    if is_gains(view):
+        return
+    if metric.graded and in_folds(view):
+        name = metric.name.replace("@", "[on=folds]@")
+        raise UsageError(f"{metric} reads gains, which have no view '{view}'", fix=f"write gt:{name}")
+    if view in judgements or (in_folds(view) and split.in_folds):
+        return
+    what = f"{metric}: split '{split.name}' has no view '{view}' (it has {', '.join(judgements)})"
+    patterns = JUDGEMENTS[view].splits if view in JUDGEMENTS else ()
+    where = ", ".join(f"splits named {p}" if "*" in p else f"all of {p}" for p in patterns) or "all of coco-5k"
+    fix = (
+        f"leave it out; {view} is defined on {where}"
+        if view in JUDGEMENTS
+        else f"give {spell('judgements', f'{view}=FILE')}"
+    )
+    raise UsageError(what, fix=fix)
 
 
 def _intra(options: Options, data: Input) -> tuple[tuple[Metric, ...], list[str] | None]:
@@ -222,47 +283,45 @@ def _with_expectation(metrics: Sequence[Metric], named: Collection[Metric]) -> t
     return [m for m in metrics if m.has_expectation], list(map(str, lost))
 
 
-def _by_name(
-    names: list[str] | None, split: Split, directions: Sequence[Direction], chosen: Mapping[str, Spec]
-) -> frozenset[Metric]:
+def _by_name(names: list[str] | None, choose: Choose, chosen: Mapping[str, Spec]) -> frozenset[Metric]:
     """The metrics that are requested by their own names, not in a suite or ``all``, with the parts of sums."""
     alone = [w for w in names or () if w.lower() not in ALL and members(w) is None]
-    found = choose_metrics(alone, split, directions, {**chosen} or {DEFAULT_GAINS: None}) if alone else []
+    found = choose(alone, {**chosen} or {DEFAULT_GAINS: None}) if alone else []
     return frozenset(part for m in found for part in (m.parts() or (m,)))
 
 
 def _metrics_and_gains(
     data: Input, options: Options, names: list[str] | None, of_names: frozenset[Metric], chosen: Mapping[str, Spec],
-    directions: Sequence[Direction],
+    judgements: Mapping[str, Judgements], choose: Choose,
 ) -> tuple[list[Metric], Split, dict[str, Gains], list[str]]:  # fmt: skip
     """The metrics that can be measured, the split (with captions where gains need them), the gains, and notes."""
     split = data.split
     if names == []:
         return [], split, {}, []  # only metrics inside the modalities
     kinds: Mapping[str, Spec | None] = {**chosen} or {DEFAULT_GAINS: None}
-    metrics = choose_metrics(names, split, directions, kinds)
+    metrics = choose(names, kinds)
     short: list[str] = []
     if data.lists is not None:  # before gains are loaded, which may take long
         graded = [m for m in metrics if m.graded]
-        refused = graded_too_short(graded, split, data.lists, directions)
+        refused = graded_too_short(graded, split, data.lists, _directions(data, options))
         metrics, short = leave_out(metrics, refused, of_names, data.where, options.short_lists)
     try:
-        split, gains, notes = gains_of.load(metrics, chosen, split, options.captions, data.rows)
+        split, gains, notes = gains_of.load(metrics, chosen, judgements, split, options.captions, data.rows)
     except (UsageError, MissingPackage) as error:
         binary = [m for m in metrics if not m.graded]
         # `all` measures what there is; whoever names a graded metric, gains or captions gets the error.
-        if chosen or options.captions is not None or binary != choose_metrics(names, split, directions):
+        if chosen or options.captions is not None or binary != choose(names):
             raise
         return binary, split, {}, [*short, f"graded relevance left out: {error.what} ({error.fix})"]
     by_name = [w for w in names or () if w.lower() not in ALL]
-    named = choose_metrics(by_name or None, split, directions, kinds) if gains or chosen else []
+    named = choose(by_name or None, kinds) if gains or chosen else []
     metrics, left_out = gains_of.leave_out(metrics, named, gains, chosen)
     used = {m.view for m in metrics}
     return metrics, split, {view: g for view, g in gains.items() if view in used}, [*short, *notes, *left_out]
 
 
 def _candidates(view: str, split: Split, direction: Direction) -> Candidates:
-    if not (JUDGEMENTS[view].folds or split.in_folds):
+    if not (in_folds(view) or split.in_folds):
         return AllItems()
     if split.fold is None or split.caption_fold is None:
         raise UsageError(

@@ -30,7 +30,7 @@ from ..metrics.suites import Names
 from ..options import settings
 from ..rank.backends import AUTO, chosen
 from ..report.report import Report
-from ..types import Direction, Embeddings, GainsLike, Observation, PathLike, ReportProgress, Split
+from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observation, PathLike, ReportProgress, Split
 from . import (
     assemble,
     binary,
@@ -41,6 +41,7 @@ from . import (
     misread,
     provenance,
     saved_run,
+    second_stage,
     shards,
     top_lists,
     top_scored,
@@ -60,9 +61,12 @@ def evaluate(
     *,
     scores: npt.ArrayLike | PathLike | None = None,
     run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike] | None = None,
+    rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
     split: Split | str | None = None,
     metrics: Names | None = None,
     gains: GainsLike = (),
+    judgements: JudgementsLike = (),
+    level: float = 1.0,
     captions: Captions | None = None,
     human_data: PathLike | None = None,
     direction: str = "both",
@@ -84,6 +88,8 @@ def evaluate(
     depth: int | None = None,
     lists: int = 0,
     ci: float = 95.0,
+    combine: str = "replace",
+    rerank_depth: int | None = None,
     resamples: int = 1000,
     seed: int = 0,
     interval: str = "bca",
@@ -111,11 +117,19 @@ def evaluate(
         texts: the text vectors, when ``images`` is an .npy file of image vectors or an array: (caption, dim).
         scores: a score matrix instead: (image, caption) floats, as an array or a file.
         run: retrieved lists instead: TREC runs or eccv-style JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``.
+        rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
+            ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
+            one constant stand for pairs without a score. See ``docs/rerank.md``.
         split: a ``Split``, ``coco-5k``, ``coco-1k``, ``f30k`` or ``custom``; by default the ids of a file decide, and
             arrays are a custom split of ``captions_per_image`` texts an image, in order.
         metrics: names, suites or ``all``; None for the headline suites of the split.
         gains: kinds of graded relevance, such as ``spice`` or ``sentence:NAME``, or gains computed elsewhere: a file,
             or (image, caption) numbers, an array of the view ``matrix``; one or a list. CIDEr-D when none is named.
+        judgements: relevance judgements of one's own, as ``{NAME: JUDGEMENTS}``: a file, ``{query id: item ids}``,
+            ``{query id: {item id: grade}}``, one of each under ``i2t`` and ``t2i``, a list of (image id, caption id) or
+            (image id, caption id, grade), a matrix (image, caption), or class labels ``{"labels": (of the images, of
+            the captions)}``; or as on the command line ``NAME=FILE``, one or a list. See ``docs/judgements.md``.
+        level: the smallest grade of a positive of ``judgements``.
         captions: a file of captions, or a list of them in the order of the text vectors (of a declared split: in its
             order), for splits whose captions are not known here.
         human_data: folder of the CxC ratings, for the suite ``cxc-intra``.
@@ -139,6 +153,8 @@ def evaluate(
         lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
             of single queries. 0 for none.
         ci: level of the bootstrap intervals in percent; 0 for none.
+        combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
+        rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
         resamples: number of resamples of an interval.
         seed: of the resamples.
         interval: ``bca`` or ``percentile``.
@@ -170,6 +186,7 @@ def evaluate(
     source = shards.source_of(given, options) if options.engine != "local" and run is None else None
     with budget(options.budget), spool.notes() as said, unchanged(inputs.paths_of(given, options)):
         data = inputs.read(given, options)
+        data = second_stage.read(data, rerank, options)
         sources = [*data.sources, *inputs.beside(options)]
         data, options = parts.only(data, options)
         if save_run is not None:
@@ -214,6 +231,8 @@ def run_evaluation(
     """
     top_lists.check(options.lists, data.split)
     plan = make_plan(data, options)
+    if data.second:
+        plan = replace(plan, depth=max(plan.depth or 0, *(second.reach for second in data.second.values())))
     warned = top_scored.check(data, plan.directions, options.trust)
     warned += misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
@@ -228,9 +247,10 @@ def run_evaluation(
                 data.scorer, plan.requests, ties=plan.ties, depth=shards.depths(plan), threads=options.threads,
                 progress=options.progress,
             )  # fmt: skip
+        plan, observed, new = second_stage.apply(plan, observed, data, options.weight)
         results = binary.results(plan, observed)
         if plan.graded:
-            found, more = graded.results(plan, data, options, engine)
+            found, more = graded.results(plan, data, options, engine, new)
             results, warned = results | found, [*warned, *more]
         report = assemble.report(plan, data, observed, results | within, warned, ratings, options.threads)
     return replace(report, lists=top_lists.make(plan, data, observed)), observed

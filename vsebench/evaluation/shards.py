@@ -41,8 +41,8 @@ from ..rank.observe import Counter, Depths, Scan, make_counters
 from ..rank.ties import EXPECTED
 from ..types import Relevance, SameFold, Split
 from . import chosen_gains as gains_of
+from . import chosen_judgements, inputs, provenance
 from . import depths as backend_depths
-from . import inputs, provenance
 from .inputs import Input
 from .options import Given, Options
 from .plan import Plan, make_plan
@@ -110,10 +110,12 @@ def source_of(given: Given, options: Options) -> Given:
         UsageError: something is in memory, where other processes cannot read it.
     """
     gains = any(spec.values is not None for spec in gains_of.choose(options.gains).values())
+    judged = chosen_judgements.choose(options.judgements).values()
     captions = options.captions is not None and not inputs.is_path(options.captions)
     named = {name: x for name in ("images", "texts", "scores") if (x := getattr(given, name)) is not None}
     memory = [name for name, x in named.items() if not inputs.is_path(x)]
     memory += ["gains"] * gains + ["captions"] * captions
+    memory += ["judgements"] * any(source.path is None for sources in judged for source in sources)
     if isinstance(given.split, Split) or memory:
         memory.append("split")
         fix = f"write it to a file and give the path (a split: its name), or leave out {spell('engine', 'dask')}"
@@ -133,8 +135,13 @@ def make_job(source: Given, data: Input, plan: Plan, options: Options) -> Job:
         else spec
         for spec in gains_of.choose(options.gains).values()
     ]
+    judged = [
+        f"{name}={'' if source.holds is None else f'{source.holds}:'}{_absolute(source.path)}"
+        for name, sources in chosen_judgements.choose(options.judgements).items()
+        for source in sources
+    ]
     elsewhere = replace(
-        options, gains=gains,
+        options, gains=gains, judgements=judged,
         captions=_absolute(options.captions) if inputs.is_path(options.captions) else None,
         engine="local", scheduler=None, workers=None, resume=False, progress=None,
     )  # fmt: skip

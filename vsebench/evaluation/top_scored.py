@@ -83,7 +83,8 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
         else:
             other: Direction = "t2i" if direction == "i2t" else "i2t"
             needed = f"scores for the {WORDS[other][1]} of every {WORDS[other][0]}"
-            fix = f"{spell('direction', direction)} reads it rightly; {other} needs {needed}"
+            stage = f"behind embeddings of the first stage {spell('rerank', f'{direction}=FILE')} does as well"
+            fix = f"{spell('direction', direction)} reads it rightly, {stage}; {other} needs {needed}"
     if not trust:
         raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
     return [what]
@@ -101,6 +102,7 @@ def constant(scores: npt.NDArray[Any]) -> Constant | None:
     step = max(1, CHUNK // scores.shape[1])
     for start in range(0, len(scores), step):
         block = scores[start : start + step]
+        block = block if block.dtype.kind == "f" else block.astype(np.float64)  # integers have no infinite bounds
         differs = block != value
         other[start : start + step] = differs.sum(axis=1)
         columns += differs.sum(axis=0)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from ..metrics import Metric
 from ..options import spell
-from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.judgements.table import in_folds
 from ..report.model import Result
 from ..types import Direction, Observation, Split
 from .intervals import Key
@@ -40,7 +40,7 @@ def ties(observed: dict[Direction, Observation], results: dict[Key, Result]) -> 
         if collapsed:
             text += " (collapsed scores)"
         # COCO 1K repeats the ties of COCO 5K; they are reported once.
-        shown = [v for v in shares if not JUDGEMENTS[v].folds] or list(shares)
+        shown = [v for v in shares if not in_folds(v)] or list(shares)
         ranges = [s for s in (_range(v, direction, results) for v in shown) if s]
         matter = collapsed or any(_matters(m) for v in shares for m in _moved(v, direction, results))
         lines = warned if matter else noted

@@ -138,8 +138,8 @@ class Block:
         if without_ground_truth:
             items, tied, gains = self._without_ground_truth(order, gains)
             candidates -= ranking.ground_truth[self.start : self.stop]
-        if self.gains.no_query is not None and ranking.direction == "t2i":
-            candidates[self.gains.no_query[self.queries]] = 0
+        if ranking.direction in self.gains.no_query:
+            candidates[self.gains.no_query[ranking.direction][self.queries]] = 0
         count = np.minimum(candidates, items.shape[1])
         if best is None:
             return Retrieved(GradedRanking(gains, tied, count), items, best_items, candidates)
@@ -161,17 +161,10 @@ class Block:
         if not m:
             return ranking
         largest = self.largest(found, group)
-        number = self.known(group, largest.size.sum(axis=1), found.candidates)
+        # without pseudo-positives a query has the value 0, unless it has no candidates either
+        number = np.maximum(largest.size.sum(axis=1), found.candidates > 0)
         count = np.where(number > 0, ranking.count, 0)
         return replace(ranking, count=count, pseudo_positive=largest.place < NONE, pseudo_positives=number)
-
-    def known(self, group: Group, number: Int, candidates: Int) -> Int:
-        """(query,) numbers of pseudo-positives, 0 for a query without a value.
-
-        A query without positives has none, as with other judgements, where the gains are judgements. With other gains
-        it has the value 0, unless it has no candidates either.
-        """
-        return number if group.view in self.ranking.judged else np.maximum(number, candidates > 0)
 
     def largest(self, found: Retrieved, group: Group, spare: int = 0) -> Largest:
         """The items, or images, with the largest gains: as many as there are pseudo-positives, and ``spare`` more."""

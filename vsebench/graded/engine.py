@@ -18,6 +18,7 @@ from ..metrics.declare import Metric
 from ..numeric.parallel import Progress, default_threads, in_turn
 from ..options import spell
 from ..rank.full_order import Order, OrderOf
+from ..rank.rerank import Reranking
 from ..rank.scorers import Scorer
 from ..relevance.cider.features import Features
 from ..relevance.gains import Gains
@@ -92,6 +93,7 @@ def run(
     order_of: OrderOf | None = None,
     fill: Fill | None = None,
     device: str | None = None,
+    new: Mapping[Direction, Reranking] | None = None,
 ) -> Found:
     """Measure graded metrics from scores, in canonical order (ties to the lower index) or over all orders of ties.
 
@@ -110,6 +112,7 @@ def run(
         fill: writes the values, which other processes have measured (``part``), instead of measuring here.
         device: of torch, where rows of CIDEr-D and SPICE are computed and pairs of Kendall's tau are counted; None: by
             the compiled kernels.
+        new: by direction, the order of the first items of every query after re-ranking.
 
     Raises:
         UsageError: a metric of binary judgements, a view without gains, gains or scores of another size, or folds
@@ -128,11 +131,16 @@ def run(
         return _collect(rankings, out)
     threads = threads or default_threads()
     scorers = {shared: restrict(scorer, shared.first) for shared in share_scores(rankings)}
-    products = [] if order_of else shared_products(scorers, threads, tile_scores(threads), block)
+    products = [] if order_of or new else shared_products(scorers, threads, tile_scores(threads), block)
     paired = {side for p in products for side in (p.captions, p.images)}
     work = Work(gains, out, threads, scorer, progress)
     apart = (shared for shared in scorers if shared not in paired)
-    rows = [t for shared in apart for t in row_tasks(shared, scorers[shared], threads, block, order_of)]
+    after = new or {}
+    rows = [
+        task
+        for shared in apart
+        for task in row_tasks(shared, scorers[shared], threads, block, order_of, new=after.get(shared.first.direction))
+    ]
     lists = [shortlist_tasks(p, threads, block) for p in products]
     work.total = sum(len(p.edges) for p in products) + sum(map(len, lists)) + len(rows)
     work.do([CaptionsTask(p, *edge) for p in products for edge in p.edges])
@@ -303,8 +311,7 @@ def _rankings(
             raise UsageError(f"no gains for view '{view}'", fix=f"give them, or leave out {view}:...")
         if gains[view].shape != (len(split.image_ids), len(split.caption_ids)):
             raise UsageError(f"gains '{view}' of shape {gains[view].shape} for a split of {_shape(split)}")
-    judged = {view: n for view, g in gains.items() if (n := getattr(g, "positives", 0))}
-    return [replace(ranking, judged=judged) for ranking in rankings]
+    return rankings
 
 
 def _collect(rankings: Sequence[Ranking], out: Outs) -> Found:

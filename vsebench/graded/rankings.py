@@ -6,8 +6,8 @@ that take part: all captions of an image or the first one, the complete split or
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -36,7 +36,6 @@ class Ranking:
         expected: values are means over the orders of tied items; a tie may reach to the end of the gallery.
         influence: lists are deep enough to leave an image out of them, see ``influence``.
         device: of torch, where pairs of Kendall's tau are counted; None: by numba.
-        judged: view -> the most items of gain 1 of any query, for gains that are judgements of 0 and 1.
     """
 
     split: Split
@@ -48,7 +47,6 @@ class Ranking:
     expected: bool = False
     influence: bool = False
     device: str | None = None
-    judged: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def queries(self) -> Int:
@@ -93,9 +91,7 @@ class Ranking:
         """The metrics for which the influence of the images as candidates is computed."""
         if not self.influence:
             return ()
-        # Every image of a positive would be left out once: without many positives of judgements only.
-        found = _groups([m for m in self.metrics if has_influence(m)], self)
-        return tuple(g for g in found if g.view not in self.judged or g.pseudo_positives <= DEEPEST)
+        return _groups([m for m in self.metrics if has_influence(m)], self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,8 +270,6 @@ def _group(metrics: list[Metric], ranking: Ranking) -> Group:
     depth = len(ranking.gallery) if ranking.expected else max(deepest_rank(m, ranking) for m in metrics)
     by_image = "unit" in first.family.options and first.option("unit") == "image"
     positives = pseudo_positives(first)
-    if first.view in ranking.judged and "m" in first.family.options:  # every item of gain 1 is a positive
-        positives = len(ranking.split.image_ids) if by_image else ranking.judged[first.view]
     ideal = max(m.k or 1 for m in metrics) if "ideal" in first.family.needs else 0
     if (positives and not by_image) or ideal:
         ideal = max(ideal, positives)

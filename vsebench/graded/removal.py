@@ -141,7 +141,7 @@ def _without(block: Block, group: Group, metrics: Sequence[Metric], lists: _List
         chosen = left & (np.cumsum(left, axis=1) <= m)
         # the pseudo-positives are in front of the first item or image behind the last of them
         cut = np.where(chosen, np.arange(1, chosen.shape[1] + 1), 0).max(axis=1, initial=0)
-        number = block.known(group, (largest.size[row] * chosen).sum(axis=1), candidates)
+        number = np.maximum((largest.size[row] * chosen).sum(axis=1), candidates > 0)
         fields["count"] = np.where(number > 0, fields["count"], 0)
         ones = np.ones(lists.image.shape)
         fields["pseudo_positive"] = Remaining(ones, lists.image, row, image, largest.place, cut)

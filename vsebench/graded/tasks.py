@@ -9,8 +9,9 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..errors import UsageError
-from ..rank import full_order
+from ..rank import full_order, rerank
 from ..rank.full_order import ErrorBound, Order, OrderOf
+from ..rank.rerank import Reranking
 from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.gains import Gains
 from ..types import Int
@@ -46,6 +47,7 @@ class RowsTask:
     scorer: Scorer
     start: int
     stop: int
+    new: Reranking | None = None
 
     @property
     def scores(self) -> int:
@@ -56,7 +58,7 @@ class RowsTask:
         """Score, rank and measure."""
         first = self.shared.first
         rows, bound = full_order.rows_of(self.scorer, first.direction, self.start, self.stop, first.depth, buffer)
-        _measure_rows(self.shared, self.scorer, rows, self.start, bound, gains, out)
+        _measure_rows(self.shared, self.scorer, rows, self.start, bound, gains, out, self.new)
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +70,7 @@ class OrderTask:
     start: int
     stop: int
     order_of: OrderOf
+    new: Reranking | None = None
     scores: int = 0
 
     def run(self, gains: Mapping[str, Gains], buffer: Any, out: Outs) -> None:
@@ -77,7 +80,7 @@ class OrderTask:
         def order(within: Subset, depth: int) -> Order:
             return self.order_of(self.scorer, direction, self.start + within.rows, depth, within.columns)
 
-        _measure(self.shared, self.start, self.stop, order, gains, out)
+        _measure(self.shared, self.start, self.stop, order, gains, out, self.new)
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,6 +138,7 @@ def _measure_rows(
     bound: ErrorBound,
     gains: Mapping[str, Gains],
     out: Outs,
+    new: Reranking | None = None,
 ) -> None:
     """Rank and measure the queries from ``start`` on, of which ``rows`` (query, gallery) are the scores."""
 
@@ -144,14 +148,28 @@ def _measure_rows(
             within.columns,
         )  # fmt: skip
 
-    _measure(shared, start, start + len(rows), order, gains, out)
+    _measure(shared, start, start + len(rows), order, gains, out, new)
 
 
 def _measure(
-    shared: SharedScores, start: int, stop: int, order_of: OrderWithin, gains: Mapping[str, Gains], out: Outs
+    shared: SharedScores,
+    start: int,
+    stop: int,
+    first_stage: OrderWithin,
+    gains: Mapping[str, Gains],
+    out: Outs,
+    new: Reranking | None,
 ) -> None:
-    """Measure the queries ``start:stop``; ``order_of`` gives the order of some of them up to a depth."""
+    """Measure the queries ``start:stop``; ``first_stage`` gives the order of some of them up to a depth."""
     first = shared.first
+
+    def order_of(within: Subset, depth: int) -> Order:
+        found = first_stage(within, depth)
+        if new is None:
+            return found
+        gallery = first.gallery if within.columns is None else first.gallery[within.columns]
+        return rerank.order_of(found, new, first.queries[start + within.rows], gallery)
+
     order = order_of(Subset(start, np.arange(stop - start), None), first.depth)
     blocks = measure(first, gains, order, start, out[first])
     for ranking in shared.rankings[1:]:
@@ -199,6 +217,7 @@ def row_tasks(
     block: int | None,
     order_of: OrderOf | None = None,
     queries: tuple[int, int] | None = None,
+    new: Reranking | None = None,
 ) -> list[Task]:
     """Tasks for all queries of rankings, or for a range of them.
 
@@ -209,6 +228,7 @@ def row_tasks(
         block: the number of queries of a task, None for a default.
         order_of: of another back-end, see ``rank.backends``.
         queries: positions of the first query and of the one behind the last in the first ranking.
+        new: the order of the first items of every query after re-ranking, or None.
     """
     ranking = shared.first
     most = min(max(1, tile_scores(threads) // len(ranking.gallery)), MOST_QUERIES)
@@ -217,8 +237,8 @@ def row_tasks(
     begin, end = queries or (0, len(ranking.queries))
     edges = [(begin + a, begin + b) for a, b in ranges(end - begin, block or most, threads if block is None else 1)]
     if order_of is not None:
-        return [OrderTask(shared, scorer, start, stop, order_of) for start, stop in edges]
-    return [RowsTask(shared, scorer, start, stop) for start, stop in edges]
+        return [OrderTask(shared, scorer, start, stop, order_of, new) for start, stop in edges]
+    return [RowsTask(shared, scorer, start, stop, new) for start, stop in edges]
 
 
 def shortlist_tasks(product: SharedProduct, threads: int, block: int | None) -> list[Task]:

@@ -14,7 +14,7 @@ from typing import Literal
 from ..errors import UsageError
 from ..metrics import parse
 from ..registry import unknown
-from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import is_gains
 
 PAPER = "paper"
 Scale = Literal["percent", "rank", "number"]  # percent: a fraction that is printed times 100
@@ -93,6 +93,6 @@ def _measured(name: str) -> Facts:
     known = metric.family
     scale: Scale = {"fraction": "percent", "rank": "rank", "distance": "number"}[metric.unit]  # type: ignore[assignment]
     family = metric.view
-    if metric.view in JUDGEMENTS:
+    if not is_gains(metric.view):
         family = "precision" if known.group == "recall" and metric.view not in RECALL else known.group
     return Facts(metric.name, family, scale, known.low, known.high, known.higher_is_better)

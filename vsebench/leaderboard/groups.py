@@ -14,7 +14,7 @@ from .. import signature
 from ..analysis.systems import MAY_DIFFER
 from ..errors import UsageError
 from ..relevance.judgements.table import JUDGEMENTS
-from ..relevance.kinds import GAINS
+from ..relevance.kinds import GAINS, is_gains
 from .benchmarks import BENCHMARKS, page_of
 from .facts import FAMILIES, facts
 from .schema import LEVELS, Entry, Level
@@ -100,9 +100,13 @@ def rules(entry: Entry, metric: str) -> str:
     except UsageError:
         return entry.signature
     view = metric.partition(":")[0] if ":" in metric else "gt"
-    graded = view not in JUDGEMENTS
+    graded = is_gains(view)
     others = ({*JUDGEMENTS, *GAINS} - {view}) | (set() if graded else {"captions"})
-    kept = {key: text for key, text in fields.items() if key not in MAY_DIFFER and key not in others}
+    kept = {
+        key: text
+        for key, text in fields.items()
+        if key not in MAY_DIFFER and key not in others and (key == view or not text.startswith("own#"))
+    }
     return "|".join(f"{key}:{text}" for key, text in sorted(kept.items()))
 
 

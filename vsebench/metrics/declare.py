@@ -4,8 +4,9 @@ A metric reads one of two observations. Where its function takes ``ranks``, it r
 (``types.Ranks``). Where it takes fields of ``GradedRanking``, it reads how relevant the retrieved items are. Both kinds
 are declared by ``metric``, sums of metrics by ``metric_sum``, and all of them are in one table.
 
-A name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view is a set of binary
-judgements (``gt`` where none is written) or a kind of gains (``cider`` where a graded metric is named without one).
+A name is ``[view:]Name[options][@k]``: ``R@1``, ``eccv:mAP@R``, ``cider:CS[tau=a]@100``. The view is a kind of gains
+(``cider`` where a graded metric is named without one), or else the name of a set of judgements (``gt`` where none is
+written), declared or the user's. Judgements are gains for metrics normalised by the ideal gains: ``eccv:nDCG@10``.
 Options at their default value are not written, the others in the order of their declaration. ``parse(str(m)) == m``.
 """
 
@@ -24,8 +25,7 @@ from ..arguments import shown
 from ..errors import UsageError
 from ..options import spell
 from ..registry import Registry, closest, unknown
-from ..relevance.judgements.table import JUDGEMENTS
-from ..relevance.kinds import GAINS
+from ..relevance.kinds import is_gains
 from ..types import Float, Ranks
 from .graded_ranking import GradedRanking
 
@@ -158,6 +158,11 @@ class Family:
         """The fields of ``GradedRanking`` that the metric reads; none for metrics of binary judgements."""
         return self.parameters & frozenset(OBSERVED) if self.graded else frozenset()
 
+    @property
+    def normalised(self) -> bool:
+        """Whether a graded metric compares with the ideal gains, so that gain 0 of pairs nobody judged is enough."""
+        return all(parse(part).family.normalised for part in self.parts) if self.parts else "ideal" in self.needs
+
 
 _FAMILIES: Registry[Family] = Registry("metric")
 
@@ -171,6 +176,12 @@ def family_of(template: str, graded: bool) -> Family | None:
     """The metric of a template or an alias; the same template may be declared for binary judgements and for gains."""
     key = _key(template, graded)
     return _FAMILIES.get(key) if key in _FAMILIES else None
+
+
+def _family(template: str, view: str) -> Family | None:
+    """The metric of a template for a view: of gains the graded one, if there is one; of judgements the binary one."""
+    binary, graded = family_of(template, False), family_of(template, True)
+    return (graded or binary) if is_gains(view) else (binary or graded)
 
 
 def _key(template: str, graded: bool) -> str:
@@ -201,9 +212,9 @@ def metric(
 ) -> Callable[[Compute], Compute]:
     """Declare a metric. The parameters of the function are what the metric reads.
 
-    A function of ``ranks`` (and ``k`` if the template has one) returns values (judged,). A function of fields of
-    ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the metric
-    is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
+    A function of ``ranks``, its own options (and ``k`` if the template has one) returns values (judged,). A function of
+    fields of ``GradedRanking``, ``ks`` and its own options returns values (query, ks) for all ks at once, NaN where the
+    metric is not defined. Graded metrics also take the options ``gt``, ``captions`` and ``on``, which select the
     queries and candidates.
 
     >>> from vsebench import metric, parse
@@ -217,7 +228,7 @@ def metric(
         template: name with ``{k}`` in place of the depth.
         formula: one line.
         cite: citation keys.
-        options: of a graded metric, by key.
+        options: of its own, by key.
         captions: default of the option ``captions``: ``all`` or ``first``.
         **facts: further fields of ``Family``: depth, low, high, higher_is_better, unit, group, ks, aliases,
             aggregate, least_k, lowest_gain, expected, of_sums.
@@ -228,11 +239,11 @@ def metric(
 
     def declare(compute: Compute) -> Compute:
         parameters = tuple(inspect.signature(compute).parameters)
-        if "ranks" in parameters:
-            _refuse_unknown(template, parameters, ("ranks", "k"))
-            _declare(Family(template, compute, False, formula, cite, **facts))
-            return compute
         own = dict(options or {})
+        if "ranks" in parameters:
+            _refuse_unknown(template, parameters, ("ranks", "k", *own))
+            _declare(Family(template, compute, False, formula, cite, options=own, **facts))
+            return compute
         _refuse_unknown(template, parameters, ("ranks", *OBSERVED, "ks", *own))
         others = tuple(c for c in CAPTIONS if c != captions)
         which = Option((captions, *others), f"first: {CAPTIONS['first']}")
@@ -293,14 +304,16 @@ class Metric:
     family: Family = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        has_gains, binary = self.view not in JUDGEMENTS, family_of(self.template, False)
-        family = (family_of(self.template, True) if has_gains else None) or binary
+        family, has_gains = _family(self.template, self.view), is_gains(self.view)
         if family is None:
             raise unknown("metric", self.template, known_names())
-        if has_gains and family is binary and binary.compute is not None:
-            name = self.template.format(k=self.k)
-            what = f"'{self.view}' are gains, and {binary.stem} needs binary judgements"
+        name = self.template.format(k=self.k)
+        if has_gains and not family.graded and family.compute is not None:
+            what = f"'{self.view}' are gains, and {family.stem} needs binary judgements"
             raise UsageError(what, fix=f"write {name} or eccv:{name}")
+        if family.graded and not has_gains and not family.normalised:
+            what = f"'{self.view}' are binary judgements, and {family.stem} needs gains"
+            raise UsageError(what, fix=f"write {DEFAULT_GAINS}:{name}")
         given = dict(self.options)
         for key, value in self.options:
             if not family.options:
@@ -326,12 +339,12 @@ class Metric:
         return stem + (f"[{written}]" if written else "") + at + tail.format(k=self.k)
 
     def __str__(self) -> str:
-        return self.name if self.view == "gt" else f"{self.view}:{self.name}"
+        return self.name if self.view == "gt" and not self.graded else f"{self.view}:{self.name}"
 
     @property
     def graded(self) -> bool:
         """Whether the metric reads gains, not binary judgements; a sum reads what its view has."""
-        return self.family.graded or self.view not in JUDGEMENTS
+        return self.family.graded or is_gains(self.view)
 
     @property
     def unit(self) -> Unit:
@@ -355,7 +368,8 @@ class Metric:
         """
         if self.family.compute is None or self.graded:
             raise UsageError(f"{self} has no values by query from ranks of relevant items")
-        arguments: dict[str, Any] = {"k": self.k} if self.family.takes_k else {}
+        arguments: dict[str, Any] = {key: self.option(key) for key in self.family.options}
+        arguments |= {"k": self.k} if self.family.takes_k else {}
         values = np.array(self.family.compute(ranks, **arguments), np.float64)
         if (ties := ranks.groups) is not None:
             if not callable(self.family.expected):
@@ -400,12 +414,13 @@ def parse(text: str) -> Metric:
     if not match:
         raise UsageError(f"'{text}' is not a metric name", fix="write [view:]Name[@k], for example R@1 or eccv:mAP@R")
     (stem, tail), given = _spelled(match["stem"], match["tail"]), match["view"]
-    given = given.lower() if given and given.lower() in {*JUDGEMENTS, *GAINS} else given
+    given = given and given.lower()
     options = _options(text, match["options"])
     for template in (stem if tail is None else f"{stem}@{tail}", stem + "@{k}"):
         binary, graded = family_of(template, False), family_of(template, True)
-        view = given or (DEFAULT_GAINS if graded and (not binary or options) else "gt")
-        family = graded if graded and view not in JUDGEMENTS else binary
+        of_gains = graded and (not binary or (options and not binary.options))
+        view = given or (DEFAULT_GAINS if of_gains else "gt")
+        family = _family(template, view)
         if family is None or ("{k}" in template) != template.endswith("@{k}"):
             continue
         k = _depth(text, family, stem, tail) if family.takes_k else None
@@ -457,11 +472,6 @@ def known_names(graded: bool | None = None) -> list[str]:
 
 
 def _no_such(text: str, view: str | None, stem: str, tail: str | None) -> UsageError:
-    if view in JUDGEMENTS and any(family_of(t, True) for t in (stem, stem + "@{k}")):
-        rest = text.strip().partition(":")[2]
-        return UsageError(
-            f"'{view}' are binary judgements, and {stem} needs gains", fix=f"write {DEFAULT_GAINS}:{rest}"
-        )
     prefix = f"{view}:" if view else ""
     meant = [f for f in families() if f.stem.lower() == stem.lower()]
     if meant:

@@ -54,13 +54,23 @@ def reciprocal_best_rank(ties: TieGroups) -> Float:
 
 
 def map_at_size(ties: TieGroups) -> Float:
-    """mAP@R: the sum over the places up to R of the chance of a relevant item, times the precision expected there.
+    """mAP@R."""
+    return _average_precision(ties, ties.size)
+
+
+def average_precision(ties: TieGroups) -> Float:
+    """mAP."""
+    return _average_precision(ties, ties.above + ties.tied)
+
+
+def _average_precision(ties: TieGroups, depth: Int) -> Float:
+    """The sum over the places up to ``depth`` of the chance of a relevant item, times the precision expected there.
 
     Of the places before place j of a tie, (j - 1) (relevant - 1) / (tied - 1) are relevant if place j is.
     """
-    places = np.clip(ties.size - ties.above, 0, ties.tied)
-    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, int(ties.size.max(initial=0)) + 1))])
-    start = np.minimum(ties.above, ties.size)
+    places = np.clip(depth - ties.above, 0, ties.tied)
+    harmonic = np.concatenate([[0.0], np.cumsum(1.0 / np.arange(1, int(depth.max(initial=0)) + 1))])
+    start = np.minimum(ties.above, depth)
     inverse = harmonic[start + places] - harmonic[start]  # sum of 1 / (above + j)
     before = places - (ties.above + 1) * inverse  # sum of (j - 1) / (above + j)
     more = (ties.relevant - 1) / np.maximum(ties.tied - 1, 1)

@@ -1,12 +1,14 @@
-"""Precision at R, the number of relevant items of the query: R-Precision and mAP@R."""
+"""Precision at the ranks of the relevant items: R-Precision, mAP@R, and average precision (mAP, mAP@k)."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from ..types import Float, Ranks
+from ..types import UNRANKED, Float, Int, Ranks
 from . import expected
-from .declare import metric
+from .declare import Option, metric
+
+OVER = Option(("all", "found"), "found: divided by the number of relevant items in the top k, not by R")
 
 
 @metric(
@@ -40,8 +42,51 @@ def map_at_r(ranks: Ranks) -> Float:
     R is the query's own number of relevant items, so a perfect ranking scores 1 whatever R is. Relevant items
     below place R contribute nothing, which is the difference from average precision.
     """
+    return _precisions(ranks, ranks.relevance.size) / ranks.relevance.size
+
+
+@metric(
+    "mAP",
+    depth="all",
+    group="precision",
+    formula="(1/R) sum over the relevant items of precision at their rank",
+    cite=("rasiwasia2010new",),
+    expected=expected.average_precision,
+)
+def average_precision(ranks: Ranks) -> Float:
+    """Average precision over the complete ranking, ``map`` of trec_eval: the protocol of class labels.
+
+    Relevant items that are not in the gallery count in R and are never found.
+    """
+    relevance = ranks.relevance
+    return _precisions(ranks, np.full(len(relevance.queries), UNRANKED - 1)) / relevance.size
+
+
+@metric(
+    "mAP@{k}",
+    depth="k",
+    group="precision",
+    ks=(10,),
+    formula="(1/R) sum over the relevant items with rank <= k of precision at their rank",
+    cite=("rasiwasia2010new",),
+    options={"over": OVER},
+)
+def average_precision_at(ranks: Ranks, k: int, over: str) -> Float:
+    """Average precision of the top k, ``map_cut`` of trec_eval.
+
+    With ``over=found`` the sum is divided by the number of relevant items that the top k has, as code of cross-modal
+    retrieval by class labels does (mAP@50) and torchmetrics with ``top_k``; 0 where it has none. Such values grow when
+    fewer relevant items are found.
+    """
+    relevance = ranks.relevance
+    total = _precisions(ranks, np.full(len(relevance.queries), k))
+    size = relevance.size if over == "all" else np.maximum(ranks.within(k), 1)
+    return total / size
+
+
+def _precisions(ranks: Ranks, depth: Int) -> Float:
+    """(judged,) the sum of the precisions at the ranks of the relevant items down to (judged,) ``depth``."""
     relevance = ranks.relevance
     rank, place = ranks.ordered()
-    precision = np.where(rank <= relevance.size[relevance.query_of], place / rank, 0.0)
-    total = np.bincount(relevance.query_of, weights=precision, minlength=len(relevance.queries))
-    return total / relevance.size
+    precision = np.where(rank <= depth[relevance.query_of], place / rank, 0.0)
+    return np.bincount(relevance.query_of, precision, len(relevance.queries)).astype(np.float64)

@@ -15,8 +15,7 @@ CITE = ("biten2022semantic",)
 EXTENDED = {
     "m": Option(
         ("5",),
-        "number of pseudo-positives, fewer where fewer gains are above 0; without meaning where gains are judgements "
-        "of 0 and 1, where every item of gain 1 is a positive",
+        "number of pseudo-positives, fewer where fewer gains are above 0",
         number=True,
     ),
     "unit": Option(

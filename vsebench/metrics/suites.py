@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 
 from ..errors import UsageError
 from ..options import spell
-from ..registry import closest, unknown
-from ..relevance.judgements.table import JUDGEMENTS
+from ..registry import closest
 from .declare import DEFAULT_GAINS, Metric, known_names, parse, separate
 
 Names = str | Metric | Sequence[str | Metric]  # of metrics and suites; a string holds several, separated by commas
@@ -37,6 +36,7 @@ class Suite:
     default: bool = True
 
 
+JUDGED = ("R@1", "R-P", "mAP@R")  # of judgements that know several positives of a query
 INTRA = "cxc-intra"
 SUITES: dict[str, Suite] = {
     s.name: s
@@ -52,7 +52,7 @@ SUITES: dict[str, Suite] = {
             ("1k:R@1", "1k:RSum"),
         ),
         Suite(
-            "eccv", ("eccv:R@1", "eccv:R-P", "eccv:mAP@R"),
+            "eccv", tuple(f"eccv:{name}" for name in JUDGED),
             "ECCV Caption judgements, which hold relevant items beyond the captions written for the image",
             ("eccv:mAP@R",),
         ),
@@ -62,7 +62,7 @@ SUITES: dict[str, Suite] = {
             ("cxc:R@1",),
         ),
         Suite(
-            "entails", ("entails:R@1", "entails:R-P", "entails:mAP@R"),
+            "entails", tuple(f"entails:{name}" for name in JUDGED),
             "every caption that is true of an image is relevant, whichever image it was written for; scenes only",
             ("entails:mAP@R",), default=False,  # takes minutes on a split of 5,000 images, for its many positives
         ),
@@ -111,16 +111,14 @@ def expand(
     text: str | Sequence[str],
     views: Sequence[str],
     gains: Sequence[str] = (),
-    known: Sequence[str] = (DEFAULT_GAINS,),
     suits: Callable[[Metric], bool] = bool,
 ) -> list[Metric]:
     """The metrics of a comma-separated list, in order, without repeats.
 
     Args:
-        text: names, suites, ``all``, ``binary`` or ``graded``.
+        text: names, suites, ``all``, ``binary`` or ``graded``; the name of judgements stands for ``JUDGED`` of them.
         views: the judgements that the split has; ``all`` and ``binary`` stay within them.
         gains: kinds of gains that ``all`` and ``graded`` go through; the first is that of graded names without a view.
-        known: every kind of gains there is.
         suits: whether a graded metric is defined with the gains of its view; ``all`` and ``graded`` leave out others.
 
     Raises:
@@ -142,28 +140,20 @@ def expand(
                 chosen += [m for m in each if suits(m)]
         else:
             names = members(word, default)
+            if names is None and lower in views:
+                names = tuple(f"{lower}:{name}" for name in JUDGED)
             chosen += [_one(word, default)] if names is None else [parse(name) for name in names]
-    for m in chosen:
-        if m.view not in JUDGEMENTS and m.view not in known:
-            raise unknown("view", m.view, [*JUDGEMENTS, *known])
     return list(dict.fromkeys(chosen))
 
 
 def members(word: str, default: str = DEFAULT_GAINS) -> tuple[str, ...] | None:
-    """The names of a suite, None when the word names none; ``spice:ncs`` is a suite with a view.
-
-    Raises:
-        UsageError: a suite of graded metrics with a view of binary judgements.
-    """
+    """The names of a suite, None when the word names none; ``spice:ncs`` and ``eccv:recall`` are suites with a view."""
     view, _, tail = word.rpartition(":")
     suite = SUITES.get(tail.lower())
-    if suite is None or (view and not suite.graded):
+    if suite is None or (view and any(":" in name for name in suite.metrics)):
         return None
-    if not suite.graded:
-        return suite.metrics
-    if view in JUDGEMENTS:
-        raise UsageError(f"'{view}' are binary judgements, and {tail} needs gains", fix=f"write {default}:{suite.name}")
-    return tuple(f"{view or default}:{name}" for name in suite.metrics)
+    prefix = view or (default if suite.graded else "")
+    return tuple(f"{prefix}:{name}" if prefix else name for name in suite.metrics)
 
 
 def headlines(metrics: Iterable[Metric]) -> list[Metric]:
@@ -194,6 +184,6 @@ def _one(word: str, default: str) -> Metric:
     return replace(found, view=default) if found.graded and ":" not in word else found
 
 
-def default_words(views: Sequence[str]) -> list[str]:
-    """What is measured when no metric is named: the headline suites that the split has."""
-    return ["recall", *(v for v in views if v in SUITES and SUITES[v].default)]
+def default_words(views: Sequence[str], own: Sequence[str] = ()) -> list[str]:
+    """What is measured when no metric is named: the headline suites that the split has, and judgements of one's own."""
+    return ["recall", *(v for v in views if v in SUITES and SUITES[v].default), *own]

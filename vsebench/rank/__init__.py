@@ -28,5 +28,6 @@ given score matrix are canonical themselves.
 
 - scores: ``scorers`` (``Dot``, ``Matrix``), ``exact``, ``stream``
 - ranks and top lists: ``observe``, ``thresholds``, ``select``, ``order``, ``kernels``; of retrieved lists: ``lists``
+- ``rerank``: the top of every ranking in the order of a second stage
 - complete orders: ``full_order``, ``sort_kernels``; ``shortlist``, ``shortlist_kernels``
 """

@@ -19,6 +19,6 @@ Judgements are loaded as index lists; ``Gains`` compute rows and pairs on reques
 
 from __future__ import annotations
 
-from .judgements.table import COUNTS, JUDGEMENTS, identities, load, names
+from .judgements.table import COUNTS, JUDGEMENTS, load, sets_of
 
-__all__ = ["COUNTS", "JUDGEMENTS", "identities", "load", "names"]
+__all__ = ["COUNTS", "JUDGEMENTS", "load", "sets_of"]

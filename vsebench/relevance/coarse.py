@@ -88,7 +88,7 @@ def coarse_to_fine(cheap: Gains, costly: Gains, threshold: float, elsewhere: str
         CoarseToFine(cheap, costly, threshold, elsewhere),
         tuple(dict.fromkeys((*cheap.notes, *costly.notes))),
         rows_affordable=cheap.rows_affordable,  # the costly ones are then computed for pairs
-        no_query=cheap.no_query if costly.no_query is None else costly.no_query,
+        no_query=costly.no_query or cheap.no_query,
     )
 
 

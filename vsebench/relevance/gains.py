@@ -50,10 +50,9 @@ class Gains:
         rows_affordable: whether ``rows`` may be called; False where all pairs of this split would take hours.
         own: (caption,) float32 gains of captions with their own images, in place of those of ``values``; with
             ``image_of`` (caption,) int64.
-        positives: the most entries of 1 in a row or a column, where there is no other value than 0 and 1: the gains
-            are then judgements, and every item of gain 1 is a positive of R@k and SR@k, whatever their m is. Else 0.
+        of_judgements: every gain is 0 or 1: these are judgements, among which no m items have the largest gains.
         negative_is_zero: whether gains below zero count as zero.
-        no_query: (caption,) bool, captions that no metric has a value of as queries; None for none.
+        no_query: direction -> (query,) bool, the queries that no metric has a value of.
     """
 
     name: str
@@ -64,9 +63,9 @@ class Gains:
     lowest: float | None = None
     rows_affordable: bool = True
     own: tuple[Vectors, Int] | None = None
-    positives: int = 0
+    of_judgements: bool = False
     negative_is_zero: bool = False
-    no_query: Bool | None = None
+    no_query: Mapping[Direction, Bool] = field(default_factory=dict)
 
     def rows(self, direction: Direction, start: int, stop: int) -> Vectors:
         """(query, gallery) float32 gains of queries ``start:stop`` with the complete gallery, a new array.

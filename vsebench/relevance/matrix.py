@@ -18,7 +18,7 @@ from ..types import Direction, Int, Split, Vectors
 from .checks import CHUNK, check_values
 from .gains import Gains, Progress, shape_of
 
-FIELD = Field("gains", ("gains", "gain", "relevance", "phi", *SCORES.names))
+FIELD = Field("gains", ("gains", "gain", "relevance", "phi", "judgements", "qrels", *SCORES.names))
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ def matrix_gains(values: npt.NDArray[Any]) -> Gains:
     fingerprint, lowest = check_values(values, "image row")
     return Gains(
         "matrix", {"sha256": fingerprint}, (len(values), values.shape[1]), Stored(values), lowest=lowest,
-        positives=most_positives(values),
+        of_judgements=_only_0_and_1(values),
     )  # fmt: skip
 
 
@@ -87,12 +87,16 @@ def load(split: Split, argument: str, settings: Mapping[str, str], progress: Pro
     Raises:
         BadInput: the shape is not that of the split, a value is not finite (row and column are named), unknown ids.
     """
-    path = Path(argument).expanduser()
-    fix = "save a .npy array with one row an image and one column a caption"
-    found = _arranged(split, read_array(path, FIELD, fix, load=_numbers), settings["rows"], path)
+    found = of_file(split, Path(argument).expanduser(), settings["rows"])
     if progress is not None:
         progress(1.0)
     return found
+
+
+def of_file(split: Split, path: Path, rows_are: str = "auto") -> Gains:
+    """The numbers of a file as ``load`` reads them; also those of a matrix of judgements."""
+    fix = "save a .npy array with one row an image and one column a caption"
+    return _arranged(split, read_array(path, FIELD, fix, load=_numbers), rows_are, path)
 
 
 def _numbers(member: Member, where: Path) -> npt.NDArray[Any]:
@@ -131,9 +135,6 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
         notes.append("float64: rounded to float32")
     transposed = rows_are == "captions" or not by_images
     fingerprint, lowest = check_values(values, "caption row" if transposed else "image row", path or "gains")
-    positives = most_positives(values)
-    if positives:
-        notes.append("holds only 0 and 1: these are judgements, and every item of gain 1 is a positive of R@k and SR@k")
     image_ids, caption_ids = split.image_ids, split.caption_ids
     orders: list[Int | None] = []
     for what, ids, own, other, place in (
@@ -145,17 +146,12 @@ def _arranged(split: Split, stored: RawArray, rows_are: str, path: Path | None) 
     identity = {"sha256": fingerprint, "rows": "captions" if transposed else "images"}
     identity = identity if path is None else {"file": path.name, **identity}
     found = Stored(values.T if transposed else values, *orders)
-    return Gains("matrix", identity, shape, found, tuple(notes), lowest=lowest, positives=positives)
+    judged = _only_0_and_1(values)
+    return Gains("matrix", identity, shape, found, tuple(notes), lowest=lowest, of_judgements=judged)
 
 
-def most_positives(values: npt.NDArray[Any]) -> int:
-    """The most entries of 1 in a row or a column of (row, column) numbers that are all 0 or 1; else 0."""
-    most, columns = 0, np.zeros(values.shape[1], np.int64)
+def _only_0_and_1(values: npt.NDArray[Any]) -> bool:
+    """Whether (row, column) numbers are all 0 or 1."""
     step = max(1, CHUNK // values.shape[1])
-    for start in range(0, len(values), step):
-        one = values[start : start + step] == 1
-        if not (one | (values[start : start + step] == 0)).all():
-            return 0
-        columns += one.sum(axis=0)
-        most = max(most, int(one.sum(axis=1).max()))
-    return max(most, int(columns.max()))
+    blocks = (values[start : start + step] for start in range(0, len(values), step))
+    return all(((block == 0) | (block == 1)).all() for block in blocks)

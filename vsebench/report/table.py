@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import LABELS
 from ..types import Direction
 from .format import ARROWS, UNITS, bracketed, interval_words, printed
 from .grid import Cell, Grid, text_only
@@ -12,7 +13,6 @@ from .model import Resampling, Result
 
 CROSS_MODAL: tuple[Direction, ...] = ("i2t", "t2i")
 INTRA_MODAL: tuple[Direction, ...] = ("i2i", "t2t")
-LABELS = "labels"  # the view of continuous labels: its tables have one row a list length
 
 
 def grids(split: str, results: Sequence[Result], how: Resampling | None, signature: str) -> list[Grid]:
@@ -32,7 +32,7 @@ def grids(split: str, results: Sequence[Result], how: Resampling | None, signatu
         groups.setdefault((result.metric.view, directions), []).append(result)
     tables = []
     for (view, directions), group in groups.items():
-        if view == LABELS:
+        if view == LABELS:  # a row a list length
             tables.append(_by_length(group))
             continue
         title = JUDGEMENTS[view].heading if view in JUDGEMENTS else view

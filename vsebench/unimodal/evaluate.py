@@ -29,6 +29,7 @@ from ..metrics.suites import Names, words
 from ..metrics.values import differ_in_k, values
 from ..numeric.parallel import default_threads, spread
 from ..options import check_one, check_word, spell
+from ..relevance.kinds import LABELS
 from ..report.model import Resampling, Result
 from ..report.report import Report
 from ..types import Direction, Embeddings, Float, Ids, Int, Modality, PathLike, ReportProgress, Split, Vectors, as_array
@@ -38,10 +39,9 @@ from .labels import label_distance_of, read_labels
 from .nearest import SIMILARITIES, neighbours
 from .queries import Selection, first_queries, query_indices, read_queries, select
 
-VIEW = "labels"
 KS = (1, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
 STEMS = {stem.lower(): stem for stem in ("nDCG", "MLD")}
-SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{VIEW}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
+SUITES: dict[str, tuple[str, ...]] = {word: tuple(f"{LABELS}:{stem}@{k}" for k in KS) for word, stem in STEMS.items()}
 DIRECTION: dict[Modality, Direction] = {"image": "i2i", "caption": "t2t"}
 BLOCK_BYTES = 8 << 20  # label distances that one thread compares together
 MOST_QUERIES = 32  # in a block, so that progress is reported where distances are slow to compute
@@ -155,15 +155,15 @@ def label_metrics(metrics: Names | None) -> list[Metric]:
         raise UsageError("no metric is given", fix=f"give {spell('metrics', 'nDCG@10,MLD@10')} or all")
     found: list[Metric] = []
     for word in listed:
-        stem, at, k = word.removeprefix(f"{VIEW}:").partition("@")
-        if not at and stem.lower() in ("all", VIEW):
+        stem, at, k = word.removeprefix(f"{LABELS}:").partition("@")
+        if not at and stem.lower() in ("all", LABELS):
             found += [parse(m) for suite in SUITES.values() for m in suite]
         elif not at and stem.lower() in SUITES:
             found += [parse(m) for m in SUITES[stem.lower()]]
         else:
             name = STEMS.get(stem.lower(), stem) + at + k
-            m = parse(f"{VIEW}:{name}" if ":" not in name else name)
-            if m.view != VIEW or m.options or m.family.stem.lower() not in SUITES:
+            m = parse(f"{LABELS}:{name}" if ":" not in name else name)
+            if m.view != LABELS or m.options or m.family.stem.lower() not in SUITES:
                 raise UsageError(f"{word} is not defined for label distances", fix="use nDCG@k or MLD@k")
             found.append(m)
     return list(dict.fromkeys(found))

@@ -5,13 +5,32 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import NamedTuple
 
 import numpy as np
 
 from ...errors import BadInput
-from ...types import Direction, Int, Relevance, Split
+from ...types import Direction, Float, Int, Relevance, Split
 
 Counts = tuple[int, int, int]  # queries, positives, positives that are not in the gallery
+
+
+class Placed(NamedTuple):
+    """Judged pairs of one direction.
+
+    Attributes:
+        query: (pair,) int64 query indices.
+        item: (pair,) int64 gallery indices, -1 for items that are not in the gallery.
+        grade: (pair,) float64.
+        judged: (judged,) int64, the judged queries, with and without positives.
+        transposed: these are the pairs of the other direction, so that most queries may be without a positive.
+    """
+
+    query: Int
+    item: Int
+    grade: Float
+    judged: Int
+    transposed: bool = False
 
 
 @dataclass(frozen=True)
@@ -27,13 +46,14 @@ class Judgements:
         judged_by: who made the judgements.
         cite: citation key of ``docs/references.md``.
         reference: the publication.
-        positives: name of the set whose positives are used; its own name unless only the candidates differ.
         load: ``load(split, direction)`` gives the judgements of a split; raises UsageError for a split that was not
             judged, MissingPackage when the judgements are not installed, BadInput when their files are damaged.
         identity: ``identity(split)`` gives, for the signature, the source of the judgements and eight hexadecimal
             digits of the SHA-256 of their files; None when nothing but the split matters, or nothing is installed.
         splits: names of the splits that were judged, or patterns of names such as ``scenes-*``; empty for every split.
         folds: whether only the items of the query's fold are candidates, as in COCO 1K; needs a split with folds.
+        grades: ``grades(split, direction)`` gives the judged pairs with their grades; None: every positive has 1.
+        notes: what was decided when they were read.
         counts: by direction the published numbers of queries, positives, and positives that are not in the gallery.
     """
 
@@ -45,11 +65,12 @@ class Judgements:
     judged_by: str
     cite: str
     reference: str
-    positives: str
     load: Callable[[Split, Direction], Relevance]
     identity: Callable[[Split], str | None]
     splits: tuple[str, ...] = ()
     folds: bool = False
+    grades: Callable[[Split, Direction], Placed] | None = None
+    notes: tuple[str, ...] = ()
     counts: Mapping[Direction, Counts] = field(default_factory=dict)
 
     def covers(self, split: str) -> bool:

@@ -32,7 +32,6 @@ GROUND_TRUTH = Judgements(
     judged_by="not judged: every other pair counts as wrong, even if the caption fits",
     cite="chen2015coco",
     reference="Chen et al., Microsoft COCO Captions, arXiv 1504.00325, 2015",
-    positives="gt",
     load=ground_truth,
     identity=lambda split: None,
 )
@@ -46,7 +45,6 @@ COCO_1K = Judgements(
     judged_by="not judged: every other pair counts as wrong, even if the caption fits",
     cite="faghri2018vsepp",
     reference="Faghri et al., VSE++: Improving Visual-Semantic Embeddings with Hard Negatives, BMVC 2018",
-    positives="gt",
     load=ground_truth,
     identity=lambda split: None,
     folds=True,

@@ -10,6 +10,7 @@ from ...types import DIRECTIONS, Direction, Relevance, Split
 from .coco_files import CXC, ECCV
 from .declare import Counts, Judgements
 from .ground_truth import COCO_1K, GROUND_TRUTH
+from .kept import kept, kept_names, readable
 from .scenes import ENTAILS, JUDGED
 
 JUDGEMENTS: dict[str, Judgements] = {
@@ -20,16 +21,27 @@ COUNTS: dict[tuple[str, Direction], Counts] = {
 }
 
 
-def names(split: Split) -> list[str]:
-    """The sets with positives of their own that apply to a split, ``gt`` first, installed or not."""
-    return [name for name, judged in JUDGEMENTS.items() if judged.positives == name and judged.covers(split.name)]
+def sets_of(split: Split) -> dict[str, Judgements]:
+    """The sets that apply to a split, ``gt`` first: declared ones, installed or not, and those that are kept."""
+    has_folds = split.fold is not None and not split.in_folds
+    declared_ones = {
+        name: judged
+        for name, judged in JUDGEMENTS.items()
+        if judged.covers(split.name) and (has_folds or not judged.folds)
+    }
+    return declared_ones | {name: readable(name, split) for name in kept_names(split.name)}
+
+
+def in_folds(view: str) -> bool:
+    """Whether only the items of the query's fold are candidates of a set of judgements."""
+    return view in JUDGEMENTS and JUDGEMENTS[view].folds
 
 
 def load(name: str, split: Split, direction: Direction) -> Relevance:
     """One set of judgements over the items of a split.
 
     Args:
-        name: a key of ``JUDGEMENTS``; a set with the positives of another loads these.
+        name: a key of ``JUDGEMENTS``, or a set that is kept for the split.
         split: the items.
         direction: ``i2t`` or ``t2i``.
 
@@ -38,17 +50,14 @@ def load(name: str, split: Split, direction: Direction) -> Relevance:
         MissingPackage: the package with the judgements is not installed.
         BadInput: its files are damaged, or the split lacks judged queries.
     """
-    if name not in JUDGEMENTS:
-        raise unknown("judgements", name, JUDGEMENTS)
     if direction not in DIRECTIONS:
         raise UsageError(f"unknown direction '{direction}'", fix="give i2t or t2i")
-    return JUDGEMENTS[name].load(split, direction)
-
-
-def identities(split: Split) -> dict[str, str]:
-    """For the signature: name -> source and fingerprint, of the installed judgements of a split that have files."""
-    found = {name: judged.identity(split) for name, judged in JUDGEMENTS.items()}
-    return {name: identity for name, identity in found.items() if identity is not None}
+    own = kept_names(split.name)
+    if name not in JUDGEMENTS and name not in own:
+        error = unknown("judgements", name, [*JUDGEMENTS, *own])
+        keep = f"keep your own with the split: vsebench data judgements {split.name} {name} --from FILE"
+        raise UsageError(error.what, fix=f"{error.fix}; {keep}")
+    return (JUDGEMENTS[name] if name in JUDGEMENTS else kept(name, split)).load(split, direction)
 
 
 def verify_judgements(name: str) -> list[Check]:

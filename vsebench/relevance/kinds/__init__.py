@@ -14,6 +14,6 @@ A new kind is a module with a ``GainsKind`` and a function ``load``, and one lin
 from __future__ import annotations
 
 from .declare import GainsKind
-from .table import GAINS, NAMED, kind_of, load_gains, parse_spec
+from .table import GAINS, LABELS, NAMED, is_gains, kind_of, load_gains, parse_spec
 
-__all__ = ["GAINS", "NAMED", "GainsKind", "kind_of", "load_gains", "parse_spec"]
+__all__ = ["GAINS", "LABELS", "NAMED", "GainsKind", "is_gains", "kind_of", "load_gains", "parse_spec"]

@@ -16,7 +16,13 @@ from .declare import GainsKind
 GAINS: dict[str, GainsKind] = {
     kind.name: kind for kind in (CIDER, SPICE, SENTENCE, BOW, WMD, HOLDS, MATCH, COARSE, MATRIX)
 }
+LABELS = "labels"  # the view of gains made from labels of the items, see ``vsebench.unimodal``
 NAMED = [kind.name for kind in GAINS.values() if not kind.endings]  # specified by name, not by a file
+
+
+def is_gains(view: str) -> bool:
+    """Whether a view in the name of a metric is a kind of gains; every other one is a set of judgements."""
+    return view in GAINS or view == LABELS
 
 
 def kind_of(head: str) -> GainsKind | None:

@@ -90,4 +90,4 @@ def _gains(name: str, split: Split, share: Share) -> Gains:
     none = int(silent.sum())
     notes = (f"{count_of(none, 'caption states', 'captions state')} no fact: no value as a query",) if none else ()
     settings = {"scenes": fingerprint(share.truth)}
-    return Gains(name, settings, shape_of(split), share, notes, lowest=0.0, no_query=silent if none else None)
+    return Gains(name, settings, shape_of(split), share, notes, lowest=0.0, no_query={"t2i": silent} if none else {})

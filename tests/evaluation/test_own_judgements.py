@@ -1,0 +1,684 @@
+"""Judgements of one's own: the forms in which they are given, and the values of other packages for the same qrels."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import vsebench as vb
+from tests.commands import invoke
+from vsebench.data.splits.catalogue import build
+from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.report.report import Report
+
+METRICS = (
+    "mine:R@1,mine:R@5,mine:Recall@5,mine:R-P,mine:mAP@R,mine:mAP,mine:mAP@5,mine:MRR,mine:MedR,mine:nDCG@10,mine:NCS@5"
+)
+Grades = dict[str, dict[str, int]]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Embeddings of 20 images with two captions each, as a file with ids that are words."""
+    folder = tmp_path_factory.mktemp("own")
+    rng = np.random.default_rng(5)
+    content = rng.standard_normal((20, 6)).astype(np.float32)
+    np.savez(
+        folder / "A.npz",
+        image_embeddings=content,
+        text_embeddings=np.repeat(content, 2, axis=0) + rng.standard_normal((40, 6)).astype(np.float32),
+        image_ids=[f"im{n:02}" for n in range(20)],
+        text_ids=[f"im{n // 2:02}#{n % 2}" for n in range(40)],
+    )
+    return folder
+
+
+def grades(seed: int = 1) -> Grades:
+    """image -> caption -> grade 0 to 2, of 15 of the images; every one has a positive."""
+    draw = random.Random(seed)
+    found: Grades = {}
+    for n in range(15):
+        own = {f"im{c // 2:02}#{c % 2}": draw.choice((0, 1, 2)) for c in draw.sample(range(40), 6)}
+        found[f"im{n:02}"] = own | {f"im{n:02}#0": 2}
+    return found
+
+
+def evaluate(files: Path, given: Any, metrics: str = METRICS, **more: Any) -> Report:
+    return vb.evaluate(files / "A.npz", judgements={"mine": given}, metrics=metrics, ci=0, **more)
+
+
+def values(report: Report) -> dict[tuple[str, str], tuple[float, int]]:
+    return {(str(r.metric), str(r.direction)): (r.value, r.n) for r in report.results}
+
+
+def as_qrels(folder: Path, judged: Grades) -> Path:
+    path = folder / "qrels.txt"
+    path.write_text("".join(f"{q} 0 {i} {g}\n" for q, items in judged.items() for i, g in items.items()))
+    return path
+
+
+def as_three_columns(folder: Path, judged: Grades) -> Path:
+    path = folder / "three.txt"
+    path.write_text("".join(f"{q}\t{i}\t{g}\n" for q, items in judged.items() for i, g in items.items()))
+    return path
+
+
+def as_json(folder: Path, judged: Grades) -> Path:
+    path = folder / "qrels.json"
+    path.write_text(json.dumps(judged))
+    return path
+
+
+def as_csv(folder: Path, judged: Grades) -> Path:
+    path = folder / "pairs.csv"
+    rows = [f"{g},{i},{q}" for q, items in judged.items() for i, g in items.items()]
+    path.write_text("\n".join(["grade,caption_id,image_id", *rows]))
+    return path
+
+
+def as_beir(folder: Path, judged: Grades) -> Path:
+    path = folder / "beir.tsv"
+    rows = [f"{q}\t{i}\t{g}" for q, items in judged.items() for i, g in items.items()]
+    path.write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]))
+    return path
+
+
+def as_json_lines(folder: Path, judged: Grades) -> Path:
+    path = folder / "pairs.jsonl"
+    rows = [{"image_id": q, "caption_id": i, "grade": g} for q, items in judged.items() for i, g in items.items()]
+    path.write_text("\n".join(map(json.dumps, rows)))
+    return path
+
+
+def as_pairs(folder: Path, judged: Grades) -> list[tuple[str, str, int]]:
+    return [(q, i, g) for q, items in judged.items() for i, g in items.items()]
+
+
+FORMS: tuple[Callable[[Path, Grades], Any], ...] = (
+    as_qrels, as_three_columns, as_json, as_csv, as_beir, as_json_lines, as_pairs,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
+def test_every_form_gives_the_values_and_the_fingerprint_of_a_mapping(
+    form: Callable[[Path, Grades], Any], files: Path, tmp_path: Path
+):
+    judged = grades()
+    one, other = evaluate(files, judged), evaluate(files, form(tmp_path, judged))
+    assert values(one) == values(other) and len(values(one)) == 22
+    assert one.signature == other.signature and "mine:own#" in one.signature
+
+
+def matrix_of(judged: Grades) -> npt.NDArray[Any]:
+    matrix = np.zeros((20, 40))
+    for query, items in judged.items():
+        for item, grade in items.items():
+            matrix[int(query[2:]), 2 * int(item[2:4]) + int(item[-1])] = grade
+    return matrix
+
+
+def test_a_matrix_in_memory_and_in_a_file(files: Path, tmp_path: Path):
+    """Every item of a matrix is a judged query: those without a positive are counted, and have no value."""
+    judged = grades() | {f"im{n:02}": {f"im{n:02}#1": 1} for n in range(15, 20)}
+    matrix = matrix_of(judged)
+    np.save(tmp_path / "m.npy", matrix.T)
+    found = values(evaluate(files, matrix))
+    assert found == values(evaluate(files, tmp_path / "m.npy"))
+    assert found == values(evaluate(files, judged))
+
+
+def test_a_matrix_of_0_and_1_is_judgements_not_gains(files: Path):
+    matrix = np.kron(np.eye(20), np.ones((1, 2)))
+    report = evaluate(files, matrix, "gt:R@1,mine:R@1,mine:mAP@R,gt:mAP@R,mine:nDCG@5,gt:nDCG@5")
+    for name in ("R@1", "mAP@R", "nDCG@5"):
+        for direction in ("i2t", "t2i"):
+            gt = f"gt:{name}" if name == "nDCG@5" else name
+            assert report[f"mine:{name}", direction].value == report[gt, direction].value
+    as_gains = vb.evaluate(files / "A.npz", gains=matrix, metrics="matrix:nDCG@5", ci=0)
+    assert as_gains["matrix:nDCG@5", "i2t"].value == report["mine:nDCG@5", "i2t"].value
+    for name in ("R@1", "SR@5"):
+        with pytest.raises(BadInput, match="gains of 'matrix' are 0 and 1, which are judgements") as refused:
+            vb.evaluate(files / "A.npz", gains=matrix, metrics=f"matrix:{name}", ci=0)
+        assert "give them with judgements under a NAME" in str(refused.value.fix)
+    every = vb.evaluate(files / "A.npz", gains=matrix, metrics="graded", ci=0)
+    assert any("SR@1" in note and "left out" in note for note in every.notes)
+
+
+def test_the_other_direction_is_the_transpose_unless_given(files: Path):
+    judged = grades()
+    turned: Grades = {}
+    for query, items in judged.items():
+        for item, grade in items.items():
+            turned.setdefault(item, {})[query] = grade
+    one = evaluate(files, judged)
+    assert "mine: t2i is the transpose of i2t" in one.notes
+    # of items judged with grade 0 alone the transpose knows as well
+    assert values(one) == values(evaluate(files, {"i2t": judged, "t2i": turned}))
+    assert values(one) == values(evaluate(files, turned))
+
+
+def test_the_level_decides_what_is_a_positive(files: Path):
+    judged = grades()
+    strict = {q: {i: g for i, g in items.items() if g == 2} for q, items in judged.items()}
+    assert values(evaluate(files, judged, "mine:R-P,mine:mAP", level=2)) == values(
+        evaluate(files, strict, "mine:R-P,mine:mAP")
+    )
+
+
+def run_of(files: Path) -> dict[str, dict[str, float]]:
+    """image -> caption -> cosine, of all pairs."""
+    with np.load(files / "A.npz") as arrays:
+        x, y = (
+            a / np.linalg.norm(a, axis=1, keepdims=True)
+            for a in (arrays["image_embeddings"], arrays["text_embeddings"])
+        )
+        images, captions = arrays["image_ids"].tolist(), arrays["text_ids"].tolist()
+    scores = x.astype(np.float64) @ y.T.astype(np.float64)
+    return {i: dict(zip(captions, row, strict=True)) for i, row in zip(images, scores.tolist(), strict=True)}
+
+
+def judged_only(files: Path, judged: Grades) -> dict[str, dict[str, float]]:
+    return {query: row for query, row in run_of(files).items() if query in judged}
+
+
+def test_values_are_those_of_pytrec_eval(files: Path):
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
+    judged = grades()
+    judged["im00"]["somewhere else"] = 1  # counts as not found; the ideal gains of nDCG are of the gallery
+    report = evaluate(files, judged)
+    measures = {"success.1,5", "recall.5", "Rprec", "map", "map_cut.5", "recip_rank", "ndcg_cut.10"}
+    theirs = pytrec_eval.RelevanceEvaluator(judged, measures).evaluate(judged_only(files, judged))
+    names = {
+        "R@1": "success_1",
+        "R@5": "success_5",
+        "Recall@5": "recall_5",
+        "R-P": "Rprec",
+        "mAP": "map",
+        "mAP@5": "map_cut_5",
+        "MRR": "recip_rank",
+    }
+    for ours, name in names.items():
+        expected = np.mean([theirs[q][name] for q in judged])
+        assert report[f"mine:{ours}", "i2t"].value == pytest.approx(expected, abs=1e-12), ours
+    found = report["mine:nDCG@10", "i2t"]
+    assert found.per_query is not None and found.queries is not None
+    for query, value in zip(found.queries.tolist(), found.per_query.tolist(), strict=True):
+        if query != "im00":
+            assert value == pytest.approx(theirs[query]["ndcg_cut_10"], abs=1e-6)
+    assert "mine i2t: 1 positives are not in the gallery and count as not found" in report.notes
+
+
+def test_values_are_those_of_ranx(files: Path):
+    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
+    judged = {q: {i: g for i, g in items.items() if g} for q, items in grades().items()}
+    names = {
+        "hit_rate@5": "R@5",
+        "recall@5": "Recall@5",
+        "r-precision": "R-P",
+        "map": "mAP",
+        "mrr": "MRR",
+        "ndcg@10": "nDCG@10",
+    }
+    theirs = ranx.evaluate(ranx.Qrels(judged), ranx.Run(judged_only(files, judged)), list(names), make_comparable=True)
+    report = evaluate(files, judged)
+    for name, ours in names.items():
+        assert report[f"mine:{ours}", "i2t"].value == pytest.approx(theirs[name], abs=1e-6), name
+
+
+def test_values_are_those_of_ir_measures(files: Path):
+    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    judged = grades()
+    names = {
+        "Success@1": "R@1",
+        "R@5": "Recall@5",
+        "Rprec": "R-P",
+        "AP": "mAP",
+        "AP@5": "mAP@5",
+        "RR": "MRR",
+        "nDCG@10": "nDCG@10",
+    }
+    wanted = [ir_measures.parse_measure(name) for name in names]
+    theirs = ir_measures.calc_aggregate(wanted, judged, judged_only(files, judged))
+    report = evaluate(files, judged)
+    for measure, ours in zip(wanted, names.values(), strict=True):
+        assert report[f"mine:{ours}", "i2t"].value == pytest.approx(theirs[measure], abs=1e-6), ours
+
+
+def test_values_are_those_of_torchmetrics(files: Path):
+    """Whose average precision of the top k is divided by the relevant items that the top k has.
+
+    Relevant items with a score of 0 or less count as not relevant there, so that scores are made positive.
+    """
+    retrieval = pytest.importorskip("torchmetrics.functional.retrieval", reason="torchmetrics is not installed")
+    torch = pytest.importorskip("torch")
+    judged = {q: {i: g for i, g in items.items() if g} for q, items in grades().items()}
+    report = evaluate(files, judged, "mine:mAP,mine:mAP[over=found]@5,mine:Recall@5,mine:MRR")
+    rows = judged_only(files, judged)
+    pairs = [
+        (torch.tensor(list(rows[q].values())) + 2, torch.tensor([item in judged[q] for item in rows[q]])) for q in rows
+    ]
+    theirs = {
+        "mAP": [retrieval.retrieval_average_precision(s, t) for s, t in pairs],
+        "mAP[over=found]@5": [retrieval.retrieval_average_precision(s, t, top_k=5) for s, t in pairs],
+        "Recall@5": [retrieval.retrieval_recall(s, t, top_k=5) for s, t in pairs],
+        "MRR": [retrieval.retrieval_reciprocal_rank(s, t) for s, t in pairs],
+    }
+    for ours, each in theirs.items():
+        assert report[f"mine:{ours}", "i2t"].value == pytest.approx(float(torch.stack(each).mean()), abs=1e-6), ours
+
+
+def test_class_labels(files: Path, tmp_path: Path):
+    classes = np.arange(20) % 4
+    of_captions = np.repeat(classes, 2)
+    report = evaluate(files, {"labels": (classes, of_captions)}, "mine:mAP,mine:R-P")
+    same = (classes[:, None] == of_captions).astype(float)
+    assert values(report) == values(evaluate(files, same, "mine:mAP,mine:R-P"))
+    one_hot = {"labels": (np.eye(4, dtype=int)[classes], [[int(c)] for c in of_captions])}
+    assert values(report) == values(evaluate(files, one_hot, "mine:mAP,mine:R-P"))
+    rows = [f"im{n // 2:02},im{n // 2:02}#{n % 2},{of_captions[n]}" for n in range(40)]
+    table = tmp_path / "labels.csv"
+    table.write_text("\n".join(["image_id,caption_id,label", *rows]))
+    done = invoke(
+        "eval",
+        str(files / "A.npz"),
+        "--judgements",
+        f"mine=labels:{table}",
+        "--metrics",
+        "mine:mAP,mine:R-P",
+        "--ci",
+        "0",
+        "--json",
+    )
+    assert done.exit_code == 0, done.stderr
+    found = {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
+    assert found == values(report)
+
+
+def test_a_part_of_the_split_has_the_judgements_of_the_part(files: Path, tmp_path: Path):
+    table = tmp_path / "half.csv"
+    table.write_text("\n".join(["image_id,half", *(f"im{n:02},{'a' if n < 10 else 'b'}" for n in range(20))]))
+    part = evaluate(files, grades(), "mine:R-P,mine:nDCG@5", only=f"{table}:half=a")
+    inside = {
+        q: {i: g for i, g in items.items() if int(i[2:4]) < 10} for q, items in grades().items() if int(q[2:]) < 10
+    }
+    assert part["mine:R-P", "i2t"].n == 10
+    with np.load(files / "A.npz") as arrays:
+        x, y = arrays["image_embeddings"][:10], arrays["text_embeddings"][:20]
+        ids = {"image_ids": arrays["image_ids"][:10], "text_ids": arrays["text_ids"][:20]}
+    whole = vb.evaluate(
+        x,
+        y,
+        judgements={"mine": inside},
+        metrics="mine:R-P,mine:nDCG@5",
+        ci=0,
+        image_id_of_text=np.repeat(ids["image_ids"], 2),
+        **ids,
+    )
+    assert values(part) == values(whole)
+
+
+def test_intervals_compare_slices_and_the_page(files: Path, tmp_path: Path):
+    paths = []
+    with np.load(files / "A.npz") as arrays:
+        kept = dict(arrays)
+    for name, noise in (("A", 0.0), ("B", 0.5)):
+        rng = np.random.default_rng(7)
+        kept["text_embeddings"] = kept["text_embeddings"] + np.float32(noise) * rng.standard_normal((40, 6)).astype(
+            np.float32
+        )
+        np.savez(tmp_path / f"{name}.npz", **kept)
+        report = vb.evaluate(
+            tmp_path / f"{name}.npz",
+            judgements={"mine": grades()},
+            metrics="R@1,mine:R-P,mine:nDCG@10,mine:recall",
+            resamples=100,
+        )
+        assert all(r.interval is not None for r in report.results)
+        report.save(tmp_path / f"{name}.json")
+        paths.append(tmp_path / f"{name}.json")
+    again = vb.load(paths[0])
+    assert again["mine:R-P", "i2t"].value > 0 and "mine" in str(again)
+    assert [str(r.metric) for r in again.results if r.direction is None] == ["mine:RSum"]
+    compared = vb.compare([vb.load(p) for p in paths])
+    assert "mine:R-P" in compared.to_json()
+    other = evaluate(files, grades(2), "mine:R-P")
+    with pytest.raises(VsebenchError, match="mine"):
+        vb.compare([vb.load(paths[0]), other], metrics="mine:R-P")
+
+
+def test_kept_judgements_are_those_of_every_evaluation_on_the_split(
+    files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    table = tmp_path / "captions.csv"
+    table.write_text("\n".join(["image,caption", *(f"im{n // 2:02},caption {n}" for n in range(40))]))
+    assert invoke("data", "build", "toy", "--from", str(table)).exit_code == 0
+    qrels = as_qrels(tmp_path, grades())
+    kept = invoke("data", "judgements", "toy", "mine", "--from", str(qrels), "--json")
+    assert kept.exit_code == 0, kept.stderr
+    assert json.loads(kept.stdout)["judgements"][0]["i2t"].startswith("15 queries, ")
+    report = vb.evaluate(files / "A.npz", split="toy", metrics="mine", ci=0)
+    assert values(report) == values(evaluate(files, grades(), "mine", split="custom"))
+    report.save(tmp_path / "A.json")
+    sliced = invoke("slice", str(tmp_path / "A.json"), "--by", "positives", "--metrics", "mine:R-P", "--bins", "2")
+    assert sliced.exit_code == 0 and "positives (mine)" in sliced.stdout, sliced.stderr
+    twice = invoke("data", "judgements", "toy", "mine", "--from", str(qrels))
+    assert twice.exit_code == 2 and "are kept already" in twice.stderr and "--force" in twice.stderr
+    both = invoke("eval", str(files / "A.npz"), "--split", "toy", "--judgements", f"mine={qrels}")
+    assert both.exit_code == 2 and "judgements 'mine' are kept for split 'toy'" in both.stderr
+    (tmp_path / "cache" / "judgements" / "toy" / "mine.npz").write_bytes(b"PK")
+    assert invoke("eval", str(files / "A.npz"), "--split", "toy", "--metrics", "R@1", "--ci", "0").exit_code == 0
+    damaged = invoke("eval", str(files / "A.npz"), "--split", "toy", "--metrics", "mine:R@1")
+    assert damaged.exit_code == 3 and "the kept judgements are damaged" in damaged.stderr
+    listed = invoke("data", "judgements", "toy", "--json")
+    assert listed.exit_code == 0 and "the kept judgements are damaged" in listed.stdout
+    assert invoke("data", "judgements", "toy", "mine", "--remove").exit_code == 0
+    assert invoke("eval", str(files / "A.npz"), "--split", "toy", "--metrics", "R@1", "--ci", "0").exit_code == 0
+    gone = invoke("data", "judgements", "toy", "mine", "--remove")
+    assert gone.exit_code == 2 and "no judgements 'mine' are kept" in gone.stderr
+
+
+def test_processes_of_dask_read_the_same_judgements(files: Path, tmp_path: Path):
+    pytest.importorskip("distributed", reason="distributed is not installed")
+    path = as_qrels(tmp_path, grades())
+    given = f"mine={path}"
+    here = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0)
+    there = vb.evaluate(files / "A.npz", judgements=given, metrics=METRICS, ci=0, engine="dask", workers=1)
+    assert values(here) == values(there)
+    with pytest.raises(UsageError, match="judgements is in memory"):
+        evaluate(files, grades(), engine="dask")
+
+
+def test_retrieved_lists(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    table = tmp_path / "captions.csv"
+    table.write_text("\n".join(["image,caption", *(f"im{n // 2:02},caption {n}" for n in range(40))]))
+    build("toy", table)
+    metrics = "mine:R@1,mine:R-P,mine:mAP,mine:nDCG@10"
+    whole = vb.evaluate(
+        files / "A.npz",
+        split="toy",
+        judgements={"mine": grades()},
+        metrics=metrics,
+        ci=0,
+        save_run=tmp_path / "run.json",
+        depth=40,
+    )
+    lists = vb.evaluate(run=tmp_path / "run.json", split="toy", judgements={"mine": grades()}, metrics=metrics, ci=0)
+    assert values(whole) == values(lists)
+
+
+@pytest.mark.real_data
+def test_the_judgements_of_eccv_caption_given_as_qrels_are_eccv(real_data: Path, tmp_path: Path):
+    from vsebench.data.splits.packages import read_judgements
+    from vsebench.relevance.judgements.coco_files import ECCV_FILES
+
+    pytest.importorskip("eccv_caption", reason="eccv_caption is not installed (pip install 'vsebench[text]')")
+    for direction, name in ECCV_FILES.items():
+        lists = read_judgements(name)
+        lines = (f"{query} 0 {item} 1\n" for query, items in lists.items() for item in items)
+        (tmp_path / direction).write_text("".join(lines))
+    report = vb.evaluate(
+        real_data / "proxy" / "coco5k_minilm_proxy.npz",
+        judgements=[f"mine=i2t:{tmp_path / 'i2t'}", f"mine=t2i:{tmp_path / 't2i'}"],
+        metrics="eccv,mine,eccv:nDCG@10,mine:nDCG@10",
+        resamples=100,
+    )
+    for name in ("R@1", "R-P", "mAP@R", "nDCG@10"):
+        for direction in ("i2t", "t2i"):
+            one, other = report[f"eccv:{name}", direction], report[f"mine:{name}", direction]
+            assert (one.value, one.n, one.interval) == (other.value, other.n, other.interval)
+
+
+@pytest.mark.real_data
+def test_wikipedia_by_category(real_data: Path):
+    """Canonical correlation of visual words and topics: mAP 0.24 to 0.25 and 0.19 to 0.20, as the README says."""
+    scipy_io = pytest.importorskip("scipy.io")
+    folder = real_data / "wikipedia"
+    if not folder.is_dir():
+        pytest.skip("no wikipedia features")
+    arrays = scipy_io.loadmat(folder / "raw_features.mat")
+    lines = (folder / "testset_txt_img_cat.list").read_text().split("\n")
+    category = [line.split("\t")[2] for line in lines if line.strip()]
+    x, y = arrays["I_tr"] - arrays["I_tr"].mean(axis=0), arrays["T_tr"] - arrays["T_tr"].mean(axis=0)
+
+    def root(z: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        covariance = z.T @ z / len(z)
+        value, vector = np.linalg.eigh(
+            covariance + 1e-4 * np.trace(covariance) / len(covariance) * np.eye(len(covariance))
+        )
+        return np.asarray(vector / np.sqrt(value) @ vector.T)
+
+    u, _, v = np.linalg.svd(root(x) @ (x.T @ y / len(x)) @ root(y))
+    images = (arrays["I_te"] - arrays["I_tr"].mean(axis=0)) @ root(x) @ u[:, :5]
+    texts = (arrays["T_te"] - arrays["T_tr"].mean(axis=0)) @ root(y) @ v[:5].T
+    report = vb.evaluate(
+        images,
+        texts,
+        captions_per_image=1,
+        judgements={"category": {"labels": (category, category)}},
+        metrics="category:mAP",
+        resamples=50,
+    )
+    i2t, t2i = report["category:mAP", "i2t"], report["category:mAP", "t2i"]
+    assert 0.24 <= i2t.value <= 0.25 and 0.19 <= t2i.value <= 0.20
+    scores = (
+        images
+        / np.linalg.norm(images, axis=1, keepdims=True)
+        @ (texts / np.linalg.norm(texts, axis=1, keepdims=True)).T
+    )
+    same = np.array(category)[:, None] == np.array(category)
+    assert i2t.value == pytest.approx(np.mean([oracle_ap(s, r) for s, r in zip(scores, same, strict=True)]), abs=1e-4)
+
+
+def oracle_ap(scores: npt.NDArray[Any], relevant: npt.NDArray[Any]) -> float:
+    found, total = 0, 0.0
+    for rank, item in enumerate(np.argsort(-scores, kind="stable").tolist(), 1):
+        if relevant[item]:
+            found += 1
+            total += found / rank
+    return total / found
+
+
+MESSAGES = {
+    "unknown ids": (
+        {"nobody": ["nothing"], "noone": ["nowhere"]},
+        "it is not clear whether the queries are images or captions",
+    ),
+    "most queries unknown": (
+        {"i2t": {f"x{n}": ["im00#0"] for n in range(9)} | {"im00": ["im00#0"]}},
+        "9 of 10 image ids are not in split 'custom' (first: x0)",
+    ),
+    "most items unknown": (
+        {"i2t": {"im00": ["im00#0", "a", "b"]}},
+        "2 of 3 caption ids are not in split 'custom' (first: a)",
+    ),
+    "the wrong direction": ({"t2i": {"im00": ["im00#0"]}}, "the pairs of t2i look swapped"),
+    "a pair twice": ([("im00", "im00#0"), ("im00", "im00#0")], "has item 'im00#0' of query 'im00' twice"),
+    "no positive": (
+        {"im00": {"im00#0": 0}, "im01": {"im01#0": 1}, "im02": {"im02#0": 0}},
+        "'mine' (i2t): 1 of 3 judged queries have a positive, a candidate with a grade of at least 1; "
+        "grades are 0 to 1",
+    ),
+    "a grade that is no number": (
+        {"im00": {"im00#0": "much"}},
+        "the grade of item 'im00#0' of query 'im00' is 'much', no finite number",
+    ),
+    "nothing": ({}, "holds no mapping of queries to items"),
+    "a number": (5, "judgements 'mine' are 5 (int)"),
+    "another key": ({"i2t": {"im00": ["im00#0"]}, "x": {}}, "has the key 'x' beside i2t and t2i"),
+    "a query with a number": ({"im00": 3}, "query 'im00' has 3, no items with grades"),
+    "a triple of four": ([("im00", "im00#0", 1, 2)], "pair 0 is ('im00', 'im00#0', 1, 2)"),
+    "labels of too few": ({"labels": ([1], [1])}, "labels of 1 image for 20 images of split 'custom'"),
+    "labels of one side": ({"labels": [1, 2, 3]}, "judgements 'mine': labels are [1, 2, 3] (list)"),
+    "a matrix of another shape": (np.ones((3, 4)), "gains of shape (3, 4) for 20 images and 40 captions"),
+}
+
+
+@pytest.mark.parametrize("case", MESSAGES)
+def test_what_is_refused(case: str, files: Path):
+    given, message = MESSAGES[case]
+    with pytest.raises(VsebenchError) as refused:
+        evaluate(files, given, "mine:R@1")
+    assert message in str(refused.value) and refused.value.fix
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    (
+        ("qrels.txt", "--judgements is 'qrels.txt' (str)"),
+        ("gt=qrels.txt", "'gt' names something else already"),
+        ("cider=qrels.txt", "'cider' names something else already"),
+        ("recall=qrels.txt", "'recall' names something else already"),
+        ("a b=qrels.txt", "'a b' cannot name judgements"),
+        ("mine=absent.txt", "absent.txt"),
+    ),
+)
+def test_what_the_command_refuses(text: str, message: str, files: Path):
+    done = invoke("eval", str(files / "A.npz"), "--judgements", text)
+    assert done.exit_code in (2, 3) and message in done.stderr and "fix:" in done.stderr
+
+
+def test_names_that_no_evaluation_knows(files: Path, tmp_path: Path):
+    done = invoke("eval", str(files / "A.npz"), "--metrics", "mine:R@1")
+    assert done.exit_code == 2 and "unknown view 'mine'" in done.stderr and "--judgements mine=FILE" in done.stderr
+    path = as_qrels(tmp_path, grades())
+    twice = invoke("eval", str(files / "A.npz"), *["--judgements", f"mine={path}"] * 2)
+    assert twice.exit_code == 2 and "--judgements gives 'mine' 2 times" in twice.stderr
+    idle = invoke("eval", str(files / "A.npz"), "--judgements", f"mine={path}", "--metrics", "R@1", "--ci", "0")
+    assert idle.exit_code == 0 and "--judgements mine: no metric uses it" in idle.stderr
+    for metric in ("mine:CS@5", "mine:SR@5", "mine:MLD@5"):
+        with pytest.raises(UsageError, match="'mine' are binary judgements"):
+            evaluate(files, grades(), metric)
+
+
+def test_queries_that_the_split_does_not_have_are_left_out(files: Path):
+    judged = grades()
+    report = evaluate(files, judged | {"im99": {"im01#0": 1}})
+    assert values(report)["mine:R-P", "i2t"] == values(evaluate(files, judged))["mine:R-P", "i2t"]
+    assert "mine: i2t: of 16 judged queries 1 is not in the split" in " ".join(report.notes) or any(
+        "im99" in n for n in report.notes
+    )
+
+
+def test_each_direction_has_its_own_matrix(files: Path, tmp_path: Path):
+    one, other = matrix_of(grades(1)), matrix_of(grades(2))
+    np.save(tmp_path / "one.npy", one)
+    np.save(tmp_path / "other.npy", other)
+    both = evaluate(files, {"i2t": tmp_path / "one.npy", "t2i": other}, "mine:R-P")
+    named = vb.evaluate(
+        files / "A.npz", metrics="mine:R-P", ci=0,
+        judgements=[f"mine=i2t:{tmp_path / 'one.npy'}", f"mine=t2i:{tmp_path / 'other.npy'}"],
+    )  # fmt: skip
+    assert values(both) == values(named)
+    assert both["mine:R-P", "i2t"].value == evaluate(files, one, "mine:R-P")["mine:R-P", "i2t"].value
+    assert both["mine:R-P", "t2i"].value == evaluate(files, other, "mine:R-P")["mine:R-P", "t2i"].value
+    mixed = evaluate(files, {"i2t": as_qrels(tmp_path, grades(2)), "t2i": one}, "mine:R-P")
+    assert mixed["mine:R-P", "t2i"].value == evaluate(files, one, "mine:R-P")["mine:R-P", "t2i"].value
+    alone = evaluate(files, {"i2t": one}, "mine:R-P")
+    assert "mine: t2i is the transpose of i2t" in alone.notes
+
+
+def test_items_without_a_label_are_no_queries_and_no_positives(files: Path):
+    some = [n % 3 if n < 9 else None for n in range(20)]
+    of_captions = [str(n // 2 % 3) if n < 18 else float("nan") for n in range(40)]
+    report = evaluate(files, {"labels": (some, of_captions)}, "mine:mAP,mine:R-P")
+    assert (report["mine:mAP", "i2t"].n, report["mine:mAP", "t2i"].n) == (9, 18)
+    assert any("of 20 images 11 have no label, and are no queries" in note for note in report.notes)
+    classes = np.arange(20) % 4
+    plain = evaluate(files, {"labels": (classes, np.repeat(classes, 2))}, "mine:mAP")
+    for images, captions in (
+        (classes[:, None], np.repeat(classes, 2)[:, None]),
+        (classes.astype(float), np.repeat(classes, 2).tolist()),
+        ([str(c) for c in classes], np.repeat(classes, 2).astype(float)),
+    ):
+        assert values(evaluate(files, {"labels": (images, captions)}, "mine:mAP")) == values(plain)
+    for odd in (np.eye(20)[:, :3].tolist(), np.zeros((20, 2, 2)), 7, np.full((20, 3), 2)):
+        with pytest.raises(UsageError, match="labels are"):
+            evaluate(files, {"labels": (odd, of_captions)}, "mine:mAP")
+
+
+def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path):
+    path = tmp_path / "pairs.csv"
+    rows = [f"{q},{i},0.5,{g}" for q, items in grades().items() for i, g in items.items()]
+    path.write_text("\n".join(["image_id,caption_id,score,grade", *rows]))
+    with pytest.raises(BadInput, match="score and grade may have the grades\n  fix: keep one of them"):
+        evaluate(files, path, "mine:R@1")
+
+
+def test_large_and_odd_ids(tmp_path: Path):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((12, 4)).astype(np.float32)
+    images, captions = np.arange(12) + 100, 10**18 + 3 * np.arange(12)
+    np.savez(
+        tmp_path / "A.npz",
+        image_embeddings=x,
+        text_embeddings=x,
+        image_ids=images,
+        text_ids=captions,
+        image_of_text=images,
+    )
+    lines = [f"{i},{c}" for i, c in zip(images, captions, strict=True)]
+    (tmp_path / "q.csv").write_text("\n".join(["query,item", *lines]))
+    (tmp_path / "q.txt").write_text(
+        "".join(f"{line.replace(',', ' 0 ')} 1\n" for line in lines) + f"abc 0 {captions[0]} 1\n"
+    )
+    for name in ("q.csv", "q.txt"):
+        report = vb.evaluate(
+            tmp_path / "A.npz", judgements={"mine": tmp_path / name}, metrics="mine:R@1", ci=0, trust=True
+        )
+        assert [r.value for r in report.results] == [1.0, 1.0]
+        assert not any("not in the gallery" in note for note in report.notes) or name == "q.txt"
+    (tmp_path / "twice.txt").write_text(f"100 0 {captions[0]} 2\n0100 0 {captions[0]} 0\n")
+    with pytest.raises(BadInput, match="has a pair twice, in two spellings of an id"):
+        vb.evaluate(tmp_path / "A.npz", judgements={"mine": tmp_path / "twice.txt"}, metrics="mine:R@1")
+
+
+def test_pooled_judgements_have_many_items_without_a_query(files: Path):
+    """Three images judged against all captions: most captions are the positive of none of them."""
+    judged = {f"im{n:02}": {f"im{c // 2:02}#{c % 2}": int(c // 2 == n) for c in range(40)} for n in range(3)}
+    report = evaluate(files, judged, "mine:R@1,mine:R-P")
+    assert report["mine:R@1", "i2t"].n == 3 and report["mine:R@1", "t2i"].n == 6
+    assert report["mine:R-P", "t2i"].undefined == 34
+
+
+def test_a_fractional_level_of_a_matrix(files: Path):
+    matrix = np.kron(np.eye(20), np.full((1, 2), 0.7))
+    assert evaluate(files, matrix, "mine:R@1", level=0.7)["mine:R@1", "i2t"].n == 20
+
+
+def test_names_cannot_leave_the_folder_of_the_cache(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    victim = tmp_path / "victim.npz"
+    victim.write_bytes(b"mine")
+    for name in (str(tmp_path / "victim"), "../../../victim", "Mine", ".."):
+        done = invoke("data", "judgements", "toy", name, "--remove")
+        assert done.exit_code == 2 and victim.exists(), done.stderr
+
+
+@pytest.mark.parametrize(
+    "given", [Path("qrels.txt"), np.ones((20, 40)), 5, (x for x in ("mine=a",)), {1: {"im00": ["im00#0"]}}]
+)
+def test_judgements_without_a_name(given: Any, files: Path):
+    with pytest.raises(UsageError, match="judgements"):
+        vb.evaluate(files / "A.npz", judgements=given, metrics="R@1", ci=0)
+
+
+@pytest.mark.parametrize("name", ["score", "ties", "split", "vsebench", "rerank", "paper"])
+def test_keys_of_the_signature_are_no_names(name: str, files: Path):
+    with pytest.raises(UsageError, match=f"'{name}' names something else already"):
+        vb.evaluate(files / "A.npz", judgements={name: grades()}, metrics="R@1")
+
+
+def test_a_level_needs_judgements(files: Path):
+    with pytest.raises(UsageError, match=r"level=2.0 has no meaning without judgements"):
+        vb.evaluate(files / "A.npz", level=2, metrics="R@1")
+    with pytest.raises(UsageError, match="level=nan has no meaning"):
+        evaluate(files, grades(), level=float("nan"))

@@ -1,0 +1,312 @@
+"""Re-ranking: values are those of a matrix of the final places, which is ranked without a second stage."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pytest
+
+import vsebench as vb
+from tests.commands import invoke
+from vsebench.errors import BadInput, UsageError, VsebenchError
+from vsebench.report.report import Report
+from vsebench.types import Direction
+
+Array = npt.NDArray[Any]
+N, M, DEPTH = 60, 120, 9
+GAINS = np.random.default_rng(9).random((N, M)).astype(np.float32)
+METRICS = (
+    "recall,RSum,Recall@5,MRR,R-P,mAP@R,mAP,matrix:CS@5,matrix:CS@20,matrix:Kendall,matrix:NCS@3,matrix:NCS[gt=out]@3,"
+    "matrix:SR@5,matrix:SR[captions=first]@5,matrix:nDCG@10,matrix:R[gt=out]@5"
+)
+
+
+@pytest.fixture(scope="module")
+def stages() -> tuple[Array, Array, Array, Array]:
+    """Vectors of the first stage with many equal scores, and scores of a second one, with ties too."""
+    rng = np.random.default_rng(4)
+    images = rng.integers(-2, 3, (N, 5)).astype(np.float32)
+    images[~images.any(axis=1), 0] = 1
+    captions = np.repeat(images, 2, axis=0) + rng.integers(-1, 2, (M, 5)).astype(np.float32)
+    captions[~captions.any(axis=1), 0] = 1
+    scores = rng.integers(0, 6, (N, M)).astype(float) + 4 * (np.arange(M) // 2 == np.arange(N)[:, None])
+    return images, captions, scores, rng.integers(0, 6, (N, M)).astype(float)
+
+
+def final_places(first: Array, second: Array, depth: int, weight: float | None) -> Array:
+    """(query, gallery) minus the final place of every item, by sorting complete rows."""
+    out = np.empty(first.shape)
+    for query, (row, other) in enumerate(zip(first, second, strict=True)):
+        order = sorted(range(len(row)), key=lambda i: (-row[i], i))
+        score = {i: other[i] if weight is None else row[i] + weight * other[i] for i in order[:depth]}
+        final = sorted(order[:depth], key=lambda i: (-score[i], i)) + order[depth:]
+        out[query, final] = -np.arange(len(row))
+        for ahead, item in zip(order[depth:], order[depth + 1 :], strict=False):  # ties behind the top remain ties
+            if row[ahead] == row[item]:
+                out[query, item] = out[query, ahead]
+    return out
+
+
+def values(report: Report) -> dict[tuple[str, str], Any]:
+    return {
+        (str(r.metric), str(r.direction)): (pytest.approx(r.value, abs=1e-12), r.n)
+        for r in report.results
+        if r.direction is not None
+    }
+
+
+@pytest.mark.parametrize("weight", [None, 1.0, 0.25])
+@pytest.mark.parametrize("depth", [1, DEPTH, 60])
+def test_values_are_those_of_the_final_places(stages: tuple[Array, ...], depth: int, weight: float | None):
+    images, captions, i2t, t2i = stages
+    options: dict[str, Any] = {"captions_per_image": 2, "gains": GAINS, "ci": 0, "trust": True, "metrics": METRICS}
+    combine = "replace" if weight is None else f"add:{weight}"
+    report = vb.evaluate(
+        images,
+        captions,
+        similarity="dot",
+        rerank={"i2t": i2t, "t2i": t2i},
+        rerank_depth=depth,
+        combine=combine,
+        **options,
+    )
+    first = images.astype(float) @ captions.T
+    alone = {**options, "metrics": METRICS.replace("RSum,", "")}
+    for direction, places in (
+        ("i2t", final_places(first, i2t, depth, weight)),
+        ("t2i", final_places(first.T, t2i.T, depth, weight).T),
+    ):
+        expected = vb.evaluate(scores=places, direction=direction, **alone)
+        assert {k: v for k, v in values(report).items() if k[1] == direction} == values(expected)
+    rule = "replace" if weight is None else f"add {weight:g}"
+    assert f"|rerank:{rule},i2t@{depth},t2i@{depth}#" in report.signature
+    assert report["RSum"].value == pytest.approx(
+        sum(report[f"R@{k}", d].value for k in (1, 5, 10) for d in ("i2t", "t2i"))
+    )
+
+
+def test_a_depth_of_one_and_the_order_of_the_first_stage_change_nothing(stages: tuple[Array, ...]):
+    images, captions, _, _ = stages
+    options: dict[str, Any] = {
+        "captions_per_image": 2,
+        "similarity": "dot",
+        "ci": 0,
+        "metrics": "recall,R-P",
+        "trust": True,
+    }
+    plain = vb.evaluate(images, captions, **options)
+    same = images.astype(float) @ captions.T
+    for depth in (1, 20):
+        again = vb.evaluate(images, captions, rerank={"i2t": same, "t2i": same}, rerank_depth=depth, **options)
+        assert values(again) == values(plain)
+        assert "queries better, 0 worse" in " ".join(again.notes)
+
+
+def test_one_direction_alone(stages: tuple[Array, ...]):
+    images, captions, i2t, _ = stages
+    options: dict[str, Any] = {
+        "captions_per_image": 2,
+        "similarity": "dot",
+        "ci": 0,
+        "metrics": "recall",
+        "trust": True,
+    }
+    plain = vb.evaluate(images, captions, **options)
+    report = vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, **options)
+    assert report["R@1", "t2i"].value == plain["R@1", "t2i"].value
+    assert report["R@1", "i2t"].value != plain["R@1", "i2t"].value
+    with pytest.raises(UsageError, match="rerank gives i2t, and t2i alone is measured"):
+        vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, direction="t2i", **options)
+
+
+def test_what_is_gained_and_lost_is_a_note(stages: tuple[Array, ...]):
+    images, captions, i2t, _ = stages
+    options: dict[str, Any] = {"captions_per_image": 2, "similarity": "dot", "ci": 0, "metrics": "R@1", "trust": True}
+    plain = vb.evaluate(images, captions, **options)["R@1", "i2t"]
+    report = vb.evaluate(images, captions, rerank={"i2t": i2t}, rerank_depth=DEPTH, **options)
+    change = report["R@1", "i2t"].per_query - plain.per_query
+    words = f"({(change > 0).sum()} queries better, {(change < 0).sum()} worse)"
+    values_of = f"R@1 {100 * plain.value:.2f} → {100 * report['R@1', 'i2t'].value:.2f}"
+    assert f"re-ranking, i2t: {values_of} {words}" in report.notes
+
+
+def top_only(first: Array, second: Array, depth: int, none: float) -> Array:
+    out = np.full(first.shape, none)
+    for query, row in enumerate(first):
+        best = sorted(range(len(row)), key=lambda i: (-row[i], i))[:depth]
+        out[query, best] = second[query, best]
+    return out
+
+
+@pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
+def test_a_constant_stands_for_pairs_without_a_score(stages: tuple[Array, ...], none: float, tmp_path: Path):
+    images, captions, i2t, t2i = stages
+    first = images.astype(float) @ captions.T
+    np.save(tmp_path / "i2t.npy", top_only(first, i2t, DEPTH, none))
+    np.save(tmp_path / "t2i.npy", top_only(first.T, t2i.T, DEPTH, none).T)
+    options: dict[str, Any] = {
+        "captions_per_image": 2,
+        "similarity": "dot",
+        "ci": 0,
+        "metrics": "recall",
+        "trust": True,
+    }
+    found = vb.evaluate(images, captions, rerank={"i2t": tmp_path / "i2t.npy", "t2i": tmp_path / "t2i.npy"}, **options)
+    complete = vb.evaluate(images, captions, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH, **options)
+    assert values(found) == values(complete) and found.signature == complete.signature
+    with pytest.raises(
+        BadInput, match=f"{N * 11} of {N * 20:,} captions that the first stage ranks first have no score"
+    ):
+        vb.evaluate(images, captions, rerank={"i2t": tmp_path / "i2t.npy"}, rerank_depth=20, **options)
+
+
+def test_pairs_with_ids_and_the_command(stages: tuple[Array, ...], tmp_path: Path):
+    images, captions, i2t, t2i = stages
+    first = images.astype(float) @ captions.T
+    ids, texts = [f"im{n:02}" for n in range(N)], [f"im{n // 2:02}#{n % 2}" for n in range(M)]
+    np.savez(tmp_path / "A.npz", image_embeddings=images, text_embeddings=captions, image_ids=ids, text_ids=texts)
+    tops: dict[Direction, Array] = {
+        "i2t": top_only(first, i2t, DEPTH, np.nan),
+        "t2i": top_only(first.T, t2i.T, DEPTH, np.nan).T,
+    }
+    lines = [
+        f"{ids[i]} {texts[c]} {tops['i2t'][i, c]}" for i, c in zip(*np.nonzero(~np.isnan(tops["i2t"])), strict=True)
+    ]
+    (tmp_path / "i2t.txt").write_text("\n".join(lines))
+    pairs: dict[str, dict[str, float]] = {}
+    for i, c in zip(*np.nonzero(~np.isnan(tops["t2i"])), strict=True):
+        pairs.setdefault(texts[c], {})[ids[i]] = tops["t2i"][i, c]
+    (tmp_path / "t2i.json").write_text(json.dumps(pairs))
+    words = [
+        "--rerank", f"i2t={tmp_path / 'i2t.txt'}", "--rerank", f"t2i={tmp_path / 't2i.json'}", "--similarity", "dot",
+        "--ci", "0", "--metrics", "R@1,R@5", "--trust", "--json",
+    ]  # fmt: skip
+    done = invoke("eval", str(tmp_path / "A.npz"), *words)
+    assert done.exit_code == 0, done.stderr
+    expected = vb.evaluate(
+        images, captions, captions_per_image=2, similarity="dot", ci=0, metrics="R@1,R@5", trust=True,
+        rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH,
+    )  # fmt: skip
+    found = {(r["metric"], r["direction"]): (r["value"], r["n"]) for r in json.loads(done.stdout)["results"]}
+    assert found == values(expected)
+    (tmp_path / "lists.json").write_text(json.dumps({q: list(items) for q, items in pairs.items()}))
+    lists = invoke("eval", str(tmp_path / "A.npz"), "--rerank", f"t2i={tmp_path / 'lists.json'}", "--trust")
+    assert lists.exit_code == 3 and "no items with scores" in lists.stderr
+
+
+def test_intervals_and_comparison_of_both_stages(stages: tuple[Array, ...]):
+    images, captions, i2t, t2i = stages
+    options: dict[str, Any] = {
+        "captions_per_image": 2,
+        "similarity": "dot",
+        "metrics": "R@1,R@5,matrix:NCS@3",
+        "gains": GAINS,
+        "trust": True,
+    }
+    one = vb.evaluate(images, captions, **options, resamples=100)
+    two = vb.evaluate(images, captions, rerank={"i2t": i2t, "t2i": t2i}, rerank_depth=DEPTH, **options, resamples=100)
+    assert all(r.interval is not None and r.interval[0] <= r.value <= r.interval[1] for r in two.results)
+    assert "R@1" in vb.compare([one, two]).to_json()
+
+
+REFUSED: dict[str, tuple[dict[str, Any], str]] = {
+    "no depth": (
+        {"rerank": {"i2t": np.random.default_rng(0).random((N, M))}},
+        "every pair has a score\n  fix: add rerank_depth=128",
+    ),
+    "another direction": ({"rerank": {"i2i": np.ones((N, N))}}, "fix: give i2t=FILE, t2i=FILE, or both"),
+    "a file without a direction": ({"rerank": ["scores.npy"]}, "fix: give i2t=FILE, t2i=FILE, or both"),
+    "another shape": ({"rerank": {"i2t": np.ones((3, 4))}, "rerank_depth": 2}, "3 image rows"),
+    "another rule": (
+        {"rerank": {"i2t": np.ones((N, M))}, "combine": "max"},
+        "combine is 'max'\n  fix: use replace, add or add:0.5",
+    ),
+    "no number": ({"rerank": {"i2t": np.ones((N, M))}, "combine": "add:x"}, "combine is 'add:x'"),
+    "a rule alone": ({"combine": "add"}, "combine has no meaning without rerank"),
+    "a depth alone": ({"rerank_depth": 5}, "rerank_depth has no meaning without rerank"),
+    "ties": (
+        {"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "ties": "expected"},
+        "rerank has no meaning with ties='expected'",
+    ),
+    "a run": ({"rerank": {"i2t": np.ones((N, M))}, "rerank_depth": 5, "lists": 3}, "rerank has no meaning with lists"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_is_refused(case: str, stages: tuple[Array, ...]):
+    images, captions, _, _ = stages
+    given, message = REFUSED[case]
+    with pytest.raises(VsebenchError) as refused:
+        vb.evaluate(images, captions, captions_per_image=2, metrics="R@1", trust=True, **given)
+    assert message in str(refused.value)
+    assert isinstance(refused.value, UsageError | BadInput)
+
+
+def uneven(first: Array, second: Array, none: float) -> Array:
+    """Scores for the first 5 to 12 items of every query."""
+    out = np.full(first.shape, none)
+    for query, row in enumerate(first):
+        best = sorted(range(len(row)), key=lambda i: (-row[i], i))[: 5 + query % 8]
+        out[query, best] = second[query, best]
+    return out
+
+
+@pytest.mark.parametrize("none", [-100.0, -np.inf, np.nan])
+def test_queries_with_scores_for_different_numbers_of_items(stages: tuple[Array, ...], none: float):
+    """Items without a score stand behind those with one, in the order of the first stage."""
+    images, captions, i2t, _ = stages
+    first = images.astype(float) @ captions.T
+    options: dict[str, Any] = {"captions_per_image": 2, "ci": 0, "metrics": "R@1,R@5,MeanR,R-P", "trust": True}
+    given = {"i2t": uneven(first, i2t, none)}
+    report = vb.evaluate(images, captions, similarity="dot", rerank=given, **options)
+    places = np.concatenate([final_places(first[q : q + 1], i2t[q : q + 1], 5 + q % 8, None) for q in range(N)])
+    expected = vb.evaluate(scores=places, direction="i2t", **options)
+    assert {k: v for k, v in values(report).items() if k[1] == "i2t"} == values(expected)
+    assert "re-ranking, i2t: images have scores for 5 to 12 items" in report.notes and "i2t@12#" in report.signature
+    with pytest.raises(BadInput, match="of 720 captions that the first stage ranks first have no score"):
+        vb.evaluate(images, captions, similarity="dot", rerank=given, rerank_depth=12, **options)
+
+
+def test_scores_of_items_that_are_not_at_the_top(stages: tuple[Array, ...]):
+    images, captions, i2t, _ = stages
+    first = images.astype(float) @ captions.T
+    options: dict[str, Any] = {"captions_per_image": 2, "similarity": "dot", "ci": 0, "metrics": "R@1", "trust": True}
+    given = top_only(first, i2t, DEPTH, np.nan)
+    worst = int(first[3].argmin())
+    best = int(np.flatnonzero(~np.isnan(given[3]))[0])
+    given[3, [best, worst]] = given[3, [worst, best]]
+    report = vb.evaluate(images, captions, rerank={"i2t": given}, **options)
+    assert any(
+        "1 of 540 scores are of captions that the first stage does not rank among its first 18" in n
+        for n in report.notes
+    )
+    with pytest.raises(BadInput, match="of 540 scores are of captions that the first stage does not rank"):
+        vb.evaluate(images, captions, rerank={"i2t": np.roll(given, 7, axis=0)}, **options)
+
+
+def test_scores_of_the_other_direction(stages: tuple[Array, ...]):
+    images, captions, _, t2i = stages
+    first = images.astype(float) @ captions.T
+    given = top_only(first.T, t2i.T, DEPTH, -100).T
+    with pytest.raises(BadInput, match=r"every caption has scores for 9 images, .* these are scores of t2i"):
+        vb.evaluate(images, captions, captions_per_image=2, rerank={"i2t": given}, metrics="R@1", trust=True)
+
+
+def test_a_table_and_a_run_of_scores(stages: tuple[Array, ...], tmp_path: Path):
+    images, captions, i2t, _ = stages
+    first = images.astype(float) @ captions.T
+    ids, texts = [f"im{n:02}" for n in range(N)], [f"im{n // 2:02}#{n % 2}" for n in range(M)]
+    np.savez(tmp_path / "A.npz", image_embeddings=images, text_embeddings=captions, image_ids=ids, text_ids=texts)
+    top = top_only(first, i2t, DEPTH, np.nan)
+    pairs = [(ids[i], texts[c], top[i, c]) for i, c in zip(*np.nonzero(~np.isnan(top)), strict=True)]
+    (tmp_path / "run.txt").write_text("".join(f"{q} Q0 {item} 1 {score} tag\n" for q, item, score in pairs))
+    rows = [f"{q},{item},{int(q == item[:4])},{score}" for q, item, score in pairs]
+    (tmp_path / "table.csv").write_text("\n".join(["image_id,caption_id,label,score", *rows]))
+    options: dict[str, Any] = {"similarity": "dot", "ci": 0, "metrics": "R@1,MeanR", "trust": True}
+    expected = values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": top}, **options))
+    for name in ("run.txt", "table.csv"):
+        assert values(vb.evaluate(tmp_path / "A.npz", rerank={"i2t": tmp_path / name}, **options)) == expected

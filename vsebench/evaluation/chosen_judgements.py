@@ -1,0 +1,222 @@
+"""Judgements of one's own that an evaluation is given: which are meant, and reading them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from ..arguments import numbers, shown
+from ..data.columns import missing, text_of
+from ..data.formats.sniff import sniff
+from ..data.pair_files import Labels, of_value, read_labels, read_pairs
+from ..data.splits.catalogue import load_split
+from ..errors import UsageError
+from ..metrics.suites import ALL, SUITES
+from ..options import spell
+from ..relevance.judgements import kept, own
+from ..relevance.judgements.declare import Judgements
+from ..relevance.judgements.own import Own
+from ..relevance.judgements.table import JUDGEMENTS
+from ..relevance.kinds import GAINS, LABELS
+from ..relevance.matrix import of_array, of_file
+from ..types import DIRECTIONS, Direction, Split
+
+LABELLED = "labels"  # in front of a file of class labels
+GRAMMAR = "write NAME=FILE, NAME=i2t:FILE, NAME=t2i:FILE or NAME=labels:FILE"
+FORMS = "give a path, a mapping of queries to items, pairs of ids, a matrix, or {'labels': (..., ...)}"
+# The keys of a signature are no names of judgements.
+SIGNED = ("vsebench", "split", "score", "rerank", "order", "ties", "empty", "short", "gains", "captions", "paper")
+TAKEN = (*JUDGEMENTS, *GAINS, LABELS, *SUITES, *ALL, *SIGNED)
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where judgements are: a file, or a value in memory; and what it is said to hold."""
+
+    holds: Direction | Literal["labels"] | None
+    value: Any
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None in memory."""
+        return self.value if isinstance(self.value, Path) else None
+
+
+def choose(given: Any) -> dict[str, list[Source]]:
+    """The judgements that are given, by name.
+
+    Args:
+        given: ``NAME=FILE``, ``NAME=i2t:FILE``, ``NAME=labels:FILE``, a list of these, or a mapping from names to a
+            file, ``{query id: item ids}``, ``{query id: {item id: grade}}``, a list of (image id, caption id[, grade]),
+            a matrix (image, caption), one of each under ``i2t`` and ``t2i``, or ``{"labels": (of the images, of the
+            captions)}``; None and empty ones for none.
+
+    Raises:
+        UsageError: another form, a name that cannot be one, or a direction that is given twice.
+    """
+    found: dict[str, list[Source]] = {}
+    if isinstance(given, Mapping):
+        for name, value in given.items():
+            if not isinstance(name, str):
+                raise UsageError(f"{spell('judgements')} has the name {shown(name)}", fix="give names that are words")
+            kept.check_name(name, TAKEN)
+            found[name] = _sources(value)
+        return found
+    if given is not None and not isinstance(given, (str, list, tuple)):
+        raise UsageError(f"{spell('judgements')} is {shown(given)}", fix="give {NAME: JUDGEMENTS} or 'NAME=FILE'")
+    for text in [given] if isinstance(given, str) else given or ():
+        name, equals, file = text.partition("=") if isinstance(text, str) else ("", "", "")
+        if not equals or not name.strip() or not file.strip():
+            raise UsageError(f"{spell('judgements')} is {shown(text)}", fix=GRAMMAR)
+        kept.check_name(name.strip(), TAKEN)
+        found.setdefault(name.strip(), []).extend(_sources(file.strip()))
+    for name, sources in found.items():
+        if len(sources) > 1 and sorted(str(s.holds) for s in sources) != sorted(DIRECTIONS):
+            what = f"{spell('judgements')} gives '{name}' {len(sources)} times"
+            raise UsageError(what, fix=f"give one file, or {name}=i2t:FILE and {name}=t2i:FILE")
+    return found
+
+
+def _is_path(value: Any) -> bool:
+    return isinstance(value, str) or hasattr(value, "__fspath__")
+
+
+def _sources(value: Any) -> list[Source]:
+    """The sources of one set of judgements."""
+    if _is_path(value):
+        head, colon, tail = str(value).partition(":")
+        if colon and head in (*DIRECTIONS, LABELLED):
+            return [Source(head, Path(tail).expanduser())]  # type: ignore[arg-type]
+        return [Source(None, Path(value).expanduser())]
+    if isinstance(value, Mapping) and set(value) == {LABELLED}:
+        return [Source("labels", value[LABELLED])]
+    if isinstance(value, Mapping) and value and set(value) <= set(DIRECTIONS):
+        return [Source(d, Path(x).expanduser() if _is_path(x) else x) for d, x in value.items()]
+    return [Source(None, value)]
+
+
+def files(given: Any) -> list[Path]:
+    """The files of the judgements that are given."""
+    return [path for sources in choose(given).values() for s in sources if (path := s.path) is not None]
+
+
+def load(given: Any, level: float, split: Split, complete: Split | None = None) -> dict[str, Judgements]:
+    """The judgements that are given, over the items of a split.
+
+    Args:
+        given: see ``choose``.
+        level: the smallest grade of a positive.
+        split: what is evaluated.
+        complete: the split of which ``split`` is a part, if it is one: what the judgements are of.
+
+    Raises:
+        UsageError: see ``choose``; a split of which only folds are ranked; a level without judgements.
+        BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
+    """
+    chosen = choose(given)
+    if not math.isfinite(level) or (level != 1 and not chosen):
+        what = f"{spell('level', level)} has no meaning" + ("" if chosen else f" without {spell('judgements')}")
+        raise UsageError(what, fix="give the smallest grade of a positive" if chosen else "leave it out")
+    if chosen:
+        refuse_folds(split)
+    found = {}
+    for name, sources in chosen.items():
+        where = _where(sources)
+        read = read_sources(sources, f"judgements '{name}'", complete or split)
+        own.check_level(name, read, level, where)
+        read = read if complete is None else own.within(read, complete, split)
+        found[name] = own.judgements(name, read, level, where)
+    return found
+
+
+def keep(split: str, name: str, given: Any, *, level: float = 1.0, force: bool = False) -> Path:
+    """Keep judgements of a declared split in the cache: every evaluation on it then knows them by their name.
+
+    Args:
+        split: a declared split, or a data set of one's own that was built.
+        name: as in metric names.
+        given: as a value of the mapping of ``choose``, or a list of ``FILE``, ``i2t:FILE``, ``t2i:FILE`` and
+            ``labels:FILE``.
+        level: the smallest grade of a positive.
+        force: replace judgements that are kept under this name.
+
+    Returns:
+        The file in the cache.
+
+    Raises:
+        UsageError: an unknown split, a name that cannot be one, or is taken.
+        BadInput, MissingPackage: the judgements cannot be read, or are not of this split.
+        DiskError: the cache cannot be written.
+    """
+    several = isinstance(given, (list, tuple)) and given and all(map(_is_path, given))
+    sources = choose([f"{name}={text}" for text in given] if several else {name: given})[name]
+    items = load_split(split)
+    refuse_folds(items)
+    read = read_sources(sources, f"judgements '{name}'", items)
+    return kept.keep(name, read, level, items, _where(sources), force=force)
+
+
+def refuse_folds(split: Split) -> None:
+    """Refuse a split of which only folds are ranked; raises UsageError."""
+    if split.in_folds:
+        what = f"split '{split.name}' ranks folds, and judgements of one's own are of complete galleries"
+        raise UsageError(what, fix=f"use {spell('split', 'coco-5k')}")
+
+
+def read_sources(sources: Sequence[Source], where: str, split: Split) -> Own:
+    """What the sources of one set judge, in both directions; raises as ``load``."""
+    return own.complete([part for source in sources for part in _read(source, where, split)], where)
+
+
+def _read(source: Source, where: str, split: Split) -> list[Own]:
+    value: Any = source.value
+    if source.holds == LABELLED:
+        return [own.of_labels(read_labels(value) if isinstance(value, Path) else _labels(value, where), split)]
+    stated: Any = source.holds
+    directions = DIRECTIONS if stated is None else (stated,)
+    if isinstance(value, Path):
+        if sniff(value).arrays is not None:
+            return [own.of_matrix(of_file(split, value), directions)]
+        return [own.place(pairs, split) for pairs in read_pairs(value, stated)]
+    if hasattr(value, "__array__"):
+        return [own.of_matrix(of_array(split, numbers(value, where)), directions)]
+    if not isinstance(value, (Mapping, list, tuple)):
+        raise UsageError(f"{where} are {shown(value)}", fix=FORMS)
+    return [own.place(pairs, split) for pairs in of_value(value, stated, where)]
+
+
+def _where(sources: Sequence[Source]) -> str:
+    return " and ".join(s.path.name for s in sources if s.path is not None) or "memory"
+
+
+def _labels(value: Any, where: str) -> Labels:
+    """Labels in memory, in the order of the split: a word or a number an item, or several, or (item, class) of 0, 1."""
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise UsageError(f"{where}: labels are {shown(value)}", fix="give those of the images and of the captions")
+    images, captions = (_classes(labels, where) for labels in value)
+    return Labels({"image": None, "caption": None}, {"image": images, "caption": captions}, where)
+
+
+def _classes(labels: Any, where: str) -> list[list[str]]:
+    """The classes of every item as words, none of an item without a label."""
+    labels = labels.toarray() if hasattr(labels, "toarray") else labels
+    if hasattr(labels, "__array__"):
+        array = np.asarray(labels)
+        if array.ndim == 2 and array.shape[1] > 1 and np.isin(array, (0, 1)).all():
+            return [[str(c) for c in np.flatnonzero(row)] for row in array]
+        if array.ndim != 1 and array.shape[1:] != (1,):
+            what = f"{where}: labels are {shown(array)}"
+            raise UsageError(what, fix="give a label an item, or (item, class) of 0 and 1")
+        labels = array.ravel().tolist()
+    if not isinstance(labels, (list, tuple)):
+        raise UsageError(f"{where}: labels are {shown(labels)}", fix="give a label an item")
+    rows = [list(row) if isinstance(row, (list, tuple, set, frozenset)) else [row] for row in labels]
+    if len({len(row) for row in rows}) == 1 and len(rows[0]) > 1 and all(x in (0, 1) for row in rows for x in row):
+        what = f"{where}: labels are rows of 0 and 1, which may be columns of classes, or the classes 0 and 1"
+        raise UsageError(what, fix="give columns of classes as an array, and classes as words")
+    return [[word for x in row if not missing(x) and (word := text_of(x))] for row in rows]

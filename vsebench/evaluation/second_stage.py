@@ -1,0 +1,242 @@
+"""Re-ranking: the scores of a second stage are read, and order the top of what the first stage has ranked."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..arguments import numbers
+from ..data import read as files
+from ..data.align import align_scores
+from ..data.formats.raw import Array, RawArray
+from ..data.formats.sniff import sniff
+from ..data.pair_files import SCORED, read_pairs
+from ..errors import BadInput, UsageError
+from ..metrics.suites import headlines
+from ..options import settings, spell
+from ..rank.rerank import Reranking, ranks_of, reordered
+from ..rank.scorers import Matrix
+from ..relevance.judgements.as_gains import Entries
+from ..relevance.judgements.own import place
+from ..report.format import printed
+from ..types import Direction, Float, Modality, Observation, Split, TopK
+from . import binary
+from .inputs import Input, of_directions
+from .options import Options
+from .plan import Plan
+from .second_scores import SecondScores
+from .top_scored import CHUNK, constant
+
+MARK = -100.0  # what released code fills the scores with
+FEW = 0.01  # share of the scores that may be missing: another precision of the first stage has other tops
+WORDS: dict[Direction, tuple[Modality, Modality]] = {"i2t": ("image", "caption"), "t2i": ("caption", "image")}
+
+
+def load(
+    given: Mapping[Direction, Any], depth: int | None, split: Split
+) -> tuple[dict[Direction, SecondScores], list[str]]:
+    """The scores of the second stage by direction, and notes on reading them.
+
+    Args:
+        given: a file or a matrix for each direction.
+        depth: how many items a query are re-ranked; None for those that have scores.
+        split: the items.
+
+    Raises:
+        UsageError: complete scores without a depth.
+        BadInput, MissingPackage: the scores cannot be read, or are not of this split.
+    """
+    found, notes = dict[Direction, SecondScores](), list[str]()
+    for direction, value in given.items():
+        if isinstance(value, Path) and sniff(value).arrays is None:
+            entries, said = _entries(value, direction, split)
+            notes += said
+            one = entries
+        else:
+            one = _matrix(value, direction, split)
+        gallery, most = one.gallery, int(one.each.max(initial=0))
+        if not most:
+            raise BadInput(f"has no scores of {direction}", where=one.where, fix="score the top of every query")
+        if depth is None and one.each.min() == gallery:
+            fix = f"add {spell('rerank_depth', 128)}, the items of a query to re-rank"
+            raise UsageError("every pair has a score", where=one.where, fix=fix)
+        if depth is None and one.each.min() < most:
+            own = WORDS[direction][0]
+            notes.append(f"re-ranking, {direction}: {own}s have scores for {one.each.min():,} to {most:,} items")
+        found[direction] = replace(one, depth=min(depth or most, gallery), complete=depth is not None)
+    return found, notes
+
+
+def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
+    """Scores of a matrix, of a file or in memory."""
+    where = str(value) if isinstance(value, Path) else f"{spell('rerank')} {direction}"
+    if isinstance(value, Path):
+        raw = files.read_scores(value)
+    else:
+        array = numbers(value, where)
+        array = array if array.dtype.kind == "f" else array.astype(np.float64)
+        raw = RawArray(array, None, None, None, "arrays", (Path(where),), holds="ids")
+    found = align_scores(raw, split, finite=False)
+    missing = _constant(found.scores, direction)
+    counts = {"i2t": np.zeros(len(found.scores), np.int64), "t2i": np.zeros(found.scores.shape[1], np.int64)}
+    step = max(1, CHUNK // found.scores.shape[1])
+    for start in range(0, len(found.scores), step):
+        block = found.scores[start : start + step]
+        scored = np.isfinite(block) & (block != missing)
+        counts["i2t"][start : start + step] = scored.sum(axis=1)
+        counts["t2i"] += scored.sum(axis=0)
+    other: Direction = "t2i" if direction == "i2t" else "i2t"
+    if len(np.unique(counts[direction])) > 1 == len(np.unique(counts[other])):
+        what = (
+            f"every {WORDS[other][0]} has scores for {counts[other][0]:,} {WORDS[other][1]}s, and "
+            f"{WORDS[direction][0]}s have them for different numbers: these are scores of {other}"
+        )
+        raise BadInput(what, where=where, fix=f"give them as {other}")
+    gallery = len(split.ids(WORDS[direction][1]))
+    return SecondScores(
+        direction, Matrix(found.scores, *found.rows), missing, counts[direction], 0, False, gallery, where
+    )
+
+
+def _constant(scores: Array, direction: Direction) -> float | None:
+    """The finite number that stands for no score: far below the others, or as often in every query; None without."""
+    finite = np.isfinite(scores)
+    if finite.all():
+        known = constant(scores)
+        if known is None or not (direction in known.scored or (known.lowest and (known.apart or known.value == MARK))):
+            return None
+        return known.value
+    return MARK if (scores == MARK).any() and scores[finite].min() == MARK else None
+
+
+def _entries(path: Path, direction: Direction, split: Split) -> tuple[SecondScores, list[str]]:
+    """Scores of a file of pairs, and notes."""
+    given = [pairs for pairs in read_pairs(path, None, SCORED) if pairs.direction in (None, direction)]
+    if not given:
+        raise BadInput(f"has no scores of {direction}", where=path, fix=SCORED.fix)
+    own = place(replace(given[0], direction=direction), split, "scored")
+    found = own.placed[direction]
+    inside = found.item >= 0
+    gallery = len(split.ids(WORDS[direction][1]))
+    entries = Entries.of_pairs(found.query[inside], found.item[inside], found.grade[inside], gallery)
+    each = np.bincount(found.query[inside], minlength=len(split.ids(WORDS[direction][0])))
+    notes = [f"re-ranking, {note}" for note in own.notes]
+    if lost := int((~inside).sum()):
+        notes.append(f"re-ranking, {direction}: {lost:,} scores are of items that are not in the gallery")
+    return SecondScores(direction, entries, None, each, 0, False, gallery, str(path)), notes
+
+
+def read(data: Input, given: Any, options: Options) -> Input:
+    """The input with the scores of a second stage.
+
+    Raises:
+        UsageError: options or input that cannot be re-ranked.
+        BadInput, MissingPackage: as ``load``.
+    """
+    chosen = of_directions(given)
+    if not chosen:
+        for name in ("combine", "rerank_depth"):
+            if name in settings(options):
+                raise UsageError(f"{spell(name)} has no meaning without {spell('rerank')}", fix="leave it out")
+        return data
+    if idle := [direction for direction in chosen if direction not in options.directions]:
+        what = f"{spell('rerank')} gives {idle[0]}, and {options.directions[0]} alone is measured"
+        raise UsageError(what, fix=f"leave out {idle[0]}, or {spell('direction')}")
+    refused = {
+        "retrieved lists": data.lists is not None,
+        spell("only"): options.only is not None,
+        spell("engine", options.engine): options.engine != "local",
+        spell("ties", options.ties): options.ties != "index",
+        spell("save_run"): options.save_run is not None,
+        spell("lists"): options.lists > 0,
+        f"the folds of {data.split.name}": data.split.in_folds,
+    }
+    if strange := [name for name, found in refused.items() if found]:
+        raise UsageError(f"{spell('rerank')} has no meaning with {strange[0]}", fix="leave out one of them")
+    second, notes = load(chosen, options.rerank_depth, data.split)
+    sources = tuple(path for path in chosen.values() if isinstance(path, Path))
+    return replace(data, second=second, notes=(*data.notes, *notes), sources=(*data.sources, *sources))
+
+
+def apply(
+    plan: Plan, observed: dict[Direction, Observation], data: Input, weight: float | None
+) -> tuple[Plan, dict[Direction, Observation], dict[Direction, Reranking]]:
+    """The plan with notes, what was observed after re-ranking, and the new orders of the tops.
+
+    Args:
+        plan: what is measured.
+        observed: the ranks and the tops of the first stage.
+        data: with the scores of the second stage; nothing is done without.
+        weight: of the second scores where they are added to the first; None where they replace them.
+
+    Raises:
+        BadInput: an item of the top of the first stage has no score.
+    """
+    out, new, digest = dict(observed), dict[Direction, Reranking](), hashlib.sha256()
+    depths, notes = [], []
+    for direction, given in data.second.items():
+        before = observed[direction]
+        assert before.top is not None  # plan.depth is at least that of the second stage
+        top = before.top.cut(given.reach)
+        queries, depth = top.items.shape
+        scores = given.of(np.repeat(np.arange(queries), depth), top.items.ravel()).reshape(queries, depth)
+        notes += _missing(scores, top, given, data.split)
+        if weight is not None:
+            scores = top.scores + weight * scores
+        new[direction] = reordered(top.items, scores, len(data.split.ids(WORDS[direction][1])))
+        digest.update(np.ascontiguousarray(new[direction].items[:, : given.depth]).tobytes())
+        depths.append(f"{direction}@{given.depth}")
+        out[direction] = Observation(direction, {view: ranks_of(r, new[direction]) for view, r in before.ranks.items()})
+        notes += _gained(plan, direction, before, out[direction])
+    if not new:
+        return plan, observed, {}
+    rule = "replace" if weight is None else f"add {weight:g}"
+    second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
+    return replace(plan, second=second, notes=(*plan.notes, *notes)), out, new
+
+
+def _gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> list[str]:
+    """What re-ranking gains and loses in one direction, in one note."""
+    found = []
+    for m in headlines(plan.binary):
+        one, other = (
+            binary.measure(m, observed.ranks[m.view], plan.split, direction, plan.no_positive)
+            for observed in (before, after)
+        )
+        assert one.per_query is not None and other.per_query is not None
+        change = (other.per_query - one.per_query) * (1 if m.higher_is_better else -1)
+        values = " → ".join(printed(r.value, r.unit) for r in (one, other))
+        found.append(f"{m} {values} ({int((change > 0).sum()):,} queries better, {int((change < 0).sum()):,} worse)")
+    return [f"re-ranking, {direction}: {'; '.join(found) or 'no metric of binary judgements shows its effect'}"]
+
+
+def _missing(scores: Float, top: TopK, given: SecondScores, split: Split) -> list[str]:
+    """A note on scores that are missing in the top of the first stage, or of items that it does not have there.
+
+    Raises:
+        BadInput: they are more than ``FEW`` of all.
+    """
+    none, (own, other) = np.isnan(scores), WORDS[given.direction]
+    if given.complete:
+        lost, asked = none, scores.size
+        what, behind = f"{other}s that the first stage ranks first have no score", "stand behind those with one"
+    else:
+        # as many as a query has scores for, of which some are behind the top that is searched
+        asked = int(given.each.sum())
+        lost = none & ((~none).sum(axis=1) < given.each)[:, None]
+        what = f"scores are of {other}s that the first stage does not rank among its first {scores.shape[1]:,}"
+        behind = "keep the order of the first stage"
+    number = int(none.sum()) if given.complete else asked - int((~none).sum())
+    if not number:
+        return []
+    row, column = np.argwhere(lost)[0].tolist()
+    first = f"{other} {split.ids(other)[top.items[row, column]]} of {own} {split.ids(own)[row]}, at rank {column + 1}"
+    what = f"{number:,} of {asked:,} {what} (first without a score: {first})"
+    if number > FEW * asked:
+        raise BadInput(what, where=given.where, fix="score the items that this first stage ranks first")
+    return [f"re-ranking, {given.direction}: {what}; they {behind}"]
