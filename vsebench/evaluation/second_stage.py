@@ -54,9 +54,8 @@ def load(
     found, notes = dict[Direction, SecondScores](), list[str]()
     for direction, value in given.items():
         if isinstance(value, Path) and sniff(value).arrays is None:
-            entries, said = _entries(value, direction, split)
+            one, said = _entries(value, direction, split)
             notes += said
-            one = entries
         else:
             one = _matrix(value, direction, split)
         gallery, most = one.gallery, int(one.each.max(initial=0))
@@ -97,10 +96,9 @@ def _matrix(value: Any, direction: Direction, split: Split) -> SecondScores:
             f"{WORDS[direction][0]}s have them for different numbers: these are scores of {other}"
         )
         raise BadInput(what, where=where, fix=f"give them as {other}")
-    gallery = len(split.ids(WORDS[direction][1]))
-    return SecondScores(
-        direction, Matrix(found.scores, *found.rows), missing, counts[direction], 0, False, gallery, where
-    )
+    rows = found.rows[direction == "t2i"]  # the file's order of the queries
+    each, gallery = counts[direction] if rows is None else counts[direction][rows], len(split.ids(WORDS[direction][1]))
+    return SecondScores(direction, Matrix(found.scores, *found.rows), missing, each, 0, False, gallery, where)
 
 
 def _constant(scores: Array, direction: Direction) -> float | None:
