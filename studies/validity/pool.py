@@ -60,7 +60,7 @@ def registered(positive: dict[Direction, Bool]) -> Iterator[None]:
         name=NAME, title="Pooled", heading="pooled", meaning="true candidates among the first of five systems",
         rule="the ground truth, and what is true among the first of a few systems", judged_by="the truth of scenes",
         cite="chun2022eccv", reference="Chun et al., ECCV Caption: Correcting False Negatives, ECCV 2022",
-        positives=NAME, load=load, identity=lambda split: None,
+        load=load, identity=lambda split: None,
     )  # fmt: skip
     try:
         yield

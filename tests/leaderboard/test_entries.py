@@ -488,7 +488,7 @@ def test_reduced_training_data_are_named(tmp_path):
     assert found["small-scenes-10k-sam-3pc"] == "3 % of training captions"
     assert found["small-scenes-10k-mh"] == ""
     page = (BOARD / "site" / "coco-5k.html").read_text(encoding="utf-8")
-    assert page.count('<span class="setting"><bdi>object labels, 25 % of training captions</bdi>') == 28
+    assert page.count('<span class="setting"><bdi>object labels, 25 % of training captions</bdi>') == 30
     assert (
         '<a href="entries/small-coco-objects-mh.html"><bdi>mh</bdi></a></span>' in page
     )  # once a chart says it of none

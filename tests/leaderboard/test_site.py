@@ -408,7 +408,7 @@ def test_what_a_model_reads_of_an_image_is_a_column(source):
     entries = json.loads(files["leaderboard.json"])["entries"]
     assert {e.get("image_input") for e in entries} == {None, "pixels", "region features"}
     of_objects = [e for e in read(BOARD).entries if "coco-objects" in e.id]
-    assert {e.model.image_input for e in of_objects} == {"object annotations"} and len(of_objects) == 14
+    assert {e.model.image_input for e in of_objects} == {"object annotations"} and len(of_objects) == 15
 
 
 def test_published_rows_link_to_their_paper_and_have_no_page(source):

@@ -172,7 +172,9 @@ def check_names(options: Options, split: Split | str | None) -> None:
             if metric.view not in known:
                 error = unknown("view", metric.view, known)
                 judgements = spell("judgements", f"{metric.view}=FILE")
-                raise UsageError(error.what, fix=f"{error.fix} Judgements of yours: {judgements}")
+                raise UsageError(
+                    error.what, fix=f"{str(error.fix).rstrip('?')}, or give judgements of yours: {judgements}"
+                )
     if isinstance(split, str) and split != "custom":
         catalogue.declared(split)
 

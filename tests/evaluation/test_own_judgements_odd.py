@@ -1,0 +1,130 @@
+"""Judgements of one's own in odd forms: mixed sources, labels, ids, levels and names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import vsebench as vb
+from tests.commands import invoke
+from tests.evaluation.test_own_judgements import as_qrels, evaluate, grades, matrix_of, values
+from vsebench.errors import BadInput, UsageError
+
+
+def test_each_direction_has_its_own_matrix(files: Path, tmp_path: Path):
+    one, other = matrix_of(grades(1)), matrix_of(grades(2))
+    np.save(tmp_path / "one.npy", one)
+    np.save(tmp_path / "other.npy", other)
+    both = evaluate(files, {"i2t": tmp_path / "one.npy", "t2i": other}, "mine:R-P")
+    named = vb.evaluate(
+        files / "A.npz", metrics="mine:R-P", ci=0,
+        judgements=[f"mine=i2t:{tmp_path / 'one.npy'}", f"mine=t2i:{tmp_path / 'other.npy'}"],
+    )  # fmt: skip
+    assert values(both) == values(named)
+    assert both["mine:R-P", "i2t"].value == evaluate(files, one, "mine:R-P")["mine:R-P", "i2t"].value
+    assert both["mine:R-P", "t2i"].value == evaluate(files, other, "mine:R-P")["mine:R-P", "t2i"].value
+    mixed = evaluate(files, {"i2t": as_qrels(tmp_path, grades(2)), "t2i": one}, "mine:R-P")
+    assert mixed["mine:R-P", "t2i"].value == evaluate(files, one, "mine:R-P")["mine:R-P", "t2i"].value
+    alone = evaluate(files, {"i2t": one}, "mine:R-P")
+    assert "mine: t2i is the transpose of i2t" in alone.notes
+
+
+def test_items_without_a_label_are_no_queries_and_no_positives(files: Path):
+    some = [n % 3 if n < 9 else None for n in range(20)]
+    of_captions = [str(n // 2 % 3) if n < 18 else float("nan") for n in range(40)]
+    report = evaluate(files, {"labels": (some, of_captions)}, "mine:mAP,mine:R-P")
+    assert (report["mine:mAP", "i2t"].n, report["mine:mAP", "t2i"].n) == (9, 18)
+    assert any("of 20 images 11 have no label, and are no queries" in note for note in report.notes)
+    classes = np.arange(20) % 4
+    plain = evaluate(files, {"labels": (classes, np.repeat(classes, 2))}, "mine:mAP")
+    for images, captions in (
+        (classes[:, None], np.repeat(classes, 2)[:, None]),
+        (classes.astype(float), np.repeat(classes, 2).tolist()),
+        ([str(c) for c in classes], np.repeat(classes, 2).astype(float)),
+    ):
+        assert values(evaluate(files, {"labels": (images, captions)}, "mine:mAP")) == values(plain)
+    for odd in (np.eye(20)[:, :3].tolist(), np.zeros((20, 2, 2)), 7, np.full((20, 3), 2)):
+        with pytest.raises(UsageError, match="labels are"):
+            evaluate(files, {"labels": (odd, of_captions)}, "mine:mAP")
+
+
+def test_a_table_with_two_columns_of_numbers_is_refused(files: Path, tmp_path: Path):
+    path = tmp_path / "pairs.csv"
+    rows = [f"{q},{i},0.5,{g}" for q, items in grades().items() for i, g in items.items()]
+    path.write_text("\n".join(["image_id,caption_id,score,grade", *rows]))
+    with pytest.raises(BadInput, match="score and grade may have the grades\n  fix: keep one of them"):
+        evaluate(files, path, "mine:R@1")
+
+
+def test_large_and_odd_ids(tmp_path: Path):
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((12, 4)).astype(np.float32)
+    images, captions = np.arange(12) + 100, 10**18 + 3 * np.arange(12)
+    np.savez(
+        tmp_path / "A.npz",
+        image_embeddings=x,
+        text_embeddings=x,
+        image_ids=images,
+        text_ids=captions,
+        image_of_text=images,
+    )
+    lines = [f"{i},{c}" for i, c in zip(images, captions, strict=True)]
+    (tmp_path / "q.csv").write_text("\n".join(["query,item", *lines]))
+    (tmp_path / "q.txt").write_text(
+        "".join(f"{line.replace(',', ' 0 ')} 1\n" for line in lines) + f"abc 0 {captions[0]} 1\n"
+    )
+    for name in ("q.csv", "q.txt"):
+        report = vb.evaluate(
+            tmp_path / "A.npz", judgements={"mine": tmp_path / name}, metrics="mine:R@1", ci=0, trust=True
+        )
+        assert [r.value for r in report.results] == [1.0, 1.0]
+        assert not any("not in the gallery" in note for note in report.notes) or name == "q.txt"
+    (tmp_path / "twice.txt").write_text(f"100 0 {captions[0]} 2\n0100 0 {captions[0]} 0\n")
+    with pytest.raises(BadInput, match="has a pair twice, in two spellings of an id"):
+        vb.evaluate(tmp_path / "A.npz", judgements={"mine": tmp_path / "twice.txt"}, metrics="mine:R@1")
+
+
+def test_pooled_judgements_have_many_items_without_a_query(files: Path):
+    """Three images judged against all captions: most captions are the positive of none of them."""
+    judged = {f"im{n:02}": {f"im{c // 2:02}#{c % 2}": int(c // 2 == n) for c in range(40)} for n in range(3)}
+    report = evaluate(files, judged, "mine:R@1,mine:R-P")
+    assert report["mine:R@1", "i2t"].n == 3 and report["mine:R@1", "t2i"].n == 6
+    assert report["mine:R-P", "t2i"].undefined == 34
+
+
+def test_a_fractional_level_of_a_matrix(files: Path):
+    matrix = np.kron(np.eye(20), np.full((1, 2), 0.7))
+    assert evaluate(files, matrix, "mine:R@1", level=0.7)["mine:R@1", "i2t"].n == 20
+
+
+def test_names_cannot_leave_the_folder_of_the_cache(files: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("VSEBENCH_CACHE", str(tmp_path / "cache"))
+    victim = tmp_path / "victim.npz"
+    victim.write_bytes(b"mine")
+    for name in (str(tmp_path / "victim"), "../../../victim", "Mine", ".."):
+        done = invoke("data", "judgements", "toy", name, "--remove")
+        assert done.exit_code == 2 and victim.exists(), done.stderr
+
+
+@pytest.mark.parametrize(
+    "given", [Path("qrels.txt"), np.ones((20, 40)), 5, (x for x in ("mine=a",)), {1: {"im00": ["im00#0"]}}]
+)
+def test_judgements_without_a_name(given: Any, files: Path):
+    with pytest.raises(UsageError, match="judgements"):
+        vb.evaluate(files / "A.npz", judgements=given, metrics="R@1", ci=0)
+
+
+@pytest.mark.parametrize("name", ["score", "ties", "split", "vsebench", "rerank", "paper"])
+def test_keys_of_the_signature_are_no_names(name: str, files: Path):
+    with pytest.raises(UsageError, match=f"'{name}' names something else already"):
+        vb.evaluate(files / "A.npz", judgements={name: grades()}, metrics="R@1")
+
+
+def test_a_level_needs_judgements(files: Path):
+    with pytest.raises(UsageError, match=r"level=2.0 has no meaning without judgements"):
+        vb.evaluate(files / "A.npz", level=2, metrics="R@1")
+    with pytest.raises(UsageError, match="level=nan has no meaning"):
+        evaluate(files, grades(), level=float("nan"))
