@@ -10,7 +10,6 @@ import typer
 from ..errors import GATE_NOT_MET, BadInput, MissingPackage, UsageError, count_of
 from ..registry import unknown
 from ..scenes.settings import is_name
-from ..types import DIRECTIONS
 from .command import command
 from .results import result_options
 from .terminal import Terminal
@@ -222,6 +221,8 @@ def judgements(
 
 def _about(judged: Judgements, split: Split) -> dict[str, str]:
     """What ``vsebench data judgements`` prints of a set."""
+    from ..types import DIRECTIONS
+
     counts: dict[str, str] = {}
     for direction in DIRECTIONS:
         try:
