@@ -87,7 +87,7 @@ def test_words_for_many_metrics_are_explained(monkeypatch: pytest.MonkeyPatch) -
     [
         "eccv:cs",
         "eccc:cs",
-        "mAPP",
+        "mAPs",
         "medr@",
         "Recal@1",
         "eccc:R@1",

@@ -473,7 +473,7 @@ def oracle_ap(scores: npt.NDArray[Any], relevant: npt.NDArray[Any]) -> float:
 
 MESSAGES = {
     "unknown ids": (
-        {"nobody": ["nothing"], "noone": ["nowhere"]},
+        {"nobody": ["nothing"], "no one": ["nowhere"]},
         "it is not clear whether the queries are images or captions",
     ),
     "most queries unknown": (
