@@ -56,8 +56,9 @@ def run(
 
     gains, save_run = given.pop("gains"), given["save_run"]
     given |= {"run": given["run"] or None, "gains": ",".join(gains) if gains else ()}
-    given |= {"judgements": given["judgements"] or (), "rerank": given["rerank"] or None}
-    systems = systems_of(files or [], given.pop("texts"), given["scores"] is not None or bool(given["run"]), save_run)
+    given |= {"judgements": given["judgements"] or ()}
+    given |= {name: given[name] or None for name in ("scores", "fuse", "rerank")}
+    systems = systems_of(files or [], given.pop("texts"), bool(given["scores"] or given["run"]), save_run)
     runs = {} if save_run is None else saved_run.files(save_run)
     reports: dict[str, Report] = {}
     for name, images, texts in systems:

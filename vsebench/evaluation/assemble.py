@@ -117,7 +117,7 @@ def _signature(plan: Plan, data: Input, ratings: str | None) -> dict[str, str]:
         "split": f"{plan.split.name}#{signature.fingerprint(plan.split)}",
         **{view: identity for view, identity in judged.items() if identity is not None},
         "score": data.score,
-        **({"rerank": plan.second} if plan.second else {}),
+        **plan.stages,
         "order": "f64",
         "ties": plan.ties if binary or plan.ties == EXPECTED else "index",
         "empty": plan.no_positive if binary else "skip",

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..graded import engine as run
 from ..graded.rankings import pseudo_positives
+from ..metrics import Metric
 from ..rank.rerank import Reranking
 from ..rank.ties import EXPECTED
 from ..relevance.gains import Gains
@@ -84,12 +85,14 @@ def _measured(
     plan: Plan, data: Input, options: Options, engine: Engine, new: Mapping[Direction, Reranking] | None
 ) -> run.Found:
     influence = plan.resampling is not None
-    if data.scorer is None:
-        assert data.lists is not None
+    if data.lists is not None:
         lists = {d: data.lists.lists[d] for d in plan.directions}
         return run.from_lists(lists, plan.split, plan.graded, plan.gains, data.lists.tied, influence)
-    return run.run(
-        data.scorer, plan.split, plan.graded, plan.gains, plan.directions, expected=plan.ties == EXPECTED,
-        threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
-        fill=engine.fill, device=engine.device, new=new,
-    )  # fmt: skip
+    found: dict[tuple[Metric, Direction], run.GradedValues] = {}
+    for scorer, directions in data.passes(plan.directions):
+        found |= run.run(
+            scorer, plan.split, plan.graded, plan.gains, directions, expected=plan.ties == EXPECTED,
+            threads=options.threads, progress=options.progress, influence=influence, order_of=engine.order,
+            fill=engine.fill, device=engine.device, new=new,
+        )  # fmt: skip
+    return found

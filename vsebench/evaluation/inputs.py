@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeGuard, cast
@@ -31,7 +31,7 @@ class Input:
 
     Attributes:
         split: the items.
-        scorer: scores of all images with all captions; None for retrieved lists.
+        scorers: by direction the scores of all images with all captions, mostly the same; none for retrieved lists.
         lists: retrieved lists; None for scores.
         vectors: image and caption vectors in the order of the split, where there are any.
         where: the file, for messages.
@@ -40,10 +40,11 @@ class Input:
         sources: the files that were read.
         complete: the split of which ``split`` is a part, if it is one.
         second: by direction the scores of a second stage, for the top of the rankings.
+        stages: what was done with the scores, by field of the signature: ``fuse``.
     """
 
     split: Split
-    scorer: Scorer | None
+    scorers: Mapping[Direction, Scorer]
     where: Path
     lists: AlignedLists | None = None
     vectors: tuple[Embeddings, Embeddings] | None = None
@@ -53,6 +54,19 @@ class Input:
     sources: tuple[Path, ...] = field(default=())
     complete: Split | None = None
     second: Mapping[Direction, SecondScores] = field(default_factory=dict)
+    stages: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def scorer(self) -> Scorer | None:
+        """The scores of the first direction, which are mostly those of both; None for retrieved lists."""
+        return next(iter(self.scorers.values()), None)
+
+    def passes(self, directions: Sequence[Direction]) -> list[tuple[Scorer, tuple[Direction, ...]]]:
+        """Every scorer of some directions, with those that it serves."""
+        groups: dict[int, list[Direction]] = {}
+        for direction in directions:
+            groups.setdefault(id(self.scorers[direction]), []).append(direction)
+        return [(self.scorers[served[0]], tuple(served)) for served in groups.values()]
 
     @property
     def score(self) -> str:
@@ -62,7 +76,8 @@ class Input:
     @property
     def directions(self) -> tuple[Direction, ...]:
         """The directions that can be measured."""
-        return DIRECTIONS if self.lists is None else tuple(d for d in DIRECTIONS if d in self.lists.lists)
+        known = self.scorers if self.lists is None else self.lists.lists
+        return tuple(d for d in DIRECTIONS if d in known)
 
 
 def read(given: Given, options: Options) -> Input:
@@ -103,23 +118,42 @@ def _vectors(given: Given, options: Options) -> Input:
     found = align_embeddings(raw, given.split, options.captions_per_image, captions_file(options))
     scorer, decision = choose(found.images, found.captions, options.similarity)
     return Input(
-        found.split, scorer, found.where, None, (found.images, found.captions), found.rows, (*found.notes, decision),
+        found.split, dict.fromkeys(DIRECTIONS, scorer), found.where, None, (found.images, found.captions), found.rows, (*found.notes, decision),
         found.warnings, raw.sources,
     )  # fmt: skip
 
 
 def _scores(given: Given, options: Options) -> Input:
-    """A score matrix of a file or in memory, one row an image and one column a caption."""
+    """A score matrix of a file or in memory, one row an image and one column a caption; or one of each direction."""
     if options.similarity != "auto":
         raise UsageError(f"{spell('similarity')} has no meaning for a score matrix", fix="leave it out")
+    if isinstance(given.scores, Mapping):
+        return _of_each(given, options)
     if is_path(given.scores):
         raw = files.read_scores(Path(given.scores), key=given.scores_key)
     else:
         raw = RawArray(numbers(given.scores, "scores"), *_ids(given), "arrays", (ARRAYS,), holds="ids")
     found = align_scores(raw, given.split, options.captions_per_image, captions_file(options))
+    scorers = dict.fromkeys(DIRECTIONS, Matrix(found.scores, *found.rows))
     return Input(
-        found.split, Matrix(found.scores, *found.rows), found.where, rows=found.rows, notes=found.notes,
-        warnings=found.warnings, sources=raw.sources,
+        found.split, scorers, found.where, rows=found.rows, notes=found.notes, warnings=found.warnings,
+        sources=raw.sources,
+    )  # fmt: skip
+
+
+def _of_each(given: Given, options: Options) -> Input:
+    """Scores of each direction, of models that score queries of images and of captions in different ways."""
+    read: dict[Direction, Input] = {}
+    split = given.split
+    for direction, scores in given.scores.items():
+        read[direction] = _scores(replace(given, scores=scores, split=split), options)
+        split = read[direction].split
+    first, *others = read.values()
+    every = dict.fromkeys(note for one in read.values() for note in one.notes)
+    warned = dict.fromkeys(warning for one in read.values() for warning in one.warnings)
+    return replace(
+        first, scorers={d: one.scorers[d] for d, one in read.items()}, notes=tuple(every), warnings=tuple(warned),
+        rows=first.rows, sources=(*first.sources, *(path for one in others for path in one.sources)),
     )  # fmt: skip
 
 
@@ -145,7 +179,7 @@ def _lists(given: Given, options: Options) -> Input:
         raise BadInput(what, where=path, fix=fix)
     lists = align_lists(raw, given.split)
     warnings = tuple(f"{path.name}: {what}" for path, what in raw.doubts)
-    return Input(lists.split, None, raw.sources[0], lists, notes=raw.notes, warnings=warnings, sources=raw.sources)
+    return Input(lists.split, {}, raw.sources[0], lists, notes=raw.notes, warnings=warnings, sources=raw.sources)
 
 
 def _ids(given: Given) -> tuple[Ids | None, Ids | None, Ids | None]:
@@ -177,6 +211,23 @@ def of_directions(given: Any, name: str = "rerank") -> dict[Direction, Any]:
     return found
 
 
+def _scores_given(given: Any) -> Any:
+    """A file or an array of scores, or a mapping from directions to them; from words such as ``i2t=FILE`` too."""
+    if isinstance(given, Mapping):
+        return of_directions(given, "scores")
+    words = listed(given)
+    if not words or not all(map(is_path, words)):
+        return given
+    return words[0] if len(words) == 1 and run_path(words[0])[0] is None else of_directions(words, "scores")
+
+
+def listed(given: Any) -> list[Any]:
+    """What an option gives once or several times: a path or an array, or a list of them; none for None."""
+    if given is None:
+        return []
+    return list(given) if isinstance(given, (list, tuple)) else [given]
+
+
 def run_path(text: PathLike) -> tuple[Direction | None, Path]:
     """The direction and the path of ``i2t=FILE``, ``t2i=FILE`` or ``FILE``."""
     head, equals, tail = str(text).partition("=")
@@ -185,13 +236,15 @@ def run_path(text: PathLike) -> tuple[Direction | None, Path]:
 
 
 def of_run_folder(given: Given, options: Options) -> tuple[Given, Options]:
-    """What is given; in place of the folder of a training run its file, its similarity and its split.
+    """What is given, scores by direction as a mapping; in place of the folder of a training run its file, its similarity
+    and its split.
 
     A similarity and a split that the user names are kept.
 
     Raises:
         BadInput: as ``run_folder.find``.
     """
+    given = replace(given, scores=_scores_given(given.scores))
     if not is_path(given.images) or given.texts is not None or given.scores is not None:
         return given, options
     found = run_folder.find(Path(given.images).expanduser())
@@ -212,7 +265,9 @@ def paths_of(given: Given, options: Options) -> list[Path]:
     runs_given = list(run.values()) if isinstance(run, Mapping) else [run] if is_path(run) else list(run or ())
     named = [run_path(x)[1] for x in runs_given if is_path(x)]
     named += [x for x in of_directions(given.rerank).values() if isinstance(x, Path)]
-    return [*(Path(x) for x in (given.images, given.texts, given.scores) if is_path(x)), *named, *beside(options)]
+    scores = list(given.scores.values()) if isinstance(given.scores, Mapping) else [given.scores]
+    named += [Path(x) for x in (given.images, given.texts, *scores, *listed(given.fuse)) if is_path(x)]
+    return [*named, *beside(options)]
 
 
 def captions_file(options: Options) -> Path | None:
@@ -224,6 +279,7 @@ def beside(options: Options) -> list[Path]:
     """Files that were read beside the input: captions, and what gains were made from."""
     named = [captions_file(options), options.part[0], *(spec.argument for spec in gains.choose(options.gains).values())]
     named += chosen_judgements.files(options.judgements)
+    named += [options.correction.bank] if options.correction else []
     return [path for path in (Path(x).expanduser() for x in named if x is not None) if path.is_file()]
 
 
@@ -245,6 +301,11 @@ def check(given: Given, options: Options) -> None:
         if getattr(given, name) is not None and (needed is None or (name.endswith("_key") and not is_path(needed))):
             what = "here" if needed is None else "for an array in memory"
             raise UsageError(f"{spell(name)} has no meaning {what}", fix="leave it out")
+    if options.engine != "local":
+        apart = {spell("fuse"): given.fuse, f"{spell('scores')} by direction": isinstance(given.scores, Mapping) or None}
+        if strange := [name for name, found in apart.items() if found is not None]:
+            what = f"{strange[0]} has no meaning with {spell('engine', options.engine)}"
+            raise UsageError(what, fix="leave out one of them")
     if options.run_order != "score" and given.run is None:
         raise UsageError(f"{spell('run_order')} has no meaning here", fix="leave it out")
     for name in ("image_ids", "text_ids", "image_id_of_text"):

@@ -222,10 +222,9 @@ def _rankers(
             listed = data.lists.lists[direction][query]
             yield _ranks_in_list(listed, gallery), len(listed), np.inf
         return
-    assert data.scorer is not None
-    step = max(1, BLOCK // gallery)
+    scorer, step = data.scorers[direction], max(1, BLOCK // gallery)
     for start in range(0, len(queries), step):
-        for scores in data.scorer.scores_of(direction, queries[start : start + step], dtype):
+        for scores in scorer.scores_of(direction, queries[start : start + step], dtype):
             largest = float(np.abs(scores).max())
             yield _ranks_by_score(scores), gallery, float(np.ptp(scores)) / largest if largest else 0.0
 

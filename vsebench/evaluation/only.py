@@ -13,9 +13,9 @@ from ..data import columns
 from ..data.captions import with_captions
 from ..errors import BadInput, UsageError
 from ..options import spell
-from ..rank.scorers import Dot, Matrix
+from ..rank.scorers import Dot, Matrix, Scorer
 from ..relevance.kinds import GAINS
-from ..types import Embeddings, Int, Split
+from ..types import Direction, Embeddings, Int, Split
 from . import chosen_gains as gains
 from .inputs import Input, captions_file
 from .options import PART_GRAMMAR, Options
@@ -77,7 +77,7 @@ def only(data: Input, options: Options) -> tuple[Input, Options]:
     )
     rows = (_ranks(data.rows[0], images), _ranks(data.rows[1], captions))
     found = replace(
-        data, split=part, scorer=_scorer(data.scorer, images, captions), vectors=_vectors(data, images, captions),
+        data, split=part, scorers=_scorers(data, images, captions), vectors=_vectors(data, images, captions),
         rows=rows, complete=data.split, notes=(*data.notes, note),
     )  # fmt: skip
     return found, replace(options, captions=None)
@@ -111,11 +111,17 @@ def _rows(rows: Int | None, kept: Int) -> Int:
     return kept if rows is None else rows[kept]
 
 
-def _scorer(scorer: Any, images: Int, captions: Int) -> Dot | Matrix:
-    if isinstance(scorer, Dot):
-        return Dot(scorer.images[images], scorer.captions[captions], scorer.cosine)
-    rows, cols = _rows(scorer.image_order, images), _rows(scorer.caption_order, captions)
-    return Matrix(scorer.scores, rows, cols, scorer.name)
+def _scorers(data: Input, images: Int, captions: Int) -> dict[Direction, Scorer]:
+    found: dict[Direction, Scorer] = {}
+    for scorer, directions in data.passes(data.directions):
+        if isinstance(scorer, Dot):
+            part: Scorer = Dot(scorer.images[images], scorer.captions[captions], scorer.cosine)
+        else:
+            assert isinstance(scorer, Matrix)
+            rows, cols = _rows(scorer.image_order, images), _rows(scorer.caption_order, captions)
+            part = Matrix(scorer.scores, rows, cols, scorer.name)
+        found |= dict.fromkeys(directions, part)
+    return found
 
 
 def _vectors(data: Input, *kept: Int) -> tuple[Embeddings, Embeddings] | None:

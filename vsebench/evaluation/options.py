@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ..data.captions import Captions
     from ..metrics.suites import Names
     from ..report.model import Resampling
+    from .corrections import Correction
     from ..types import Direction, GainsLike, JudgementsLike, PathLike, ReportProgress
 
 MOST = 100  # items a query that a report keeps
@@ -36,11 +37,17 @@ class Given(Fields):
 
     images: Any = None
     texts: Any = option(None, "Text vectors, when FILE has those of the images only.", INPUT, reads=Path, value="FILE")
-    scores: Any = option(None, "A score matrix instead, a row an image.", INPUT, reads=Path, value="FILE")
+    scores: Any = option(
+        None, "A score matrix instead, a row an image; i2t=FILE and t2i=FILE for one of each direction.", INPUT,
+        reads=list[str], value="FILE",
+    )  # fmt: skip
     run: Any = option(
         None, "Retrieved lists instead: TREC or JSON; i2t=FILE. Repeatable.", INPUT,
         reads=list[str], value="FILE",
     )  # fmt: skip
+    fuse: Any = option(
+        None, "Another system, whose scores are added; of --run its ranks. Repeatable.", reads=list[str], value="FILE",
+    )
     rerank: Any = option(
         None, "Scores of a second stage for the top of every ranking: i2t=FILE, t2i=FILE. Repeatable.",
         reads=list[str], value="FILE",
@@ -124,6 +131,13 @@ class Options(Fields):
         0, "Items a query to keep in the report, with scores and gains, for its page; 0 for none.", value="N",
         least=0, most=MOST,
     )  # fmt: skip
+    weights: str | None = option(
+        None, "Of --fuse: one a system, the first for FILE; all 1 by default.", reads=str, value="W,W,...",
+    )  # fmt: skip
+    normalise: str | None = option(
+        None, "Correct hubness: csls:k=10, dsl:beta=100 or qb:beta=20; with other queries qb:BANK.npz:beta=20.",
+        reads=str, value="RULE", flags=("--normalise", "--normalize"),
+    )  # fmt: skip
     combine: str = option(
         "replace", "Of --rerank: the second scores alone, or add:WEIGHT times them to the first.", value="RULE",
     )  # fmt: skip
@@ -170,11 +184,14 @@ class Options(Fields):
         if self.depth is not None and self.save_run is None:
             what = f"{spell('depth', self.depth)} has no meaning without {spell('save_run')}"
             raise UsageError(what, fix=f"add {spell('save_run', 'FILE')}, or leave it out")
-        _ = self.weight
+        _ = self.weight, self.correction
         self._check_engine()
         _ = self.resampling, self.budget, self.part  # what is wrong is refused before anything is read
 
     def _check_engine(self) -> None:
+        if self.normalise is not None and self.engine != "local":
+            what = f"{spell('normalise')} has no meaning with {spell('engine', self.engine)}"
+            raise UsageError(what, fix="leave out one of them")
         given = {"scheduler": self.scheduler, "workers": self.workers, "resume": self.resume or None}
         for name, value in given.items():
             if value is not None and self.engine == "local":
@@ -217,6 +234,29 @@ class Options(Fields):
                 f"{spell('combine')} is '{printable(self.combine[:60])}'", fix="use replace, add or add:0.5"
             )
         return weight
+
+    @property
+    def correction(self) -> Correction | None:
+        """How scores are corrected, None where they are not; raises UsageError as ``corrections.parse``."""
+        from .corrections import parse
+
+        return None if self.normalise is None else parse(self.normalise)
+
+    def fusion_weights(self, systems: int) -> list[float]:
+        """The weights of so many systems.
+
+        Raises:
+            UsageError: they are not as many, not above 0, or there is one system.
+        """
+        if self.weights is None:
+            return [1.0] * systems
+        if systems == 1:
+            raise UsageError(f"{spell('weights')} has no meaning without {spell('fuse')}", fix="leave it out")
+        found = [parsed(word) for word in self.weights.split(",")]
+        if len(found) != systems or not all(w is not None and w > 0 for w in found):
+            what = f"{spell('weights')} is '{printable(self.weights[:60])}' for {systems} systems"
+            raise UsageError(what, fix="give a number above 0 for each, as in 0.7,0.3")
+        return [w for w in found if w is not None]
 
     @property
     def budget(self) -> int | None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ..data.splits import catalogue
 from ..errors import BadInput, MissingPackage, UsageError, count_of
@@ -57,7 +57,8 @@ class Plan:
         short_lists: ``refuse`` or ``miss`` for metrics that read deeper than the retrieved lists.
         resampling: how intervals are made, None for none.
         notes: what was decided.
-        second: how the top of the rankings is re-ranked, for the signature; empty where it is not.
+        stages: what was done with the scores before or after ranking, by field of the signature: ``fuse``,
+            ``normalise``, ``rerank``.
     """
 
     split: Split
@@ -75,7 +76,7 @@ class Plan:
     short_lists: str
     resampling: Resampling | None
     notes: tuple[str, ...]
-    second: str = ""
+    stages: Mapping[str, str] = field(default_factory=dict)
 
     @functools.cached_property
     def single(self) -> tuple[Metric, ...]:
@@ -118,7 +119,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     chosen = gains_of.choose(options.gains)
     given = chosen_judgements.load(options.judgements, options.level, data.split, data.complete)
     judgements = judgements_of(data.split, given)
-    if data.second:  # whose tops are of complete galleries
+    if data.second or options.normalise:  # both are of complete galleries
         judgements = {view: judged for view, judged in judgements.items() if not judged.folds}
     choose = functools.partial(
         choose_metrics, split=data.split, directions=directions, judgements=judgements, own=list(given)
@@ -157,7 +158,7 @@ def make_plan(data: Input, options: Options) -> Plan:
     return Plan(
         split, tuple(metrics), named, directions, judgements, tuple(requests), gains, intra,
         max(options.kept or 0, options.lists) or None, options.lists, options.ties, options.no_positive,
-        options.short_lists, options.resampling, (*data.notes, *notes),
+        options.short_lists, options.resampling, (*data.notes, *notes), data.stages,
     )  # fmt: skip
 
 

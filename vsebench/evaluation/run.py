@@ -34,7 +34,9 @@ from ..types import Direction, Embeddings, GainsLike, JudgementsLike, Observatio
 from . import (
     assemble,
     binary,
+    corrections,
     engines,
+    fused,
     graded,
     inputs,
     intra,
@@ -59,8 +61,9 @@ def evaluate(
     images: Vectors | PathLike | None = None,
     texts: Vectors | PathLike | None = None,
     *,
-    scores: npt.ArrayLike | PathLike | None = None,
+    scores: npt.ArrayLike | PathLike | Mapping[Direction, npt.ArrayLike | PathLike] | None = None,
     run: PathLike | Sequence[PathLike] | Mapping[Direction, PathLike] | None = None,
+    fuse: Sequence[npt.ArrayLike | PathLike] | npt.ArrayLike | PathLike | None = None,
     rerank: Mapping[Direction, npt.ArrayLike | PathLike] | Sequence[PathLike] | None = None,
     split: Split | str | None = None,
     metrics: Names | None = None,
@@ -88,6 +91,8 @@ def evaluate(
     depth: int | None = None,
     lists: int = 0,
     ci: float = 95.0,
+    weights: str | None = None,
+    normalise: str | None = None,
     combine: str = "replace",
     rerank_depth: int | None = None,
     resamples: int = 1000,
@@ -115,8 +120,11 @@ def evaluate(
             (image, dim) floats as an array, a torch tensor or ``Embeddings``, in the order of the split unless they
             carry ids.
         texts: the text vectors, when ``images`` is an .npy file of image vectors or an array: (caption, dim).
-        scores: a score matrix instead: (image, caption) floats, as an array or a file.
+        scores: a score matrix instead: (image, caption) floats, as an array or a file; ``{"i2t": ..., "t2i": ...}`` for
+            one of each direction.
         run: retrieved lists instead: TREC runs or eccv-style JSON; a file, several, or ``{"i2t": FILE, "t2i": FILE}``.
+        fuse: other systems, whose scores are added to those of the first: files of embeddings or of score matrices, or
+            arrays of scores. Of ``run``: other runs, fused by reciprocal ranks, ``sum of weight / (60 + rank)``.
         rerank: scores of a second stage, such as a cross-encoder, for the top of every ranking: a mapping from ``i2t``,
             ``t2i`` or both to a matrix (image, caption), or to a file of a matrix or of pairs. NaN, infinite values and
             one constant stand for pairs without a score. See ``docs/rerank.md``.
@@ -153,6 +161,9 @@ def evaluate(
         lists: items a query that the report keeps, at most 100, with scores and gains: what the page of a report shows
             of single queries. 0 for none.
         ci: level of the bootstrap intervals in percent; 0 for none.
+        weights: of ``fuse``: a number above 0 for each system, the first one first, as in ``0.7,0.3``; all 1 by default.
+        normalise: a correction of hubness: ``csls:k=10``, ``dsl:beta=100`` or ``qb:beta=20``, from the test queries
+            (transductive), or from those of a file, ``qb:BANK.npz:beta=20``. See ``docs/rerank.md``.
         combine: of ``rerank``: ``replace`` the first scores of the top, or ``add:WEIGHT`` times the second to them.
         rerank_depth: of ``rerank``: items a query; by default as many as every query has scores for.
         resamples: number of resamples of an interval.
@@ -186,6 +197,7 @@ def evaluate(
     source = shards.source_of(given, options) if options.engine != "local" and run is None else None
     with budget(options.budget), spool.notes() as said, unchanged(inputs.paths_of(given, options)):
         data = inputs.read(given, options)
+        data = fused.fuse(data, given, options)
         data = second_stage.read(data, rerank, options)
         sources = [*data.sources, *inputs.beside(options)]
         data, options = parts.only(data, options)
@@ -237,16 +249,20 @@ def run_evaluation(
     warned += misread.check(data, plan.directions, options.trust)
     # Before all the work, which would be lost where the ratings are missing.
     within, ratings = intra.results(plan, data.vectors, options) if plan.intra and data.vectors else ({}, None)
+    plan, data = corrections.apply(plan, data, options)
     with engines.start(source, data, plan, options) as engine:
         plan = engine.plan
         if data.scorer is None:
             plan, observed, more = binary.from_lists(plan, data)
             warned += more
         else:
-            observed = engine.observe(
-                data.scorer, plan.requests, ties=plan.ties, depth=shards.depths(plan), threads=options.threads,
-                progress=options.progress,
-            )  # fmt: skip
+            observed, depths = {}, shards.depths(plan)
+            for scorer, directions in data.passes(plan.directions):
+                observed |= engine.observe(
+                    scorer, [r for r in plan.requests if r.relevance.direction in directions], ties=plan.ties,
+                    depth={d: k for d, k in depths.items() if d in directions}, threads=options.threads,
+                    progress=options.progress,
+                )  # fmt: skip
         plan, observed, new = second_stage.apply(plan, observed, data, options.weight)
         results = binary.results(plan, observed)
         if plan.graded:

@@ -195,7 +195,7 @@ def apply(
         return plan, observed, {}
     rule = "replace" if weight is None else f"add {weight:g}"
     second = f"{rule},{','.join(depths)}#{digest.hexdigest()[:8]}"
-    return replace(plan, second=second, notes=(*plan.notes, *notes)), out, new
+    return replace(plan, stages={**plan.stages, "rerank": second}, notes=(*plan.notes, *notes)), out, new
 
 
 def _gained(plan: Plan, direction: Direction, before: Observation, after: Observation) -> list[str]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +49,7 @@ class Constant:
 
 
 def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str]:
-    """A warning about a score matrix that is one constant beyond the top of the rankings.
+    """Warnings about score matrices that are one constant beyond the top of the rankings.
 
     Args:
         data: what is ranked.
@@ -58,9 +59,15 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
     Raises:
         BadInput: a direction is measured whose candidates were not scored, and the matrix is not trusted.
     """
-    if not isinstance(data.scorer, Matrix) or len(data.split.image_ids) < SMALLEST:
+    if data.lists is not None or len(data.split.image_ids) < SMALLEST:
         return []
-    found = constant(data.scorer.scores)
+    matrices = [(scorer, served) for scorer, served in data.passes(directions) if isinstance(scorer, Matrix)]
+    return [warning for scorer, served in matrices for warning in _warned(scorer, served, data.where, trust)]
+
+
+def _warned(scorer: Matrix, directions: Sequence[Direction], where: Path, trust: bool) -> list[str]:
+    """No or one warning about a matrix."""
+    found = constant(scorer.scores)
     if found is None or (found.lowest and set(directions) <= set(found.scored)):
         return []
     equal = f"{100 * found.share:.1f} % of the scores are {found.value:g}"
@@ -86,7 +93,7 @@ def check(data: Input, directions: Sequence[Direction], trust: bool) -> list[str
             stage = f"behind embeddings of the first stage {spell('rerank', f'{direction}=FILE')} does as well"
             fix = f"{spell('direction', direction)} reads it rightly, {stage}; {other} needs {needed}"
     if not trust:
-        raise BadInput(what, where=data.where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
+        raise BadInput(what, where=where, fix=f"{fix}; {spell('trust', True)} ranks it as read")
     return [what]
 
 

@@ -1,0 +1,96 @@
+"""Fusion of systems: the weighted sum of their scores, or the reciprocal ranks of their lists."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..data.align import AlignedLists
+from ..data.formats.members import opened
+from ..data.read import holds_both
+from ..errors import BadInput, UsageError
+from ..options import spell
+from ..rank.sums import weighted_sum
+from ..types import Direction, Int
+from . import inputs
+from .inputs import Input, is_path
+from .options import Given, Options
+
+CONSTANT = 60  # of reciprocal rank fusion (Cormack et al., 2009)
+
+
+def fuse(data: Input, given: Given, options: Options) -> Input:
+    """The input fused with the other systems of ``given.fuse``, which are aligned with its split.
+
+    Args:
+        data: the first system.
+        given: with ``fuse``: files of embeddings or score matrices, or arrays of scores; of retrieved lists, runs.
+        options: with ``weights``, one a system, the first one first; equal ones without.
+
+    Raises:
+        UsageError: weights that are not one a system; scores by direction.
+        BadInput, MissingPackage: another system cannot be read or is of other items.
+    """
+    others = inputs.listed(given.fuse)
+    weights = options.fusion_weights(len(others) + 1)
+    if not others:
+        return data
+    if data.lists is None and len(data.passes(data.directions)) > 1:
+        raise UsageError(f"{spell('fuse')} has no meaning with {spell('scores')} by direction", fix="leave out one")
+    read = [_read(other, data, given, options) for other in others]
+    for other, one in zip(others, read, strict=True):
+        if not np.array_equal(one.split.caption_ids, data.split.caption_ids) or one.directions != data.directions:
+            where = Path(other) if is_path(other) else None
+            raise BadInput("is of other items or directions", where=where, fix="fuse systems of the same test set")
+    rule, written = "sum" if data.lists is None else f"rrf{CONSTANT}", ",".join(f"{w:g}" for w in weights)
+    notes = tuple(note for one in read for note in one.notes if note not in data.notes)
+    data = replace(
+        data, stages={"fuse": f"{rule},{written}"}, sources=(*data.sources, *(x for one in read for x in one.sources)),
+        notes=(*data.notes, *notes),
+    )  # fmt: skip
+    if data.lists is not None:
+        return replace(data, lists=_by_reciprocal_ranks([data.lists, *(one.lists for one in read)], weights))  # type: ignore[list-item]
+    total = weighted_sum([next(iter(one.scorers.values())) for one in (data, *read)], weights)
+    return replace(data, scorers=dict.fromkeys(data.scorers, total), vectors=None)
+
+
+def _read(other: Any, data: Input, given: Given, options: Options) -> Input:
+    """Another system, on the split of the first."""
+    if data.lists is not None:
+        return inputs.read(Given(run=[other] if is_path(other) else other, split=data.split), options)
+    if is_path(other) and holds_both(opened(Path(other).expanduser())):
+        keys = {"image_key": given.image_key, "text_key": given.text_key}
+        return inputs.read(Given(images=Path(other).expanduser(), split=data.split, **keys), options)
+    as_scores = replace(options, similarity="auto")
+    return inputs.read(Given(scores=other, split=data.split, scores_key=given.scores_key), as_scores)
+
+
+def _by_reciprocal_ranks(systems: Sequence[AlignedLists], weights: Sequence[float]) -> AlignedLists:
+    """Lists by the sum of ``weight / (60 + rank)`` over the lists that have an item; ties to the lower index."""
+    lists: dict[Direction, dict[int, Int]] = {}
+    tied: dict[Direction, dict[int, Int]] = {}
+    for direction in systems[0].lists:
+        queries = dict.fromkeys(q for system in systems for q in system.lists[direction])
+        found = {q: _fused([s.lists[direction].get(q) for s in systems], weights) for q in queries}
+        lists[direction] = {q: items for q, (items, _) in found.items()}
+        tied[direction] = {q: equal for q, (_, equal) in found.items() if len(equal)}
+    return AlignedLists(systems[0].split, lists, tied)
+
+
+def _fused(lists: Sequence[Int | None], weights: Sequence[float]) -> tuple[Int, Int]:
+    """The items of some lists of one query in their new order, and the positions with the score of the one before."""
+    terms: dict[int, list[float]] = defaultdict(list)
+    for listed, weight in zip(lists, weights, strict=True):
+        for rank, item in enumerate([] if listed is None else listed.tolist(), start=1):
+            terms[item].append(weight / (CONSTANT + rank))
+    items = np.fromiter(terms, np.int64, len(terms))
+    # exact sums: items with the same ranks in another order of the systems tie
+    scores = np.fromiter(map(math.fsum, terms.values()), np.float64, len(terms))
+    order = np.lexsort((items, -scores))
+    return items[order], np.flatnonzero(np.diff(scores[order]) == 0) + 1

@@ -1,0 +1,104 @@
+"""Corrections of hubness: the scores of items that are near to many queries are lowered.
+
+- ``csls``: cross-domain similarity local scaling (Conneau et al., 2018): from a score one half of the mean score of
+  the item with its k nearest queries is taken. The other half of the published rule, the mean of the query with its k
+  nearest items, does not change the order of the items.
+- ``qb``: querybank normalisation with the dynamic inverted softmax (Bogolin et al., 2022): from a score
+  ``log(sum_b exp(beta s(b, g))) / beta`` over the queries b of the bank is taken, for queries whose first item is the
+  first item of a query of the bank; the others keep their order.
+- ``dsl``: dual softmax (Cheng et al., 2021): a score times ``exp(beta s(q, g)) / sum_b exp(beta s(b, g))``.
+
+Each reads the scores of a bank of queries with the gallery. Where the test queries are the bank, a correction is
+transductive: the ranking of a query depends on the other test queries.
+
+The first two are offsets of the items, so vectors stay vectors (``sums``); the third is a matrix in memory.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from ..memory import require
+from ..types import Direction, Float
+from .observe import observe
+from .scorers import Matrix, Scorer
+from .sums import blocks, weighted_sum
+
+OTHER: dict[Direction, Direction] = {"i2t": "t2i", "t2i": "i2t"}
+
+
+def csls(scorer: Scorer, direction: Direction, bank: Scorer, *, k: int, threads: int | None = None) -> Scorer:
+    """Scores ``s(q, g) - r(g) / 2``, where ``r`` is the mean of the k largest scores of an item with the bank.
+
+    Args:
+        scorer: scores of all images with all captions.
+        direction: of the queries.
+        bank: scores of the bank's queries with the gallery of this direction, images as rows; ``scorer`` for the test
+            queries.
+        k: neighbours; all of a smaller bank.
+        threads: never changes a result.
+    """
+    items = OTHER[direction]  # the direction whose queries are the gallery
+    top = observe(bank, [], depth={items: k}, threads=threads)[items].top
+    assert top is not None
+    return _lowered(scorer, direction, np.ones(scorer.shape[direction == "t2i"]), top.scores.mean(axis=1) / 2)
+
+
+def qb(
+    scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, k: int, threads: int | None = None
+) -> Scorer:
+    """Scores ``s(q, g) - a(q) log(sum_b exp(beta s(b, g))) / beta``: the dynamic inverted softmax, as an order.
+
+    Args:
+        scorer, direction, bank: as for ``csls``.
+        beta: inverse temperature.
+        k: a(q) is 1 for queries whose first item is among the first k of a query of the bank, else 0.
+        threads: never changes a result.
+    """
+    found = observe(bank, [], depth={direction: k}, threads=threads)[direction].top
+    first = observe(scorer, [], depth={direction: 1}, threads=threads)[direction].top
+    assert found is not None and first is not None
+    active = np.isin(first.items[:, 0], found.items)
+    return _lowered(scorer, direction, active, log_sums(bank, direction, beta) / beta)
+
+
+def _lowered(scorer: Scorer, direction: Direction, queries: npt.ArrayLike, gallery: Float) -> Scorer:
+    """Scores minus the product of a factor of the query, (query,), and one of the item, (gallery,)."""
+    images, captions = (queries, -gallery) if direction == "i2t" else (-gallery, queries)
+    return weighted_sum([scorer], [1.0], [(images, captions)])
+
+
+def dsl(scorer: Scorer, direction: Direction, bank: Scorer, *, beta: float, threads: int | None = None) -> Scorer:
+    """Scores ``s(q, g) exp(beta s(q, g)) / sum_b exp(beta s(b, g))``, of scores that are rounded to float32.
+
+    Args:
+        scorer, direction, bank: as for ``csls``.
+        beta: inverse temperature.
+        threads: not used.
+
+    Raises:
+        BadInput: the matrix does not fit into memory.
+    """
+    require(8 * scorer.shape[0] * scorer.shape[1])
+    out, prior = np.empty(scorer.shape), log_sums(bank, direction, beta)
+    for start, block in blocks(scorer, direction):
+        rows = block * np.exp(beta * block - prior)
+        if direction == "i2t":
+            out[start : start + len(block)] = rows
+        else:
+            out[:, start : start + len(block)] = rows.T
+    return Matrix(out)
+
+
+def log_sums(bank: Scorer, direction: Direction, beta: float) -> Float:
+    """(gallery,) float64 ``log sum_b exp(beta s(b, g))`` over the queries of a bank."""
+    gallery = bank.shape[1 if direction == "i2t" else 0]
+    largest, total = np.full(gallery, -np.inf), np.zeros(gallery)
+    for _, block in blocks(bank, direction):
+        block *= beta
+        above = np.maximum(largest, block.max(axis=0))
+        total = total * np.exp(largest - above) + np.exp(block - above).sum(axis=0)
+        largest = above
+    return largest + np.log(total)
+
